@@ -1,0 +1,1 @@
+"""From a task to a judge to a verdict: everything that meets a model."""

@@ -1,0 +1,1 @@
+"""From a validation to words, tables and one page."""

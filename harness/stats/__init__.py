@@ -1,0 +1,1 @@
+"""Statistics of judges: pure functions over arrays, needing numpy and scipy alone."""
