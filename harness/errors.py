@@ -22,7 +22,17 @@ class HarnessError(Exception):
 
 
 class TaskError(HarnessError):
-    """A task folder, its ratings or a file in it is wrong."""
+    """A task folder, its ratings or a file in it is wrong.
+
+    Attributes
+    ----------
+    reason : str
+        A slug for the kind of fault, e.g. ``"unknown_label"``; empty for faults of a file.
+    """
+
+    def __init__(self, message: str, *, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class PromptError(HarnessError):

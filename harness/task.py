@@ -1,3 +1,0 @@
-"""A task folder read into one checked, frozen value: options, items and human ratings."""
-
-from __future__ import annotations
