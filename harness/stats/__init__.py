@@ -1,1 +1,139 @@
-"""Statistics of judges: pure functions over arrays, needing numpy and scipy alone."""
+"""Statistics of judges: pure functions over arrays, needing numpy and scipy alone.
+
+    from harness import stats
+
+    space = stats.OptionSpace.powerset(("toxic", "fine"))
+    human = stats.RatingTable.count(space, "human", items, forced_choice=..., response_set=...)
+    result = stats.evaluate(human, judges, tau=0.5, positive=("toxic",), rng=rng)
+    result.estimates["gpt"]["mse(srs/srs)"]     # value or NA with reason, interval, n
+    result.ranking("mse(srs/srs)").best
+
+Names are imported when first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.stats.agreement import METRICS
+    from harness.stats.distributions import (
+        ELICITATIONS,
+        FORMS,
+        OUTCOMES,
+        Distributions,
+        Form,
+        RatingTable,
+        aggregate,
+        multilabel,
+    )
+    from harness.stats.evaluation import (
+        Evaluation,
+        TableTranslation,
+        bootstrap,
+        evaluate,
+        primary_metric,
+    )
+    from harness.stats.intervals import Estimate, Exclusion, Interval, Resamples, Units
+    from harness.stats.ranking import Difference, Ranked, Ranking, rank
+    from harness.stats.raters import (
+        HUMAN_AGREEMENT,
+        HumanRow,
+        pearson_by_rater,
+        pearson_mean_over_raters,
+        pearsons,
+    )
+    from harness.stats.response_sets import OptionSpace
+    from harness.stats.rows import MetricRow, find_metric
+    from harness.stats.translation import (
+        Decomposition,
+        F_hat,
+        Translation,
+        decompose,
+        reconstruct_theta,
+        sensitivity_family,
+    )
+
+__all__ = [
+    "ELICITATIONS",
+    "FORMS",
+    "HUMAN_AGREEMENT",
+    "METRICS",
+    "OUTCOMES",
+    "Decomposition",
+    "Difference",
+    "Distributions",
+    "Estimate",
+    "Evaluation",
+    "Exclusion",
+    "F_hat",
+    "Form",
+    "HumanRow",
+    "Interval",
+    "MetricRow",
+    "OptionSpace",
+    "Ranked",
+    "Ranking",
+    "RatingTable",
+    "Resamples",
+    "TableTranslation",
+    "Translation",
+    "Units",
+    "aggregate",
+    "bootstrap",
+    "decompose",
+    "evaluate",
+    "find_metric",
+    "multilabel",
+    "pearson_by_rater",
+    "pearson_mean_over_raters",
+    "pearsons",
+    "primary_metric",
+    "rank",
+    "reconstruct_theta",
+    "sensitivity_family",
+]
+
+_MODULES = {
+    "agreement": ("METRICS",),
+    "distributions": (
+        "ELICITATIONS",
+        "FORMS",
+        "OUTCOMES",
+        "Distributions",
+        "Form",
+        "RatingTable",
+        "aggregate",
+        "multilabel",
+    ),
+    "evaluation": ("Evaluation", "TableTranslation", "bootstrap", "evaluate", "primary_metric"),
+    "intervals": ("Estimate", "Exclusion", "Interval", "Resamples", "Units"),
+    "ranking": ("Difference", "Ranked", "Ranking", "rank"),
+    "raters": (
+        "HUMAN_AGREEMENT",
+        "HumanRow",
+        "pearson_by_rater",
+        "pearson_mean_over_raters",
+        "pearsons",
+    ),
+    "response_sets": ("OptionSpace",),
+    "rows": ("MetricRow", "find_metric"),
+    "translation": (
+        "Decomposition",
+        "F_hat",
+        "Translation",
+        "decompose",
+        "reconstruct_theta",
+        "sensitivity_family",
+    ),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,32 @@
+"""Array types of this package, and the one tolerance with which shares are compared."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.integer]
+BoolArray: TypeAlias = NDArray[np.bool_]
+Counts: TypeAlias = FloatArray | IntArray
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+# Shares that are equal as fractions may differ by the rounding of up to about a thousand additions
+# (0.1 + 0.7 < 0.8). No two fractions with fewer than a million raters lie this close.
+TOLERANCE = 1e-12
+
+
+def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return a read-only view; the caller's own array stays writable."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def ratio(numerator: Counts, denominator: Counts) -> FloatArray:
+    """Divide elementwise, with broadcasting; nan where the denominator is 0 or nan."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient = np.true_divide(numerator, denominator)
+    return np.where(np.isfinite(quotient), quotient, np.nan)
