@@ -1,20 +1,73 @@
-"""What a judge answered: replies, verdicts read whole or not at all, and the verdict log's lines."""
+"""What a judge answered: replies, verdicts read whole or not at all, and the verdict log's lines.
+
+A line of the log is one JSON object in ASCII without spaces: first the members that every line has
+(`ALWAYS_WRITTEN`), then those that differ from their default, last ``"crc"``: eight lower-case hex
+digits of the CRC-32 of the line's bytes without ``,"crc":"xxxxxxxx"`` and without the newline. The
+file's first line is `HEADER`.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+import math
+import zlib
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
-OUTCOMES: tuple[Outcome, ...] = ("answered", "abstained", "refused", "invalid", "failed")
-CANNOT_ASSESS = "CANNOT_ASSESS"
+from harness.elicit.grammar import OUTCOMES, Outcome, Parsed, Turn, parse, render
+from harness.errors import VerdictError
+from harness.task import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.elicit.prompts import Unit
+    from harness.task import Task
+
+__all__ = [
+    "CANNOT_ASSESS",
+    "HEADER",
+    "OUTCOMES",
+    "SCHEMA_VERSION",
+    "Outcome",
+    "PairValue",
+    "Parsed",
+    "Reply",
+    "Value",
+    "Verdict",
+    "check_header",
+    "decode",
+    "encode",
+    "failed",
+    "parse",
+    "read_reply",
+    "render",
+    "verdict_schema",
+]
+
+SCHEMA_VERSION = 1
+HEADER = b'{"schema_version": 1}\n'
+CRC_OPENING = b',"crc":"'
+CRC_LENGTH = len(CRC_OPENING) + 8 + len(b'"}')
+ALWAYS_WRITTEN = (
+    "item",
+    "judge",
+    "elicitation",
+    "sample",
+    "outcome",
+    "value",
+    "request",
+    "attempt",
+)  # and crc
 
 
-class Reply(BaseModel):
-    """One received reply of a judge, as it will be cached."""
-
+class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Reply(_Frozen):
+    """One received reply of a judge, as it will be cached."""
 
     request: str  # hash of the request
     text: str
@@ -29,13 +82,262 @@ class Reply(BaseModel):
     derived: bool = False  # made from another elicitation by rule, not asked for
 
 
-class PairValue(BaseModel):
-    """What a paired unit answered: the set, then the single choice made in the same conversation."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class PairValue(_Frozen):
+    """What a pair answered: the set, then the single choice made in the same conversation."""
 
     set: tuple[str, ...]
-    choice: str
+    choice: str  # may lie outside the set: that is data
 
 
 Value = str | tuple[str, ...] | PairValue | None
+
+
+class Verdict(_Frozen):
+    """One unit's verdict, with all of the reply it was read from.
+
+    ``request`` is the hash of the request that got ``reply`` (of a pair: the second turn's), or of
+    the one that was to be sent when there is no reply.
+    """
+
+    item: str
+    judge: str
+    elicitation: Literal["forced_choice", "response_set", "paired"]
+    outcome: Outcome
+    sample: int = 0
+    value: Value = None  # None unless answered
+    request: str = ""
+    attempt: int = 1
+    reply: str | None = None
+    first: Reply | None = None  # the first turn of a pair
+    model: str | None = None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+    latency_s: float | None = None
+    logprobs: JsonValue = None
+    derived: bool = False
+    cached: bool = False  # taken from the cache, so not paid for again
+    reason: str = ""  # a slug when the outcome is not "answered"
+
+    def __repr__(self) -> str:
+        what = self.value if self.outcome == "answered" else f"{self.outcome} {self.reason}".strip()
+        return f"Verdict({self.judge!r} on {self.item!r}, {self.elicitation} {self.sample}: {what})"
+
+
+def read_reply(
+    reply: Reply,
+    unit: Unit,
+    judge: str,
+    task: Task,
+    *,
+    first: Reply | None = None,
+    cached: bool = False,
+) -> Verdict:
+    """Read the reply to a unit; of a pair, both replies.
+
+    Parameters
+    ----------
+    reply : Reply
+        What answered the unit; of a pair, its second turn.
+    first : Reply, optional
+        The first turn of a pair, which gave the set.
+    cached : bool
+        Whether nothing was sent for it.
+
+    Returns
+    -------
+    Verdict
+        A pair is answered only if both turns were read. Otherwise its outcome is the worse of the
+        two and its reason says which turn: ``set:refusal``, ``set:cut_off,choice:unreadable``.
+    """
+    item_text = _item_text(unit.item, task)
+    value: Value
+    if unit.elicitation == "paired":
+        parsed, value = _read_pair(first, reply, task, item_text)
+    else:
+        parsed = read_turn(reply, unit.elicitation, task, item_text)
+        value = parsed.value
+    return Verdict(
+        item=unit.item,
+        judge=judge,
+        elicitation=unit.elicitation,
+        outcome=parsed.outcome,
+        sample=unit.sample,
+        value=value,
+        request=reply.request,
+        reply=reply.text,
+        first=first,
+        model=reply.model,
+        finish_reason=reply.finish_reason,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        cached_tokens=reply.cached_tokens,
+        cost_usd=reply.cost_usd,
+        latency_s=reply.latency_s,
+        logprobs=reply.logprobs,
+        derived=reply.derived,
+        cached=cached,
+        reason=parsed.reason,
+    )
+
+
+def read_turn(reply: Reply, elicitation: Turn, task: Task, item_text: str = "") -> Parsed:
+    """Read one reply to one question.
+
+    Why it ended counts too: what a content filter stopped is refused, a reply that was cut off
+    before it could be read is ``cut_off``, and so is a set that may have gone on.
+    """
+    if reply.finish_reason == "content_filter":
+        return Parsed("refused", reason="content_filter")
+    parsed = parse(
+        reply.text,
+        elicitation,
+        task.options,
+        abstain=task.abstain,
+        sets=None if task.response_sets == "all" else task.response_sets,
+        item_text=item_text,
+    )
+    unread = parsed.outcome == "invalid" and parsed.reason in {"empty", "unreadable"}
+    open_end = parsed.outcome == "answered" and elicitation == "response_set"
+    if reply.finish_reason == "length" and (unread or open_end):
+        return Parsed("invalid", reason="cut_off")
+    return parsed
+
+
+def failed(
+    unit: Unit,
+    judge: str,
+    request: str,
+    *,
+    reason: str,
+    first: Reply | None = None,
+    attempt: int = 1,
+) -> Verdict:
+    """Say that a unit got no reply."""
+    return Verdict(
+        item=unit.item,
+        judge=judge,
+        elicitation=unit.elicitation,
+        outcome="failed",
+        sample=unit.sample,
+        request=request,
+        attempt=attempt,
+        first=first,
+        reason=reason,
+    )
+
+
+def encode(verdict: Verdict) -> bytes:
+    """Write a verdict as one line of the log, its checksum last."""
+    given = verdict.model_dump(exclude_defaults=True)
+    line = {name: given.pop(name, None) for name in ALWAYS_WRITTEN} | given
+    line |= {"sample": verdict.sample, "request": verdict.request, "attempt": verdict.attempt}
+    try:
+        text = _ENCODER.encode(line)
+    except ValueError:
+        text = _ENCODER.encode(_finite(line))
+    body = text.encode("ascii")
+    return b'%b,"crc":"%08x"}\n' % (body[:-1], zlib.crc32(body))
+
+
+def decode(line: bytes) -> Verdict:
+    """Read one line of the log.
+
+    Raises
+    ------
+    VerdictError
+        If the line is not as it was written. The message holds nothing of the line.
+    """
+    line = line.removesuffix(b"\n")
+    cut = len(line) - CRC_LENGTH
+    if cut < 1 or line[cut : cut + len(CRC_OPENING)] != CRC_OPENING:
+        raise VerdictError("the line has no checksum at its end; it is torn or not a verdict line")
+    body = line[:cut] + b"}"
+    if b"%08x" % zlib.crc32(body) != line[cut + len(CRC_OPENING) : -2]:
+        raise VerdictError("the line's checksum does not fit; it was changed or damaged")
+    try:
+        return Verdict.model_validate_json(body)
+    except ValidationError as error:
+        return _decode_slowly(body, error)
+
+
+def check_header(line: bytes, path: Path) -> None:
+    """Check the first line of a verdict log.
+
+    Raises
+    ------
+    VerdictError
+        If it is no header, or one of a later format.
+    """
+    try:
+        header = json.loads(line)
+        version = header["schema_version"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise VerdictError(
+            f"{path}: line 1 is not a verdict log's header; wanted {HEADER.decode().strip()}"
+        ) from None
+    if version != SCHEMA_VERSION:
+        raise VerdictError(
+            f"{path}: written in verdict format {version!r}, this version reads {SCHEMA_VERSION}; "
+            "use the version of judge-harness that wrote it."
+        )
+
+
+def verdict_schema() -> dict[str, JsonValue]:
+    """JSON schema of a line of the log, its checksum included."""
+    schema = Verdict.model_json_schema()
+    schema["properties"]["crc"] = {"type": "string", "pattern": "^[0-9a-f]{8}$"}
+    schema["required"] = [*ALWAYS_WRITTEN, "crc"]
+    return schema
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to worst
+
+
+def _read_pair(
+    first: Reply | None, second: Reply, task: Task, item_text: str
+) -> tuple[Parsed, PairValue | None]:
+    """Read both turns of a pair."""
+    chosen = read_turn(second, "forced_choice", task, item_text)
+    given = (
+        read_turn(first, "response_set", task, item_text)
+        if first
+        else Parsed("failed", reason="no_reply")
+    )
+    if given.outcome == chosen.outcome == "answered":
+        assert isinstance(given.value, tuple)
+        assert isinstance(chosen.value, str)
+        return chosen, PairValue(set=given.value, choice=chosen.value)
+    worse = max(given.outcome, chosen.outcome, key=_ORDER.__getitem__)
+    turns = (("set", given), ("choice", chosen))
+    reasons = [f"{name}:{p.reason or p.outcome}" for name, p in turns if p.outcome != "answered"]
+    return Parsed(worse, reason=",".join(reasons)), None
+
+
+def _item_text(item_id: str, task: Task) -> str:
+    item = task.by_id.get(item_id)
+    return task.text_of(item) if item and task.has_text(item) else ""
+
+
+def _finite(value: object) -> object:
+    """Put null where JSON has no number (a log probability of minus infinity)."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _decode_slowly(body: bytes, error: ValidationError) -> Verdict:
+    """Read what the quick reader cannot (halves of surrogate pairs), or say what is wrong."""
+    if error.errors(include_input=False, include_url=False)[0]["type"] == "json_invalid":
+        try:
+            return Verdict.model_validate(json.loads(body))
+        except (ValueError, RecursionError) as slow:
+            error = slow if isinstance(slow, ValidationError) else error
+    fault = error.errors(include_input=False, include_url=False)[0]
+    where = ".".join(str(part) for part in fault["loc"]) or "line"
+    raise VerdictError(f"{where}: {fault['type'].replace('_', ' ')}") from None

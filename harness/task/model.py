@@ -1,4 +1,4 @@
-"""What a task is once it is read and checked: options, items, human ratings, and their hash."""
+"""A task once it is read and checked: items, human ratings, and the hash of its content."""
 
 from __future__ import annotations
 
@@ -8,92 +8,19 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from harness.errors import TaskError
-from harness.task.checks import MAX_POWERSET_OPTIONS, check_fields, check_option
+from harness.task.checks import MAX_POWERSET_OPTIONS
+from harness.task.fields import TaskFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.stats.response_sets import OptionSpace
 
-CANNOT_ASSESS = "CANNOT_ASSESS"
-
-Scale = Literal["binary", "nominal", "ordinal", "pairwise"]
 HumanElicitation = Literal["forced_choice", "response_set"]
 Asked = Literal["forced_choice", "response_set", "paired"]
-
-
-class Frozen(BaseModel):
-    """A value: fixed once made, and without fields that nobody declared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def _as_text(value: object) -> object:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return str(value) if number else value
-
-
-Key = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | int | float)]
-
-
-class Option(Frozen):
-    """One admissible answer.
-
-    Attributes
-    ----------
-    key : str
-        What ratings and verdicts name it by, e.g. ``A`` or ``4``.
-    label : str
-        What people and judges read, by default the key.
-    description : str
-        When to choose it; may be empty.
-    """
-
-    key: Key
-    label: Key = ""
-    description: str = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _label_is_key_by_default(cls, given: object) -> object:
-        if isinstance(given, dict) and not given.get("label"):
-            return given | {"label": given.get("key", "")}
-        return given
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_option(self.key, self.label)
-        return self
-
-
-def _as_option(given: object) -> object:
-    return {"key": given} if isinstance(given, str | int | float) else given
-
-
-GivenOption = Annotated[
-    Option, BeforeValidator(_as_option, json_schema_input_type=Option | str | int | float)
-]
-
-
-class Lexicon(Frozen):
-    """What a word list's sentiment means for a task.
-
-    Attributes
-    ----------
-    positive, negative : str
-        Keys of the options that positive and negative sentiment stand for.
-    cutoff : float
-        Sentiment in [0, 1] from which on a text counts as positive, or negative below its negation.
-    """
-
-    positive: Key
-    negative: Key
-    cutoff: float = Field(0.05, ge=0, le=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,76 +55,6 @@ class Rating:
     value: str | tuple[str, ...]
 
 
-class TaskFields(Frozen):
-    """What a task says of itself, apart from its rows.
-
-    Attributes
-    ----------
-    name : str
-        Letters, digits, ``.``, ``_`` and ``-``; it becomes part of a run's name.
-    property : str
-        What is rated, as a phrase that can follow "Rate".
-    instructions : str
-        What else raters and judges are told.
-    scale : str
-        ``binary``, ``nominal``, ``ordinal`` (options in order) or ``pairwise``.
-    options : tuple of Option
-        K of them, K >= 2; exactly 2 on a binary scale.
-    positive : tuple of str
-        Keys of the options that count as positive downstream.
-    response_sets : "all" or tuple of tuple of str
-        The admissible response sets.
-    abstain : bool
-        Whether CANNOT_ASSESS is an answer.
-    tau : float in (0, 1]
-        An item is positive when at least this share of raters would endorse a positive option.
-    sensitivity : dict of str to tuple of str
-        For a negative option, the options that may be endorsed by people who choose it.
-    raters : str
-        ``expert``, ``skilled`` or ``crowd``; sets the default cost-benefit margin.
-    rater_ids : str
-        ``real``: an id is a person. ``positional``: it is only the place within the item.
-    ignore_labels : tuple of str
-        Foreign labels that are known to occur in the ratings; counted and left out.
-    lexicon : Lexicon or None
-        What a word-list judge means for this task, if anything.
-    text : tuple of str
-        Fields that judges are shown, in this order.
-    notice : str
-        Shown wherever the task's numbers are shown.
-    source, licence : str
-        Where the data come from, and on what terms.
-    """
-
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
-    property: str = Field(min_length=1)
-    instructions: str = ""
-    scale: Scale
-    options: tuple[GivenOption, ...] = Field(min_length=2, max_length=100)
-    positive: tuple[Key, ...] = ()
-    response_sets: Literal["all"] | tuple[tuple[Key, ...], ...] = "all"
-    abstain: bool = False
-    tau: float = Field(0.5, gt=0, le=1)
-    sensitivity: dict[Key, tuple[Key, ...]] = {}
-    raters: Literal["expert", "skilled", "crowd"] = "crowd"
-    rater_ids: Literal["real", "positional"] = "real"
-    ignore_labels: tuple[Key, ...] = ()
-    lexicon: Lexicon | None = None
-    text: tuple[str, ...] = Field(("text",), min_length=1)
-    notice: str = ""
-    source: str = ""
-    licence: str = ""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_fields(self)
-        return self
-
-    def described(self) -> dict[str, Any]:
-        """Return the fields that stand in ``task.yaml``, as JSON values."""
-        return self.model_dump(mode="json", include=set(TaskFields.model_fields), exclude_none=True)
-
-
 class Task(TaskFields):
     """A task with its items and human ratings; see `TaskFields` for what it says of itself.
 
@@ -227,9 +84,9 @@ class Task(TaskFields):
         """
         from harness.stats.response_sets import OptionSpace  # noqa: PLC0415 -- numpy, when needed
 
-        keys = [option.key for option in self.options]
+        keys = tuple(option.key for option in self.options)
         if self.response_sets != "all":
-            return OptionSpace(tuple(keys), self.response_sets)
+            return OptionSpace(keys, self.response_sets)
         if len(keys) > MAX_POWERSET_OPTIONS:
             return OptionSpace.singletons(keys, sets_known=False)
         return OptionSpace.powerset(keys)
@@ -244,12 +101,9 @@ class Task(TaskFields):
     @property
     def n_ignored(self) -> dict[str, int]:
         """How many ratings were left out, by foreign label."""
-        foreign = set(self.ignore_labels)
-        labels = (
-            value if isinstance(value, str) else next(part for part in value if part in foreign)
-            for value in (rating.value for rating in self.ignored)
-        )
-        return dict(Counter(labels))
+        foreign = frozenset(self.ignore_labels)
+        values = (rating.value for rating in self.ignored)
+        return dict(Counter(v if isinstance(v, str) else min(foreign.intersection(v)) for v in values))
 
     @cached_property
     def content_hash(self) -> str:
@@ -259,9 +113,9 @@ class Task(TaskFields):
         """
         content = {
             "task": self.described(),
-            "items": [[i.id, i.group, i.criterion, i.fields] for i in self.items],
-            "ratings": [[r.item, r.rater, r.elicitation, r.value] for r in self.ratings],
-            "ignored": [[r.item, r.rater, r.elicitation, r.value] for r in self.ignored],
+            "items": [(item.id, item.group, item.criterion, item.fields) for item in self.items],
+            "ratings": _values(self.ratings),
+            "ignored": _values(self.ignored),
         }
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -271,7 +125,7 @@ class Task(TaskFields):
         return all(item.fields.get(name, "").strip() for name in self.text)
 
     def text_of(self, item: Item) -> str:
-        """What judges are shown of an item: one field's value, or several as ``name:`` blocks.
+        """Return what judges are shown: one field's value, or several as ``name:`` blocks.
 
         Raises
         ------
@@ -280,8 +134,8 @@ class Task(TaskFields):
         """
         if not self.has_text(item):
             raise TaskError(
-                f"task {self.name}: item {item.id!r} lacks one of the fields {', '.join(self.text)}; "
-                "a judge needs them (name the fields that hold text under 'text' in task.yaml)."
+                f"task {self.name}: item {item.id!r} lacks one of the fields {', '.join(self.text)} "
+                "that judges are shown; add it, or name the fields that hold text under 'text'."
             )
         if len(self.text) == 1:
             return item.fields[self.text[0]]
@@ -289,7 +143,7 @@ class Task(TaskFields):
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Copy with changes, checked anew; hash and option space are those of the copy."""
-        del deep  # all parts are frozen
+        del deep  # every part is frozen
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**values | dict(update or {}))
 
@@ -298,3 +152,7 @@ class Task(TaskFields):
         return f"Task({self.name!r}, {self.scale}, {len(self.options)} options, {rows})"
 
     __str__ = __repr__
+
+
+def _values(ratings: tuple[Rating, ...]) -> list[tuple[object, ...]]:
+    return [(one.item, one.rater, one.elicitation, one.value) for one in ratings]
