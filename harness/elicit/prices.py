@@ -28,7 +28,7 @@ class Price(BaseModel):
     def cost_usd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
         """USD for one reply; ``cached_tokens`` are part of ``prompt_tokens``."""
         cached = self.input if self.cached is None else self.cached
-        fresh = prompt_tokens - cached_tokens
+        fresh = max(0, prompt_tokens - cached_tokens)
         return (
             fresh * self.input + cached_tokens * cached + completion_tokens * self.output
         ) / 1_000_000
