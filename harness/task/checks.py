@@ -7,34 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.task.model import Option, TaskFields
+    from harness.task.fields import TaskFields
+    from harness.task.options import Option
 
 MAX_POWERSET_OPTIONS = 10
-MAX_KEY_CHARS = 64
-MAX_LABEL_CHARS = 200
-RESERVED = "CANNOT_ASSESS"
-PUNCTUATION = ',;[]{}"`'
-
-
-def check_option(key: str, label: str) -> None:
-    """Refuse keys and labels that a reply could not name without doubt.
-
-    Raises
-    ------
-    ValueError
-        If one is empty, too long, has spaces around it, cannot be printed, or is reserved; if a key
-        holds a comma, bracket or quote.
-    """
-    for name, text, longest in (("key", key, MAX_KEY_CHARS), ("label", label, MAX_LABEL_CHARS)):
-        if not text or text != text.strip() or not text.isprintable() or len(text) > longest:
-            raise ValueError(
-                f"{name}: found {text[:80]!r}; write 1 to {longest} printable characters on one "
-                "line, without spaces around them"
-            )
-        if text.upper() == RESERVED:
-            raise ValueError(f"{name}: {RESERVED} is no option; say 'abstain: true' instead")
-    if found := sorted(set(key) & set(PUNCTUATION)):
-        raise ValueError(f"key: found {found[0]!r} in {key!r}; leave out {' '.join(PUNCTUATION)}")
 
 
 def check_fields(task: TaskFields) -> None:
@@ -87,14 +63,15 @@ def _check_scale(scale: str, keys: Sequence[str]) -> None:
         raise ValueError(f"options: {', '.join(keys)} are not in order; list them in order")
 
 
-def numeric_keys(keys: Sequence[str]) -> dict[float, str]:
+def numeric_keys(keys: Iterable[str]) -> dict[float, str]:
     """Return option keys by their number, or nothing if one of them is no decimal number."""
-    numbers = [as_number(key) for key in keys]
-    return (
-        {number: key for number, key in zip(numbers, keys, strict=True) if number is not None}
-        if (None not in numbers)
-        else {}
-    )
+    found: dict[float, str] = {}
+    for key in keys:
+        number = as_number(key)
+        if number is None:
+            return {}
+        found[number] = key
+    return found
 
 
 def as_number(text: str) -> float | None:
@@ -105,9 +82,8 @@ def as_number(text: str) -> float | None:
 
 def _check_known(field: str, given: Sequence[str], keys: Sequence[str]) -> None:
     if unknown := [key for key in given if key not in keys]:
-        raise ValueError(
-            f"{field}: {unknown[0]!r} is no option; the option keys are {', '.join(keys)}"
-        )
+        known = ", ".join(keys)
+        raise ValueError(f"{field}: {unknown[0]!r} is no option; the option keys are {known}")
     _check_repeats(field, given)
 
 

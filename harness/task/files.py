@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from pydantic import Field, ValidationError
 
 from harness.errors import TaskError
-from harness.task.model import TaskFields
+from harness.task.fields import TaskFields
+from harness.task.plain_yaml import read_yaml
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic_core import ErrorDetails
 
-MAX_YAML_BYTES = 256 * 1024
-MAX_YAML_DEPTH = 16
+TASK_FILE = "task.yaml"
 OTHER_SCALES = ("continuous", "text")
 
 
@@ -52,80 +53,18 @@ def read_task_file(path: Path) -> TaskFile:
         If it is absent, too big, not UTF-8, not YAML, has anchors, aliases, tags or repeated keys,
         or does not describe a task.
     """
-    content = _parse_yaml(path, _read_text(path))
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise TaskError(f"{path}: found no 'key: value' lines; describe the task with them.")
     if content.get("scale") in OTHER_SCALES:
         raise TaskError(
-            f"{path}: scale: {content['scale']!r} cannot be loaded yet; binary, nominal, ordinal and "
-            "pairwise can."
+            f"{path}: scale: {content['scale']!r} cannot be loaded; the scales that can are "
+            "binary, nominal, ordinal and pairwise."
         )
     try:
         return TaskFile.model_validate(content)
     except ValidationError as error:
         raise TaskError(_explain(path, error)) from None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_YAML_BYTES + 1)
-    except OSError as error:
-        raise TaskError(f"{path}: cannot be read ({error.strerror}).") from None
-    if len(raw) > MAX_YAML_BYTES:
-        raise TaskError(f"{path}: larger than {MAX_YAML_BYTES} bytes; keep rows in the tables.")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TaskError(
-            f"{path}: byte {error.start + 1} is not UTF-8; save the file as UTF-8."
-        ) from None
-
-
-def _parse_yaml(path: Path, text: str) -> Any:  # noqa: ANN401 -- YAML can be anything
-    try:
-        _check_events(path, text)
-        node = yaml.compose(text, Loader=yaml.BaseLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark else ""
-        what = getattr(error, "problem", None) or getattr(error, "reason", "unreadable")
-        raise TaskError(f"{path}: {where}not YAML ({what}); correct it.") from None
-    return None if node is None else _build(path, node)
-
-
-def _check_events(path: Path, text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.BaseLoader):
-        where = f"{path}: line {event.start_mark.line + 1}"
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise TaskError(f"{where}: found an anchor or alias; write the value out instead.")
-        if getattr(event, "tag", None):
-            raise TaskError(f"{where}: found the tag {event.tag[:60]!r}; remove it.")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_YAML_DEPTH:
-            raise TaskError(f"{where}: nested deeper than {MAX_YAML_DEPTH} levels; flatten it.")
-
-
-def _build(path: Path, node: yaml.Node) -> Any:  # noqa: ANN401 -- YAML can be anything
-    if isinstance(node, yaml.MappingNode):
-        found: dict[str, Any] = {}
-        for key, value in node.value:
-            where = f"{path}: line {key.start_mark.line + 1}"
-            if not isinstance(key, yaml.ScalarNode):
-                raise TaskError(f"{where}: found a key that is no text; write 'key: value'.")
-            if key.value in found:
-                raise TaskError(
-                    f"{where}: key {key.value[:60]!r} is given twice; keep one of them."
-                )
-            found[key.value] = _build(path, value)
-        return found
-    if isinstance(node, yaml.SequenceNode):
-        return [_build(path, part) for part in node.value]
-    return node.value
 
 
 def _explain(path: Path, error: ValidationError) -> str:
@@ -135,7 +74,7 @@ def _explain(path: Path, error: ValidationError) -> str:
 
 
 def _one_line(fault: ErrorDetails) -> str:
-    parts = [str(part) for part in fault["loc"]]
+    parts = [str(part) for part in fault["loc"] if "[" not in str(part)]  # no branches of unions
     where = ".".join(parts)
     kind, message = fault["type"], fault["msg"]
     if kind == "value_error":
@@ -159,12 +98,19 @@ def inside(folder: Path, name: str, field: str) -> Path:
     TaskError
         If the name is absolute, climbs with ``..``, or resolves to a place outside.
     """
-    parts = PurePosixPath(name.replace("\\", "/"))
     path = folder / name
-    outside = parts.is_absolute() or ".." in parts.parts or Path(name).drive
-    if outside or not path.resolve().is_relative_to(folder.resolve()):
+    parts = PureWindowsPath(name)  # knows both kinds of slashes, and drives
+    climbs = bool(parts.anchor) or ".." in parts.parts
+    if climbs or not _resolves_inside(path, folder):
         raise TaskError(
-            f"{folder / 'task.yaml'}: {field}: {name!r} leaves the task's folder; "
+            f"{folder / TASK_FILE}: {field}: {name!r} leaves the task's folder; "
             "put the file into the folder and name it from there."
         )
     return path
+
+
+def _resolves_inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a name with NUL
+        return False

@@ -103,7 +103,9 @@ class Task(TaskFields):
         """How many ratings were left out, by foreign label."""
         foreign = frozenset(self.ignore_labels)
         values = (rating.value for rating in self.ignored)
-        return dict(Counter(v if isinstance(v, str) else min(foreign.intersection(v)) for v in values))
+        return dict(
+            Counter(v if isinstance(v, str) else min(foreign.intersection(v)) for v in values)
+        )
 
     @cached_property
     def content_hash(self) -> str:
@@ -133,9 +135,10 @@ class Task(TaskFields):
             If the item lacks one of the fields in ``text``.
         """
         if not self.has_text(item):
+            wanted = ", ".join(self.text)
             raise TaskError(
-                f"task {self.name}: item {item.id!r} lacks one of the fields {', '.join(self.text)} "
-                "that judges are shown; add it, or name the fields that hold text under 'text'."
+                f"task {self.name}: item {item.id!r} lacks one of the fields that judges are shown "
+                f"({wanted}); add it, or name the fields that hold text under 'text' in task.yaml."
             )
         if len(self.text) == 1:
             return item.fields[self.text[0]]

@@ -1,0 +1,70 @@
+"""A task written into a folder from which it can be read again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from harness.task.files import TASK_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from harness.task.model import Rating, Task
+
+
+def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
+    """Write a task into a folder of its own, made if need be.
+
+    Parameters
+    ----------
+    task : Task
+        What to write.
+    folder : Path
+        Gets ``task.yaml``, ``items.jsonl`` and ``ratings.jsonl``. With ``item_text`` the task that
+        is read back has the same `Task.content_hash`.
+    item_text : bool
+        Whether items keep their fields, or only id, group and criterion.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    said = yaml.dump(task.described(), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
+    (folder / TASK_FILE).write_text(said, encoding="utf-8", newline="\n")
+    items = (
+        {"id": item.id}
+        | ({"group": item.group} if item.group is not None else {})
+        | ({"criterion": item.criterion} if item.criterion is not None else {})
+        | (item.fields if item_text else {})
+        for item in task.items
+    )
+    _write_lines(folder / "items.jsonl", items)
+    _write_lines(folder / "ratings.jsonl", map(_row, (*task.ratings, *task.ignored)))
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Repeats a value rather than point at it: anchors are not read back."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        del data
+        return True
+
+
+def _row(rating: Rating) -> dict[str, Any]:
+    return {
+        "item": rating.item,
+        "rater": rating.rater,
+        "elicitation": rating.elicitation,
+        "value": rating.value,
+    }
+
+
+def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
