@@ -91,6 +91,11 @@ class Task(TaskFields):
             return OptionSpace.singletons(keys, sets_known=False)
         return OptionSpace.powerset(keys)
 
+    @cached_property
+    def by_id(self) -> dict[str, Item]:
+        """Items by their id."""
+        return {item.id: item for item in self.items}
+
     @property
     def elicitations(self) -> tuple[Asked, ...]:
         """What a judge may be asked: response sets and pairs only where the sets are known."""
