@@ -24,16 +24,17 @@ if TYPE_CHECKING:
         Form,
         RatingTable,
         aggregate,
+        hard,
         multilabel,
+        reaches,
     )
     from harness.stats.evaluation import (
         Evaluation,
         TableTranslation,
-        bootstrap,
         evaluate,
         primary_metric,
     )
-    from harness.stats.intervals import Estimate, Exclusion, Interval, Resamples, Units
+    from harness.stats.intervals import Estimate, Exclusion, Interval, bootstrap
     from harness.stats.ranking import Difference, Ranked, Ranking, rank
     from harness.stats.raters import (
         HUMAN_AGREEMENT,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         pearson_mean_over_raters,
         pearsons,
     )
+    from harness.stats.resampling import Resamples, Units
     from harness.stats.response_sets import OptionSpace
     from harness.stats.rows import MetricRow, find_metric
     from harness.stats.translation import (
@@ -83,12 +85,14 @@ __all__ = [
     "decompose",
     "evaluate",
     "find_metric",
+    "hard",
     "multilabel",
     "pearson_by_rater",
     "pearson_mean_over_raters",
     "pearsons",
     "primary_metric",
     "rank",
+    "reaches",
     "reconstruct_theta",
     "sensitivity_family",
 ]
@@ -103,10 +107,12 @@ _MODULES = {
         "Form",
         "RatingTable",
         "aggregate",
+        "hard",
         "multilabel",
+        "reaches",
     ),
-    "evaluation": ("Evaluation", "TableTranslation", "bootstrap", "evaluate", "primary_metric"),
-    "intervals": ("Estimate", "Exclusion", "Interval", "Resamples", "Units"),
+    "evaluation": ("Evaluation", "TableTranslation", "evaluate", "primary_metric"),
+    "intervals": ("Estimate", "Exclusion", "Interval", "bootstrap"),
     "ranking": ("Difference", "Ranked", "Ranking", "rank"),
     "raters": (
         "HUMAN_AGREEMENT",
@@ -115,6 +121,7 @@ _MODULES = {
         "pearson_mean_over_raters",
         "pearsons",
     ),
+    "resampling": ("Resamples", "Units"),
     "response_sets": ("OptionSpace",),
     "rows": ("MetricRow", "find_metric"),
     "translation": (

@@ -8,43 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.agreement import METRICS
-from harness.stats.arrays import BoolArray, FloatArray, frozen
-from harness.stats.distributions import (
-    ELICITATION_OF,
-    ELICITATIONS,
-    OUTCOMES,
-    Distributions,
-    Form,
-    RatingTable,
-    aggregate,
-    check_tau,
-    tied_modes,
-)
-from harness.stats.intervals import (
-    Estimate,
-    Exclusion,
-    Replicated,
-    Resamples,
-    Statistic,
-    Units,
-    check_level,
-    percentile_interval,
-    replicate,
-)
+from harness.stats.arrays import FloatArray, frozen
+from harness.stats.comparisons import Cut, Side, beta_jobs, human_jobs, metric_jobs
+from harness.stats.distributions import RatingTable, check_tau
+from harness.stats.intervals import Estimate, Estimated, check_level, estimate_all
 from harness.stats.ranking import Difference, Ranking, compare, loss, rank
-from harness.stats.raters import HUMAN_AGREEMENT
-from harness.stats.rows import MetricRow, find_metric, mean
-from harness.stats.translation import (
-    F_hat,
-    Translation,
-    beta_contributions,
-    cross_call_contributions,
-)
+from harness.stats.resampling import Resamples, Units
+from harness.stats.rows import MetricRow, find_metric
+from harness.stats.translation import F_hat, Translation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from harness.stats.response_sets import OptionSpace
+    from collections.abc import Mapping, Sequence
 
 RANKS_WITH_SETS = "mse(srs/srs)"
 RANKS_WITHOUT_SETS = "js_divergence(s/s)"
@@ -203,34 +177,26 @@ def evaluate(
         find_metric(row, METRICS) if isinstance(row, str) else row
         for row in (METRICS if metrics is None else metrics)
     )
-    n = len(human.items)
-    units = Units.of(n, groups)
+    units = Units.of(len(human.items), groups)
     resamples = Resamples.draw(units.n_units, n_resamples, rng)
-    cut = _Cut(tau, tuple(positive))
-    sides = [_Side.of(table, cut, rows) for table in (human, *judges)]
-    jobs = [job for side in sides[1:] for job in _metric_jobs(sides[0], side, rows)]
-    jobs += [job for side in sides for job in _beta_jobs(side, cut)]
-    jobs += _human_jobs(human)
-    results = replicate([job.statistic for job in jobs], units, resamples)
-    estimates = iter(
-        [_finish(job, r, level, units, human.space) for job, r in zip(jobs, results, strict=True)]
-    )
-    by_judge = {table.name: {row.name: next(estimates) for row in rows} for table in judges}
-    translations = [
-        TableTranslation(F_hat(table), next(estimates), next(estimates))
-        for table in (human, *judges)
+    cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
+    raters, *rated = [Side.of(table, cut, rows) for table in (human, *judges)]
+    metric_groups = [metric_jobs(raters, side, rows) for side in rated]
+    beta_groups = [beta_jobs(side, cut) for side in (raters, *rated)]
+    found = estimate_all([*metric_groups, *beta_groups, human_jobs(human)], units, resamples, level)
+    compared, betas, agreement = found[: len(names)], found[len(names) : -1], found[-1]
+    human_translation, *translations = [
+        TableTranslation(F_hat(table), each["beta"].estimate, each["cross_call_beta"].estimate)
+        for table, each in zip((human, *judges), betas, strict=True)
     ]
-    agreement = {row.name: next(estimates) for row in HUMAN_AGREEMENT}
-    J, M = len(judges), len(rows)
-    replicates = np.array([r.replicates for r in results[: J * M]]).reshape(J, M, -1)
     return Evaluation(
-        judges=tuple(by_judge),
+        judges=names,
         metrics=rows,
-        estimates=by_judge,
-        replicates={row.name: frozen(replicates[:, m]) for m, row in enumerate(rows)},
-        human_agreement=agreement,
-        human_translation=translations[0],
-        translations=dict(zip(by_judge, translations[1:], strict=True)),
+        estimates={name: _estimates(each) for name, each in zip(names, compared, strict=True)},
+        replicates={row.name: _replicates(row.name, compared) for row in rows},
+        human_agreement=_estimates(agreement),
+        human_translation=human_translation,
+        translations=dict(zip(names, translations, strict=True)),
         tau=tau,
         level=level,
         positive=cut.positive,
@@ -247,238 +213,14 @@ def primary_metric(human: RatingTable) -> str:
     return RANKS_WITH_SETS if gave_sets else RANKS_WITHOUT_SETS
 
 
-def bootstrap(
-    contributions: FloatArray,
-    value: Callable[[FloatArray], FloatArray],
-    *,
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-) -> Estimate:
-    """Estimate one statistic of item sums with its interval.
-
-    Parameters
-    ----------
-    contributions : (n, d) array
-        What each item adds; all zeros for an item that does not enter.
-    value : callable
-        Sums of shape (..., d) to values of shape (...); nan where undefined.
-    rng, groups, n_resamples, level
-        As in `evaluate`.
-
-    Returns
-    -------
-    Estimate
-        With reason "undefined" where ``value`` is nan.
-
-    Raises
-    ------
-    ValueError
-        If contributions are no finite (n, d) array, or another argument is out of range.
-
-    Examples
-    --------
-    >>> ones = np.ones((4, 1))
-    >>> hits = np.array([[1.0], [0.0], [1.0], [1.0]])
-    >>> bootstrap(np.hstack([hits, ones]), mean, rng=np.random.default_rng(0)).value
-    0.75
-    """
-    sums = np.asarray(contributions, dtype=np.float64)
-    if sums.ndim != 2 or not np.isfinite(sums).all():  # noqa: PLR2004 -- a matrix has two axes
-        raise ValueError(f"contributions has shape {sums.shape}; wanted finite numbers, (n, d)")
-    check_level(level)
-    units = Units.of(len(sums), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
-    used = np.asarray(sums.any(axis=1), dtype=np.bool_)
-    job = _Job(Statistic(sums, value), used, lambda _: "undefined")
-    [result] = replicate([job.statistic], units, resamples)
-    return _finish(job, result, level, units, None)
+def _estimates(found: Mapping[str, Estimated]) -> dict[str, Estimate]:
+    return {name: one.estimate for name, one in found.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    tau: float
-    positive: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One table's rating vectors, and which items have them, per form."""
-
-    table: RatingTable
-    dist: Distributions
-    forms: dict[Form, FloatArray]
-
-    @classmethod
-    def of(cls, table: RatingTable, cut: _Cut, rows: Sequence[MetricRow]) -> _Side:
-        dist = Distributions.of(table)
-        wanted = {form for row in rows for form in (row.human_form, row.judge_form)}
-        forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in wanted}
-        return cls(table, dist, forms)
-
-    def usable(self, form: Form) -> BoolArray:
-        return np.asarray(~np.isnan(self.forms[form]).any(axis=1), dtype=np.bool_)
-
-    def n_ratings(self, form: Form) -> FloatArray:
-        forced = ELICITATION_OF[form] == "forced_choice"
-        return self.dist.n_forced if forced else self.dist.n_sets
-
-    def outcomes(self, form: Form) -> FloatArray:
-        """Return (n, 5) outcomes of the elicitations that could have filled this form."""
-        choices = self.table.space.fully_specified and not self.table.response_set.any()
-        asked = "forced_choice" if choices else ELICITATION_OF[form]
-        axis = [ELICITATIONS.index(asked), ELICITATIONS.index("paired")]
-        return np.asarray(self.table.outcomes[:, axis].sum(axis=1), dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A statistic and what its estimate will say beside the value."""
-
-    statistic: Statistic
-    used: BoolArray
-    why: Callable[[FloatArray], str]
-    excluded: tuple[Exclusion, ...] = ()
-    nothing: str = "no_items"  # the reason when no item is used
-    n_tied: int = 0
-    n_ratings: FloatArray | None = None  # human ratings per item
-    counts: Callable[[FloatArray, OptionSpace], Mapping[str, float]] | None = None
-
-
-def _finish(
-    job: _Job, result: Replicated, level: float, units: Units, space: OptionSpace | None
-) -> Estimate:
-    n_used = int(job.used.sum())
-    undefined = bool(np.isnan(result.value))
-    interval, undefined_share = percentile_interval(result.replicates, level, units.kind)
-    per_item = job.n_ratings[job.used] if job.n_ratings is not None else np.empty(0)
-    counts = job.counts(result.totals, space) if job.counts is not None and space else {}
-    return Estimate(
-        value=None if undefined else result.value,
-        reason=(job.why(result.totals) if n_used else job.nothing) if undefined else "",
-        interval=None if undefined else interval,
-        n_used=n_used,
-        n_excluded=len(job.used) - n_used,
-        excluded=job.excluded,
-        n_tied=job.n_tied,
-        n_resamples=len(result.replicates),
-        undefined_share=undefined_share,
-        ratings_per_item=float(np.median(per_item)) if per_item.size else None,
-        counts=counts,
-    )
-
-
-def _metric_jobs(human: _Side, judge: _Side, rows: Sequence[MetricRow]) -> list[_Job]:
-    made: dict[tuple[object, Form, Form], FloatArray] = {}
-    jobs = []
-    for row in rows:
-        y, z = human.forms[row.human_form], judge.forms[row.judge_form]
-        key = (row.contributions, row.human_form, row.judge_form)
-        if key not in made:
-            made[key] = row.contributions(y, z)
-        used = human.usable(row.human_form) & judge.usable(row.judge_form)
-        tied = np.zeros(len(used), dtype=np.bool_)
-        for form, vectors in ((row.human_form, y), (row.judge_form, z)):
-            tied |= tied_modes(vectors) if form == "h" else False
-        jobs.append(
-            _Job(
-                Statistic(made[key], row.value),
-                used,
-                row.why,
-                excluded=_exclusions((human, row.human_form), (judge, row.judge_form)),
-                nothing=_why_nothing((human, row.human_form), (judge, row.judge_form)),
-                n_tied=int((tied & used).sum()),
-                n_ratings=human.n_ratings(row.human_form),
-                counts=row.counts,
-            )
-        )
-    return jobs
-
-
-def _exclusions(human: tuple[_Side, Form], judge: tuple[_Side, Form]) -> tuple[Exclusion, ...]:
-    """Count the items that lack a side, each under one reason, the human side first."""
-    left = np.ones(len(human[0].table.items), dtype=np.bool_)
-    found = []
-    for who, (side, form) in (("human", human), ("judge", judge)):
-        missing = left & ~side.usable(form)
-        left &= ~missing
-        outcomes = side.outcomes(form)[missing]
-        kinds = (outcomes > 0).sum(axis=1)
-        named = np.where(kinds == 1, outcomes.argmax(axis=1), np.where(kinds == 0, -1, -2))
-        for code, name in [*enumerate(OUTCOMES), (-1, "not_asked"), (-2, "mixed_outcomes")]:
-            if n_items := int((named == code).sum()):
-                found.append(Exclusion(f"{who}_{name}", n_items))
-    return tuple(found)
-
-
-def _why_nothing(human: tuple[_Side, Form], judge: tuple[_Side, Form]) -> str:
-    for side, form in (human, judge):
-        if not side.table.items:
-            return "no_items"
-        if side.usable(form).any():
-            continue
-        outcomes = side.outcomes(form).sum(axis=0)
-        abstained = outcomes[OUTCOMES.index("abstained")]
-        if 0 < abstained == outcomes.sum():
-            return "all_abstained"
-        sets = ELICITATION_OF[form] == "response_set"
-        return "no_response_sets" if sets else "no_forced_choices"
-    return "no_overlap"
-
-
-def _beta_jobs(side: _Side, cut: _Cut) -> list[_Job]:
-    joint, dist = side.table.joint, side.dist
-    pairs = np.zeros(len(dist.O)) if joint is None else joint.sum(axis=(1, 2))
-    called = (dist.n_forced > 0) & (dist.n_sets > 0)
-    return [
-        _beta_job(side, cut, beta_contributions(side.table, cut.positive), pairs > 0, "no_pairs"),
-        _beta_job(side, cut, cross_call_contributions(dist, cut.positive), called, "no_calls"),
-    ]
-
-
-def _beta_job(
-    side: _Side, cut: _Cut, contributions: FloatArray, asked: BoolArray, unasked: str
-) -> _Job:
-    used = np.asarray(contributions[:, 1] > 0, dtype=np.bool_)
-    ineligible = "no_negative_choice"
-    if side.table.space.option_mask(cut.positive).all():
-        ineligible = "no_negative_option"
-    missing = ((unasked, int((~asked).sum())), (ineligible, int((asked & ~used).sum())))
-    return _Job(
-        Statistic(contributions, mean),
-        used,
-        why=lambda _: ineligible,
-        excluded=tuple(Exclusion(reason, n_items) for reason, n_items in missing if n_items),
-        nothing=ineligible if asked.any() else unasked,
-        counts=_pair_counts if unasked == "no_pairs" else None,
-    )
-
-
-def _pair_counts(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
-    return {"with_positive": float(totals[0]), "eligible_pairs": float(totals[1])}
-
-
-def _human_jobs(human: RatingTable) -> list[_Job]:
-    m = human.forced_choice.sum(axis=1).astype(np.float64)
-    return [
-        _Job(
-            Statistic(row.contributions(human.forced_choice), row.value),
-            m >= row.min_ratings,
-            row.why,
-            excluded=tuple(
-                Exclusion(reason, n_items)
-                for reason, n_items in (
-                    ("no_ratings", int((m == 0).sum())),
-                    ("single_rating", int(((m > 0) & (m < row.min_ratings)).sum())),
-                )
-                if n_items
-            ),
-            nothing="too_few_raters" if m.any() else "no_items",
-            n_ratings=m,
-        )
-        for row in HUMAN_AGREEMENT
-    ]
+def _replicates(metric: str, compared: Sequence[Mapping[str, Estimated]]) -> FloatArray:
+    if not compared:
+        return np.empty((0, 0))
+    return frozen(np.stack([each[metric].replicates for each in compared]))
 
 
 def _check_tables(human: RatingTable, judges: Sequence[RatingTable]) -> None:

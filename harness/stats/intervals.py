@@ -1,20 +1,19 @@
-"""Estimates with intervals: one bootstrap of items or groups for every statistic at once."""
+"""Numbers with their intervals and counts, or NA with the reason."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.arrays import FloatArray, IntArray, frozen
+from harness.stats.resampling import Replicated, Resamples, Statistic, Unit, Units, replicate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-Unit: TypeAlias = Literal["item", "group"]
-CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
-MIN_UNITS = 2  # one unit resampled is the same unit again
+    from harness.stats.arrays import BoolArray, FloatArray
+
 DESIGN_VALUE = "design value"
 
 
@@ -105,103 +104,6 @@ class Estimate:
     counts: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Resamples:
-    """B bootstrap draws of U units, the same for every statistic that asks.
-
-    Weights are drawn anew from the seed whenever they are walked through, so that neither the
-    (B, U) matrix nor its chunks need be kept, and every walk sees the same numbers.
-
-    Attributes
-    ----------
-    n_units : int
-        U, the number of items or groups.
-    n_resamples : int
-        B, the number of replicates.
-    seed : int
-        Determines the weights, whatever the size of the chunks.
-    """
-
-    n_units: int
-    n_resamples: int
-    seed: int
-
-    @classmethod
-    def draw(cls, n_units: int, n_resamples: int, rng: np.random.Generator) -> Self:
-        """Take one seed from ``rng``; ValueError for a negative number of replicates."""
-        if n_resamples < 0:
-            raise ValueError(f"n_resamples is {n_resamples}; wanted 0 or more")
-        return cls(n_units, n_resamples, int(rng.integers(2**63)))
-
-    def __repr__(self) -> str:
-        return f"Resamples({self.n_resamples} of {self.n_units} units, seed {self.seed})"
-
-    def weights(self) -> Iterator[FloatArray]:
-        """Yield (b, U) multinomial weights, each row summing to U, until B rows were given."""
-        rng = np.random.default_rng(self.seed)
-        rows = max(1, CHUNK_CELLS // max(self.n_units, 1))
-        for start in range(0, self.n_resamples, rows):
-            b = min(rows, self.n_resamples - start)
-            drawn = rng.integers(self.n_units, size=(b, self.n_units), dtype=np.int64)
-            drawn += np.arange(b)[:, None] * self.n_units
-            counts = np.bincount(drawn.ravel(), minlength=b * self.n_units)
-            yield counts.reshape(b, self.n_units).astype(np.float64)
-
-    def totals(self, by_unit: FloatArray) -> FloatArray:
-        """Return the (B, D) resampled sums of (U, D) contributions."""
-        if self.n_units < MIN_UNITS or not self.n_resamples:
-            return np.empty((0, by_unit.shape[1]))
-        return np.concatenate([weights @ by_unit for weights in self.weights()])
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Units:
-    """What is resampled: items, or groups of items that travel together.
-
-    Attributes
-    ----------
-    of_item : (n,) int array
-        The unit of each item, 0 to ``n_units - 1``.
-    n_units : int
-        U, the number of units.
-    kind : {"item", "group"}
-        What a unit is.
-    """
-
-    of_item: IntArray
-    n_units: int
-    kind: Unit
-
-    @classmethod
-    def of(cls, n_items: int, groups: Sequence[str | None] | None) -> Self:
-        """Make a unit of each item, or of each group; an item without one is a group by itself.
-
-        Raises
-        ------
-        ValueError
-            If there is not one group (or None) per item.
-        """
-        if groups is None:
-            return cls(np.arange(n_items), n_items, "item")
-        if len(groups) != n_items:
-            raise ValueError(f"groups has {len(groups)} entries for {n_items} items")
-        index: dict[object, int] = {}
-        keys = (i if group is None else group for i, group in enumerate(groups))
-        of_item = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.int64)
-        return cls(of_item, len(index), "group")
-
-    def __repr__(self) -> str:
-        return f"Units({len(self.of_item)} items in {self.n_units} {self.kind}s)"
-
-    def sums(self, contributions: FloatArray) -> FloatArray:
-        """Return (U, d): the (n, d) contributions added up within each unit."""
-        if self.kind == "item":
-            return contributions
-        added = np.zeros((self.n_units, contributions.shape[1]))
-        np.add.at(added, self.of_item, contributions)
-        return added
-
-
 def percentile_interval(
     replicates: FloatArray, level: float, unit: Unit
 ) -> tuple[Interval | None, float | None]:
@@ -222,65 +124,129 @@ def check_level(level: float) -> None:
         raise ValueError(f"level is {level!r}; a confidence level lies between 0 and 1")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Statistic:
-    """Contributions of n items, and what their sums are worth.
+def _no_counts(totals: FloatArray) -> dict[str, float]:  # noqa: ARG001 -- the shape of Job.counts
+    return {}
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Job:
+    """A statistic, and what its estimate will say beside the value.
 
     Attributes
     ----------
-    contributions : (n, d) array
-        What each item adds; zeros where it does not enter.
-    value : callable
-        Sums of shape (..., d) to values of shape (...); nan where undefined.
+    statistic : Statistic
+        What is estimated.
+    used : (n,) bool array
+        Which items enter.
+    why : callable
+        Sums (d,) of an undefined value to the reason, when some item enters.
+    nothing : str
+        The reason when no item enters.
+    excluded : tuple of Exclusion
+        Why the other items do not.
+    n_tied : int
+        Used items with a tied mode.
+    n_ratings : (n,) array or None
+        Number of human ratings of each item.
+    counts : callable
+        Sums (d,) to the counts to be shown.
     """
 
-    contributions: FloatArray
-    value: Callable[[FloatArray], FloatArray]
+    statistic: Statistic
+    used: BoolArray
+    why: Callable[[FloatArray], str]
+    nothing: str = "no_items"
+    excluded: tuple[Exclusion, ...] = ()
+    n_tied: int = 0
+    n_ratings: FloatArray | None = None
+    counts: Callable[[FloatArray], Mapping[str, float]] = _no_counts
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Replicated:
-    """A statistic's sums, value and replicates.
+class Estimated:
+    """An estimate and the (B,) replicates its interval came from."""
 
-    Attributes
-    ----------
-    totals : (d,) array
-        Sums over all items.
-    value : float
-        nan where undefined.
-    replicates : (B,) array
-        Value in each resample; nan where undefined. Empty without resampling.
-    """
-
-    totals: FloatArray
-    value: float
+    estimate: Estimate
     replicates: FloatArray
 
 
-def replicate(
-    statistics: Sequence[Statistic], units: Units, resamples: Resamples
-) -> list[Replicated]:
-    """Evaluate statistics of the same items on the data and on one set of resamples.
+def estimate_all(
+    groups: Sequence[Mapping[str, Job]], units: Units, resamples: Resamples, level: float
+) -> list[dict[str, Estimated]]:
+    """Do all jobs of all groups on the same resamples, keeping the shape of ``groups``."""
+    jobs = [job for group in groups for job in group.values()]
+    results = replicate([job.statistic for job in jobs], units, resamples)
+    done = iter(
+        Estimated(_describe(job, result, level, units.kind), result.replicates)
+        for job, result in zip(jobs, results, strict=True)
+    )
+    return [{name: next(done) for name in group} for group in groups]
 
-    All contributions enter one matrix product, so that replicate ``b`` of any two statistics saw
-    the same items: differences between them are paired. Statistics that share a contributions array
-    share its columns.
+
+def _describe(job: Job, result: Replicated, level: float, unit: Unit) -> Estimate:
+    n_used = int(job.used.sum())
+    undefined = bool(np.isnan(result.value))
+    interval, undefined_share = percentile_interval(result.replicates, level, unit)
+    per_item = job.n_ratings[job.used] if job.n_ratings is not None else np.empty(0)
+    return Estimate(
+        value=None if undefined else result.value,
+        reason=(job.why(result.totals) if n_used else job.nothing) if undefined else "",
+        interval=None if undefined else interval,
+        n_used=n_used,
+        n_excluded=len(job.used) - n_used,
+        excluded=job.excluded,
+        n_tied=job.n_tied,
+        n_resamples=len(result.replicates),
+        undefined_share=undefined_share,
+        ratings_per_item=float(np.median(per_item)) if per_item.size else None,
+        counts=job.counts(result.totals),
+    )
+
+
+def bootstrap(
+    contributions: FloatArray,
+    value: Callable[[FloatArray], FloatArray],
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> Estimate:
+    """Estimate one statistic of item sums with its interval.
+
+    Parameters
+    ----------
+    contributions : (n, d) array
+        What each item adds; all zeros for an item that does not enter.
+    value : callable
+        Sums of shape (..., d) to values of shape (...); nan where undefined.
+    rng, groups, n_resamples, level
+        As in `evaluate`.
+
+    Returns
+    -------
+    Estimate
+        With reason "undefined" where ``value`` is nan.
+
+    Raises
+    ------
+    ValueError
+        If contributions are no finite (n, d) array, or another argument is out of range.
+
+    Examples
+    --------
+    >>> ones = np.ones((4, 1))
+    >>> hits = np.array([[1.0], [0.0], [1.0], [1.0]])
+    >>> bootstrap(np.hstack([hits, ones]), mean, rng=np.random.default_rng(0)).value
+    0.75
     """
-    columns: dict[int, slice] = {}
-    blocks: list[FloatArray] = []
-    width = 0
-    for one in statistics:
-        if id(one.contributions) not in columns:
-            d = one.contributions.shape[1]
-            columns[id(one.contributions)] = slice(width, width + d)
-            blocks.append(units.sums(one.contributions))
-            width += d
-    by_unit = np.hstack(blocks) if blocks else np.empty((units.n_units, 0))
-    totals, resampled = by_unit.sum(axis=0), resamples.totals(by_unit)
-    results = []
-    for one in statistics:
-        mine = columns[id(one.contributions)]
-        value = float(one.value(totals[mine]))
-        replicates = np.asarray(one.value(resampled[:, mine]), dtype=np.float64)
-        results.append(Replicated(frozen(totals[mine]), value, frozen(replicates)))
-    return results
+    sums = np.asarray(contributions, dtype=np.float64)
+    if sums.ndim != 2 or not np.isfinite(sums).all():  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"contributions has shape {sums.shape}; wanted finite numbers, (n, d)")
+    check_level(level)
+    units = Units.of(len(sums), groups)
+    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    used = np.asarray(sums.any(axis=1), dtype=np.bool_)
+    job = Job(statistic=Statistic(sums, value), used=used, why=lambda _: "undefined")
+    [found] = estimate_all([{"": job}], units, resamples, level)
+    return found[""].estimate

@@ -13,7 +13,8 @@ from harness.stats.intervals import percentile_interval
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.stats.intervals import Estimate, Interval, Unit
+    from harness.stats.intervals import Estimate, Interval
+    from harness.stats.resampling import Unit
     from harness.stats.rows import Better
 
 

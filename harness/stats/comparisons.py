@@ -1,0 +1,196 @@
+"""What is estimated from a human and a judge table: which items enter, which not, and why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.distributions import (
+    ELICITATION_OF,
+    ELICITATIONS,
+    OUTCOMES,
+    Distributions,
+    Form,
+    RatingTable,
+    aggregate,
+    tied_modes,
+)
+from harness.stats.intervals import Exclusion, Job
+from harness.stats.raters import HUMAN_AGREEMENT
+from harness.stats.resampling import Statistic
+from harness.stats.rows import MetricRow, mean
+from harness.stats.translation import beta_contributions, cross_call_contributions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from harness.stats.arrays import BoolArray, FloatArray
+    from harness.stats.response_sets import OptionSpace
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is decided: positive where P(S meets ``positive``) >= ``tau``."""
+
+    tau: float
+    positive: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One table's rating vectors, and which items have them, per form."""
+
+    table: RatingTable
+    dist: Distributions
+    forms: dict[Form, FloatArray]
+
+    @classmethod
+    def of(cls, table: RatingTable, cut: Cut, rows: Sequence[MetricRow]) -> Side:
+        """Aggregate a table into the forms that some rows ask for."""
+        dist = Distributions.of(table)
+        wanted = {form for row in rows for form in (row.human_form, row.judge_form)}
+        forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in wanted}
+        return cls(table, dist, forms)
+
+    def usable(self, form: Form) -> BoolArray:
+        """Return (n,) bool: which items have a rating vector of this form."""
+        return np.asarray(~np.isnan(self.forms[form]).any(axis=1), dtype=np.bool_)
+
+    def n_ratings(self, form: Form) -> FloatArray:
+        """Return (n,) numbers of ratings behind this form's vectors."""
+        forced = ELICITATION_OF[form] == "forced_choice"
+        return self.dist.n_forced if forced else self.dist.n_sets
+
+    def outcomes(self, form: Form) -> FloatArray:
+        """Return (n, 5) outcomes of the elicitations that could have filled this form."""
+        choices = self.table.space.fully_specified and not self.table.response_set.any()
+        asked = "forced_choice" if choices else ELICITATION_OF[form]
+        axis = [ELICITATIONS.index(asked), ELICITATIONS.index("paired")]
+        return np.asarray(self.table.outcomes[:, axis].sum(axis=1), dtype=np.float64)
+
+
+def metric_jobs(human: Side, judge: Side, rows: Sequence[MetricRow]) -> dict[str, Job]:
+    """Compare one judge with the humans on each row; rows that share contributions share sums."""
+    made: dict[tuple[object, Form, Form], FloatArray] = {}
+    jobs = {}
+    for row in rows:
+        key = (row.contributions, row.human_form, row.judge_form)
+        if key not in made:
+            made[key] = row.contributions(human.forms[row.human_form], judge.forms[row.judge_form])
+        sides = ((human, row.human_form), (judge, row.judge_form))
+        used = human.usable(row.human_form) & judge.usable(row.judge_form)
+        tied = [tied_modes(side.forms[form]) for side, form in sides if form == "h"]
+        jobs[row.name] = Job(
+            statistic=Statistic(made[key], row.value),
+            used=used,
+            why=row.why,
+            nothing=_why_nothing(*sides),
+            excluded=_exclusions(*sides),
+            n_tied=int((np.any(tied, axis=0) & used).sum()),
+            n_ratings=human.n_ratings(row.human_form),
+            counts=_counts_of(row, human.table.space),
+        )
+    return jobs
+
+
+def _counts_of(row: MetricRow, space: OptionSpace) -> Callable[[FloatArray], dict[str, float]]:
+    return lambda totals: row.counts(totals, space)
+
+
+def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exclusion, ...]:
+    """Count the items that lack a side, each under one reason, the human side first."""
+    left = np.ones(len(human[0].table.items), dtype=np.bool_)
+    found: list[tuple[str, int]] = []
+    for who, (side, form) in (("human", human), ("judge", judge)):
+        missing = left & ~side.usable(form)
+        left &= ~missing
+        outcomes = side.outcomes(form)[missing]
+        kinds = (outcomes > 0).sum(axis=1)
+        named = np.where(kinds == 1, outcomes.argmax(axis=1), np.where(kinds == 0, -1, -2))
+        codes = (*enumerate(OUTCOMES), (-1, "not_asked"), (-2, "mixed_outcomes"))
+        found += [(f"{who}_{name}", int((named == code).sum())) for code, name in codes]
+    return _named(found)
+
+
+def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
+    for side, form in (human, judge):
+        if not side.table.items:
+            return "no_items"
+        if side.usable(form).any():
+            continue
+        outcomes = side.outcomes(form).sum(axis=0)
+        abstained = outcomes[OUTCOMES.index("abstained")]
+        if 0 < abstained == outcomes.sum():
+            return "all_abstained"
+        sets = ELICITATION_OF[form] == "response_set"
+        return "no_response_sets" if sets else "no_forced_choices"
+    return "no_overlap"
+
+
+def beta_jobs(side: Side, cut: Cut) -> dict[str, Job]:
+    """Estimate ``beta`` from a table's pairs and ``cross_call_beta`` from its independent calls."""
+    joint, dist = side.table.joint, side.dist
+    pairs = np.zeros(len(dist.O)) if joint is None else joint.sum(axis=(1, 2))
+    called = (dist.n_forced > 0) & (dist.n_sets > 0)
+    paired = beta_contributions(side.table, cut.positive)
+    crossed = cross_call_contributions(dist, cut.positive)
+    ineligible = "no_negative_choice"
+    if side.table.space.option_mask(cut.positive).all():
+        ineligible = "no_negative_option"
+    return {
+        "beta": _beta_job(paired, pairs > 0, ("no_pairs", ineligible), _pair_counts),
+        "cross_call_beta": _beta_job(crossed, called, ("no_calls", ineligible), _share_counts),
+    }
+
+
+def _beta_job(
+    contributions: FloatArray,
+    asked: BoolArray,
+    reasons: tuple[str, str],
+    counts: Callable[[FloatArray], dict[str, float]],
+) -> Job:
+    used = np.asarray(contributions[:, 1] > 0, dtype=np.bool_)
+    n_missing = (int((~asked).sum()), int((asked & ~used).sum()))
+    return Job(
+        statistic=Statistic(contributions, mean),
+        used=used,
+        why=lambda _: reasons[1],
+        nothing=reasons[1] if asked.any() else reasons[0],
+        excluded=_named(zip(reasons, n_missing, strict=True)),
+        counts=counts,
+    )
+
+
+def _pair_counts(totals: FloatArray) -> dict[str, float]:
+    return {"with_positive": float(totals[0]), "eligible_pairs": float(totals[1])}
+
+
+def _share_counts(totals: FloatArray) -> dict[str, float]:
+    return {"effective_items": float(totals[1])}
+
+
+def human_jobs(human: RatingTable) -> dict[str, Job]:
+    """Measure how far the human raters agree with each other."""
+    m = human.forced_choice.sum(axis=1).astype(np.float64)
+    return {
+        row.name: Job(
+            statistic=Statistic(row.contributions(human.forced_choice), row.value),
+            used=m >= row.min_ratings,
+            why=row.why,
+            nothing="too_few_raters" if m.any() else "no_items",
+            excluded=_named(
+                (
+                    ("human_no_ratings", int((m == 0).sum())),
+                    ("human_single_rating", int(((m > 0) & (m < row.min_ratings)).sum())),
+                )
+            ),
+            n_ratings=m,
+        )
+        for row in HUMAN_AGREEMENT
+    }
+
+
+def _named(counted: Iterable[tuple[str, int]]) -> tuple[Exclusion, ...]:
+    return tuple(Exclusion(reason, n_items) for reason, n_items in counted if n_items)

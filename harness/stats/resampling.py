@@ -1,0 +1,178 @@
+"""One bootstrap of items or groups for every statistic at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+
+import numpy as np
+
+from harness.stats.arrays import FloatArray, IntArray, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+Unit: TypeAlias = Literal["item", "group"]
+CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
+MIN_UNITS = 2  # one unit resampled is the same unit again
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Resamples:
+    """B bootstrap draws of U units, the same for every statistic that asks.
+
+    Weights are drawn anew from the seed whenever they are walked through, so that neither the
+    (B, U) matrix nor its chunks need be kept, and every walk sees the same numbers.
+
+    Attributes
+    ----------
+    n_units : int
+        U, the number of items or groups.
+    n_resamples : int
+        B, the number of replicates.
+    seed : int
+        Determines the weights, whatever the size of the chunks.
+    """
+
+    n_units: int
+    n_resamples: int
+    seed: int
+
+    @classmethod
+    def draw(cls, n_units: int, n_resamples: int, rng: np.random.Generator) -> Self:
+        """Take one seed from ``rng``; ValueError for a negative number of replicates."""
+        if n_resamples < 0:
+            raise ValueError(f"n_resamples is {n_resamples}; wanted 0 or more")
+        return cls(n_units, n_resamples, int(rng.integers(2**63)))
+
+    def __repr__(self) -> str:
+        return f"Resamples({self.n_resamples} of {self.n_units} units, seed {self.seed})"
+
+    def weights(self) -> Iterator[FloatArray]:
+        """Yield (b, U) multinomial weights, each row summing to U, until B rows were given."""
+        rng = np.random.default_rng(self.seed)
+        rows = max(1, CHUNK_CELLS // max(self.n_units, 1))
+        for start in range(0, self.n_resamples, rows):
+            b = min(rows, self.n_resamples - start)
+            drawn = rng.integers(self.n_units, size=(b, self.n_units), dtype=np.int64)
+            drawn += np.arange(b)[:, None] * self.n_units
+            counts = np.bincount(drawn.ravel(), minlength=b * self.n_units)
+            yield counts.reshape(b, self.n_units).astype(np.float64)
+
+    def totals(self, by_unit: FloatArray) -> FloatArray:
+        """Return the (B, D) resampled sums of (U, D) contributions."""
+        if self.n_units < MIN_UNITS or not self.n_resamples:
+            return np.empty((0, by_unit.shape[1]))
+        return np.concatenate([weights @ by_unit for weights in self.weights()])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Units:
+    """What is resampled: items, or groups of items that travel together.
+
+    Attributes
+    ----------
+    of_item : (n,) int array
+        The unit of each item, 0 to ``n_units - 1``.
+    n_units : int
+        U, the number of units.
+    kind : {"item", "group"}
+        What a unit is.
+    """
+
+    of_item: IntArray
+    n_units: int
+    kind: Unit
+
+    @classmethod
+    def of(cls, n_items: int, groups: Sequence[str | None] | None) -> Self:
+        """Make a unit of each item, or of each group; an item without one is a group by itself.
+
+        Raises
+        ------
+        ValueError
+            If there is not one group (or None) per item.
+        """
+        if groups is None:
+            return cls(np.arange(n_items), n_items, "item")
+        if len(groups) != n_items:
+            raise ValueError(f"groups has {len(groups)} entries for {n_items} items")
+        index: dict[object, int] = {}
+        keys = (i if group is None else group for i, group in enumerate(groups))
+        of_item = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.int64)
+        return cls(of_item, len(index), "group")
+
+    def __repr__(self) -> str:
+        return f"Units({len(self.of_item)} items in {self.n_units} {self.kind}s)"
+
+    def sums(self, contributions: FloatArray) -> FloatArray:
+        """Return (U, d): the (n, d) contributions added up within each unit."""
+        if self.kind == "item":
+            return contributions
+        added = np.zeros((self.n_units, contributions.shape[1]))
+        np.add.at(added, self.of_item, contributions)
+        return added
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Statistic:
+    """Contributions of n items, and what their sums are worth.
+
+    Attributes
+    ----------
+    contributions : (n, d) array
+        What each item adds; zeros where it does not enter.
+    value : callable
+        Sums of shape (..., d) to values of shape (...); nan where undefined.
+    """
+
+    contributions: FloatArray
+    value: Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Replicated:
+    """A statistic's sums, value and replicates.
+
+    Attributes
+    ----------
+    totals : (d,) array
+        Sums over all items.
+    value : float
+        nan where undefined.
+    replicates : (B,) array
+        Value in each resample; nan where undefined. Empty without resampling.
+    """
+
+    totals: FloatArray
+    value: float
+    replicates: FloatArray
+
+
+def replicate(
+    statistics: Sequence[Statistic], units: Units, resamples: Resamples
+) -> list[Replicated]:
+    """Evaluate statistics of the same items on the data and on one set of resamples.
+
+    All contributions enter one matrix product, so that replicate ``b`` of any two statistics saw
+    the same items: differences between them are paired. Statistics that share a contributions array
+    share its columns.
+    """
+    columns: dict[int, slice] = {}
+    blocks: list[FloatArray] = []
+    width = 0
+    for one in statistics:
+        if id(one.contributions) not in columns:
+            d = one.contributions.shape[1]
+            columns[id(one.contributions)] = slice(width, width + d)
+            blocks.append(units.sums(one.contributions))
+            width += d
+    by_unit = np.hstack(blocks) if blocks else np.empty((units.n_units, 0))
+    totals, resampled = by_unit.sum(axis=0), resamples.totals(by_unit)
+    results = []
+    for one in statistics:
+        mine = columns[id(one.contributions)]
+        value = float(one.value(totals[mine]))
+        replicates = np.asarray(one.value(resampled[:, mine]), dtype=np.float64)
+        results.append(Replicated(frozen(totals[mine]), value, frozen(replicates)))
+    return results
