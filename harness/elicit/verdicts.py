@@ -252,7 +252,7 @@ def decode(line: bytes) -> Verdict:
     """
     line = line.removesuffix(b"\n")
     cut = len(line) - CRC_LENGTH
-    if cut < 1 or line[cut : cut + len(CRC_OPENING)] != CRC_OPENING:
+    if cut < 1 or line[cut : cut + len(CRC_OPENING)] != CRC_OPENING or line[-2:] != b'"}':
         raise VerdictError("the line has no checksum at its end; it is torn or not a verdict line")
     body = line[:cut] + b"}"
     if b"%08x" % zlib.crc32(body) != line[cut + len(CRC_OPENING) : -2]:

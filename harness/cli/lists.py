@@ -1,0 +1,89 @@
+"""`harness tasks`, `judges`, `runs` and `schema`: what there is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from harness.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def tasks(*, as_json: options.Json = False) -> None:
+    """List the tasks that --task finds by name."""
+    from harness.task import available_tasks, describe
+
+    rows = [describe(folder) for _, folder in available_tasks()]
+    show(rows, as_json=as_json, empty="No tasks. Make a folder with a task.yaml below ./datasets.")
+
+
+def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = False) -> None:
+    """List the judges that --judges finds by alias, and whether each can run here."""
+    from harness.elicit.judges import describe, load_judges
+
+    rows = [describe(spec) for spec in load_judges(judges_file).values()]
+    show(rows, as_json=as_json)
+    if not as_json:
+        typer.echo(
+            "\nAny litellm model string works as it is, e.g. --judges openai/gpt-4o,ollama/llama3."
+        )
+
+
+def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
+    """List run folders, newest first."""
+    from harness.runs import default_out, list_runs
+
+    rows = [
+        {
+            "run": run.path.name,
+            "state": run.manifest.state,
+            "created": run.manifest.created,
+            "judges": ", ".join(spec.name for spec in run.manifest.judges),
+        }
+        for run in list_runs(out or default_out())
+    ]
+    show(rows, as_json=as_json, empty="No runs here yet. Begin with: harness run --task toxicity")
+
+
+def schema(what: Annotated[Literal["metrics", "verdicts", "task"], typer.Argument()]) -> None:
+    """Print the JSON schema of metrics.json, of a line of verdicts.jsonl, or of task.yaml."""
+    typer.echo(json.dumps(_schema(what), indent=2))
+
+
+def _schema(what: str) -> Mapping[str, object]:
+    match what:
+        case "metrics":
+            from harness.validate import Validation
+
+            return Validation.model_json_schema()
+        case "verdicts":
+            from harness.elicit.verdicts import verdict_schema
+
+            return verdict_schema()
+        case _:
+            from harness.task import task_schema
+
+            return task_schema()
+
+
+def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = "") -> None:
+    """Print rows that share their keys, as a table or as JSON."""
+    if as_json:
+        typer.echo(json.dumps(list(rows), indent=2))
+        return
+    if not rows:
+        typer.echo(empty)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in rows[0]:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    Console().print(table, soft_wrap=False)

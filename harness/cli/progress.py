@@ -1,0 +1,144 @@
+"""Who watches a run: bars on a terminal, plain lines elsewhere, nobody when told to be quiet."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Self
+
+    from harness.elicit.verdicts import Verdict
+
+LINE_EVERY_S = 10.0
+
+
+class Silent:
+    """Shows nothing but what must be said."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Show nothing."""
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Say only what went wrong."""
+        if reason:
+            self.say(f"{judge}: stopped early ({reason}); resume with: harness run --resume")
+
+    def say(self, line: str) -> None:
+        """Say it on stderr, so that stdout holds the result alone."""
+        typer.echo(line, err=True)
+
+
+class _Tally:
+    """What one judge has answered so far."""
+
+    def __init__(self, planned: int) -> None:
+        self.planned = planned
+        self.done = 0
+        self.cached = 0
+        self.cost_usd = 0.0
+
+    def add(self, verdicts: Sequence[Verdict]) -> None:
+        self.done += len(verdicts)
+        for verdict in verdicts:
+            self.cached += verdict.cached
+            if not verdict.cached:
+                first = verdict.first.cost_usd if verdict.first else 0.0
+                self.cost_usd += (verdict.cost_usd or 0.0) + (first or 0.0)
+
+
+class Lines(Silent):
+    """A line per judge now and then, for logs and pipes."""
+
+    def __init__(self, planned: Mapping[str, int]) -> None:
+        self._tallies = {judge: _Tally(n) for judge, n in planned.items()}
+        self._next = dict.fromkeys(planned, time.monotonic() + LINE_EVERY_S)
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Say how far a judge has come, at most every `LINE_EVERY_S` seconds."""
+        self._tallies[judge].add(verdicts)
+        if time.monotonic() >= self._next[judge]:
+            self._next[judge] = time.monotonic() + LINE_EVERY_S
+            self._report(judge)
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Say where a judge ended."""
+        self._report(judge)
+        super().ended(judge, reason)
+
+    def _report(self, judge: str) -> None:
+        tally = self._tallies[judge]
+        self.say(
+            f"{judge}: {tally.done}/{tally.planned} replies, {tally.cached} from the cache, "
+            f"${tally.cost_usd:.4f}"
+        )
+
+
+class Bars(Lines):
+    """One bar per judge with rate, cost so far and time left."""
+
+    def __init__(self, planned: Mapping[str, int]) -> None:
+        super().__init__(planned)
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[cost]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._ids: dict[str, Any] = {
+            judge: self._bars.add_task(judge, total=n, rate="", cost="")
+            for judge, n in planned.items()
+        }
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Move a judge's bar."""
+        tally = self._tallies[judge]
+        tally.add(verdicts)
+        bar = self._bars.tasks[self._ids[judge]]
+        rate = f"{bar.speed:.1f}/s" if bar.speed else ""
+        self._bars.update(bar.id, completed=tally.done, rate=rate, cost=f"${tally.cost_usd:.4f}")
+
+    def _report(self, judge: str) -> None:
+        del judge
+        self._bars.refresh()
+
+    def say(self, line: str) -> None:
+        """Print above the bars."""
+        self._bars.console.print(line, highlight=False, markup=False)
+
+
+def watch(planned: Mapping[str, int], *, quiet: bool) -> Silent:
+    """Choose how a run is shown."""
+    import sys
+
+    if quiet:
+        return Silent()
+    return Bars(planned) if sys.stderr.isatty() else Lines(planned)

@@ -1,0 +1,198 @@
+"""`harness run`: ask judges, validate them, say which one to use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.elicit.prompts import Elicitation
+    from harness.main_job import JudgeQuote, Plan, RunResult
+    from harness.runs import RunFolder
+
+
+def run(
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", help="Name of a task, or path of a task folder.")
+    ] = None,
+    judges: Annotated[
+        str | None,
+        typer.Option(
+            "--judges",
+            "-j",
+            help="Aliases or litellm model strings, comma-separated; the embedded ones by default.",
+        ),
+    ] = None,
+    *,
+    elicitation: Annotated[
+        str,
+        typer.Option(help="How to ask, comma-separated: forced_choice, response_set, paired."),
+    ] = "forced_choice,response_set",
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, help="Times each judge is asked per item; its own default if absent."),
+    ] = None,
+    limit: options.Limit = None,
+    criterion: options.Criterion = None,
+    tau: options.Tau = None,
+    metric: options.Metric = None,
+    seed: options.Seed = 0,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Stop before the run costs more than this many USD.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print calls, tokens and cost per judge; ask nothing.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest unfinished run, or with --run.")
+    ] = False,
+    run_name: Annotated[
+        str | None, typer.Option("--run", help="Run folder to resume, by name or path.")
+    ] = None,
+    baselines: Annotated[
+        bool, typer.Option("--baselines/--no-baselines", help="Let random and majority join.")
+    ] = True,
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="Ask an OpenAI-compatible server here for judges that are no alias."),
+    ] = None,
+    key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds that server's key.")
+    ] = None,
+    judges_file: options.JudgesFile = None,
+    allow_redirects: Annotated[
+        bool,
+        typer.Option(
+            "--allow-redirects", help="Also run providers whose redirects cannot be refused."
+        ),
+    ] = False,
+    out: options.Out = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder of the reply cache; $HARNESS_CACHE by default.")
+    ] = None,
+    use_cache: Annotated[
+        bool, typer.Option("--cached/--no-cache", help="Look replies up before asking.")
+    ] = True,
+    item_text: Annotated[
+        bool,
+        typer.Option("--item-text/--no-item-text", help="Keep the items' texts in the run folder."),
+    ] = True,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Ask judges about a task's items, validate them against its raters, and rank them.
+
+    Examples:
+
+      harness run --task toxicity
+
+      harness run --task toxicity --judges gpt,claude --samples 5 --max-cost 2
+
+      harness run --task ./my-task --judges llama-3 --base-url http://127.0.0.1:8000/v1
+
+      harness run --resume
+    """
+    from harness.main_job import begin, make_plan, quote, resume_plan
+    from harness.runs import RunConfig, default_out, find_run
+
+    out = out or default_out()
+    folder: RunFolder | None = None
+    if resume or run_name:
+        folder = find_run(out, run_name)
+        plan = resume_plan(folder)
+    else:
+        if task is None:
+            raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")
+        config = RunConfig(
+            task=task,
+            elicitations=_elicitations(elicitation),
+            limit=limit,
+            criterion=criterion,
+            samples=samples,
+            seed=seed,
+            tau=tau,
+            metric=metric,
+            max_cost=max_cost,
+            item_text=item_text,
+            allow_redirects=allow_redirects,
+        )
+        plan = make_plan(
+            config,
+            judges=_split(judges),
+            judges_file=judges_file,
+            base_url=base_url,
+            key_env=key_env,
+            baselines=baselines,
+        )
+    if dry_run:
+        _show_quotes(quote(plan), as_json=as_json)
+        return
+    result = _execute(
+        plan, folder or begin(plan, out), cache=cache, use_cache=use_cache, quiet=quiet
+    )
+    _show(result, quiet=quiet, as_json=as_json)
+    raise typer.Exit(result.exit_code)
+
+
+def _split(names: str | None) -> list[str] | None:
+    if names is None:
+        return None
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _elicitations(names: str) -> tuple[Elicitation, ...]:
+    from harness.elicit.prompts import ELICITATIONS
+
+    chosen = _split(names) or []
+    for name in chosen:
+        if name not in ELICITATIONS:
+            raise typer.BadParameter(
+                f"{name!r} is none of {', '.join(ELICITATIONS)}", param_hint="--elicitation"
+            )
+    return tuple(e for e in ELICITATIONS if e in chosen)
+
+
+def _execute(
+    plan: Plan, folder: RunFolder, *, cache: Path | None, use_cache: bool, quiet: bool
+) -> RunResult:
+    from harness.cli.progress import watch
+    from harness.main_job import execute
+
+    planned = {job.judge.spec.name: sum(job.planned.values()) for job in plan.jobs}
+    with watch(planned, quiet=quiet) as observer:
+        for judge, reason in plan.skipped.items():
+            observer.say(f"{judge} skipped: {reason}")
+        return execute(plan, folder, observer=observer, cache=cache, use_cache=use_cache)
+
+
+def _show(result: RunResult, *, quiet: bool, as_json: bool) -> None:
+    from harness.report.text import render
+
+    if as_json:
+        typer.echo(result.validation.model_dump_json(indent=1))
+        return
+    typer.echo(render(result.validation, brief=quiet))
+    if not quiet:
+        typer.echo(f"\nRun folder: {result.folder.path}   paid: ${result.spent_usd:.4f}")
+
+
+def _show_quotes(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
+    from harness.cli.lists import show
+
+    rows = [
+        {
+            "judge": q.judge,
+            "calls": str(q.calls),
+            "prompt tokens": str(q.prompt_tokens),
+            "reply tokens": str(q.completion_tokens),
+            "cost at most": "unknown price" if q.cost_usd is None else f"${q.cost_usd:.4f}",
+        }
+        for q in quotes
+    ]
+    show(rows, as_json=as_json)

@@ -1,0 +1,63 @@
+"""`harness validate`: every number again, from a run folder or from verdicts made elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import options
+
+if TYPE_CHECKING:
+    from harness.validate import Validation
+
+
+def validate(
+    run: Annotated[
+        Path | None, typer.Argument(help="A run folder; its metrics and report are written anew.")
+    ] = None,
+    *,
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", help="Name of a task, or path of a task folder.")
+    ] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(
+            help="Verdicts made elsewhere: jsonl, csv or parquet with item, judge, value."
+        ),
+    ] = None,
+    limit: options.Limit = None,
+    criterion: options.Criterion = None,
+    tau: options.Tau = None,
+    metric: options.Metric = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Validate verdicts against human ratings; without verdicts, describe the human ratings.
+
+    Examples:
+
+      harness validate --task diagnoses
+
+      harness validate --task ./my-task --verdicts verdicts.csv
+
+      harness validate runs/toxicity-20260101T120000Z-1a2b3c
+    """
+    from harness.main_job import finish, validate_verdicts
+    from harness.report.text import render
+    from harness.runs import RunFolder
+
+    result: Validation
+    if run is not None:
+        if task or verdicts:
+            raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
+        result = finish(RunFolder.open(run), tau=tau, metric=metric)
+    elif task is not None:
+        result = validate_verdicts(
+            task, verdicts, criterion=criterion, limit=limit, tau=tau, metric=metric, seed=seed
+        )
+    else:
+        raise typer.BadParameter("name a run folder, or a task with --task")
+    typer.echo(result.model_dump_json(indent=1) if as_json else render(result, brief=quiet))

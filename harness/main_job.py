@@ -1,0 +1,345 @@
+"""The main job: a task and some judges in, a run folder with a decision out."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from harness.elicit.budget import Budget
+from harness.elicit.cache import NoStore, default_cache_dir, open_store
+from harness.elicit.judges import build, check, estimate, load_judges, price_of, resolve
+from harness.elicit.log import LogReading, read_log, replies_of
+from harness.elicit.prompts import Prompts
+from harness.elicit.runner import Job, Runner, Settings
+from harness.errors import JudgeUnavailable, RunError, TaskError, VerdictError
+from harness.ratings import select_items
+from harness.report import write_report
+from harness.runs import RunConfig, RunFolder, list_runs, source_of
+from harness.task import load_task
+from harness.validate import JudgeFacts, Source, validate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from harness.elicit.cache import ResponseStore
+    from harness.elicit.judges import JudgeSpec
+    from harness.elicit.prompts import Elicitation
+    from harness.elicit.runner import Observer
+    from harness.elicit.verdicts import Verdict
+    from harness.task import Task
+    from harness.validate import Validation
+
+EXIT_DONE, EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_SIGINT, EXIT_SIGTERM = 0, 1, 3, 130, 143
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that has been checked and not yet begun.
+
+    Attributes
+    ----------
+    jobs : tuple of Job
+        One per judge, named judges first, baselines last.
+    skipped : dict of str to str
+        Judges that do not apply, with the reason.
+    """
+
+    task: Task
+    config: RunConfig
+    prompts_hash: str
+    jobs: tuple[Job, ...]
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def specs(self) -> tuple[JudgeSpec, ...]:
+        """The judges' specifications."""
+        return tuple(job.judge.spec for job in self.jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeQuote:
+    """What one judge would cost: calls, tokens and USD at most (None where no price is known)."""
+
+    judge: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended."""
+
+    folder: RunFolder
+    validation: Validation
+    spent_usd: float
+    exit_code: int
+
+
+def make_plan(
+    config: RunConfig,
+    *,
+    judges: Sequence[str] | None,
+    judges_file: Path | None = None,
+    base_url: str | None = None,
+    key_env: str | None = None,
+    baselines: bool = True,
+) -> Plan:
+    """Load and check everything a run needs; nothing is asked and nothing is written.
+
+    Raises
+    ------
+    TaskError, PromptError, JudgeError
+        If anything is wrong with the task, the templates or a judge.
+    """
+    task = load_task(config.task)
+    chosen = resolve(
+        judges,
+        task,
+        load_judges(judges_file),
+        baselines=baselines,
+        base_url=base_url,
+        key_env=key_env,
+    )
+    return _plan(task, config, tuple(chosen.specs), dict(chosen.skipped))
+
+
+def resume_plan(folder: RunFolder) -> Plan:
+    """Plan the rest of a run from its own folder: same task, same judges, same prompts.
+
+    Raises
+    ------
+    RunError
+        If the task or the prompts have changed since.
+    """
+    manifest = folder.manifest
+    plan = _plan(folder.load_task(), manifest.config, manifest.judges, manifest.skipped)
+    if plan.prompts_hash != manifest.hashes["prompts"]:
+        raise RunError(
+            f"{folder.path}: the prompts have changed since this run was begun; "
+            "start a new run, or put the old prompts back."
+        )
+    return plan
+
+
+def _plan(
+    task: Task, config: RunConfig, specs: tuple[JudgeSpec, ...], skipped: dict[str, str]
+) -> Plan:
+    items = select_items(task, criterion=config.criterion, limit=config.limit)
+    if not any(task.has_text(item) for item in items):
+        raise TaskError(
+            f"{task.folder}: the task has labels but no texts, so no judge can be asked; "
+            f"`harness validate --task {task.name}` shows what its ratings say."
+        )
+    prompts = Prompts.load(task)
+    jobs = tuple(
+        Job(
+            judge=build(spec, task, prompts, seed=config.seed),
+            items=items,
+            elicitations=tuple(e for e in config.elicitations if e in task.elicitations),
+            samples=config.samples or spec.samples,
+        )
+        for spec in specs
+    )
+    return Plan(task, config, prompts.hash, jobs, skipped)
+
+
+def quote(plan: Plan) -> list[JudgeQuote]:
+    """Say what every judge would cost if nothing were cached; nothing is asked."""
+    return [_quote(job) for job in plan.jobs]
+
+
+def _quote(job: Job) -> JudgeQuote:
+    spec = job.judge.spec
+    calls = prompt_tokens = completion_tokens = 0
+    for unit in job.units():
+        tokens = estimate(spec, job.judge.request(unit))
+        turns = 2 if unit.elicitation == "paired" else 1
+        calls += turns
+        prompt_tokens += tokens.prompt * turns
+        completion_tokens += tokens.completion * turns
+    price = price_of(spec)
+    cost = price.cost_usd(prompt_tokens, completion_tokens) if price else None
+    return JudgeQuote(spec.name, calls, prompt_tokens, completion_tokens, cost)
+
+
+def begin(plan: Plan, out: Path) -> RunFolder:
+    """Check that every judge can be asked, then make the run folder.
+
+    Raises
+    ------
+    JudgeUnavailable
+        If a key is missing, or a price is unknown that ``--max-cost`` needs. Nothing was spent.
+    """
+    for spec in plan.specs:
+        check(spec, plan.task)
+        if plan.config.max_cost is not None and price_of(spec) is None:
+            raise JudgeUnavailable(
+                f"{spec.name}: its price is unknown, so --max-cost cannot hold; "
+                "give `price: {input: .., output: ..}` in your judges.yaml."
+            )
+    return RunFolder.create(
+        out,
+        plan.task,
+        plan.config,
+        plan.specs,
+        skipped=plan.skipped,
+        prompts_hash=plan.prompts_hash,
+    )
+
+
+def execute(
+    plan: Plan,
+    folder: RunFolder,
+    *,
+    observer: Observer,
+    cache: Path | None = None,
+    use_cache: bool = True,
+    settings: Settings | None = None,
+) -> RunResult:
+    """Ask what is open, then validate and write the results.
+
+    Raises
+    ------
+    RunError
+        If the run folder or the cache cannot be used.
+    """
+    store, notice = open_store(cache or default_cache_dir()) if use_cache else (NoStore(), "")
+    if notice:
+        observer.say(notice)
+    with folder.open_log() as log:
+        before = folder.read_verdicts()
+        _recover(folder, before, store)
+        folder.update(state="running", ended={})
+        budget = Budget(plan.config.max_cost, spent(before))
+        runner = Runner(
+            plan.task,
+            plan.jobs,
+            log=log,
+            store=store,
+            done=before.final,
+            observer=observer,
+            budget=budget,
+            settings=settings,
+        )
+        try:
+            ends, signalled = asyncio.run(_until_signalled(runner))
+        finally:
+            store.close()
+    stopped = bool(signalled or budget.exhausted or any(ends.values()))
+    folder.update(
+        state="stopped" if stopped else "done", ended={k: v for k, v in ends.items() if v}
+    )
+    validation = finish(folder)
+    return RunResult(folder, validation, budget.spent_usd, _exit_code(ends, budget, signalled))
+
+
+def finish(folder: RunFolder, *, tau: float | None = None, metric: str | None = None) -> Validation:
+    """Compute everything a run folder's verdicts say and write it beside them.
+
+    With another ``tau`` or ``metric`` than the run's own, nothing is written.
+    """
+    source = source_of(folder)
+    if tau is not None or metric is not None:
+        return validate(replace(source, tau=tau or source.tau, metric=metric or source.metric))
+    validation = validate(source)
+    write_report(folder, validation)
+    return validation
+
+
+def validate_verdicts(
+    task_name: str,
+    verdicts: Path | None,
+    *,
+    criterion: str | None = None,
+    limit: int | None = None,
+    tau: float | None = None,
+    metric: str | None = None,
+    seed: int = 0,
+) -> Validation:
+    """Validate verdicts that were made elsewhere; without any, describe the human ratings.
+
+    Raises
+    ------
+    TaskError, VerdictError
+        If the task or the file is wrong.
+    """
+    task = load_task(task_name)
+    items = select_items(task, criterion=criterion, limit=limit)
+    here = {item.id for item in items}
+    by_judge: dict[str, list[Verdict]] = {}
+    for verdict in read_external(verdicts, task) if verdicts else ():
+        if verdict.item in here:
+            by_judge.setdefault(verdict.judge, []).append(verdict)
+    source = Source(
+        task=task,
+        items=items,
+        judges=tuple(JudgeFacts(name=judge) for judge in by_judge),
+        verdicts=by_judge,
+        planned={judge: planned_at_least(given, len(items)) for judge, given in by_judge.items()},
+        tau=tau,
+        metric=metric,
+        seed=seed,
+    )
+    return validate(source)
+
+
+def planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitation, int]:
+    """Say what a judge must have been asked: every item as often as the item asked most."""
+    asked: dict[Elicitation, set[int]] = {}
+    for verdict in verdicts:
+        asked.setdefault(verdict.elicitation, set()).add(verdict.sample)
+    return {elicitation: len(samples) * n_items for elicitation, samples in asked.items()}
+
+
+def spent(reading: LogReading) -> float:
+    """USD that the replies in a log cost; replies from the cache cost nothing again."""
+    paid = (r for v in reading.final.values() if not v.cached for r in replies_of(v))
+    return sum(reply.cost_usd or 0.0 for reply in paid)
+
+
+def _recover(folder: RunFolder, before: LogReading, store: ResponseStore) -> None:
+    """Bring replies into the cache that were received by runs that did not get to it."""
+    store.put_many(r for v in before.final.values() if not v.cached for r in replies_of(v))
+    for run in list_runs(folder.path.parent):
+        if run.manifest.state == "running" and run.path != folder.path:
+            with suppress(VerdictError):
+                log = read_log(run.verdicts)
+                store.put_many(r for v in log.final.values() if not v.cached for r in replies_of(v))
+
+
+async def _until_signalled(runner: Runner) -> tuple[dict[str, str], int]:
+    """Run; the first SIGINT or SIGTERM drains, the second ends at once."""
+    loop = asyncio.get_running_loop()
+    job = asyncio.ensure_future(runner.run())
+    received: list[int] = []
+
+    def on_signal(number: int) -> None:
+        received.append(number)
+        if len(received) == 1:
+            runner.drain()
+        else:
+            job.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, on_signal, number)
+    try:
+        return await job, (received or [0])[0]
+    except asyncio.CancelledError:
+        return {}, received[0]
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _exit_code(ends: dict[str, str], budget: Budget, signalled: int) -> int:
+    if signalled:
+        return EXIT_SIGINT if signalled == signal.SIGINT else EXIT_SIGTERM
+    if budget.exhausted:
+        return EXIT_BUDGET
+    return EXIT_INCOMPLETE if any(ends.values()) else EXIT_DONE

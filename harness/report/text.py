@@ -1,0 +1,101 @@
+"""A validation as text for a terminal, 80 columns wide."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from harness.report.words import decision, estimate, headline, number, percent, span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.validate import JudgeResult, Validation
+
+WIDTH = 80
+BESIDE = "decision_consistency"
+
+
+def render(validation: Validation, *, brief: bool = False) -> str:
+    """Write the ranking and the decision; ``brief`` leaves out how the replies came in."""
+    parts = [headline(validation)]
+    if validation.task.notice:
+        parts.append(f"({validation.task.notice})")
+    if validation.ranking is None:
+        parts += ["", _humans(validation)]
+    else:
+        parts += ["", _ranking(validation)]
+        if not brief:
+            parts += ["", _outcomes(validation)]
+    parts += [*(f"note: {note}" for note in validation.notes), "", decision(validation)]
+    return "\n".join(parts)
+
+
+def _ranking(validation: Validation) -> str:
+    ranking = validation.ranking
+    assert ranking is not None
+    rows = []
+    for ranked in ranking.rows:
+        judge = validation.judge(ranked.judge)
+        rows.append(
+            (
+                number(ranked.rank, 0) if ranked.rank else "-",
+                judge.name + (" *" if judge.baseline else ""),
+                _cell(judge, ranking.metric),
+                _cell(judge, BESIDE),
+                percent(judge.answered_fraction),
+            )
+        )
+    consistency = f"consistency tau={validation.settings.tau:g}"
+    table = _table(("", "judge", ranking.metric, consistency, "answered"), rows)
+    reasons = _reasons(validation, (ranking.metric, BESIDE))
+    starred = any(judge.baseline for judge in validation.judges)
+    legend = f"{validation.settings.level:.0%} intervals: bootstrap of {validation.settings.unit}s"
+    legend += f", {validation.settings.n_resamples} resamples, design value."
+    return "\n".join([table, *(["* baseline"] if starred else []), *reasons, legend])
+
+
+def _cell(judge: JudgeResult, metric: str) -> str:
+    one = judge.metrics[metric]
+    return f"{number(one.value)} {span(one.interval)}".strip()
+
+
+def _reasons(validation: Validation, metrics: Sequence[str]) -> list[str]:
+    return [
+        f"{judge.name}: {metric} is {estimate(judge.metrics[metric])}"
+        for judge in validation.judges
+        for metric in metrics
+        if judge.metrics[metric].value is None
+    ]
+
+
+def _outcomes(validation: Validation) -> str:
+    names = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
+    rows = []
+    for judge in validation.judges:
+        for counts in judge.outcomes:
+            derived = " (derived)" if counts.elicitation in judge.derived else ""
+            numbers = [str(getattr(counts, name)) for name in names]
+            rows.append((judge.name, counts.elicitation + derived, *numbers))
+    heads = ("planned", "answ.", "abst.", "refus.", "inval.", "fail.", "not asked")
+    return _table(("judge", "elicitation", *heads), rows)
+
+
+def _humans(validation: Validation) -> str:
+    agreement = validation.humans.agreement
+    rows = [(name, estimate(one), str(one.n_used)) for name, one in agreement.items()]
+    return _table(("human agreement", "value", "items"), rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    from rich.console import Console  # noqa: PLC0415 -- only when a table is drawn
+    from rich.table import Table  # noqa: PLC0415 -- only when a table is drawn
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    for head in heads:
+        table.add_column(head, overflow="fold", no_wrap=False)
+    for row in rows:
+        table.add_row(*row)
+    out = StringIO()
+    Console(file=out, width=WIDTH, color_system=None, highlight=False, markup=False).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

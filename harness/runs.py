@@ -1,0 +1,314 @@
+"""Run folders: ``runs/<task>-<UTC time>-<short id>/``, enough to redo every number in them.
+
+manifest.json     what was asked, of whom, with which versions; how it ended
+task/             task.yaml and ratings as read, and the items unless their texts were to stay out
+verdicts.jsonl    every reply, append-only
+metrics.json      every number with its interval and its n
+ranking.csv       the ranking alone
+report.html       one page for people
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from harness.elicit.judges import JudgeSpec
+from harness.elicit.log import LogReading, VerdictLog, read_log
+from harness.elicit.prompts import Elicitation
+from harness.errors import RunError
+from harness.ratings import select_items
+from harness.task import Task, load_task, write_task
+from harness.validate import JudgeFacts, Source
+
+if TYPE_CHECKING:
+    from harness.elicit.verdicts import Verdict
+
+SCHEMA_VERSION = 1
+State = Literal["running", "done", "stopped"]
+
+
+class RunConfig(BaseModel):
+    """What the user asked for.
+
+    Attributes
+    ----------
+    task : str
+        Name or path as given.
+    limit : int or None
+        Number of items from the top of the task; all when absent.
+    samples : int or None
+        Samples for every judge; each judge's own default when absent.
+    max_cost : float or None
+        USD.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: str
+    elicitations: tuple[Elicitation, ...]
+    limit: int | None = None
+    criterion: str | None = None
+    samples: int | None = None
+    seed: int = 0
+    tau: float | None = None
+    metric: str | None = None
+    max_cost: float | None = None
+    item_text: bool = True
+    allow_redirects: bool = False
+
+
+class Manifest(BaseModel):
+    """The whole configuration of a run and how it ended."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: int = SCHEMA_VERSION
+    created: str
+    state: State = "running"
+    config: RunConfig
+    judges: tuple[JudgeSpec, ...]
+    skipped: dict[str, str] = {}
+    ended: dict[str, str] = {}
+    hashes: dict[str, str]
+    versions: dict[str, str]
+
+
+class RunFolder:
+    """One run on disk."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+
+    @classmethod
+    def create(
+        cls,
+        out: Path,
+        task: Task,
+        config: RunConfig,
+        judges: tuple[JudgeSpec, ...],
+        *,
+        skipped: dict[str, str],
+        prompts_hash: str,
+    ) -> RunFolder:
+        """Make a new run folder below ``out`` with its manifest and its copy of the task.
+
+        Raises
+        ------
+        RunError
+            If it cannot be written.
+        """
+        now = datetime.now(UTC)
+        path = out / f"{task.name}-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        manifest = Manifest(
+            created=now.isoformat(timespec="seconds"),
+            config=config,
+            judges=judges,
+            skipped=skipped,
+            hashes={"task": task.content_hash, "prompts": prompts_hash},
+            versions=versions(),
+        )
+        folder = cls(path, manifest)
+        try:
+            path.mkdir(parents=True)
+            write_task(task, path / "task", item_text=config.item_text)
+        except OSError as error:
+            raise RunError(
+                f"{path}: cannot be written ({error.strerror}); choose another with --out DIR."
+            ) from None
+        folder.update()
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Read a run folder.
+
+        Raises
+        ------
+        RunError
+            If it is no run folder, is damaged, or was written by a newer version.
+        """
+        file = path / "manifest.json"
+        try:
+            raw = json.loads(file.read_text(encoding="utf-8"))
+            found = raw.get("schema_version")
+        except OSError:
+            raise RunError(f"{path}: no run folder (it holds no manifest.json).") from None
+        except (ValueError, AttributeError):
+            raise RunError(f"{file}: not a manifest; the run cannot be read.") from None
+        if not isinstance(found, int) or found > SCHEMA_VERSION:
+            raise RunError(
+                f"{file}: schema version {found}, but this harness knows up to {SCHEMA_VERSION}; "
+                f"read it with harness {raw.get('versions', {}).get('harness', '(unknown)')}."
+            )
+        try:
+            return cls(path, Manifest.model_validate(raw))
+        except ValidationError as error:
+            fault = error.errors(include_input=False)[0]
+            where = ".".join(map(str, fault["loc"]))
+            raise RunError(f"{file}: {where}: {fault['msg']}.") from None
+
+    def load_task(self) -> Task:
+        """Read the task of this run: its own copy, or the original if item texts were left out.
+
+        Raises
+        ------
+        RunError
+            If the original has changed since.
+        """
+        if self.manifest.config.item_text:
+            return load_task(str(self.path / "task"))
+        task = load_task(self.manifest.config.task)
+        if task.content_hash != self.manifest.hashes["task"]:
+            raise RunError(
+                f"{task.folder}: the task has changed since {self.path.name} was begun; "
+                "start a new run, or put the old task back."
+            )
+        return task
+
+    def read_verdicts(self) -> LogReading:
+        """Replay this run's verdicts."""
+        return read_log(self.verdicts)
+
+    def open_log(self) -> VerdictLog:
+        """Open this run's verdicts for appending; refused while another process does."""
+        return VerdictLog.open(self.verdicts)
+
+    @property
+    def verdicts(self) -> Path:
+        """The verdict log."""
+        return self.path / "verdicts.jsonl"
+
+    def update(self, **changes: object) -> None:
+        """Change fields of the manifest and write it."""
+        self.manifest = self.manifest.model_copy(update=changes)
+        self.write("manifest.json", self.manifest.model_dump_json(indent=1) + "\n")
+
+    def write(self, name: str, text: str) -> Path:
+        """Write one file whole or not at all.
+
+        Raises
+        ------
+        RunError
+            If it cannot be written; an older version of it stays as it was.
+        """
+        target = self.path / name
+        part = target.with_name(f".{name}.part")
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(target)
+        except OSError as error:
+            raise RunError(
+                f"{target}: cannot be written ({error.strerror}); the verdicts are safe. "
+                f"Mend that, then `harness validate {self.path}`."
+            ) from None
+        return target
+
+    def __repr__(self) -> str:
+        return f"RunFolder({self.path.name!r}, {self.manifest.state})"
+
+
+def source_of(folder: RunFolder) -> Source:
+    """Collect what `harness.validate.validate` needs from a run folder, and from nothing else.
+
+    Raises
+    ------
+    HarnessError
+        If the folder's task or verdicts cannot be read.
+    """
+    manifest = folder.manifest
+    config = manifest.config
+    task = load_task(str(folder.path / "task"))
+    items = select_items(task, criterion=config.criterion, limit=config.limit)
+    reading = folder.read_verdicts()
+    verdicts: dict[str, list[Verdict]] = {spec.name: [] for spec in manifest.judges}
+    for verdict in reading.final.values():
+        verdicts[verdict.judge].append(verdict)
+    elicitations = [e for e in config.elicitations if e in task.elicitations]
+    return Source(
+        task=task,
+        items=items,
+        judges=tuple(
+            JudgeFacts(name=spec.name, kind=spec.kind, model=spec.model, baseline=spec.baseline)
+            for spec in manifest.judges
+        ),
+        verdicts=verdicts,
+        planned={
+            spec.name: dict.fromkeys(elicitations, len(items) * (config.samples or spec.samples))
+            for spec in manifest.judges
+        },
+        tau=config.tau,
+        metric=config.metric,
+        seed=config.seed,
+        notes=_notes(manifest, reading),
+    )
+
+
+def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
+    notes = [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
+    notes += [f"{judge} stopped early: {reason}" for judge, reason in manifest.ended.items()]
+    if reading.n_damaged:
+        notes.append(f"{reading.n_damaged} damaged lines of verdicts.jsonl were set aside")
+    return tuple(notes)
+
+
+def list_runs(out: Path) -> list[RunFolder]:
+    """Readable run folders below ``out``, newest first."""
+    runs = []
+    for file in out.glob("*/manifest.json"):
+        try:
+            runs.append(RunFolder.open(file.parent))
+        except RunError:
+            continue
+    return sorted(runs, key=lambda run: run.manifest.created, reverse=True)
+
+
+def find_run(out: Path, name: str | None) -> RunFolder:
+    """Find a run by path or by name below ``out``; by default the newest unfinished one.
+
+    Raises
+    ------
+    RunError
+        If there is none.
+    """
+    if name is not None:
+        path = Path(name)
+        return RunFolder.open(path if path.exists() else out / name)
+    for run in list_runs(out):
+        if run.manifest.state != "done":
+            return run
+    raise RunError(f"{out}: no unfinished run to resume; name one, or start one without --resume.")
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that can move a number."""
+    packages = (
+        "judge-harness",
+        "numpy",
+        "scipy",
+        "litellm",
+        "aiohttp",
+        "xllamacpp",
+        "vaderSentiment",
+    )
+    found = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except ModuleNotFoundError:
+            continue
+    return {"harness": found.pop("judge-harness", "unknown"), **found}
+
+
+def default_out() -> Path:
+    """``$HARNESS_RUNS``, else ``runs`` in the working folder."""
+    return Path(os.environ.get("HARNESS_RUNS") or "runs")

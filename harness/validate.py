@@ -1,0 +1,369 @@
+"""From a task and verdicts, whoever made them, to every number of a run; touches no file."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from harness.elicit.log import replies_of
+from harness.elicit.prompts import ELICITATIONS, Elicitation
+from harness.elicit.verdicts import CANNOT_ASSESS
+from harness.errors import TaskError
+from harness.ratings import OutcomeCounts, count_outcomes, human_table, judge_table
+from harness.stats.distributions import ELICITATION_OF
+from harness.stats.evaluation import evaluate, primary_metric
+from harness.stats.intervals import Estimate
+from harness.stats.ranking import Difference
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.elicit.verdicts import Verdict
+    from harness.stats.distributions import RatingTable
+    from harness.stats.evaluation import Evaluation, TableTranslation
+    from harness.stats.rows import MetricRow
+    from harness.task import Item, Task
+
+SCHEMA_VERSION = 1
+N_RESAMPLES = 2000
+LEVEL = 0.95
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class JudgeFacts(_Frozen):
+    """What is known of a judge before its verdicts are read.
+
+    Attributes
+    ----------
+    kind : str
+        How it was reached; ``external`` if its verdicts were made elsewhere.
+    baseline : bool
+        Whether it is there to be beaten.
+    """
+
+    name: str
+    kind: str = "external"
+    model: str = ""
+    baseline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Verdicts and what is needed to read them.
+
+    Attributes
+    ----------
+    items : tuple of Item
+        Those that the verdicts are about, in the task's order.
+    verdicts : mapping of str to sequence of Verdict
+        Final verdicts per judge, one per unit.
+    planned : mapping of str to mapping of Elicitation to int
+        How many units each judge was to be asked.
+    """
+
+    task: Task
+    items: tuple[Item, ...]
+    judges: tuple[JudgeFacts, ...]
+    verdicts: Mapping[str, Sequence[Verdict]]
+    planned: Mapping[str, Mapping[Elicitation, int]]
+    tau: float | None = None
+    metric: str | None = None
+    seed: int = 0
+    n_resamples: int = N_RESAMPLES
+    notes: tuple[str, ...] = ()
+
+
+class TaskFacts(_Frozen):
+    """The task as far as the numbers need it."""
+
+    name: str
+    property: str
+    notice: str
+    content_hash: str
+    options: dict[str, str]
+    positive: tuple[str, ...]
+    n_items: int
+    n_items_in_task: int
+
+
+class Settings(_Frozen):
+    """What the numbers depend on besides the data.
+
+    Attributes
+    ----------
+    abstention : str
+        How replies without a value enter: ``exclude`` leaves them out of the metrics, not of the
+        counts.
+    unit : str
+        What the bootstrap resamples: items, or groups of them.
+    """
+
+    tau: float
+    metric: str
+    seed: int
+    n_resamples: int
+    level: float
+    abstention: Literal["exclude"] = "exclude"
+    unit: str
+
+
+class HumanResult(_Frozen):
+    """What the human ratings say by themselves."""
+
+    n_raters: int
+    rater_ids: str
+    n_forced_choice: int
+    n_response_sets: int
+    n_pairs: int
+    n_abstained: int
+    ignored_labels: dict[str, int]
+    agreement: dict[str, Estimate]
+    beta: Estimate
+    F: tuple[tuple[float | None, ...], ...] | None
+
+
+class Cost(_Frozen):
+    """What a judge's replies cost; ``usd`` is None where a price is unknown."""
+
+    usd: float | None
+    n_paid: int
+    n_cached: int
+
+
+class JudgeResult(_Frozen):
+    """All numbers of one judge.
+
+    Attributes
+    ----------
+    derived : tuple of str
+        Elicitations whose replies were made by rule from another, not asked for.
+    answered_fraction : float or None
+        Answered share of the units planned in the elicitation that the ranking metric reads.
+    """
+
+    name: str
+    kind: str
+    model: str
+    baseline: bool
+    reported_models: tuple[str, ...]
+    derived: tuple[Elicitation, ...]
+    outcomes: tuple[OutcomeCounts, ...]
+    answered_fraction: float | None
+    metrics: dict[str, Estimate]
+    beta: Estimate
+    cross_call_beta: Estimate
+    F: tuple[tuple[float | None, ...], ...] | None
+    cost: Cost
+
+
+class RankedJudge(_Frozen):
+    """A judge's place.
+
+    Attributes
+    ----------
+    rank : int or None
+        1 is best; None where the metric is NA.
+    difference : Difference or None
+        How much worse than the best judge, on the same resamples; None for the best and where NA.
+    """
+
+    judge: str
+    baseline: bool
+    rank: int | None
+    difference: Difference | None
+
+
+class Ranking(_Frozen):
+    """Judges in order of one metric, NA last."""
+
+    metric: str
+    better: str
+    unit: str
+    rows: tuple[RankedJudge, ...]
+
+
+class Validation(_Frozen):
+    """Everything that a run reports; ``metrics.json`` holds exactly this."""
+
+    schema_version: int = SCHEMA_VERSION
+    task: TaskFacts
+    settings: Settings
+    humans: HumanResult
+    judges: tuple[JudgeResult, ...]
+    ranking: Ranking | None
+    notes: tuple[str, ...]
+
+    def judge(self, name: str) -> JudgeResult:
+        """One judge's numbers."""
+        return next(judge for judge in self.judges if judge.name == name)
+
+
+def validate(source: Source) -> Validation:
+    """Compute everything that verdicts say about their judges.
+
+    Parameters
+    ----------
+    source : Source
+        Task, items and the final verdicts of each judge.
+
+    Returns
+    -------
+    Validation
+        The same, to the last digit, for the same source.
+
+    Raises
+    ------
+    VerdictError
+        If a verdict is no option or response set of the task.
+    TaskError
+        If tau, or the metric that ranks, is not one the task knows.
+    """
+    task = source.task
+    human = human_table(task, source.items)
+    tables = [
+        judge_table(task, source.items, j.name, source.verdicts[j.name]) for j in source.judges
+    ]
+    metric = source.metric or primary_metric(human)
+    try:
+        evaluation = evaluate(
+            human,
+            tables,
+            tau=task.tau if source.tau is None else source.tau,
+            positive=task.positive,
+            rng=np.random.default_rng(source.seed),
+            groups=_groups(source.items),
+            n_resamples=source.n_resamples,
+            level=LEVEL,
+        )
+        evaluation.row(metric)
+    except ValueError as error:
+        raise TaskError(f"task {task.name}: {error}") from None
+    return Validation(
+        task=_task_facts(source),
+        settings=Settings(
+            tau=evaluation.tau,
+            metric=metric,
+            seed=source.seed,
+            n_resamples=source.n_resamples,
+            level=LEVEL,
+            unit=evaluation.units.kind,
+        ),
+        humans=_human_result(task, human, evaluation),
+        judges=tuple(_judge_result(source, facts, metric, evaluation) for facts in source.judges),
+        ranking=_ranking(source, metric, evaluation) if source.judges else None,
+        notes=source.notes,
+    )
+
+
+def _groups(items: Sequence[Item]) -> list[str | None] | None:
+    groups = [item.group for item in items]
+    return groups if any(group is not None for group in groups) else None
+
+
+def _task_facts(source: Source) -> TaskFacts:
+    task = source.task
+    return TaskFacts(
+        name=task.name,
+        property=task.property,
+        notice=task.notice,
+        content_hash=task.content_hash,
+        options={option.key: option.label for option in task.options},
+        positive=task.positive,
+        n_items=len(source.items),
+        n_items_in_task=len(task.items),
+    )
+
+
+def _human_result(task: Task, human: RatingTable, evaluation: Evaluation) -> HumanResult:
+    ids = set(human.items)
+    here = [rating for rating in task.ratings if rating.item in ids]
+    return HumanResult(
+        n_raters=len({rating.rater for rating in here}),
+        rater_ids=task.rater_ids,
+        n_forced_choice=int(human.forced_choice.sum()),
+        n_response_sets=int(human.response_set.sum()),
+        n_pairs=0 if human.joint is None else int(human.joint.sum()),
+        n_abstained=sum(rating.value == CANNOT_ASSESS for rating in here),
+        ignored_labels=dict(Counter(str(rating.value) for rating in task.ignored)),
+        agreement=dict(evaluation.human_agreement),
+        beta=evaluation.human_translation.beta,
+        F=_matrix(evaluation.human_translation),
+    )
+
+
+def _judge_result(
+    source: Source, facts: JudgeFacts, metric: str, evaluation: Evaluation
+) -> JudgeResult:
+    verdicts = source.verdicts[facts.name]
+    outcomes = count_outcomes(verdicts, source.planned[facts.name])
+    translation = evaluation.translations[facts.name]
+    return JudgeResult(
+        name=facts.name,
+        kind=facts.kind,
+        model=facts.model,
+        baseline=facts.baseline,
+        reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
+        derived=tuple(
+            e for e in ELICITATIONS if any(v.derived and v.elicitation == e for v in verdicts)
+        ),
+        outcomes=outcomes,
+        answered_fraction=_answered_fraction(outcomes, evaluation.row(metric)),
+        metrics=dict(evaluation.estimates[facts.name]),
+        beta=translation.beta,
+        cross_call_beta=translation.cross_call_beta,
+        F=_matrix(translation),
+        cost=_cost(verdicts),
+    )
+
+
+def _answered_fraction(outcomes: Sequence[OutcomeCounts], row: MetricRow) -> float | None:
+    """Answered share of the units that could have served a metric."""
+    asked = {ELICITATION_OF[row.judge_form], "paired"}
+    serving = [counts for counts in outcomes if counts.elicitation in asked] or outcomes
+    planned = sum(counts.planned for counts in serving)
+    return sum(counts.answered for counts in serving) / planned if planned else None
+
+
+def _matrix(translation: TableTranslation) -> tuple[tuple[float | None, ...], ...] | None:
+    """F as rows of options by columns of response sets; None for a column that no pair endorsed."""
+    if not translation.translation.n_pairs:
+        return None
+    rows = translation.translation.F.tolist()
+    return tuple(tuple(None if math.isnan(cell) else cell for cell in row) for row in rows)
+
+
+def _cost(verdicts: Sequence[Verdict]) -> Cost:
+    paid = [reply for v in verdicts if not v.cached for reply in replies_of(v)]
+    known = all(reply.cost_usd is not None for reply in paid)
+    return Cost(
+        usd=sum(reply.cost_usd or 0.0 for reply in paid) if known else None,
+        n_paid=len(paid),
+        n_cached=sum(v.cached for v in verdicts),
+    )
+
+
+def _ranking(source: Source, metric: str, evaluation: Evaluation) -> Ranking:
+    ranked = evaluation.ranking(metric)
+    baselines = {facts.name for facts in source.judges if facts.baseline}
+    return Ranking(
+        metric=metric,
+        better=ranked.better,
+        unit=evaluation.row(metric).unit,
+        rows=tuple(
+            RankedJudge(
+                judge=row.judge,
+                baseline=row.judge in baselines,
+                rank=row.rank,
+                difference=row.difference,
+            )
+            for row in ranked.rows
+        ),
+    )

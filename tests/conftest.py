@@ -1,0 +1,61 @@
+"""What all tests share: loopback only, nothing of the user's, the truth folder."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+LOOPBACK = ("127.", "::1", "localhost")
+
+
+def truth_folders() -> list[Path]:
+    """Folders with known answers: $HARNESS_TRUTH, else ../shared/truth beside the checkout."""
+    listed = os.environ.get("HARNESS_TRUTH")
+    folders = (
+        [Path(p) for p in listed.split(os.pathsep)]
+        if listed
+        else [CHECKOUT.parent / "shared" / "truth"]
+    )
+    return [folder for folder in folders if folder.is_dir()]
+
+
+@pytest.fixture(scope="session")
+def truth() -> Path:
+    """The first truth folder; tests that need it are skipped, visibly, where it is absent."""
+    folders = truth_folders()
+    if not folders:
+        pytest.skip("no truth folder: set HARNESS_TRUTH")
+    return folders[0]
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch):
+    """A test that reaches for the network fails."""
+    connect = socket.socket.connect
+
+    def guarded(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6) and not str(address[0]).startswith(
+            LOOPBACK
+        ):
+            raise AssertionError(f"a test reached for {address[0]}")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory, monkeypatch):
+    """Nothing of the user's is read or written."""
+    home = tmp_path_factory.mktemp("home")
+    for name in ("HARNESS_CACHE", "HARNESS_JUDGES", "HARNESS_TASKS", "HARNESS_RUNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
