@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import math
 import os
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from harness.tables.checks import (
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from harness.tables.checks import Caps
 
 
+BATCH = 1000  # rows in memory at a time
+
+
 def parquet_rows(path: Path, required: Collection[str], caps: Caps) -> Iterator[tuple[int, Row]]:
     """Yield number and values of each row; never asks the network, shows no progress."""
     _check_declared(path, required, caps)
@@ -35,8 +40,18 @@ def _stream(path: Path) -> Iterator[Row]:
     os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
     from datasets import load_dataset  # noqa: PLC0415 -- heavy, and only parquet needs it
 
+    pattern = glob.escape(str(path.resolve()))
+    if "::" in pattern:
+        raise PlaceError("", "a path with '::' means a chain of addresses here; rename the folder.")
     try:
-        yield from load_dataset("parquet", data_files=str(path), split="train", streaming=True)
+        with TemporaryDirectory() as cache:  # it writes a lock even where nothing is to be cached
+            rows = load_dataset(
+                "parquet", data_files=pattern, split="train", streaming=True, cache_dir=cache
+            )
+            for batch in rows.iter(batch_size=BATCH):
+                columns = batch.values()
+                for values in zip(*columns, strict=True):
+                    yield dict(zip(batch, values, strict=True))
     except (ValueError, RuntimeError) as fault:
         raise _unreadable(fault) from None
 
