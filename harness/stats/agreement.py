@@ -47,7 +47,7 @@ def hit_rate_ties_won(human: FloatArray, judge: FloatArray) -> FloatArray:
 def confusion(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Cells of the confusion matrix, human by judge, fractional for ties: (n, K * K)."""
     rated = both_rated(human, judge) > 0
-    cells = np.einsum("nh,nj->nhj", human, judge).reshape(len(human), -1)
+    cells = np.einsum("nh,nj->nhj", human, judge).reshape(len(human), human.shape[1] ** 2)
     return np.where(rated, cells, 0.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 -- whoever reads a result's fields needs their types
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import numpy as np
 from harness.stats.resampling import Replicated, Resamples, Statistic, Unit, Units, replicate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from harness.stats.arrays import BoolArray, FloatArray
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.arrays import TOLERANCE, FloatArray
-from harness.stats.intervals import percentile_interval
+from harness.stats.intervals import Interval, percentile_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.stats.intervals import Estimate, Interval
+    from harness.stats.intervals import Estimate
     from harness.stats.resampling import Unit
     from harness.stats.rows import Better
 

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness import stats
+from harness.stats import resampling
+from harness.stats.rows import mean
+
+
+def weighted(values):
+    """Contributions of a mean."""
+    values = np.asarray(values, float)
+    return np.stack([values, np.ones(len(values))], axis=1)
+
+
+def run(contributions, **options):
+    """Bootstrap a mean, seeded."""
+    return stats.bootstrap(contributions, mean, rng=np.random.default_rng(0), **options)
+
+
+def test_bootstrap_against_theory():
+    """The interval of a mean is about +-1.96 standard errors."""
+    values = np.random.default_rng(1).normal(size=400)
+    found = run(weighted(values), n_resamples=4000)
+    half = 1.96 * values.std() / 20
+    assert found.value == pytest.approx(values.mean())
+    assert found.interval.low == pytest.approx(values.mean() - half, abs=0.006)
+    assert found.interval.high == pytest.approx(values.mean() + half, abs=0.006)
+
+
+def test_bootstrap_draws_with_replacement():
+    """Every resample has as many items as the data, and some items more than once."""
+    weights = np.concatenate(list(stats.Resamples(50, 300, 7).weights()))
+    assert weights.shape == (300, 50)
+    assert (weights.sum(axis=1) == 50).all()
+    assert weights.max() > 1
+    assert weights.mean(axis=0) == pytest.approx(np.ones(50), abs=0.3)
+
+
+def test_weights_do_not_depend_on_the_size_of_chunks(monkeypatch):
+    """Memory is a matter of the machine, the replicates are not."""
+    resamples = stats.Resamples(37, 20, 5)
+    whole = np.concatenate(list(resamples.weights()))
+    monkeypatch.setattr(resampling, "CHUNK_CELLS", 100)
+    chunks = list(resamples.weights())
+    assert len(chunks) == 10
+    np.testing.assert_array_equal(np.concatenate(chunks), whole)
+
+
+def test_same_seed_gives_the_same_interval():
+    """Randomness comes from rng alone."""
+    values = weighted(np.arange(30.0))
+    assert run(values) == run(values)
+
+
+def test_groups_are_resampled_as_a_whole():
+    """Items of a group travel together: with constant groups the interval is as wide as theirs."""
+    by_group = np.random.default_rng(2).normal(size=40)
+    groups = [f"g{i}" for i in range(40) for _ in range(5)]
+    found = run(weighted(np.repeat(by_group, 5)), groups=groups)
+    alone = run(weighted(by_group))
+    assert found.interval.unit == "group"
+    assert alone.interval.unit == "item"
+    assert found.interval.low == pytest.approx(alone.interval.low)
+    naive = run(weighted(np.repeat(by_group, 5)))
+    assert naive.interval.high - naive.interval.low < found.interval.high - found.interval.low
+
+
+def test_item_without_a_group_is_a_group_of_its_own():
+    """None never joins items together."""
+    units = stats.Units.of(5, ["a", None, "a", None, "b"])
+    assert units.of_item.tolist() == [0, 1, 0, 2, 3]
+    assert repr(units) == "Units(5 items in 4 groups)"
+    with pytest.raises(ValueError, match="groups has 2 entries for 5 items"):
+        stats.Units.of(5, ["a", "b"])
+
+
+def test_undefined_bootstrap_replicates_are_dropped():
+    """Their share is reported: the interval is conditional on being defined."""
+    contributions = np.zeros((10, 2))
+    contributions[0] = 1.0
+    found = run(contributions)
+    assert found.undefined_share == pytest.approx(0.9**10, abs=0.03)
+    assert (found.interval.low, found.interval.high) == (1.0, 1.0)
+    assert (found.n_used, found.n_excluded, found.n_resamples) == (1, 9, 2000)
+
+
+def test_undefined_value_is_na_with_a_reason():
+    """No interval stands beside a value that does not exist."""
+    found = run(np.zeros((3, 2)))
+    assert (found.value, found.reason, found.interval) == (None, "no_items", None)
+    assert found.undefined_share == 1.0
+    zero_weight = np.array([[1.0, 0.0]])
+    assert run(zero_weight).reason == "undefined"
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_fewer_than_two_units_have_no_interval(n):
+    """One item resampled is the same item again, which says nothing about spread."""
+    found = run(weighted(np.ones(n)))
+    assert found.interval is None
+    assert found.undefined_share is None
+    assert found.n_resamples == 0
+
+
+def test_no_resamples_no_interval():
+    """Point estimates alone can be asked for."""
+    found = run(weighted([1.0, 2.0]), n_resamples=0)
+    assert (found.value, found.interval) == (1.5, None)
+
+
+def test_bad_arguments_are_refused():
+    """The message names the argument and what was wanted."""
+    with pytest.raises(ValueError, match="level is 95"):
+        run(weighted([1.0, 2.0]), level=95)
+    with pytest.raises(ValueError, match="n_resamples is -1"):
+        run(weighted([1.0, 2.0]), n_resamples=-1)
+    with pytest.raises(ValueError, match="contributions has shape"):
+        run(np.ones(3))
+    with pytest.raises(ValueError, match="finite"):
+        run(weighted([np.nan, 1.0]))
+
+
+def test_interval_is_read_as_covering_the_population_value(counted, evaluate):
+    """Each interval names its estimand, the design value, and how many ratings it depends on.
+
+    Humans and judge share one distribution per item, so the population MSE is 0. With 3 ratings per
+    item the design value is sum_k 2 p_k (1 - p_k) / 3 = 1/3 at p = 1/2: that is covered, 0 is not.
+    """
+    rng = np.random.default_rng(3)
+    answers = [
+        [("toxic",) if one else ("fine",) for one in row] for row in rng.random((300, 6)) < 0.5
+    ]
+    human = counted("human", sets=[row[:3] for row in answers])
+    judge = counted("z", sets=[row[3:] for row in answers])
+    found = evaluate(human, judge).estimates["z"]["mse(srs/srs)"]
+    assert found.interval.estimand == "design value"
+    assert found.ratings_per_item == 3.0
+    assert found.interval.low > 0.0
+    assert found.interval.low < 1 / 3 < found.interval.high
+
+
+def test_reprs_fit_a_line():
+    """One glance."""
+    assert repr(stats.Resamples(5, 20, 1)) == "Resamples(20 of 5 units, seed 1)"
