@@ -37,10 +37,10 @@ class Endpoint(Prompted):
 
     async def ask(self, request: Request) -> Reply:
         """Send one request and read the reply; `harness.elicit.faults` lists what can go wrong."""
-        key = key_now(self.spec)
+        key = self._key_now()
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         body = {
-            **request.params,
+            **self._sent(request),
             "model": request.model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
         }
@@ -51,6 +51,12 @@ class Endpoint(Prompted):
     async def aclose(self) -> None:
         """Close the connections."""
         await self._wire.aclose()
+
+    def _key_now(self) -> str | None:
+        return key_now(self.spec)
+
+    def _sent(self, request: Request) -> dict[str, Any]:
+        return request.params
 
 
 def read_answer(answer: Answer, request: Request, price: Price | None, latency_s: float) -> Reply:

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from harness.elicit.prices import Price  # noqa: TC001 -- pydantic needs it at run time
+from harness.elicit.prices import Price
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable
 
 Kind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "majority", "scripted"]
@@ -37,7 +37,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "model": "SmolLM2-135M-Instruct.Q4_1",
         "concurrency": 1,
         "deadline_s": 300.0,
-        "params": {"temperature": 0.0, "max_tokens": 8},
+        "params": {"temperature": 0.0, "max_tokens": 12},
     },
     "lexicon": {"model": "vader"},
     "random": {"model": "uniform", "samples": 10},
