@@ -258,6 +258,7 @@ def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:
 
     Examples
     --------
+    >>> from harness.stats import OptionSpace
     >>> multilabel(np.array([[0.5, 0.2, 0.3]]), OptionSpace.powerset(("toxic", "fine")))
     array([[0.8, 0.5]])
     """

@@ -236,6 +236,7 @@ def bootstrap(
 
     Examples
     --------
+    >>> from harness.stats.rows import mean
     >>> ones = np.ones((4, 1))
     >>> hits = np.array([[1.0], [0.0], [1.0], [1.0]])
     >>> bootstrap(np.hstack([hits, ones]), mean, rng=np.random.default_rng(0)).value

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import doctest
 import sys
+from importlib import import_module
 from subprocess import run
 
 import numpy as np
@@ -40,6 +42,16 @@ def test_replicates_of_metrics_see_the_same_items(table, evaluate):
         np.testing.assert_allclose(*found.replicates[name])
         assert found.ranking(name).indistinguishable == ("y",)
         assert all(not each.separated for each in found.differences(name))
+
+
+def test_groups_are_resampled_for_every_metric(table, evaluate):
+    """One cluster per two items: the unit of every interval is the group."""
+    groups = [f"doc {i // 2}" for i in range(40)]
+    found = evaluate(table("human", 0), table("x", 1), groups=groups)
+    assert found.units.n_units == 20
+    units = {one.interval.unit for one in found.estimates["x"].values() if one.interval}
+    assert units == {"group"}
+    assert found.ranking("mse(srs/srs)").rows[0].estimate.interval.unit == "group"
 
 
 def test_differences_compare_each_pair_once(table, evaluate):
@@ -166,6 +178,14 @@ def test_exported_members_are_importable():
     assert dir(stats) == sorted(stats.__all__)
     with pytest.raises(AttributeError, match="no attribute 'kappa'"):
         _ = stats.kappa
+
+
+@pytest.mark.parametrize("name", ["response_sets", "distributions", "intervals"])
+def test_examples_in_docstrings_run(name):
+    """What a docstring shows is what happens."""
+    found = doctest.testmod(import_module(f"harness.stats.{name}"))
+    assert found.attempted
+    assert not found.failed
 
 
 def test_importing_stats_imports_neither_numpy_nor_scipy():
