@@ -1,4 +1,4 @@
-"""Simulate the ratings of the toxicity probe from the rating model; regenerating gives the same file.
+"""Simulate the ratings of the toxicity probe; running it again gives the same file.
 
 The model is O = F theta (Guerdan et al. 2025, rating model without rater error). A simulated person
 first draws the response set that is reasonable to them, then one option from it:
@@ -58,7 +58,7 @@ def plan(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rows() -> list[tuple[str, str, str, str]]:
-    """Every rating as item, rater, elicitation and value; the set is drawn first, then the choice."""
+    """Every rating: item, rater, elicitation, value; the set is drawn first, then the choice."""
     rng = np.random.Generator(np.random.PCG64(SEED))  # only .random(): its stream is stable
     items, grade = grades()
     rates, paired = plan(len(items), rng)

@@ -49,11 +49,19 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """Repeats a value rather than point at it: anchors are not read back."""
+    """Repeats a value rather than point at it (anchors are not read back), quotes what may fold."""
 
     def ignore_aliases(self, data: object) -> bool:
         del data
         return True
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        """Quote texts with line breaks of any kind: YAML would turn some of them into spaces."""
+        style = None if text.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_PlainDumper.add_representer(str, _PlainDumper.represent_text)
 
 
 def _row(rating: Rating) -> dict[str, Any]:
