@@ -28,12 +28,7 @@ if TYPE_CHECKING:
         multilabel,
         reaches,
     )
-    from harness.stats.evaluation import (
-        Evaluation,
-        TableTranslation,
-        evaluate,
-        primary_metric,
-    )
+    from harness.stats.evaluation import Evaluation, TableTranslation, evaluate, primary_metric
     from harness.stats.intervals import Estimate, Exclusion, Interval, bootstrap
     from harness.stats.ranking import Difference, Ranked, Ranking, rank
     from harness.stats.raters import (
@@ -42,6 +37,14 @@ if TYPE_CHECKING:
         pearson_by_rater,
         pearson_mean_over_raters,
         pearsons,
+    )
+    from harness.stats.rating_error import (
+        ErrorShift,
+        Identifiability,
+        error_matrix,
+        identifiability,
+        rank_under_rater_error,
+        selection_effect,
     )
     from harness.stats.resampling import Resamples, Units
     from harness.stats.response_sets import OptionSpace
@@ -64,12 +67,14 @@ __all__ = [
     "Decomposition",
     "Difference",
     "Distributions",
+    "ErrorShift",
     "Estimate",
     "Evaluation",
     "Exclusion",
     "F_hat",
     "Form",
     "HumanRow",
+    "Identifiability",
     "Interval",
     "MetricRow",
     "OptionSpace",
@@ -83,17 +88,21 @@ __all__ = [
     "aggregate",
     "bootstrap",
     "decompose",
+    "error_matrix",
     "evaluate",
     "find_metric",
     "hard",
+    "identifiability",
     "multilabel",
     "pearson_by_rater",
     "pearson_mean_over_raters",
     "pearsons",
     "primary_metric",
     "rank",
+    "rank_under_rater_error",
     "reaches",
     "reconstruct_theta",
+    "selection_effect",
     "sensitivity_family",
 ]
 
@@ -111,9 +120,24 @@ _MODULES = {
         "multilabel",
         "reaches",
     ),
-    "evaluation": ("Evaluation", "TableTranslation", "evaluate", "primary_metric"),
-    "intervals": ("Estimate", "Exclusion", "Interval", "bootstrap"),
-    "ranking": ("Difference", "Ranked", "Ranking", "rank"),
+    "evaluation": (
+        "Evaluation",
+        "TableTranslation",
+        "evaluate",
+        "primary_metric",
+    ),
+    "intervals": (
+        "Estimate",
+        "Exclusion",
+        "Interval",
+        "bootstrap",
+    ),
+    "ranking": (
+        "Difference",
+        "Ranked",
+        "Ranking",
+        "rank",
+    ),
     "raters": (
         "HUMAN_AGREEMENT",
         "HumanRow",
@@ -121,9 +145,23 @@ _MODULES = {
         "pearson_mean_over_raters",
         "pearsons",
     ),
-    "resampling": ("Resamples", "Units"),
+    "rating_error": (
+        "ErrorShift",
+        "Identifiability",
+        "error_matrix",
+        "identifiability",
+        "rank_under_rater_error",
+        "selection_effect",
+    ),
+    "resampling": (
+        "Resamples",
+        "Units",
+    ),
     "response_sets": ("OptionSpace",),
-    "rows": ("MetricRow", "find_metric"),
+    "rows": (
+        "MetricRow",
+        "find_metric",
+    ),
     "translation": (
         "Decomposition",
         "F_hat",

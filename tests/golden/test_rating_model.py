@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,8 +12,8 @@ from harness import stats
 # Kinds without an adapter so far: abstention_modes, alt_test and its variants, benjamini_yekutieli,
 # binary_agreement, binned_jsd, cluster_bootstrap_se, dataset_facts, ensemble_agreement,
 # human_agreement_stratum, kappa_phi_variance, krippendorff, krippendorff_dataset, micro_macro,
-# one_sided_t, random_rater, rank_under_rater_error, rating_ingest, rating_ingest_dataset,
-# vector_correlations, verdict_ingest. Their cases are not run, here or anywhere in this folder.
+# one_sided_t, random_rater, rating_ingest, rating_ingest_dataset, vector_correlations,
+# verdict_ingest. Their cases are not run, here or anywhere in this folder.
 
 
 def test_rating_model(golden, reproduce, result):
@@ -35,6 +36,21 @@ def test_rating_model(golden, reproduce, result):
                 "theta_recovered": model.recovered().tolist(),
             }
         )
+
+    reproduce(golden, adapter)
+
+
+def test_rank_under_rater_error(golden, reproduce, result):
+    """Error moves the difference of two judges by -2 shift; the printed condition is no test."""
+
+    def adapter(inputs):
+        found = stats.rank_under_rater_error(
+            np.array(inputs["theta_star"]),
+            np.array(inputs["E"]),
+            (np.array(inputs["theta_judge_z"]), np.array(inputs["theta_judge_w"])),
+            np.array(inputs["Lambda"]),
+        )
+        return result(dataclasses.asdict(found))
 
     reproduce(golden, adapter)
 
