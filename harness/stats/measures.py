@@ -1,0 +1,146 @@
+"""Coefficients that are read off the same sums of items, and their estimates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.intervals import Estimate, Exclusion, Job, check_level, estimate_all
+from harness.stats.resampling import Resamples, Statistic, Units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from harness.stats.arrays import BoolArray, FloatArray
+    from harness.stats.rows import Better
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Measure:
+    """One coefficient of some sums.
+
+    Attributes
+    ----------
+    name : str
+        As it is printed.
+    value : callable
+        ``totals -> values``: sums of shape (..., d) to values of shape (...); nan where undefined.
+    why : callable
+        ``totals -> reason``: for one (d,) row of sums whose value is nan, the reason.
+    paper : str
+        Where the definition stands.
+    better : {"higher", "lower", "zero"}
+        Which direction is better.
+    bounds : (low, high)
+        Least and greatest possible value.
+    also : tuple of str
+        Other coefficients that are this same number on such data; it is printed once.
+    """
+
+    name: str
+    value: Callable[[FloatArray], FloatArray]
+    why: Callable[[FloatArray], str]
+    paper: str
+    better: Better = "higher"
+    bounds: tuple[float, float] = (-1.0, 1.0)
+    also: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Measure({self.name!r}, better {self.better})"
+
+
+def read(
+    totals: FloatArray,
+    measures: Iterable[Measure],
+    *,
+    n_used: int | None = None,
+    counts: Mapping[str, float] | None = None,
+) -> dict[str, Estimate]:
+    """Evaluate measures of (d,) sums, without intervals.
+
+    Parameters
+    ----------
+    totals : (d,) array
+        The sums that the measures read.
+    measures : iterable of Measure
+        What to evaluate.
+    n_used : int, optional
+        Items behind the sums; by default the sum of the totals, as fits the cells of a table.
+    counts : mapping, optional
+        Shown beside every value.
+    """
+    sums = np.asarray(totals, dtype=np.float64)
+    n = round(float(sums.sum())) if n_used is None else n_used
+    found = {}
+    for measure in measures:
+        value = float(measure.value(sums))
+        undefined = bool(np.isnan(value))
+        found[measure.name] = Estimate(
+            value=None if undefined else value,
+            reason=measure.why(sums) if undefined else "",
+            n_used=n,
+            counts=dict(counts or {}),
+        )
+    return found
+
+
+def estimate(
+    contributions: FloatArray,
+    measures: Iterable[Measure],
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    used: BoolArray | None = None,
+    excluded: tuple[Exclusion, ...] = (),
+    nothing: str = "no_items",
+) -> dict[str, Estimate]:
+    """Evaluate measures of the same contributions on one bootstrap.
+
+    Parameters
+    ----------
+    contributions : (n, d) array
+        What each item adds; zeros where it does not enter.
+    measures : iterable of Measure
+        What to evaluate.
+    rng, groups, n_resamples, level
+        As in `evaluate`.
+    used : (n,) bool array, optional
+        Which items enter; by default those that add anything.
+    excluded : tuple of Exclusion, optional
+        Why the others do not.
+    nothing : str, optional
+        The reason when no item enters.
+
+    Returns
+    -------
+    dict of str to Estimate
+        By name of the measure.
+
+    Raises
+    ------
+    ValueError
+        If contributions are no finite (n, d) array, or another argument is out of range.
+    """
+    sums = np.asarray(contributions, dtype=np.float64)
+    if sums.ndim != 2 or not np.isfinite(sums).all():  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"contributions has shape {sums.shape}; wanted finite numbers, (n, d)")
+    check_level(level)
+    units = Units.of(len(sums), groups)
+    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    entered = np.asarray(sums.any(axis=1) if used is None else used, dtype=np.bool_)
+    jobs = {
+        measure.name: Job(
+            statistic=Statistic(sums, measure.value),
+            used=entered,
+            why=measure.why,
+            nothing=nothing,
+            excluded=excluded,
+        )
+        for measure in measures
+    }
+    [found] = estimate_all([jobs], units, resamples, level)
+    return {name: one.estimate for name, one in found.items()}

@@ -1,0 +1,64 @@
+"""Goldens of Krippendorff's alpha."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.stats.krippendorff import krippendorff_alpha
+
+
+def test_krippendorff(golden, reproduce, result):
+    """Alpha at every level with missing ratings; NA with reason and counts where undefined."""
+
+    def adapter(inputs):
+        found = krippendorff_alpha(padded(inputs["units"]), inputs["level"])
+        values = {"alpha": found.value, "reason": None} | {
+            f"n_{name}": n for name, n in found.counts.items()
+        }
+        return result(values, {"alpha": found.reason})
+
+    if (reason := golden["expect"].get("reason")) is not None:  # a reason beside the values
+        assert adapter(golden["inputs"]).reason["alpha"] == reason
+        golden = golden | {"expect": golden["expect"] | {"reason": None}}
+    reproduce(golden, adapter)
+
+
+def test_krippendorff_dataset(golden, reproduce, result, dataset):
+    """Alpha of real ratings at the case's level, and at the others."""
+
+    def adapter(inputs):
+        data = dataset(inputs["dataset"], inputs.get("criterion"))
+        units = units_of(data)
+        alphas = {
+            level: krippendorff_alpha(padded(units), level)
+            for level in ("nominal", "ordinal", "interval")
+            if level == "nominal" or data.meta["value_type"] == "int"
+        }
+        labels = {label for unit in units for label in unit}
+        return result(
+            {"alpha": alphas[inputs["level"]].value}
+            | {f"alpha_{level}": one.value for level, one in alphas.items()}
+            | {
+                "n_items": len(units),
+                "n_ratings": sum(map(len, units)),
+                "n_labels_seen": len(labels),
+            }
+        )
+
+    reproduce(golden, adapter)
+
+
+def units_of(data):
+    """Collect the ratings of each item, as numbers where the data set says so."""
+    read = int if data.meta["value_type"] == "int" else str
+    units = {item["id"]: [] for item in data.items}
+    for row in data.ratings:
+        units[row["item"]].append(read(row["value"]))
+    return list(units.values())
+
+
+def padded(units):
+    """Make one row per unit, None where a rating is missing."""
+    width = max(map(len, units), default=0)
+    rows = [list(unit) + [None] * (width - len(unit)) for unit in units]
+    return np.array(rows, dtype=object).reshape(len(units), width)
