@@ -1,15 +1,32 @@
-"""What a judge is asked: requests, their canonical hash, and the templates that make them."""
+"""What a judge is asked: requests, their canonical hash, and the prompts bound to one task.
+
+Everything before an item is the same, byte for byte, for all items of a task and elicitation, so that
+prompt caches hit. The item's text stands last, between two lines that are a function of the text
+alone: the same in every run, and not to be forged from inside.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from harness.elicit.templates import Template, read_template
+from harness.task import CANNOT_ASSESS, bundled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from harness.task import Item, Option, Task
+
 Elicitation = Literal["forced_choice", "response_set", "paired"]
 ELICITATIONS: tuple[Elicitation, ...] = ("forced_choice", "response_set", "paired")
+
+FENCE_DIGITS = 16
+MAX_LISTED_SETS = 7  # of a task that admits all sets, those of three options; beyond, examples
 
 
 class _Frozen(BaseModel):
@@ -49,3 +66,129 @@ class Unit(_Frozen):
     item: str
     elicitation: Elicitation
     sample: int = 0
+
+
+class Prompts:
+    """The templates of all elicitations, bound to one task; what items share is rendered once.
+
+    Attributes
+    ----------
+    hash : str
+        SHA-256 of the templates as read, 64 hex digits.
+    """
+
+    def __init__(self, task: Task, templates: Mapping[Elicitation, Template]) -> None:
+        self._task = task
+        self._templates = dict(templates)
+        self._values = {name: _task_values(task, template) for name, template in templates.items()}
+        self._system = {
+            name: Message(role="system", content=template.render("system", self._values[name]))
+            for name, template in templates.items()
+        }
+        texts = json.dumps(
+            {name: template.text for name, template in templates.items()}, sort_keys=True
+        )
+        self.hash = hashlib.sha256(texts.encode()).hexdigest()
+
+    @classmethod
+    def load(cls, task: Task, folder: Path | None = None) -> Self:
+        """Read one template per elicitation and bind them to a task.
+
+        Parameters
+        ----------
+        task : Task
+            May name templates of its own under ``prompts``: files in its folder or in ``folder``.
+        folder : Path, optional
+            Where templates are, by default those that come with the package.
+
+        Raises
+        ------
+        PromptError
+            If a template is missing, cannot be read, has an unknown placeholder or part, or does
+            not show the item's text once, fenced.
+        """
+        shipped = folder or bundled("prompts")
+        chosen: Mapping[str, str] = getattr(task, "prompts", {})
+        templates: dict[Elicitation, Template] = {}
+        for name in ELICITATIONS:
+            folders = (task.folder, shipped) if name in chosen else (shipped,)
+            templates[name] = read_template(chosen.get(name, f"{name}.txt"), folders)
+        return cls(task, templates)
+
+    def messages(self, item: Item, elicitation: Elicitation) -> tuple[Message, ...]:
+        """Ask for one item; of a pair, the first turn.
+
+        Raises
+        ------
+        TaskError
+            If the item has no text.
+        """
+        template = self._templates[elicitation]
+        text = self._task.text_of(item)
+        criterion = template.render("criterion", {"criterion": item.criterion or ""})
+        values = self._values[elicitation] | {
+            "criterion": criterion if item.criterion else "",
+            "fence": fence(text),
+            "text": text,
+        }
+        return self._system[elicitation], Message(
+            role="user", content=template.render("user", values)
+        )
+
+    def follow_up(self, messages: tuple[Message, ...], reply: str) -> tuple[Message, ...]:
+        """Ask a pair's second turn, the single choice, in the same conversation."""
+        question = self._templates["paired"].render("follow_up", self._values["paired"])
+        return (
+            *messages,
+            Message(role="assistant", content=reply),
+            Message(role="user", content=question),
+        )
+
+    def __repr__(self) -> str:
+        return f"Prompts({self._task.name!r}, {', '.join(self._templates)}, {self.hash[:12]})"
+
+
+def fence(text: str) -> str:
+    """Return 16 hex digits that stand nowhere in a text and depend on nothing else.
+
+    The beginning of the text's SHA-256; while that occurs in the text, of the SHA-256 of the text
+    and a counter.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    digits = hashlib.sha256(data).hexdigest()[:FENCE_DIGITS]
+    counter = 0
+    while digits in text:
+        counter += 1
+        digits = hashlib.sha256(data + b"\0%d" % counter).hexdigest()[:FENCE_DIGITS]
+    return digits
+
+
+def _task_values(task: Task, template: Template) -> dict[str, str]:
+    """Return what stands for the placeholders that all items of a task share."""
+    keys = [option.key for option in task.options]
+    others = [CANNOT_ASSESS] if task.abstain else []
+    return {
+        "property": task.property,
+        "instructions": task.instructions,
+        "options": "\n".join(_option_line(option) for option in task.options),
+        "keys": "\n".join(keys + others),
+        "replies": "\n".join([", ".join(one) for one in _shown_sets(task)] + others),
+        "abstain": template.render("abstain", {}) if task.abstain else "",
+        "sets": template.render("sets", {}) if task.response_sets != "all" else "",
+    }
+
+
+def _option_line(option: Option) -> str:
+    """One option as it is shown; `harness.elicit.mentions` reads such lines back."""
+    name = option.key if option.label == option.key else f"{option.key}: {option.label}"
+    return f"{name} - {option.description}" if option.description else name
+
+
+def _shown_sets(task: Task) -> Sequence[Sequence[str]]:
+    """Return all admissible response sets where they are few or listed, else three examples."""
+    keys = [option.key for option in task.options]
+    if task.response_sets != "all":
+        return task.space.sets
+    if 2 ** len(keys) - 1 <= MAX_LISTED_SETS:
+        return task.space.sets
+    return [keys[:1], keys[:2], keys[:3]]

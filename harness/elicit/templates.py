@@ -1,0 +1,161 @@
+"""Prompt templates: text files in parts, with ``{{name}}`` placeholders filled in a single pass.
+
+A template is UTF-8 text cut into parts by lines that hold a part's name in brackets::
+
+    [system]     what all items share
+    [user]       the question; at its end the item: {{fence}}, {{text}}, {{fence}}
+    [follow_up]  the second turn of a pair
+    [abstain]    what {{abstain}} is for tasks that allow abstaining
+    [sets]       what {{sets}} is for tasks that list their response sets
+    [criterion]  what {{criterion}} is for items that have a criterion
+
+``{{property}}``, ``{{instructions}}`` and ``{{options}}`` are the task's; ``{{keys}}`` are the replies
+to a forced choice and ``{{replies}}`` those to a response set (all, or examples where they are many),
+one on each line.
+
+Values are never scanned for placeholders. A line that holds nothing but placeholders is left out
+where all of them are empty.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.errors import PromptError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+MAX_BYTES = 1 << 16
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+PART = re.compile(r"\[([a-z_]+)\]")
+PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}")
+TASK_NAMES = frozenset(
+    ("property", "instructions", "options", "keys", "replies", "abstain", "sets")
+)
+ITEM_NAMES = frozenset(("criterion", "fence", "text"))
+ALLOWED: dict[str, frozenset[str]] = {
+    "system": TASK_NAMES,
+    "user": TASK_NAMES | ITEM_NAMES,
+    "follow_up": TASK_NAMES,
+    "abstain": frozenset(),
+    "sets": frozenset(),
+    "criterion": frozenset(("criterion",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One template file, read and checked.
+
+    Attributes
+    ----------
+    path : Path
+        Where it was read from, for messages.
+    text : str
+        As read; it is what is hashed.
+    parts : dict of str to str
+        Its parts by name, without the lines that name them.
+    """
+
+    path: Path
+    text: str
+    parts: dict[str, str]
+
+    def render(self, part: str, values: Mapping[str, str]) -> str:
+        """Fill a part's placeholders, once; a part that the template has not is empty."""
+        lines = (_render_line(line, values) for line in self.parts.get(part, "").split("\n"))
+        return "\n".join(line for line in lines if line is not None)
+
+
+def read_template(name: str, folders: Sequence[Path]) -> Template:
+    """Read a template from the first folder that has it, and check it.
+
+    Raises
+    ------
+    PromptError
+        If no folder has it, it cannot be read, or it is not a template.
+    """
+    if not FILE_NAME.fullmatch(name):
+        raise PromptError(
+            f"prompts: {name!r} is no file name; write letters, digits, '.', '_', '-'."
+        )
+    path = _find(name, folders)
+    text = _read(path)
+    template = Template(path, text, _parts(path, text))
+    _check(template)
+    return template
+
+
+def _find(name: str, folders: Sequence[Path]) -> Path:
+    for folder in folders:
+        path = folder / name
+        if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+            return path
+    places = " or ".join(str(folder) for folder in folders)
+    raise PromptError(f"prompts: template {name!r} was not found in {places}.")
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        raise PromptError(f"{path}: cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError as error:
+        raise PromptError(
+            f"{path}: byte {error.start + 1} is not UTF-8; save it as UTF-8."
+        ) from None
+    if len(data) > MAX_BYTES:
+        raise PromptError(f"{path}: longer than {MAX_BYTES} bytes; shorten it.")
+    return text.replace("\r\n", "\n")
+
+
+def _parts(path: Path, text: str) -> dict[str, str]:
+    parts: dict[str, list[str]] = {}
+    lines: list[str] | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if named := PART.fullmatch(line.rstrip()):
+            if named[1] not in ALLOWED or named[1] in parts:
+                known = ", ".join(ALLOWED)
+                raise PromptError(
+                    f"{path}: line {number}: part [{named[1]}] is unknown or stands twice; "
+                    f"a template has each of {known} at most once."
+                )
+            lines = parts.setdefault(named[1], [])
+        elif lines is not None:
+            lines.append(line)
+        elif line.strip():
+            raise PromptError(
+                f"{path}: line {number}: text before the first part; begin with [system]."
+            )
+    return {name: "\n".join(content).strip() for name, content in parts.items()}
+
+
+def _check(template: Template) -> None:
+    for part, text in template.parts.items():
+        for name in PLACEHOLDER.findall(text):
+            if name not in ALLOWED[part]:
+                raise PromptError(
+                    f"{template.path}: part [{part}]: {{{{{name}}}}} is unknown there; "
+                    f"use one of {', '.join(sorted(ALLOWED[part]))}."
+                )
+    names = PLACEHOLDER.findall(template.parts.get("user", ""))
+    if "user" in template.parts and [n for n in names if n in {"fence", "text"}] != _FENCED:
+        raise PromptError(
+            f"{template.path}: part [user] must show {{{{text}}}} once, between two {{{{fence}}}}."
+        )
+
+
+_FENCED = ["fence", "text", "fence"]
+
+
+def _render_line(line: str, values: Mapping[str, str]) -> str | None:
+    """Fill one line; None if it holds placeholders alone and all are empty."""
+    filled = PLACEHOLDER.sub(lambda found: values[found[1]], line)
+    bare = not filled.strip() and PLACEHOLDER.search(line)
+    return None if bare else filled
