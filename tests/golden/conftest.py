@@ -117,7 +117,7 @@ def reproduce():
         values = expect.get("values", {}) if "status" in expect else expect
         for key, wanted in values.items():
             assert_close(result.values[key], wanted, case, key)
-        for key, reason in expect["reason"].items() if expect.get("status") == "ok" else ():
+        for key, reason in expect.get("reason", {}).items() if expect.get("status") == "ok" else ():
             assert result.reason[key] == reason, key
         for key, count in expect.get("counts", {}).items() if "status" in expect else ():
             assert result.counts[key] == count, key
