@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from harness.stats.response_sets import OptionSpace
 
 
+NO_POSITIVE = "no_positive_option"
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
     """What is decided: positive where P(S meets ``positive``) >= ``tau``."""
@@ -45,6 +48,7 @@ class Side:
     table: RatingTable
     dist: Distributions
     forms: dict[Form, FloatArray]
+    positive: tuple[str, ...]
 
     @classmethod
     def of(cls, table: RatingTable, cut: Cut, rows: Sequence[MetricRow]) -> Side:
@@ -52,7 +56,11 @@ class Side:
         dist = Distributions.of(table)
         wanted = {form for row in rows for form in (row.human_form, row.judge_form)}
         forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in wanted}
-        return cls(table, dist, forms)
+        return cls(table, dist, forms, cut.positive)
+
+    def undecided(self, form: Form) -> bool:
+        """Whether the form asks for a decision that no positive option defines."""
+        return form == "decision" and not self.positive
 
     def usable(self, form: Form) -> BoolArray:
         """Return (n,) bool: which items have a rating vector of this form."""
@@ -102,6 +110,8 @@ def _counts_of(row: MetricRow, space: OptionSpace) -> Callable[[FloatArray], dic
 def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exclusion, ...]:
     """Count the items that lack a side, each under one reason, the human side first."""
     left = np.ones(len(human[0].table.items), dtype=np.bool_)
+    if human[0].undecided(human[1]):
+        return _named([(NO_POSITIVE, len(left))])
     found: list[tuple[str, int]] = []
     for who, (side, form) in (("human", human), ("judge", judge)):
         missing = left & ~side.usable(form)
@@ -120,6 +130,8 @@ def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
             return "no_items"
         if side.usable(form).any():
             continue
+        if side.undecided(form):
+            return NO_POSITIVE
         outcomes = side.outcomes(form).sum(axis=0)
         abstained = outcomes[OUTCOMES.index("abstained")]
         if 0 < abstained == outcomes.sum():
@@ -131,6 +143,10 @@ def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
 
 def beta_jobs(side: Side, cut: Cut) -> dict[str, Job]:
     """Estimate ``beta`` from a table's pairs and ``cross_call_beta`` from its independent calls."""
+    if not cut.positive:
+        nothing = np.zeros((len(side.dist.O), 2))
+        none = _beta_job(nothing, nothing[:, 0] > 0, (NO_POSITIVE, NO_POSITIVE), _pair_counts)
+        return {"beta": none, "cross_call_beta": none}
     joint, dist = side.table.joint, side.dist
     pairs = np.zeros(len(dist.O)) if joint is None else joint.sum(axis=(1, 2))
     called = (dist.n_forced > 0) & (dist.n_sets > 0)

@@ -351,7 +351,7 @@ def aggregate(
     tau : float in (0, 1]
         The cut-off of hrs and decision.
     positive : sequence of str
-        The positive options of decision.
+        The positive options of decision; without any, nothing can be decided: all nan.
 
     Returns
     -------
@@ -379,6 +379,8 @@ def aggregate(
     if form == "smoothed":
         m = dist.n_forced[:, None]
         return ratio(dist.O * m + SMOOTHING, m + SMOOTHING * dist.O.shape[1])
+    if form == "decision" and not positive:
+        return np.full((len(dist.theta), 1), np.nan)
     if form == "decision":
         meets = dist.space.meets(positive).astype(np.float64)
         return reaches(dist.theta @ meets[:, None], tau)

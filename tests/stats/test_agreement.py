@@ -97,3 +97,26 @@ def test_coverage_is_handed_thresholded_values(counted, evaluate):
     for tau, expected in ((0.4, 1.0), (0.5, 0.0)):
         estimate = evaluate(human, judge, tau=tau).estimates["z"]["coverage(h/hrs)"]
         assert estimate.value == expected
+
+
+def test_without_positive_options_decisions_are_na_with_that_reason():
+    """A task that calls no option positive has metrics, but no decision, no bias and no beta."""
+    space = stats.OptionSpace.powerset(("x", "y"))
+    tables = [
+        stats.RatingTable.count(
+            space,
+            name,
+            ("a", "b"),
+            forced_choice=[("a", "x"), ("b", "y")],
+            response_set=[("a", ("x",)), ("b", ("x", "y"))],
+        )
+        for name in ("human", "judge")
+    ]
+    rng = np.random.default_rng(0)
+    result = stats.evaluate(tables[0], tables[1:], tau=0.5, positive=(), rng=rng, n_resamples=0)
+    for name in ("decision_consistency", "prevalence_bias"):
+        one = result.estimates["judge"][name]
+        assert (one.value, one.reason, one.n_used) == (None, "no_positive_option", 0)
+        assert [(e.reason, e.n_items) for e in one.excluded] == [("no_positive_option", 2)]
+    assert result.translations["judge"].beta.reason == "no_positive_option"
+    assert result.estimates["judge"]["hit_rate(h/h)"].value == 1.0
