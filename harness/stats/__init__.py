@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     )
     from harness.stats.evaluation import Evaluation, TableTranslation, evaluate, primary_metric
     from harness.stats.intervals import Estimate, Exclusion, Interval, bootstrap
+    from harness.stats.item_translation import F_hat_by_item, F_hat_shrunk, ItemTranslation
+    from harness.stats.likelihood import CommonF, F_by_likelihood, beta_by_likelihood
     from harness.stats.ranking import Difference, Ranked, Ranking, rank
     from harness.stats.raters import (
         HUMAN_AGREEMENT,
@@ -64,6 +66,7 @@ __all__ = [
     "HUMAN_AGREEMENT",
     "METRICS",
     "OUTCOMES",
+    "CommonF",
     "Decomposition",
     "Difference",
     "Distributions",
@@ -71,11 +74,15 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "Exclusion",
+    "F_by_likelihood",
     "F_hat",
+    "F_hat_by_item",
+    "F_hat_shrunk",
     "Form",
     "HumanRow",
     "Identifiability",
     "Interval",
+    "ItemTranslation",
     "MetricRow",
     "OptionSpace",
     "Ranked",
@@ -86,6 +93,7 @@ __all__ = [
     "Translation",
     "Units",
     "aggregate",
+    "beta_by_likelihood",
     "bootstrap",
     "decompose",
     "error_matrix",
@@ -131,6 +139,16 @@ _MODULES = {
         "Exclusion",
         "Interval",
         "bootstrap",
+    ),
+    "item_translation": (
+        "F_hat_by_item",
+        "F_hat_shrunk",
+        "ItemTranslation",
+    ),
+    "likelihood": (
+        "CommonF",
+        "F_by_likelihood",
+        "beta_by_likelihood",
     ),
     "ranking": (
         "Difference",

@@ -1,0 +1,347 @@
+"""One F common to all items, by maximum likelihood from calls that did not know of each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.arrays import BoolArray, FloatArray, frozen, ratio
+from harness.stats.intervals import Estimate, Exclusion, check_level, percentile_interval
+from harness.stats.resampling import Resamples, Units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.stats.distributions import RatingTable
+    from harness.stats.response_sets import OptionSpace
+
+N_DRAWS = (16, 64)  # least and most draws of theta per item
+ALL_DRAWS = 30_000  # draws for all items, as far as the bounds allow
+MAX_STEPS = 2000
+STEP, ROUGH_STEP = 1e-6, 1e-4  # the search ends when no entry of F moves by more
+LOG_PSEUDO_COUNTS = (-4.0, 7.0)  # bounds of the search for the spread of theta over items
+SHIFT = 0.8  # of the way to where the forced choices put theta: draws then reach to either side
+TINY = 1e-300  # keeps a theta whose draw underflowed from being impossible
+MIN_CALLS = 2  # set calls of an item that can show its spread
+STANDARD_ERRORS = 2.0  # how clearly the items must differ in a direction of F for it to be known
+BLUR = 0.1  # share of a column's directions that may be unknown
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class CommonF:
+    """F common to all items, and how much it rests on.
+
+    Attributes
+    ----------
+    F : (K, V) array
+        P(option k is chosen, given set v is endorsed). Columns sum to 1 and are zero off the
+        support; nan where ``reasons`` has one.
+    reasons : V strings
+        "" where column v is known; "never_endorsed"; "not_identified" where the items differ too
+        little to tell; "no_calls" where no item has both kinds of call.
+    theta : (n, V) array
+        Response-set distribution of each item, expected given its calls and F; nan for items not
+        used.
+    n_items : int
+        Items with forced-choice and response-set calls.
+    n_forced, n_sets : int
+        Calls of each kind on these items.
+    converged : bool
+        Whether the search ended before its last step.
+    """
+
+    F: FloatArray
+    reasons: tuple[str, ...]
+    theta: FloatArray
+    n_items: int
+    n_forced: int
+    n_sets: int
+    converged: bool
+
+    def __repr__(self) -> str:
+        calls = f"{self.n_forced} forced and {self.n_sets} set calls"
+        return f"CommonF({self.n_items} items, {calls})"
+
+
+def F_by_likelihood(table: RatingTable, *, rng: np.random.Generator) -> CommonF:
+    """Fit one F to forced choices and response sets that were asked for independently.
+
+    Parameters
+    ----------
+    table : RatingTable
+        Counts of both elicitations. Calls that were part of a pair are left out where the table
+        counts them in: they are no independent calls.
+    rng : numpy Generator
+        Draws the values of theta over which the likelihood is averaged.
+
+    Returns
+    -------
+    CommonF
+        Per item, F is not identified from such calls and not offered.
+
+    Notes
+    -----
+    O_i = F theta_i (Guerdan et al. 2025, theorem 3.3, without rater error), F zero off the support.
+    Theta differs from item to item as a Dirichlet distribution fitted to the response sets; the
+    likelihood of the choices is averaged over 16 to 64 draws of theta per item, and climbed by EM.
+    Fitting every theta_i as a parameter of its own instead would push small entries of F to 0 when
+    there are few calls per item.
+
+    A column is known only if the items differ enough: the second moments of theta, free of sampling
+    noise, must show every direction of F in which the column could move.
+    """
+    calls, space = _Calls.of(table), table.space
+    theta = np.full((len(table.items), len(space.sets)), np.nan)
+    reasons = _reasons(calls, space)
+    F = np.full(space.membership.shape, np.nan)
+    converged = True
+    if calls.used.any():
+        fit, _ = _fit(calls, space, rng)
+        known = np.array([not reason for reason in reasons])
+        F[:, known], theta[calls.used], converged = fit.F[:, known], fit.theta, fit.converged
+    return CommonF(
+        F=frozen(F),
+        reasons=reasons,
+        theta=frozen(theta),
+        n_items=int(calls.used.sum()),
+        n_forced=int(calls.forced.sum()),
+        n_sets=int(calls.sets.sum()),
+        converged=converged,
+    )
+
+
+def beta_by_likelihood(
+    table: RatingTable,
+    positive: Iterable[str],
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 0,
+    level: float = 0.95,
+) -> Estimate:
+    """Estimate P(a positive option in S, given a negative one was chosen) from independent calls.
+
+    Parameters
+    ----------
+    table : RatingTable
+        As in `F_by_likelihood`.
+    positive : iterable of str
+        The positive options; all others are negative.
+    rng, groups, n_resamples, level
+        As in `evaluate`; each replicate climbs anew from the fit, so the default is none.
+
+    Returns
+    -------
+    Estimate
+        NA "no_calls", "no_negative_choice", or "not_identified" where it needs an unknown column.
+
+    Notes
+    -----
+    beta of Guerdan et al. 2025, section 7, worked out from F and theta. Matching the calls instead
+    gives ``cross_call_beta``, which is no estimate of it.
+    """
+    check_level(level)
+    calls, space = _Calls.of(table), table.space
+    chosen = tuple(positive)
+    meets, negative = space.meets(chosen), ~space.option_mask(chosen)
+    units = Units.of(len(calls.used), groups)
+    value, reason, replicates = np.nan, "no_calls", np.empty(0)
+    if calls.used.any():
+        hidden = space.membership[negative].any(axis=0) & meets
+        unknown = np.array([one == "not_identified" for one in _reasons(calls, space)])
+        fit, draws = _fit(calls, space, rng)
+        value = _beta(fit, np.ones(len(draws.forced)), meets, negative)
+        reason = "no_negative_choice" if np.isnan(value) else ""
+        reason = "not_identified" if (unknown & hidden).any() else reason
+        if not reason:
+            fewer, of_item = draws.fewer(), units.of_item[calls.used]
+            weights = Resamples.draw(units.n_units, n_resamples, rng).weights()
+            again = [
+                _beta(_climb(fewer, fit.F, row[of_item], ROUGH_STEP), row[of_item], meets, negative)
+                for block in weights
+                for row in block
+            ]
+            replicates = np.array(again)
+    interval, undefined_share = percentile_interval(replicates, level, units.kind)
+    n_used, n = len(calls.forced), len(calls.used)
+    return Estimate(
+        value=None if reason else value,
+        reason=reason,
+        interval=interval,
+        n_used=n_used,
+        n_excluded=n - n_used,
+        excluded=(Exclusion("no_calls", n - n_used),) if n > n_used else (),
+        n_resamples=len(replicates),
+        undefined_share=undefined_share,
+        counts={"forced_calls": float(calls.forced.sum()), "set_calls": float(calls.sets.sum())},
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Calls:
+    """Counts of independent calls, of the items that have both kinds."""
+
+    used: BoolArray
+    forced: FloatArray
+    sets: FloatArray
+
+    @classmethod
+    def of(cls, table: RatingTable) -> _Calls:
+        forced, sets = table.forced_choice, table.response_set
+        answered = table.outcomes[:, :, 0]
+        if table.joint is not None and np.array_equal(
+            forced.sum(axis=1), answered[:, 0] + answered[:, 2]
+        ):
+            forced = np.maximum(forced - table.joint.sum(axis=2), 0)
+            sets = np.maximum(sets - table.joint.sum(axis=1), 0)
+        used = np.asarray(forced.any(axis=1) & sets.any(axis=1), dtype=np.bool_)
+        return cls(used, forced[used].astype(np.float64), sets[used].astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Draws:
+    """Forced choices (n, K), and (n, S, U) draws of theta over the U sets that may be behind them.
+
+    ``kept`` says which of the V sets these are; ``offset`` (n, S) is the logarithm of what a draw
+    weighs before the forced choices are looked at.
+    """
+
+    forced: FloatArray
+    theta: FloatArray
+    offset: FloatArray
+    kept: BoolArray
+
+    @classmethod
+    def near(
+        cls, calls: _Calls, kept: BoolArray, guess: FloatArray, rng: np.random.Generator
+    ) -> _Draws:
+        """Draw from the Dirichlet posterior of the sets, shifted by (n, U) guessed further sets."""
+        sets = calls.sets[:, kept]
+        shape = (sets + _pseudo_counts(sets) + guess)[:, None, :]
+        n, U = sets.shape
+        S = int(np.clip(ALL_DRAWS // n, *N_DRAWS))
+        drawn = rng.standard_gamma(np.broadcast_to(shape, (n, S, U))) + TINY
+        theta = drawn / drawn.sum(axis=2, keepdims=True)
+        offset = -np.einsum("nsu,nu->ns", np.log(theta), guess)
+        return cls(calls.forced, theta, offset, kept)
+
+    def fewer(self) -> _Draws:
+        least = N_DRAWS[0]
+        return _Draws(self.forced, self.theta[:, :least], self.offset[:, :least], self.kept)
+
+
+def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_Fit, _Draws]:
+    """Fit roughly, then draw theta where the forced choices, too, say it lies, and fit well."""
+    endorsed = calls.sets.any(axis=0)
+    unexplained = calls.forced.any(axis=0) & ~space.membership[:, endorsed].any(axis=1)
+    singleton = space.membership.sum(axis=0) == 1
+    kept = endorsed | singleton | space.membership[unexplained].any(axis=0)
+    ones, guess = np.ones(len(calls.forced)), np.zeros((len(calls.sets), int(kept.sum())))
+    chance = np.asarray(space.membership / space.membership.sum(axis=0), dtype=np.float64)
+    rough = _climb(_Draws.near(calls, kept, guess, rng).fewer(), chance, ones, ROUGH_STEP)
+    part, theta = rough.F[:, kept], rough.theta[:, kept]
+    behind = theta * (ratio(calls.forced, np.maximum(theta @ part.T, TINY)) @ part)
+    draws = _Draws.near(calls, kept, SHIFT * behind, rng)
+    return _climb(draws, rough.F, ones, STEP), draws
+
+
+def _pseudo_counts(sets: FloatArray) -> FloatArray:
+    """Fit the (U,) Dirichlet distribution of theta over items to (n, U) counts of sets."""
+    from scipy.optimize import minimize  # noqa: PLC0415 -- takes a while to load
+    from scipy.special import digamma, gammaln  # noqa: PLC0415 -- the same
+
+    m, n = sets.sum(axis=1), len(sets)
+
+    def cost(logs: FloatArray) -> tuple[float, FloatArray]:
+        a = np.exp(logs)
+        total = a.sum()
+        fit = n * gammaln(total) - gammaln(total + m).sum() + (gammaln(a + sets) - gammaln(a)).sum()
+        common = n * digamma(total) - digamma(total + m).sum()
+        slope = a * (common + (digamma(a + sets) - digamma(a)).sum(axis=0))
+        return -float(fit), -slope
+
+    start = np.zeros(sets.shape[1])
+    found = minimize(
+        cost, start, jac=True, method="L-BFGS-B", bounds=[LOG_PSEUDO_COUNTS] * len(start)
+    )
+    return np.asarray(np.exp(found.x), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Fit:
+    F: FloatArray
+    theta: FloatArray
+    converged: bool
+
+
+def _climb(draws: _Draws, F: FloatArray, weights: FloatArray, step: float) -> _Fit:
+    """Climb the likelihood by EM: theta, and the set behind each choice, are what is missing."""
+    n, S, U = draws.theta.shape
+    flat = draws.theta.reshape(n * S, U)
+    part, moved, steps, posterior = F[:, draws.kept], np.inf, 0, np.empty((n, S))
+    while moved >= step and steps < MAX_STEPS:
+        O = np.maximum((flat @ part.T).reshape(n, S, -1), TINY)
+        posterior = np.einsum("nsk,nk->ns", np.log(O), draws.forced) + draws.offset
+        posterior = np.exp(posterior - posterior.max(axis=1, keepdims=True))
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        pull = (weights[:, None] * posterior)[:, :, None] * draws.forced[:, None, :] / O
+        chosen = part * (pull.reshape(n * S, -1).T @ flat)
+        total = chosen.sum(axis=0)
+        new = np.where(total > 0, chosen / np.where(total > 0, total, 1.0), part)
+        moved, part, steps = float(np.abs(new - part).max()), new, steps + 1
+    whole, theta = F.copy(), np.zeros((n, F.shape[1]))
+    whole[:, draws.kept] = part
+    theta[:, draws.kept] = np.einsum("ns,nsu->nu", posterior, draws.theta)
+    return _Fit(whole, theta, converged=moved < step)
+
+
+def _beta(fit: _Fit, weights: FloatArray, meets: BoolArray, negative: BoolArray) -> float:
+    chosen = fit.F[negative].sum(axis=0) * (weights @ fit.theta)
+    return float(ratio(chosen[meets].sum(), chosen.sum()))
+
+
+def _reasons(calls: _Calls, space: OptionSpace) -> tuple[str, ...]:
+    if not calls.used.any():
+        return ("no_calls",) * len(space.sets)
+    endorsed = np.asarray(calls.sets.any(axis=0), dtype=np.bool_)
+    unknown = _unknown(calls, space, endorsed)
+    names = np.where(endorsed, np.where(unknown, "not_identified", ""), "never_endorsed")
+    return tuple(names.tolist())
+
+
+def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArray:
+    """Say which columns of F may move without moving any O_i, beyond doubt from sampling noise."""
+    directions = _directions(space, endorsed)  # (P, K, V)
+    m = calls.sets.sum(axis=1)
+    telling = m >= MIN_CALLS
+    y, weight = calls.sets[telling], (m * (m - 1.0))[telling, None]
+    n, P = len(y), len(directions)
+    unknown = np.zeros(len(space.sets), dtype=np.bool_)
+    if n < MIN_CALLS or not P:
+        return np.asarray(endorsed & (space.membership.sum(axis=0) > 1), dtype=np.bool_)
+    gram = ((y / weight).T @ y - np.diag((y / weight).sum(axis=0))) / n  # E theta theta', unbiased
+    information = np.einsum("pkv,vu,qku->pq", directions, gram, directions, optimize=True)
+    _, vectors = np.linalg.eigh(information)
+    turned = np.einsum("pkv,pr->rkv", directions, vectors)
+    blurred = np.zeros(len(space.sets))
+    for one in turned:
+        moved = ((y @ one.T) ** 2).sum(axis=1) - y @ (one**2).sum(axis=0)
+        shown = moved / weight[:, 0]
+        if shown.mean() <= STANDARD_ERRORS * shown.std(ddof=1) / n**0.5:
+            blurred += (one**2).sum(axis=0)
+    unknown |= blurred > BLUR
+    return unknown
+
+
+def _directions(space: OptionSpace, endorsed: BoolArray) -> FloatArray:
+    """Return orthonormal (P, K, V) moves of F that keep columns summing to 1 and the support."""
+    moves = []
+    for v in np.flatnonzero(endorsed):
+        inside = np.flatnonzero(space.membership[:, v])
+        for last in range(1, len(inside)):  # Helmert contrasts
+            move = np.zeros(space.membership.shape)
+            move[inside[:last], v], move[inside[last], v] = 1.0, -float(last)
+            moves.append(move / np.linalg.norm(move))
+    return np.array(moves).reshape(-1, *space.membership.shape)

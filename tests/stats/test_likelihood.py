@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.stats import (
+    Exclusion,
+    F_by_likelihood,
+    OptionSpace,
+    RatingTable,
+    beta_by_likelihood,
+)
+
+BINARY = OptionSpace.powerset(("toxic", "fine"))
+THREE = OptionSpace.powerset(("toxic", "rude", "fine"))
+V_BOTH = BINARY.set_index(("toxic", "fine"))
+
+
+def chooses_toxic(share):
+    """F of raters who choose toxic with this probability when both are reasonable."""
+    return np.array([[1.0, 0.0, share], [0.0, 1.0, 1.0 - share]])
+
+
+def calls(theta, choice, n_calls, rng, space=BINARY):
+    """Draw forced choices and response sets that do not know of each other."""
+    return RatingTable(
+        space=space,
+        name="z",
+        items=tuple(map(str, range(len(theta)))),
+        forced_choice=rng.multinomial(n_calls, theta @ choice.T),
+        response_set=rng.multinomial(n_calls, theta),
+        joint=None,
+        outcomes=np.zeros((len(theta), 3, 5), int),
+    )
+
+
+def matched_by_index(theta, choice, n_calls, rng):
+    """F[toxic | both] as read off calls that are paired all with all, pooled."""
+    table = calls(theta, choice, n_calls, rng)
+    joint = np.einsum("nk,nv->kv", table.forced_choice, table.response_set)
+    return joint[0, V_BOTH] / joint[:, V_BOTH].sum()
+
+
+@pytest.mark.parametrize("n_calls", [10, 100, 1000])
+def test_likelihood_recovers_F_where_matching_calls_does_not(n_calls):  # noqa: N802 -- F
+    """True F[toxic | both] = 0.30: matched calls give 0.40, however many there are.
+
+    That is (E[theta_toxic theta_both] + 0.3 E[theta_both^2]) / E[theta_both].
+    """
+    rng = np.random.default_rng(n_calls)
+    theta = rng.dirichlet((1, 1, 1), 300)
+    table = calls(theta, chooses_toxic(0.3), n_calls, rng)
+    found = F_by_likelihood(table, rng=rng)
+    within = {10: 0.06, 100: 0.02, 1000: 0.01}[n_calls]
+    assert found.F[0, V_BOTH] == pytest.approx(0.3, abs=within)
+    assert matched_by_index(theta, chooses_toxic(0.3), n_calls, rng) == pytest.approx(0.4, abs=0.04)
+    assert found.reasons == ("", "", "")
+    assert (found.n_items, found.n_forced, found.n_sets) == (300, 300 * n_calls, 300 * n_calls)
+    assert found.converged
+
+
+@pytest.mark.parametrize("n_calls", [10, 100])
+def test_likelihood_recovers_F_of_three_options(n_calls):  # noqa: N802 -- F
+    """Five free entries; root mean squared error below 0.06 and 0.02, and none off the support."""
+    rng = np.random.default_rng(3)
+    choice = THREE.membership * rng.random(THREE.membership.shape)
+    choice /= choice.sum(axis=0)
+    theta = rng.dirichlet(np.ones(7), 300)
+    found = F_by_likelihood(calls(theta, choice, n_calls, rng, THREE), rng=rng)
+    error = np.sqrt(np.mean((found.F - choice) ** 2))
+    assert error < {10: 0.06, 100: 0.02}[n_calls]
+    np.testing.assert_allclose(found.F.sum(axis=0), 1.0)
+    assert (found.F[~THREE.membership] == 0).all()
+
+
+def test_cross_call_beta_turns_a_beta_of_0035_into_035(evaluate):
+    """A true beta of 0.035 is seen as 0.35 across calls, and as itself by likelihood.
+
+    Theta from Dirichlet(a, a, a): the cross-call share is 2 a / (3 a + 1) = 0.35 for a = 0.368, and
+    beta f / (1 + f) for raters who choose fine with probability f when both are reasonable.
+    """
+    rng = np.random.default_rng(0)
+    f = 0.035 / 0.965
+    theta = rng.dirichlet(np.full(3, 0.368), 1000)
+    table = calls(theta, chooses_toxic(1 - f), 10, rng)
+    crossed = evaluate(table, table).translations["z"].cross_call_beta.value
+    found = beta_by_likelihood(table, ("toxic",), rng=rng)
+    truth = f * theta[:, 2].sum() / (theta[:, 1] + f * theta[:, 2]).sum()
+    assert truth == pytest.approx(0.035, abs=0.005)
+    assert crossed == pytest.approx(0.35, abs=0.03)
+    assert found.value == pytest.approx(truth, abs=0.02)
+    assert found.counts == {"forced_calls": 10000.0, "set_calls": 10000.0}
+
+
+def test_beta_by_likelihood_comes_with_an_interval():
+    """Resampled items are fitted anew."""
+    rng = np.random.default_rng(1)
+    theta = rng.dirichlet((1, 1, 1), 150)
+    table = calls(theta, chooses_toxic(0.3), 20, rng)
+    found = beta_by_likelihood(table, ("toxic",), rng=rng, n_resamples=60)
+    assert found.interval.low < 0.7 * 0.5 / (0.5 + 0.7 * 0.5) < found.interval.high
+    assert found.n_resamples == 60
+    groups = [str(i // 5) for i in range(150)]
+    found = beta_by_likelihood(table, ("toxic",), rng=rng, n_resamples=20, groups=groups)
+    assert found.interval.unit == "group"
+
+
+def test_items_that_do_not_differ_identify_no_common_F():  # noqa: N802 -- F
+    """One theta for all items gives two equations for five unknowns: NA, whatever the calls."""
+    rng = np.random.default_rng(0)
+    choice = THREE.membership / THREE.membership.sum(axis=0)
+    theta = np.repeat(rng.dirichlet(np.ones(7), 1), 200, axis=0)
+    table = calls(theta, choice, 30, rng, THREE)
+    found = F_by_likelihood(table, rng=rng)
+    sizes = THREE.membership.sum(axis=0)
+    assert [r for r, s in zip(found.reasons, sizes, strict=True) if s > 1] == ["not_identified"] * 4
+    assert np.isnan(found.F[:, sizes > 1]).all()
+    np.testing.assert_allclose(found.F[:, sizes == 1], np.eye(3))
+    beta = beta_by_likelihood(table, ("toxic",), rng=rng)
+    assert (beta.value, beta.reason) == (None, "not_identified")
+
+
+def test_one_item_does_not_identify_F(counted):  # noqa: N802 -- F
+    """There is no second item from which to learn how much they differ."""
+    table = counted("z", [["toxic"] * 5], [[("toxic", "fine")] * 5])
+    found = F_by_likelihood(table, rng=np.random.default_rng(0))
+    assert found.reasons == ("never_endorsed", "never_endorsed", "not_identified")
+
+
+def test_calls_of_pairs_are_no_independent_calls(counted):
+    """Items that only have pairs are not used."""
+    pairs = [[(("toxic", "fine"), "fine")]] * 3
+    rng = np.random.default_rng(0)
+    found = F_by_likelihood(counted("z", pairs=pairs), rng=rng)
+    assert found.reasons == ("no_calls",) * 3
+    assert np.isnan(found.F).all()
+    beta = beta_by_likelihood(counted("z", pairs=pairs), ("toxic",), rng=rng)
+    assert (beta.value, beta.reason, beta.n_excluded) == (None, "no_calls", 3)
+    assert beta.excluded == (Exclusion("no_calls", 3),)
+
+
+def test_choices_that_no_endorsed_set_explains_are_met(counted):
+    """Nobody endorsed a set with fine, yet it was chosen: the fit does not break."""
+    table = counted("z", [["fine"], ["fine", "toxic"]], [[("toxic",)], [("toxic",)] * 2])
+    found = F_by_likelihood(table, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(found.F[:, 0], [1.0, 0.0])
+    assert found.reasons == ("", "never_endorsed", "never_endorsed")
+    assert repr(found) == "CommonF(2 items, 3 forced and 3 set calls)"
+
+
+def test_beta_without_a_negative_choice_is_na(counted):
+    """Never 0."""
+    table = counted("z", [["toxic"] * 4] * 6, [[("toxic",)] * 4] * 6)
+    beta = beta_by_likelihood(table, ("toxic", "fine"), rng=np.random.default_rng(0))
+    assert (beta.value, beta.reason) == (None, "no_negative_choice")
+
+
+def test_same_seed_same_fit():
+    """Draws come from the generator alone."""
+    theta = np.random.default_rng(0).dirichlet((1, 1, 1), 40)
+    table = calls(theta, chooses_toxic(0.5), 8, np.random.default_rng(1))
+    one, two = (F_by_likelihood(table, rng=np.random.default_rng(2)).F for _ in range(2))
+    np.testing.assert_array_equal(one, two)
