@@ -121,6 +121,32 @@ def _cohen_value(totals: FloatArray) -> FloatArray:
     return np.where(constant, np.nan, ratio(observed - expected, 1.0 - expected))
 
 
+def _scott_value(totals: FloatArray) -> FloatArray:
+    shares = ratio(_square(totals), totals.sum(axis=-1)[..., None, None])
+    observed = np.trace(shares, axis1=-2, axis2=-1)
+    pooled = (shares.sum(axis=-1) + shares.sum(axis=-2)) / 2.0
+    expected = (pooled**2).sum(axis=-1)
+    constant = expected >= 1.0 - TOLERANCE
+    return np.where(constant, np.nan, ratio(observed - expected, 1.0 - expected))
+
+
+def _alpha_value(totals: FloatArray) -> FloatArray:
+    n = 2.0 * totals.sum(axis=-1)  # two ratings per item
+    scott = _scott_value(totals)
+    return np.asarray(scott + ratio(1.0 - scott, n), dtype=np.float64)
+
+
+def _randolph_value(totals: FloatArray) -> FloatArray:
+    cells = _square(totals)
+    observed = ratio(np.trace(cells, axis1=-2, axis2=-1), totals.sum(axis=-1))
+    by_chance = 1.0 / cells.shape[-1]
+    return ratio(observed - by_chance, np.full_like(observed, 1.0 - by_chance))
+
+
+def _why_no_randolph(totals: FloatArray) -> str:
+    return "single_option" if totals.sum() > 0 else "no_items"
+
+
 def _why_no_kappa(totals: FloatArray) -> str:
     return "constant_labels" if totals.sum() > 0 else "no_items"
 
@@ -176,18 +202,37 @@ def _kl_row(
     )
 
 
-_COHEN = MetricRow(
-    name="cohen_kappa(h/h)",
-    contributions=confusion,
-    value=_cohen_value,
-    why=_why_no_kappa,
-    counts=_confusion_counts,
-    human_form="h",
-    judge_form="h",
-    better="higher",
-    symmetric=True,
-    bounds=(-1.0, 1.0),
-    paper=_GUERDAN,
+def _chance_row(
+    name: str,
+    value: Callable[[FloatArray], FloatArray],
+    why: Callable[[FloatArray], str],
+    paper: str,
+) -> MetricRow:
+    return MetricRow(
+        name=f"{name}(h/h)",
+        contributions=confusion,
+        value=value,
+        why=why,
+        counts=_confusion_counts,
+        human_form="h",
+        judge_form="h",
+        better="higher",
+        symmetric=True,
+        bounds=(-1.0, 1.0),
+        paper=paper,
+    )
+
+
+# Fleiss' kappa of two raters is Scott's pi, so it has no row of its own.
+_CHANCE = (
+    _chance_row("cohen_kappa", _cohen_value, _why_no_kappa, _GUERDAN),
+    _chance_row("scott_pi", _scott_value, _why_no_kappa, "Scott 1955; Fleiss 1971 for two raters"),
+    _chance_row(
+        "krippendorff_alpha_nominal", _alpha_value, _why_no_kappa, "Krippendorff 2011, two raters"
+    ),
+    _chance_row(
+        "randolph_kappa", _randolph_value, _why_no_randolph, "Randolph 2005, declared options"
+    ),
 )
 _HARD: tuple[Form, Form] = ("h", "h")
 _SOFT: tuple[Form, Form] = ("s", "s")
@@ -212,7 +257,7 @@ METRICS: tuple[MetricRow, ...] = (
         symmetric=True,
         paper=_CALDERON,
     ),
-    _COHEN,
+    *_CHANCE,
     _kl_row("kl(s/s, human->judge)", kl_human_to_judge, "s"),
     _kl_row("kl(s/s, judge->human)", kl_judge_to_human, "s"),
     _kl_row(f"kl_dirichlet_{SMOOTHING}(s/s, human->judge)", kl_human_to_judge, "smoothed"),

@@ -193,19 +193,26 @@ def human_jobs(human: RatingTable) -> dict[str, Job]:
     return {
         row.name: Job(
             statistic=Statistic(row.contributions(human.forced_choice), row.value),
-            used=m >= row.min_ratings,
+            used=(m >= row.min_ratings) & (m <= row.max_ratings),
             why=row.why,
-            nothing="too_few_raters" if m.any() else "no_items",
+            nothing=_why_nobody(m, row.min_ratings),
             excluded=_named(
                 (
                     ("human_no_ratings", int((m == 0).sum())),
                     ("human_single_rating", int(((m > 0) & (m < row.min_ratings)).sum())),
+                    ("human_more_ratings", int((m > row.max_ratings).sum())),
                 )
             ),
             n_ratings=m,
         )
         for row in HUMAN_AGREEMENT
     }
+
+
+def _why_nobody(m: FloatArray, min_ratings: int) -> str:
+    if not m.any():
+        return "no_items"
+    return "unequal_raters" if (m >= min_ratings).any() else "too_few_raters"
 
 
 def _named(counted: Iterable[tuple[str, int]]) -> tuple[Exclusion, ...]:

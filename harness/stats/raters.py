@@ -29,8 +29,8 @@ class HumanRow:
         ``counts (n, K) -> (n, d)``: how often each option was chosen, to what each item adds.
     value, why : callable
         As in `MetricRow`.
-    min_ratings : int
-        Items with fewer ratings do not enter.
+    min_ratings, max_ratings : float
+        Items with fewer or more ratings do not enter.
     paper : str
         Where the definition stands.
     """
@@ -41,6 +41,7 @@ class HumanRow:
     why: Callable[[FloatArray], str]
     min_ratings: int
     paper: str
+    max_ratings: float = np.inf
 
     def __repr__(self) -> str:
         return f"HumanRow({self.name!r})"
@@ -72,6 +73,61 @@ def nominal_alpha(counts: Counts) -> FloatArray:
     pairable = m >= MIN_RATERS
     alike = np.nan_to_num(ratio((c * (c - 1)).sum(axis=1, keepdims=True), m - 1))
     return np.where(pairable, np.hstack([alike, c]), 0.0)
+
+
+def majority_share(counts: Counts) -> FloatArray:
+    """Return (n, 2): share of the most frequent option of each item, and 1 where it is rated."""
+    c = np.asarray(counts, dtype=np.float64)
+    m = c.sum(axis=1)
+    share = np.nan_to_num(ratio(c.max(axis=1, initial=0.0), m))
+    return _of_several(np.stack([share, (m > 0).astype(np.float64)], axis=1), m)
+
+
+def two_rater_agreement(counts: Counts) -> FloatArray:
+    """Return (n, 2): whether the two ratings of an item are equal, and 1 where it has two."""
+    m = np.asarray(counts).sum(axis=1)
+    return np.where((m == MIN_RATERS)[:, None], pairwise_agreement(counts), 0.0)
+
+
+def fleiss_of_pooled_pairs(counts: Counts) -> FloatArray:
+    """Return (n, 2 + K): agreeing pairs, pairs, and counts of items with several ratings."""
+    c = np.asarray(counts, dtype=np.float64)
+    return _of_several(np.hstack([pairwise_agreement(c), c]), c.sum(axis=1))
+
+
+def fleiss_of_item_means(counts: Counts) -> FloatArray:
+    """Return (n, 2 + K): agreement P_i, 1, and counts of items with several ratings."""
+    c = np.asarray(counts, dtype=np.float64)
+    pairs = pairwise_agreement(c)
+    P = np.nan_to_num(ratio(pairs[:, 0], pairs[:, 1]))
+    return _of_several(np.column_stack([P, np.ones(len(c)), c]), c.sum(axis=1))
+
+
+def _of_several(sums: FloatArray, m: FloatArray) -> FloatArray:
+    return np.where((m >= MIN_RATERS)[:, None], sums, 0.0)
+
+
+def _generalised_value(totals: FloatArray) -> FloatArray:
+    shares = ratio(totals[..., 2:], totals[..., 2:].sum(axis=-1)[..., None])
+    expected = (shares**2).sum(axis=-1)
+    kappa = ratio(mean(totals) - expected, 1.0 - expected)
+    return np.where(expected >= 1.0 - TOLERANCE, np.nan, kappa)
+
+
+def _why_not_generalised(totals: FloatArray) -> str:
+    return "constant_labels" if totals[1] > 0 else "too_few_raters"
+
+
+def _randolph_value(totals: FloatArray) -> FloatArray:
+    n, squares = totals[..., 1], totals[..., 3]
+    by_chance = 1.0 / (totals.shape[-1] - 4)
+    kappa = ratio(ratio(totals[..., 0], n) - by_chance, np.full_like(n, 1.0 - by_chance))
+    return np.where(_unequal(totals) | (squares <= n), np.nan, kappa)
+
+
+def _why_no_randolph(totals: FloatArray) -> str:
+    reason = _why_no_fleiss(totals)
+    return "single_option" if reason == "constant_labels" else reason
 
 
 def _fleiss_value(totals: FloatArray) -> FloatArray:
@@ -137,6 +193,47 @@ HUMAN_AGREEMENT: tuple[HumanRow, ...] = (
         why=_why_no_alpha,
         min_ratings=MIN_RATERS,
         paper="Krippendorff 2011, coincidence form",
+    ),
+    HumanRow(
+        name="fleiss_kappa_pooled_pairs",
+        contributions=fleiss_of_pooled_pairs,
+        value=_generalised_value,
+        why=_why_not_generalised,
+        min_ratings=MIN_RATERS,
+        paper="Fleiss 1971, generalised: all pairs of ratings alike",
+    ),
+    HumanRow(
+        name="fleiss_kappa_mean_over_items",
+        contributions=fleiss_of_item_means,
+        value=_generalised_value,
+        why=_why_not_generalised,
+        min_ratings=MIN_RATERS,
+        paper="Fleiss 1971, generalised: all items alike",
+    ),
+    HumanRow(
+        name="randolph_kappa",
+        contributions=fleiss,
+        value=_randolph_value,
+        why=_why_no_randolph,
+        min_ratings=1,
+        paper="Randolph 2005: chance is 1 / K, K the declared options; equally many ratings",
+    ),
+    HumanRow(
+        name="majority_share",
+        contributions=majority_share,
+        value=mean,
+        why=_why_no_pairs,
+        min_ratings=MIN_RATERS,
+        paper="Elangovan et al. 2025, '% Agreement' of three or more raters; see hit_rate(h/h)",
+    ),
+    HumanRow(
+        name="two_rater_agreement",
+        contributions=two_rater_agreement,
+        value=mean,
+        why=_why_no_pairs,
+        min_ratings=MIN_RATERS,
+        max_ratings=MIN_RATERS,
+        paper="Elangovan et al. 2025, '% Agreement' of two raters; see hit_rate(h/h)",
     ),
 )
 

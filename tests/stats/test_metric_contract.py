@@ -9,10 +9,15 @@ import pytest
 
 from harness import stats
 from harness.stats import agreement, downstream
+from harness.stats.binary import binary_rows
 from harness.stats.ranking import loss
+from harness.stats.weighted import ORDINAL_METRICS
 
 CUT = {"tau": 0.6, "positive": ("toxic",)}
-every_metric = pytest.mark.parametrize("row", stats.METRICS, ids=lambda row: row.name)
+OPTIONS = ("toxic", "rude", "fine")
+BINARY_ROWS = binary_rows(stats.OptionSpace.powerset(OPTIONS), ("toxic",))
+ROWS = (*stats.METRICS, *ORDINAL_METRICS, *BINARY_ROWS)
+every_metric = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
 def forms(row, human, judge):
@@ -64,8 +69,13 @@ def test_order_of_items_is_nothing(row, table):
 def test_order_of_options_is_nothing(row, table):
     """The same ratings over permuted options give the same value."""
     human, judge = full(table, "human", 0), full(table, "z", 1)
-    permuted = [permute(one, ("fine", "toxic", "rude")) for one in (human, judge)]
-    assert value(row, *permuted) == pytest.approx(value(row, human, judge), abs=1e-12)
+    ordered = row in ORDINAL_METRICS  # such a scale may only be turned round
+    options = OPTIONS[::-1] if ordered else ("fine", "toxic", "rude")
+    permuted = [permute(one, options) for one in (human, judge)]
+    again = row
+    if row in BINARY_ROWS:  # these hold the place of the positive option
+        again = binary_rows(permuted[0].space, ("toxic",))[BINARY_ROWS.index(row)]
+    assert value(again, *permuted) == pytest.approx(value(row, human, judge), abs=1e-12)
 
 
 def permute(table, options):
@@ -169,7 +179,7 @@ def test_name_shows_the_forms_as_judge_then_human(row):
 
 def test_names_are_unique():
     """A name finds one row."""
-    names = [row.name for row in stats.METRICS]
+    names = [row.name for row in ROWS]
     assert len(set(names)) == len(names)
     assert stats.find_metric("mse(s/s)", stats.METRICS).human_form == "s"
     with pytest.raises(ValueError, match="no metric is named 'kappa'"):

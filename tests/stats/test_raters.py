@@ -47,9 +47,52 @@ def test_pairwise_agreement_against_by_hand():
     assert agreement("pairwise_agreement", [[2, 1], [1, 1], [0, 3]])[0] == pytest.approx(4 / 7)
 
 
+def test_randolph_against_statsmodels():
+    """statsmodels 0.15.0 fleiss_kappa(method="randolph"), 5 options: 0.2225274725274725."""
+    found, _ = agreement("randolph_kappa", FLEISS_EXAMPLE)
+    assert found == pytest.approx(0.2225274725274725, abs=1e-12)
+
+
+def test_generalised_fleiss_is_strict_fleiss_on_equal_raters():
+    """One number where every item has as many ratings; on uneven ones only the generalised."""
+    for name in ("fleiss_kappa_pooled_pairs", "fleiss_kappa_mean_over_items"):
+        found, _ = agreement(name, FLEISS_EXAMPLE)
+        assert found == pytest.approx(0.20993070442195522, abs=1e-12)
+    # pairs: 3 of 3 and 0 of 1; items: 1 and 0; shares 4/5 and 1/5, so Pe = 0.68
+    uneven = [[3, 0], [1, 1], [1, 0]]
+    assert agreement("fleiss_kappa_pooled_pairs", uneven)[0] == pytest.approx((0.75 - 0.68) / 0.32)
+    assert agreement("fleiss_kappa_mean_over_items", uneven)[0] == pytest.approx(
+        (0.5 - 0.68) / 0.32
+    )
+
+
+def test_percentage_agreement_is_three_quantities_under_three_names(counted, evaluate):
+    """Share of the mode, equality of two ratings, match of modes: 5/6, 1/2 and 1/2 here."""
+    human = counted("human", [["fine", "fine", "toxic"], ["fine", "fine"], ["toxic", "fine"], []])
+    judge = counted("z", [["fine"], ["toxic"], [], []])
+    found = evaluate(human, judge)
+    among = found.human_agreement
+    assert among["majority_share"].value == pytest.approx((2 / 3 + 1 + 1 / 2) / 3)
+    assert among["two_rater_agreement"].value == pytest.approx(1 / 2)
+    assert found.estimates["z"]["hit_rate(h/h)"].value == pytest.approx(1 / 2)
+    assert among["two_rater_agreement"].n_used == 2
+    assert {one.reason: one.n_items for one in among["two_rater_agreement"].excluded} == {
+        "human_no_ratings": 1,
+        "human_more_ratings": 1,
+    }
+    several = evaluate(counted("human", [["fine"] * 3])).human_agreement["two_rater_agreement"]
+    assert (several.value, several.reason) == (None, "unequal_raters")
+
+
 @pytest.mark.parametrize(
     ("name", "counts", "reason"),
     [
+        ("randolph_kappa", [[2, 1], [1, 1]], "unequal_raters"),
+        ("randolph_kappa", [[1, 0], [0, 1]], "too_few_raters"),
+        ("randolph_kappa", [[2], [2]], "single_option"),
+        ("fleiss_kappa_pooled_pairs", [[3, 0], [2, 0]], "constant_labels"),
+        ("fleiss_kappa_mean_over_items", [[1, 0], [0, 1]], "too_few_raters"),
+        ("majority_share", [[1, 0], [0, 1]], "too_few_raters"),
         ("fleiss_kappa", [[2, 1], [1, 1]], "unequal_raters"),
         ("fleiss_kappa", [[3, 0], [3, 0]], "constant_labels"),
         ("fleiss_kappa", [[1, 0], [0, 1]], "too_few_raters"),

@@ -1,0 +1,53 @@
+"""Goldens of two-by-two tables, of correlations and of their variances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.stats.association import correlations
+from harness.stats.binary import BINARY, CELLS, DIAGNOSTICS, n_var_kappa, n_var_phi
+from harness.stats.measures import read
+
+
+def test_binary_agreement(golden, reproduce, result):
+    """Every coefficient of four cells; undefined ones are NA with the reason and the counts."""
+
+    def adapter(inputs):
+        cells = {name: inputs[name] for name in CELLS}
+        found = read(np.array(list(cells.values())), (*BINARY, *DIAGNOSTICS))
+        n = sum(cells.values())
+        values = {name: one.value for name, one in found.items()}
+        reasons = {name: one.reason for name, one in found.items() if one.reason}
+        return result(values | ({"n": n} if n else {}), reasons, cells | {"n": n})
+
+    reproduce(golden, adapter)
+
+
+def test_vector_correlations(golden, reproduce, result):
+    """Pearson, Spearman with midranks and Kendall's tau-b; NA on constant vectors."""
+
+    def adapter(inputs):
+        found = correlations(inputs["x"], inputs["y"])
+        reasons = {one.reason for one in found.values() if one.reason}
+        values = {name: one.value for name, one in found.items()}
+        return result(values | {"reason": reasons.pop() if reasons else None})
+
+    reproduce(golden, adapter)
+
+
+def test_kappa_phi_variance(golden, reproduce, result):
+    """N times the large-sample variance, by the multinomial delta method."""
+
+    def adapter(inputs):
+        p = np.array([[inputs["p11"], inputs["p10"]], [inputs["p01"], inputs["p00"]]])
+        found = read(p.ravel(), BINARY)
+        return result(
+            {
+                "kappa": found["kappa"].value,
+                "phi": found["phi"].value,
+                "n_var_kappa": float(n_var_kappa(p)),
+                "n_var_phi": float(n_var_phi(p)),
+            }
+        )
+
+    reproduce(golden, adapter)
