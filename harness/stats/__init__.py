@@ -48,9 +48,11 @@ if TYPE_CHECKING:
         rank_under_rater_error,
         selection_effect,
     )
+    from harness.stats.regret import Regret, regret_matrix, regret_of
     from harness.stats.resampling import Resamples, Units
     from harness.stats.response_sets import OptionSpace
     from harness.stats.rows import MetricRow, find_metric
+    from harness.stats.selection import ConfidenceSet, RankSpread, model_confidence_set, rank_spread
     from harness.stats.translation import (
         Decomposition,
         F_hat,
@@ -67,6 +69,7 @@ __all__ = [
     "METRICS",
     "OUTCOMES",
     "CommonF",
+    "ConfidenceSet",
     "Decomposition",
     "Difference",
     "Distributions",
@@ -85,9 +88,11 @@ __all__ = [
     "ItemTranslation",
     "MetricRow",
     "OptionSpace",
+    "RankSpread",
     "Ranked",
     "Ranking",
     "RatingTable",
+    "Regret",
     "Resamples",
     "TableTranslation",
     "Translation",
@@ -101,15 +106,19 @@ __all__ = [
     "find_metric",
     "hard",
     "identifiability",
+    "model_confidence_set",
     "multilabel",
     "pearson_by_rater",
     "pearson_mean_over_raters",
     "pearsons",
     "primary_metric",
     "rank",
+    "rank_spread",
     "rank_under_rater_error",
     "reaches",
     "reconstruct_theta",
+    "regret_matrix",
+    "regret_of",
     "selection_effect",
     "sensitivity_family",
 ]
@@ -171,6 +180,11 @@ _MODULES = {
         "rank_under_rater_error",
         "selection_effect",
     ),
+    "regret": (
+        "Regret",
+        "regret_matrix",
+        "regret_of",
+    ),
     "resampling": (
         "Resamples",
         "Units",
@@ -179,6 +193,12 @@ _MODULES = {
     "rows": (
         "MetricRow",
         "find_metric",
+    ),
+    "selection": (
+        "ConfidenceSet",
+        "RankSpread",
+        "model_confidence_set",
+        "rank_spread",
     ),
     "translation": (
         "Decomposition",
