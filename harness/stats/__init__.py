@@ -16,6 +16,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.stats.agreement import METRICS
+    from harness.stats.alignment import SimilarityTable
+    from harness.stats.alt_test import annotator_test, annotator_tests
+    from harness.stats.alt_test_controls import (
+        Controls,
+        RandomControl,
+        annotator_controls,
+        optimal_verdicts,
+    )
+    from harness.stats.alt_test_design import AltTestDesign
+    from harness.stats.alt_test_result import AltTest, RaterRow, Tally
+    from harness.stats.alt_test_variants import (
+        CombinedTest,
+        EpsPoint,
+        combine_raters,
+        combined_annotator_test,
+        eps_sweep,
+        smallest_eps,
+        together,
+    )
     from harness.stats.distributions import (
         ELICITATIONS,
         FORMS,
@@ -32,6 +51,8 @@ if TYPE_CHECKING:
     from harness.stats.intervals import Estimate, Exclusion, Interval, bootstrap
     from harness.stats.item_translation import F_hat_by_item, F_hat_shrunk, ItemTranslation
     from harness.stats.likelihood import CommonF, F_by_likelihood, beta_by_likelihood
+    from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
+    from harness.stats.panel import Panel
     from harness.stats.ranking import Difference, Ranked, Ranking, rank
     from harness.stats.raters import (
         HUMAN_AGREEMENT,
@@ -61,6 +82,7 @@ if TYPE_CHECKING:
         reconstruct_theta,
         sensitivity_family,
     )
+    from harness.stats.win_tests import SignedRankTest, StudentTest, one_sided_t, signed_rank
 
 __all__ = [
     "ELICITATIONS",
@@ -68,11 +90,16 @@ __all__ = [
     "HUMAN_AGREEMENT",
     "METRICS",
     "OUTCOMES",
+    "AltTest",
+    "AltTestDesign",
+    "CombinedTest",
     "CommonF",
     "ConfidenceSet",
+    "Controls",
     "Decomposition",
     "Difference",
     "Distributions",
+    "EpsPoint",
     "ErrorShift",
     "Estimate",
     "Evaluation",
@@ -81,6 +108,7 @@ __all__ = [
     "F_hat",
     "F_hat_by_item",
     "F_hat_shrunk",
+    "FalseDiscoveries",
     "Form",
     "HumanRow",
     "Identifiability",
@@ -88,19 +116,33 @@ __all__ = [
     "ItemTranslation",
     "MetricRow",
     "OptionSpace",
+    "Panel",
+    "RandomControl",
     "RankSpread",
     "Ranked",
     "Ranking",
+    "RaterRow",
     "RatingTable",
     "Regret",
     "Resamples",
+    "SignedRankTest",
+    "SimilarityTable",
+    "StudentTest",
     "TableTranslation",
+    "Tally",
     "Translation",
     "Units",
     "aggregate",
+    "annotator_controls",
+    "annotator_test",
+    "annotator_tests",
+    "benjamini_yekutieli",
     "beta_by_likelihood",
     "bootstrap",
+    "combine_raters",
+    "combined_annotator_test",
     "decompose",
+    "eps_sweep",
     "error_matrix",
     "evaluate",
     "find_metric",
@@ -108,6 +150,8 @@ __all__ = [
     "identifiability",
     "model_confidence_set",
     "multilabel",
+    "one_sided_t",
+    "optimal_verdicts",
     "pearson_by_rater",
     "pearson_mean_over_raters",
     "pearsons",
@@ -121,9 +165,29 @@ __all__ = [
     "regret_of",
     "selection_effect",
     "sensitivity_family",
+    "signed_rank",
+    "smallest_eps",
+    "together",
 ]
 
 _MODULES = {
+    "alignment": ("SimilarityTable",),
+    "alt_test": ("annotator_test", "annotator_tests"),
+    "alt_test_controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
+    "alt_test_design": ("AltTestDesign",),
+    "alt_test_result": ("AltTest", "RaterRow", "Tally"),
+    "alt_test_variants": (
+        "CombinedTest",
+        "EpsPoint",
+        "combined_annotator_test",
+        "combine_raters",
+        "eps_sweep",
+        "smallest_eps",
+        "together",
+    ),
+    "multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli"),
+    "panel": ("Panel",),
+    "win_tests": ("SignedRankTest", "StudentTest", "one_sided_t", "signed_rank"),
     "agreement": ("METRICS",),
     "distributions": (
         "ELICITATIONS",

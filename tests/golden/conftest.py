@@ -129,7 +129,7 @@ def tolerance(case, key, wanted):
     """Absolute tolerance of one expected value."""
     given = case["tolerance"]
     if not isinstance(given, int | float):
-        given = given.get(key, given["default"])
+        given = given[key] if key in given else given["default"]
     return given["relative"] * abs(wanted) if isinstance(given, dict) else given
 
 

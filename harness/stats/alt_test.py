@@ -1,0 +1,252 @@
+"""The alternative annotator test: may a judge take a human rater's place.
+
+Calderon, Reichart and Dror 2025. Each rater in turn is compared with the judge: whose value aligns
+better with the other raters of the item? The judge wins against a rater when it is at least as good
+more often than the rater is, but for a margin eps. ``winning_rate`` (the paper's omega) is the
+share of raters it wins against after Benjamini-Yekutieli; ``advantage`` (rho) the mean share of
+items on which it is at least as good as the rater.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.alt_test_result import AltTest, Reason, Tally, decide, with_interval
+from harness.stats.arrays import BoolArray, FloatArray, frozen, ratio
+from harness.stats.duels import (
+    N_SUMS,
+    Duels,
+    Ring,
+    Test,
+    advantages,
+    p_values,
+    winning_rates,
+)
+from harness.stats.intervals import Estimate, Exclusion, check_level
+from harness.stats.multiple_testing import benjamini_yekutieli
+from harness.stats.resampling import Resamples, Unit, Units
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from harness.stats.alt_test_design import AltTestDesign
+    from harness.stats.panel import Panel
+
+MIN_TESTED = 2  # of n items, a t-test needs two
+MIN_RATERS = 2  # voices: raters, and the gold labels where there are any
+
+
+def annotator_test(
+    panel: Panel,
+    verdicts: Mapping[str, Hashable],
+    design: AltTestDesign,
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> AltTest:
+    """Test whether a judge may take a rater's place.
+
+    Parameters
+    ----------
+    panel : Panel
+        The ratings, with the names of those who gave them.
+    verdicts : mapping of item to value
+        The judge's; an item without one, or with None, is unanswered.
+    design : AltTestDesign
+        Score, margin and variant.
+    rng : numpy Generator
+        Gives the seed of the resamples.
+    groups : sequence of str or None, optional
+        The cluster of each of ``panel.items``, resampled as a whole. Default: items are resampled.
+    n_resamples : int, optional
+        Bootstrap replicates; 0 for none.
+    level : float, optional
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    AltTest
+        NA with the reason where no rater can be tested: no_items, too_few_raters, no_overlap,
+        too_few_items.
+
+    Raises
+    ------
+    ValueError
+        If the rater names are positional, or an argument does not fit the panel.
+
+    Examples
+    --------
+    >>> from harness.stats import AltTestDesign, Panel
+    >>> panel = Panel.of((f"i{i}", r, "ab"[i % 2]) for i in range(40) for r in ("x", "y", "z"))
+    >>> design = AltTestDesign(score="accuracy", eps=0.1)
+    >>> rng = np.random.default_rng(0)
+    >>> annotator_test(panel, {f"i{i}": "ab"[i % 2] for i in range(40)}, design, rng=rng)
+    AltTest(passes, winning rate 1.0, advantage 1.0, 3 raters)
+    """
+    found = annotator_tests(
+        panel,
+        {"": verdicts},
+        design,
+        rng=rng,
+        groups=groups,
+        n_resamples=n_resamples,
+        level=level,
+    )
+    return found[""]
+
+
+def annotator_tests(
+    panel: Panel,
+    judges: Mapping[str, Mapping[str, Hashable]],
+    design: AltTestDesign,
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> dict[str, AltTest]:
+    """Test several judges on the same resamples, each adjusted over its raters alone.
+
+    Parameters and errors are those of `annotator_test`, with a mapping of judge to verdicts;
+    `together` adjusts over all judges.
+    """
+    check_level(level)
+    ring = Ring.of(panel, design)
+    units = Units.of(len(panel.items), groups)
+    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    coded = [panel.coded(given, labels=ring.others.labels) for given in judges.values()]
+    duels = [ring.against(one) for one in coded]
+    replicates = _replicates(duels, units, resamples, len(panel.raters))
+    return {
+        name: _result(ring, one, each, level, units.kind)
+        for name, one, each in zip(judges, duels, replicates, strict=True)
+    }
+
+
+def _replicates(
+    duels: Sequence[Duels], units: Units, resamples: Resamples, m: int
+) -> list[FloatArray]:
+    """Resample the sums of all judges in one product: a (B, m, 6) array each."""
+    if not resamples.n_resamples or not duels:
+        return [np.empty((0, m, N_SUMS)) for _ in duels]
+    by_unit = [
+        one.sums(units.of_item, units.n_units, m).reshape(units.n_units, -1) for one in duels
+    ]
+    drawn = resamples.totals(np.hstack(by_unit))
+    return [one.reshape(-1, m, N_SUMS) for one in np.split(drawn, len(duels), axis=1)]
+
+
+def _result(ring: Ring, duels: Duels, resampled: FloatArray, level: float, unit: Unit) -> AltTest:
+    design, tally = ring.design, _tally(ring, duels)
+    tested = np.array([test != "" for test in tally.tests], dtype=np.bool_)
+    counts = _counts(ring, duels, tested)
+    reason = "" if tested.any() else _why_none(ring, duels, counts)
+    estimate, means = _bare_estimate(ring, duels, reason), _means(resampled, tested)
+    value = None if reason else float(_means(tally.sums, tested))
+    weighted = design.weighting == "ipw"
+    bare = AltTest(
+        design=design,
+        winning_rate=estimate,
+        advantage=with_interval(estimate, value, means, level, unit=unit),
+        wins=0,
+        n_tested=int(tested.sum()),
+        passes=None,
+        per_rater=(),
+        skipped=(),
+        answered_fraction=_answered_fraction(duels),
+        counts=counts,
+        warnings=(),
+        n_family=0,
+        tally=tally,
+        level=level,
+        unit=unit,
+        advantage_replicates=frozen(means),
+        p_replicates=frozen(p_values(resampled, tally.tests, design.eps, weighted=weighted)),
+    )
+    p = tally.p(design, design.eps)
+    rates = winning_rates(bare.p_replicates, tally.quality, design.q)
+    return decide(bare, p, benjamini_yekutieli(p, design.q), rates)
+
+
+def _tally(ring: Ring, duels: Duels) -> Tally:
+    m = len(ring.panel.raters)
+    sums = duels.sums(np.zeros(len(ring.panel.items), dtype=np.int64), 1, m)[0]
+    outcome = duels.rater_wins.astype(np.int64) - duels.judge_wins + 1
+    counts = np.bincount(duels.rater * 3 + outcome, minlength=3 * m).reshape(m, 3)
+    chosen = [_choose(n, ring.design) for n in counts.sum(axis=1).tolist()]
+    return Tally(
+        raters=ring.panel.raters,
+        sums=frozen(sums),
+        counts=frozen(counts),
+        tests=tuple(test for test, _ in chosen),
+        reasons=tuple(reason for _, reason in chosen),
+        quality=frozen(ring.quality),
+    )
+
+
+def _choose(n: int, design: AltTestDesign) -> tuple[Test, Reason]:
+    """Pick the test of a rater with n items, or say why there is none."""
+    if n == 0:
+        return "", "no_items"
+    small = n < design.min_items_per_rater
+    if small and design.small_n == "skip":
+        return "", "too_few_items"
+    if small and design.small_n == "wilcoxon":
+        return ("wilcoxon", "") if design.weighting == "none" else ("", "no_weighted_rank_test")
+    return ("t", "") if n >= MIN_TESTED else ("", "too_few_items")
+
+
+def _means(sums: FloatArray, tested: BoolArray) -> FloatArray:
+    """Average the advantages over the raters tested: sums (..., m, 6) to (...)."""
+    shares = np.where(tested, advantages(sums), np.nan)
+    defined = ~np.isnan(shares)
+    return ratio(np.where(defined, shares, 0.0).sum(axis=-1), defined.sum(axis=-1))
+
+
+def _counts(ring: Ring, duels: Duels, tested: BoolArray) -> dict[str, int]:
+    expert = 0 if ring.design.expert is None else 1
+    return {
+        "n_raters": len(ring.panel.raters),
+        "n_raters_skipped": int((~tested).sum()) - expert,
+        "n_items_with_two_raters": int(duels.eligible.sum()),
+        "n_items_without_verdict": int((duels.eligible & ~duels.answered).sum()),
+    }
+
+
+def _why_none(ring: Ring, duels: Duels, counts: Mapping[str, int]) -> str:
+    """Say why no rater could be tested."""
+    voices = counts["n_raters"] + (0 if ring.design.gold is None else 1)
+    if not len(ring.panel.code):
+        return "no_items"
+    if voices < MIN_RATERS:
+        return "too_few_raters"
+    if not duels.eligible.any():
+        return "no_overlap"
+    return "too_few_items" if len(duels.item) else "no_items"
+
+
+def _bare_estimate(ring: Ring, duels: Duels, reason: str) -> Estimate:
+    """Say what entered; the value is still to come."""
+    n_used = int(duels.counted.sum())
+    lost = {
+        "too_few_ratings": int((~duels.eligible).sum()),
+        "judge_unanswered": int((duels.eligible & ~duels.counted).sum()),
+    }
+    per_item = ring.panel.ratings_per_item[duels.counted]
+    return Estimate(
+        value=None,
+        reason=reason,
+        n_used=n_used,
+        n_excluded=len(duels.counted) - n_used,
+        excluded=tuple(Exclusion(why, n) for why, n in lost.items() if n),
+        ratings_per_item=float(np.median(per_item)) if per_item.size else None,
+    )
+
+
+def _answered_fraction(duels: Duels) -> float | None:
+    n = int(duels.eligible.sum())
+    return int((duels.eligible & duels.answered).sum()) / n if n else None

@@ -1,0 +1,286 @@
+"""What the alternative annotator test finds: per rater, and for the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 -- whoever reads a result's fields needs their types
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.arrays import TOLERANCE, FloatArray, IntArray, ratio
+from harness.stats.duels import (
+    DIFFERENCE,
+    JUDGE,
+    RATER,
+    SQUARE,
+    WEIGHT,
+    WEIGHT_SQUARE,
+    Test,
+    p_values,
+    share_won,
+)
+from harness.stats.intervals import Estimate, percentile_interval
+from harness.stats.win_tests import signed_rank, student
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.stats.alt_test_design import AltTestDesign
+    from harness.stats.multiple_testing import FalseDiscoveries
+    from harness.stats.resampling import Unit
+
+Reason: TypeAlias = Literal["", "no_items", "too_few_items", "no_weighted_rank_test"]
+FEW_ITEMS = 30  # below, the paper does not trust the normal approximation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterRow:
+    """The judge against one rater.
+
+    Attributes
+    ----------
+    rater : str
+        Whom.
+    n : int
+        Items that count.
+    n_judge_closer, n_tied, n_rater_closer : int
+        On how many the judge, neither, the rater aligned better.
+    n_effective : float
+        n, or less with weights.
+    rho_f, rho_h : float or None
+        Share of the items, weighted, on which the judge is at least as good as the rater, and the
+        rater as the judge.
+    test : {"t", "wilcoxon", ""}
+        What was done; "" for a rater who was skipped.
+    sd, statistic : float or None
+        Standard deviation of the difference; t or the rank sum. None where undefined.
+    p, p_adjusted : float or None
+        Against the null that the rater leads by eps or more; Benjamini-Yekutieli over the family.
+    rejected : bool
+        Whether the judge wins against this rater.
+    quality : float
+        The rater's weight in the winning rate.
+    reason : str
+        Why the rater was skipped: "no_items", "too_few_items" or "no_weighted_rank_test".
+    """
+
+    rater: str
+    n: int
+    n_judge_closer: int
+    n_tied: int
+    n_rater_closer: int
+    n_effective: float
+    rho_f: float | None
+    rho_h: float | None
+    test: Test
+    sd: float | None
+    statistic: float | None
+    p: float | None
+    p_adjusted: float | None
+    rejected: bool
+    quality: float
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Tally:
+    """Sums per rater, which determine the test at any margin.
+
+    Attributes
+    ----------
+    raters : m names
+        In the panel's order.
+    sums : (m, 6) array
+        See `Duels.sums`.
+    counts : (m, 3) int array
+        Items on which the rater, neither, the judge was behind: differences of -1, 0 and 1.
+    tests : m of {"t", "wilcoxon", ""}
+        Which test each rater gets.
+    reasons : m str
+        Why none, where none.
+    quality : (m,) array
+        Of the raters.
+    """
+
+    raters: tuple[str, ...]
+    sums: FloatArray
+    counts: IntArray
+    tests: tuple[Test, ...]
+    reasons: tuple[Reason, ...]
+    quality: FloatArray
+
+    def p(self, design: AltTestDesign, eps: float) -> FloatArray:
+        """Return the p-value of each rater: (m,); nan where skipped."""
+        return p_values(self.sums, self.tests, eps, weighted=design.weighting == "ipw")
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class AltTest:
+    """The result for one judge.
+
+    Attributes
+    ----------
+    design : AltTestDesign
+        What was asked.
+    winning_rate, advantage : Estimate
+        The paper's omega and rho over the raters tested, with their intervals. The winning rate's
+        replicates redo the tests and the adjustment; weights and ranks stay those of the data.
+    wins, n_tested : int
+        Raters beaten, and tested.
+    passes : bool or None
+        Whether the winning rate reaches the threshold; None where it is undefined.
+    per_rater, skipped : tuple of RaterRow
+        Those tested, and those not.
+    answered_fraction : float or None
+        Share of the items with enough ratings that the judge answered.
+    counts : mapping
+        n_raters, n_raters_skipped, n_items_with_two_raters, n_items_without_verdict.
+    warnings : tuple of str
+        What weakens the conclusion; each begins with its name.
+    n_family : int
+        How many p-values were adjusted together.
+    tally : Tally
+        For other margins.
+    level, unit : float, str
+        Of the intervals.
+    advantage_replicates, p_replicates : (B,) and (B, m) arrays
+        Column ``b`` saw the same items for every judge tested together.
+    """
+
+    design: AltTestDesign
+    winning_rate: Estimate
+    advantage: Estimate
+    wins: int
+    n_tested: int
+    passes: bool | None
+    per_rater: tuple[RaterRow, ...]
+    skipped: tuple[RaterRow, ...]
+    answered_fraction: float | None
+    counts: Mapping[str, int]
+    warnings: tuple[str, ...]
+    n_family: int
+    tally: Tally
+    level: float
+    unit: Unit
+    advantage_replicates: FloatArray
+    p_replicates: FloatArray
+
+    def __repr__(self) -> str:
+        said = {True: "passes", False: "fails", None: f"NA {self.winning_rate.reason}"}
+        return (
+            f"AltTest({said[self.passes]}, winning rate {self.winning_rate.value}, "
+            f"advantage {self.advantage.value}, {self.n_tested} raters)"
+        )
+
+
+def decide(
+    test: AltTest, p: FloatArray, found: FalseDiscoveries, rates: FloatArray, n_family: int = 0
+) -> AltTest:
+    """Fill in what follows from the adjusted decisions.
+
+    Parameters
+    ----------
+    test : AltTest
+        Whose wins, winning rate, rows and warnings are to be made.
+    p : (m,) array
+        p-values at the design's margin; nan where skipped.
+    found : FalseDiscoveries
+        Decisions on them: (m,) arrays.
+    rates : (B,) array
+        Winning rate in each resample.
+    n_family : int
+        How many p-values were adjusted together. Default: those tested.
+    """
+    tally, design = test.tally, test.design
+    value = float(share_won(found.rejected, ~np.isnan(p), tally.quality))
+    rows = _rows(tally, design, p, found)
+    done = replace(
+        test,
+        winning_rate=with_interval(
+            test.winning_rate, _known(value), rates, test.level, unit=test.unit
+        ),
+        wins=int(found.rejected.sum()),
+        passes=None if np.isnan(value) else value >= design.threshold - TOLERANCE,
+        per_rater=tuple(row for row in rows if row.test),
+        skipped=tuple(row for row in rows if not row.test),
+        n_family=n_family or test.n_tested,
+    )
+    return replace(done, warnings=_warnings(done))
+
+
+def average(values: Iterable[float | None]) -> float | None:
+    """Average the known values; None if there is none."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def with_interval(
+    estimate: Estimate, value: float | None, replicates: FloatArray, level: float, *, unit: Unit
+) -> Estimate:
+    """Complete an estimate with its value and the percentile interval of its replicates."""
+    interval, undefined_share = percentile_interval(replicates, level, unit)
+    return replace(
+        estimate,
+        value=value,
+        interval=None if value is None else interval,
+        n_resamples=len(replicates),
+        undefined_share=undefined_share,
+    )
+
+
+def _rows(
+    tally: Tally, design: AltTestDesign, p: FloatArray, found: FalseDiscoveries
+) -> list[RaterRow]:
+    weighted = design.weighting == "ipw"
+    w, d, squares, w2, judge, rater = tally.sums.T[
+        [WEIGHT, DIFFERENCE, SQUARE, WEIGHT_SQUARE, JUDGE, RATER]
+    ]
+    moments = student(w, d, squares, w2, eps=design.eps, weighted=weighted)
+    rho_f, rho_h = ratio(judge, w), ratio(rater, w)
+    rows = []
+    for j, (name, test) in enumerate(zip(tally.raters, tally.tests, strict=True)):
+        minus, zero, plus = tally.counts[j].tolist()
+        statistic = _known(moments.t[j])
+        if test != "t":
+            ranked = test == "wilcoxon"
+            statistic = signed_rank(minus, zero, plus, design.eps).w_plus if ranked else None
+        rows.append(
+            RaterRow(
+                rater=name,
+                n=minus + zero + plus,
+                n_judge_closer=minus,
+                n_tied=zero,
+                n_rater_closer=plus,
+                n_effective=float(np.nan_to_num(moments.n[j])),
+                rho_f=_known(rho_f[j]),
+                rho_h=_known(rho_h[j]),
+                test=test,
+                sd=_known(moments.sd[j]),
+                statistic=statistic,
+                p=_known(p[j]),
+                p_adjusted=_known(found.adjusted[j]),
+                rejected=bool(found.rejected[j]),
+                quality=float(tally.quality[j]),
+                reason=tally.reasons[j],
+            )
+        )
+    return rows
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _warnings(test: AltTest) -> tuple[str, ...]:
+    found = []
+    few = [f"{row.rater} ({row.n})" for row in test.per_rater if row.n < FEW_ITEMS]
+    if test.passes and few:
+        found.append(f"few_items: passes with fewer than {FEW_ITEMS} items for {', '.join(few)}")
+    if test.counts["n_items_without_verdict"] and test.design.unanswered == "exclude":
+        n = test.counts["n_items_without_verdict"]
+        found.append(f"unanswered_excluded: {n} items the judge did not answer are left out")
+    if test.skipped and test.per_rater:
+        names = ", ".join(row.rater for row in test.skipped)
+        found.append(f"raters_skipped: {names} had too few items and are not in the winning rate")
+    return tuple(found)

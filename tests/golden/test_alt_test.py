@@ -1,0 +1,216 @@
+"""Goldens of the alternative annotator test, its variants and the tests it is made of."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from harness import stats
+
+DESIGN = (
+    *("eps", "q", "small_n", "unanswered", "min_raters_per_item", "min_items_per_rater"),
+    *("expert", "quality"),
+)
+
+
+def test_alt_test(golden, reproduce, result, dataset):
+    """Winning rate, advantage and the table of raters come out as defined, NA with its reason."""
+
+    def adapter(inputs):
+        found = run(inputs, dataset)
+        values = described(found) | {"traditional": traditional(inputs, dataset)}
+        reason = dict.fromkeys(("omega", "rho"), found.winning_rate.reason)
+        if found.passes is None and "small_n" not in inputs:
+            values = {"omega": found.winning_rate.value, "rho": found.advantage.value}
+        return result(values, reason, found.counts)
+
+    reproduce(golden, adapter)
+
+
+def test_alt_test_eps_sweep(golden, reproduce, result, dataset):
+    """The winning rate at any margin follows from one test; the advantage does not move."""
+
+    def adapter(inputs):
+        margins = [point["eps"] for point in golden["expect"]["sweep"]]  # named nowhere else
+        points = stats.eps_sweep(run(inputs | {"eps": 0.1}, dataset), margins)
+        sweep = [
+            {"eps": one.eps, "omega": one.winning_rate, "rho": one.advantage} for one in points
+        ]
+        return result({"sweep": sweep})
+
+    reproduce(golden, adapter)
+
+
+def test_alt_test_optimal_judge(golden, reproduce, result, dataset):
+    """The majority, or the mean for numbers, has an advantage of exactly 1."""
+
+    def adapter(inputs):
+        ratings, _ = long_form(inputs, dataset)
+        panel, chosen = stats.Panel.of(ratings), design(inputs)
+        return result(described(judged(panel, stats.optimal_verdicts(panel, chosen), chosen)))
+
+    reproduce(golden, adapter)
+
+
+def test_alt_test_single_expert(golden, reproduce, result, dataset):
+    """Judge and raters are compared with the expert, who is not tested."""
+    reproduce(golden, lambda inputs: result(described(run(inputs, dataset))))
+
+
+def test_alt_test_quality_weights(golden, reproduce, result, dataset):
+    """Quality weighs the other raters in the score and the raters beaten, nothing else."""
+    reproduce(golden, lambda inputs: result(described(run(inputs, dataset))))
+
+
+def test_alt_test_ipw(golden, reproduce, result, dataset):
+    """Items weigh by the inverse share of their label; n - 1 with the effective n."""
+
+    def adapter(inputs):
+        return result(described(run(inputs | {"weighting": "ipw"}, dataset)))
+
+    reproduce(golden, adapter)
+
+
+def test_alt_test_gold(golden, reproduce, result):
+    """The gold labels stand in the expert's place."""
+
+    def adapter(inputs):
+        marks = inputs["correct"]
+        questions = [f"question {i}" for i in range(len(marks["gold"]))]
+        ratings = [
+            (question, human, mark)
+            for human, row in marks["humans"].items()
+            for question, mark in zip(questions, row, strict=True)
+        ]
+        gold, judge = (dict(zip(questions, marks[who], strict=True)) for who in ("gold", "judge"))
+        chosen = design(inputs | {"score": "accuracy"}, gold=gold)
+        return result(described(judged(stats.Panel.of(ratings), judge, chosen)))
+
+    reproduce(golden, adapter)
+
+
+def test_benjamini_yekutieli(golden, reproduce, result):
+    """Step-up with the harmonic factor; equality rejects."""
+
+    def adapter(inputs):
+        found = stats.benjamini_yekutieli(inputs["p"], inputs["q"])
+        return result(
+            {"rejected": found.rejected.tolist(), "thresholds": found.thresholds.tolist()}
+        )
+
+    reproduce(golden, adapter)
+
+
+def test_one_sided_t(golden, reproduce, result):
+    """Without variation, p is 0 or 1 by the mean, and t is NA."""
+
+    def adapter(inputs):
+        found = stats.one_sided_t(**inputs["counts"], eps=inputs["eps"])
+        return result(
+            {"n": found.n, "mean": found.mean, "sd": found.sd, "t": found.t, "p": found.p}
+        )
+
+    reproduce(golden, adapter)
+
+
+def design(inputs, **more):
+    """Read the design of a case."""
+    score = jaccard if inputs["score"] == "similarity" else inputs["score"]
+    given = {key: inputs[key] for key in DESIGN if key in inputs}
+    weighting = inputs.get("weighting", "none")
+    return stats.AltTestDesign(score=score, weighting=weighting, **given, **more)
+
+
+def run(inputs, dataset):
+    """Test the judge of a case, without resamples."""
+    ratings, verdicts = long_form(inputs, dataset)
+    return judged(stats.Panel.of(ratings), verdicts, design(inputs))
+
+
+def judged(panel, verdicts, chosen):
+    return stats.annotator_test(
+        panel, verdicts, chosen, rng=np.random.default_rng(0), n_resamples=0
+    )
+
+
+def long_form(inputs, dataset):
+    """Return ratings as (item, rater, value) and verdicts as {item: value}."""
+    if "dataset" in inputs:
+        data = dataset(inputs["dataset"], inputs.get("criterion"))
+        rows = [row for row in data.verdicts if row["judge"] == inputs.get("judge")]
+        return (
+            [(row["item"], row["rater"], row["value"]) for row in data.ratings],
+            {row["item"]: row["value"] for row in rows},
+        )
+    return (
+        [(i, rater, v) for rater, rated in inputs["ratings"].items() for i, v in rated.items()],
+        inputs["verdicts"],
+    )
+
+
+def described(found):
+    """Name the results as the cases do."""
+    rows = [
+        {
+            "rater": row.rater,
+            "n": row.n,
+            "n_effective": row.n_effective,
+            "rho_f": row.rho_f,
+            "rho_h": row.rho_h,
+            "s": row.sd,
+            "t": row.statistic,
+            "p": row.p,
+            "test": row.test,
+            "rejected": row.rejected,
+        }
+        for row in found.per_rater
+    ]
+    return {
+        "omega": found.winning_rate.value,
+        "rho": found.advantage.value,
+        "wins": found.wins,
+        "m_tested": found.n_tested,
+        "passes": found.passes,
+        "skipped": [row.rater for row in found.skipped],
+        "per_rater": rows,
+        "wilcoxon": {
+            row.rater: signed_rank(row, found.design.eps)
+            for row in (*found.per_rater, *found.skipped)
+            if row.n
+        },
+    }
+
+
+def signed_rank(row, eps):
+    found = stats.signed_rank(row.n_judge_closer, row.n_tied, row.n_rater_closer, eps)
+    return {
+        "w_plus": found.w_plus,
+        "p_exact": found.p_exact,
+        "p_normal": found.p_normal,
+        "n": found.n,
+    }
+
+
+def traditional(inputs, dataset):
+    """Correlate the verdicts with each rater where both are numbers, and average over raters."""
+    if inputs["score"] != "neg_rmse":
+        return None
+    ratings, verdicts = long_form(inputs, dataset)
+    items = {item: i for i, item in enumerate(sorted({item for item, _, _ in ratings}))}
+    raters = {rater: j for j, rater in enumerate(sorted({rater for _, rater, _ in ratings}))}
+    values = np.full((len(items), len(raters)), np.nan)
+    for item, rater, value in ratings:
+        values[items[item], raters[rater]] = float(value)
+    judge = np.array([float(verdicts.get(item, "nan")) for item in items])
+    sums = stats.pearson_by_rater(values, judge).sum(axis=0)
+    return {
+        "pearson_mean_over_raters": float(stats.pearson_mean_over_raters(sums)),
+        "n_raters": int((~np.isnan(stats.pearsons(sums))).sum()),
+    }
+
+
+def jaccard(left, right):
+    """Compare two texts by the sets of their lower-cased words."""
+    a, b = set(left.lower().split()), set(right.lower().split())
+    return float(Fraction(len(a & b), len(a | b))) if a | b else 1.0
