@@ -1,8 +1,8 @@
 """What a judge is asked: requests, their canonical hash, and the prompts bound to one task.
 
-Everything before an item is the same, byte for byte, for all items of a task and elicitation, so that
-prompt caches hit. The item's text stands last, between two lines that are a function of the text
-alone: the same in every run, and not to be forged from inside.
+Everything before an item is the same, byte for byte, for all items of a task and elicitation, so
+that prompt caches hit. The item's text stands last, between two lines that are a function of the
+text alone: the same in every run, and not to be forged from inside.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Prompts:
         self._task = task
         self._templates = dict(templates)
         self._values = {name: _task_values(task, template) for name, template in templates.items()}
-        self._system = {
-            name: Message(role="system", content=template.render("system", self._values[name]))
+        self._opening = {
+            name: _opening(template.render("system", self._values[name]))
             for name, template in templates.items()
         }
         texts = json.dumps(
@@ -108,11 +108,12 @@ class Prompts:
             not show the item's text once, fenced.
         """
         shipped = folder or bundled("prompts")
-        chosen: Mapping[str, str] = getattr(task, "prompts", {})
+        chosen = task.prompts
         templates: dict[Elicitation, Template] = {}
         for name in ELICITATIONS:
             folders = (task.folder, shipped) if name in chosen else (shipped,)
-            templates[name] = read_template(chosen.get(name, f"{name}.txt"), folders)
+            needed = ("user", "follow_up") if name == "paired" else ("user",)
+            templates[name] = read_template(chosen.get(name, f"{name}.txt"), folders, needed)
         return cls(task, templates)
 
     def messages(self, item: Item, elicitation: Elicitation) -> tuple[Message, ...]:
@@ -131,9 +132,8 @@ class Prompts:
             "fence": fence(text),
             "text": text,
         }
-        return self._system[elicitation], Message(
-            role="user", content=template.render("user", values)
-        )
+        question = Message(role="user", content=template.render("user", values))
+        return (*self._opening[elicitation], question)
 
     def follow_up(self, messages: tuple[Message, ...], reply: str) -> tuple[Message, ...]:
         """Ask a pair's second turn, the single choice, in the same conversation."""
@@ -161,6 +161,10 @@ def fence(text: str) -> str:
         counter += 1
         digits = hashlib.sha256(data + b"\0%d" % counter).hexdigest()[:FENCE_DIGITS]
     return digits
+
+
+def _opening(system: str) -> tuple[Message, ...]:
+    return (Message(role="system", content=system),) if system else ()
 
 
 def _task_values(task: Task, template: Template) -> dict[str, str]:

@@ -9,9 +9,9 @@ A template is UTF-8 text cut into parts by lines that hold a part's name in brac
     [sets]       what {{sets}} is for tasks that list their response sets
     [criterion]  what {{criterion}} is for items that have a criterion
 
-``{{property}}``, ``{{instructions}}`` and ``{{options}}`` are the task's; ``{{keys}}`` are the replies
-to a forced choice and ``{{replies}}`` those to a response set (all, or examples where they are many),
-one on each line.
+``{{property}}``, ``{{instructions}}`` and ``{{options}}`` are the task's; ``{{keys}}`` are the
+replies to a forced choice and ``{{replies}}`` those to a response set (all, or examples where they
+are many), one on each line.
 
 Values are never scanned for placeholders. A line that holds nothing but placeholders is left out
 where all of them are empty.
@@ -71,8 +71,17 @@ class Template:
         return "\n".join(line for line in lines if line is not None)
 
 
-def read_template(name: str, folders: Sequence[Path]) -> Template:
+def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> Template:
     """Read a template from the first folder that has it, and check it.
+
+    Parameters
+    ----------
+    name : str
+        A file name, without folders.
+    folders : sequence of Path
+        Where to look, in this order.
+    needed : sequence of str
+        The parts it must have.
 
     Raises
     ------
@@ -86,6 +95,9 @@ def read_template(name: str, folders: Sequence[Path]) -> Template:
     path = _find(name, folders)
     text = _read(path)
     template = Template(path, text, _parts(path, text))
+    for part in needed:
+        if not template.parts.get(part):
+            raise PromptError(f"{path}: part [{part}] is missing or empty; write it.")
     _check(template)
     return template
 
@@ -144,14 +156,17 @@ def _check(template: Template) -> None:
                     f"{template.path}: part [{part}]: {{{{{name}}}}} is unknown there; "
                     f"use one of {', '.join(sorted(ALLOWED[part]))}."
                 )
-    names = PLACEHOLDER.findall(template.parts.get("user", ""))
-    if "user" in template.parts and [n for n in names if n in {"fence", "text"}] != _FENCED:
+    names = PLACEHOLDER.findall(template.parts["user"])
+    item = [name for name in names if name in ITEM_NAMES]
+    if [name for name in item if name != "criterion"] != ["fence", "text", "fence"]:
         raise PromptError(
             f"{template.path}: part [user] must show {{{{text}}}} once, between two {{{{fence}}}}."
         )
-
-
-_FENCED = ["fence", "text", "fence"]
+    if item[-1] != "fence" or names[len(names) - len(item) :] != item:
+        raise PromptError(
+            f"{template.path}: part [user] must end with the item: what all items share, then "
+            "{{criterion}}, then the fenced text."
+        )
 
 
 def _render_line(line: str, values: Mapping[str, str]) -> str | None:
