@@ -48,7 +48,9 @@ def coincidences(counts: Counts) -> FloatArray:
     diagonal = np.arange(c.shape[1])
     pairs[:, diagonal, diagonal] -= c
     share = np.where(m >= MIN_RATERS, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
-    return np.asarray((pairs * share[:, None, None]).reshape(len(c), -1), dtype=np.float64)
+    return np.asarray(
+        (pairs * share[:, None, None]).reshape(len(c), c.shape[1] ** 2), dtype=np.float64
+    )
 
 
 def coincidence_totals(counts: Counts) -> FloatArray:

@@ -86,6 +86,94 @@ def read(
     return found
 
 
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Batch:
+    """Measures of the same contributions.
+
+    Attributes
+    ----------
+    contributions : (n, d) array
+        What each item adds; zeros where it does not enter.
+    measures : tuple of Measure
+        What to evaluate.
+    used : (n,) bool array or None
+        Which items enter; None for those that add anything.
+    excluded : tuple of Exclusion
+        Why the others do not.
+    nothing : str
+        The reason when no item enters.
+    """
+
+    contributions: FloatArray
+    measures: tuple[Measure, ...]
+    used: BoolArray | None = None
+    excluded: tuple[Exclusion, ...] = ()
+    nothing: str = "no_items"
+
+    def __post_init__(self) -> None:
+        sums = np.asarray(self.contributions, dtype=np.float64)
+        if sums.ndim != 2 or not np.isfinite(sums).all():  # noqa: PLR2004 -- a matrix has two axes
+            raise ValueError(f"contributions has shape {sums.shape}; wanted finite numbers, (n, d)")
+        object.__setattr__(self, "contributions", sums)
+
+    def __repr__(self) -> str:
+        return f"Batch({len(self.contributions)} items, {len(self.measures)} measures)"
+
+    def jobs(self) -> dict[str, Job]:
+        """Make one job per measure."""
+        entered = self.contributions.any(axis=1) if self.used is None else self.used
+        return {
+            measure.name: Job(
+                statistic=Statistic(self.contributions, measure.value),
+                used=np.asarray(entered, dtype=np.bool_),
+                why=measure.why,
+                nothing=self.nothing,
+                excluded=self.excluded,
+            )
+            for measure in self.measures
+        }
+
+
+def estimate_batches(
+    batches: Mapping[str, Batch],
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> dict[str, dict[str, Estimate]]:
+    """Evaluate batches of the same items on one bootstrap, so that they can be compared.
+
+    Parameters
+    ----------
+    batches : mapping of str to Batch
+        All over the same n items.
+    rng, groups, n_resamples, level
+        As in `evaluate`.
+
+    Returns
+    -------
+    dict of str to dict of str to Estimate
+        By name of the batch, then of the measure.
+
+    Raises
+    ------
+    ValueError
+        If batches have different numbers of items, or another argument is out of range.
+    """
+    lengths = {len(batch.contributions) for batch in batches.values()}
+    if len(lengths) != 1:
+        raise ValueError(f"batches have {sorted(lengths)} items; wanted one number of items")
+    check_level(level)
+    units = Units.of(lengths.pop(), groups)
+    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    found = estimate_all([batch.jobs() for batch in batches.values()], units, resamples, level)
+    return {
+        name: {measure: one.estimate for measure, one in each.items()}
+        for name, each in zip(batches, found, strict=True)
+    }
+
+
 def estimate(
     contributions: FloatArray,
     measures: Iterable[Measure],
@@ -94,9 +182,6 @@ def estimate(
     groups: Sequence[str | None] | None = None,
     n_resamples: int = 2000,
     level: float = 0.95,
-    used: BoolArray | None = None,
-    excluded: tuple[Exclusion, ...] = (),
-    nothing: str = "no_items",
 ) -> dict[str, Estimate]:
     """Evaluate measures of the same contributions on one bootstrap.
 
@@ -108,12 +193,6 @@ def estimate(
         What to evaluate.
     rng, groups, n_resamples, level
         As in `evaluate`.
-    used : (n,) bool array, optional
-        Which items enter; by default those that add anything.
-    excluded : tuple of Exclusion, optional
-        Why the others do not.
-    nothing : str, optional
-        The reason when no item enters.
 
     Returns
     -------
@@ -125,22 +204,7 @@ def estimate(
     ValueError
         If contributions are no finite (n, d) array, or another argument is out of range.
     """
-    sums = np.asarray(contributions, dtype=np.float64)
-    if sums.ndim != 2 or not np.isfinite(sums).all():  # noqa: PLR2004 -- a matrix has two axes
-        raise ValueError(f"contributions has shape {sums.shape}; wanted finite numbers, (n, d)")
-    check_level(level)
-    units = Units.of(len(sums), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
-    entered = np.asarray(sums.any(axis=1) if used is None else used, dtype=np.bool_)
-    jobs = {
-        measure.name: Job(
-            statistic=Statistic(sums, measure.value),
-            used=entered,
-            why=measure.why,
-            nothing=nothing,
-            excluded=excluded,
-        )
-        for measure in measures
-    }
-    [found] = estimate_all([jobs], units, resamples, level)
-    return {name: one.estimate for name, one in found.items()}
+    batch = Batch(contributions=contributions, measures=tuple(measures))
+    return estimate_batches(
+        {"": batch}, rng=rng, groups=groups, n_resamples=n_resamples, level=level
+    )[""]

@@ -42,7 +42,7 @@ def labels(text):
     ],
 )
 def test_binary_measures_against_sklearn(name, expected):
-    """scikit-learn 1.8: *_score(HUMAN > 1, JUDGE > 1), f1 of pos_label 0, matthews_corrcoef."""
+    """scikit-learn 1.9.1: *_score(HUMAN > 1, JUDGE > 1), f1 of pos_label 0, matthews_corrcoef."""
     cells = binary_cells(labels(HUMAN) > 1, labels(JUDGE) > 1)
     assert read(cells.sum(axis=0), BINARY)[name].value == pytest.approx(expected, abs=1e-12)
 

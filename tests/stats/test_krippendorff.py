@@ -86,6 +86,7 @@ def test_coincidence_totals_are_sums_of_contributions(counts):
 @given(counts=counts_of_items)
 def test_alpha_takes_uneven_numbers_of_raters_without_padding(counts):
     """Units with one rating or none change nothing."""
+    assert coincidences(counts[:0]).shape == (0, SCALE**2)
     lone = np.vstack([counts, np.eye(SCALE, dtype=np.int64), np.zeros((2, SCALE), np.int64)])
     np.testing.assert_allclose(coincidence_totals(lone), coincidence_totals(counts))
 

@@ -1,0 +1,176 @@
+"""One criterion at a time, all together, or one verdict per item: three levels, three estimands.
+
+Each level is estimated with the bootstrap that matches it (Rao and Callison-Burch 2026, section
+5.1): decisions for micro, criteria for macro, items for the item level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.arrays import FloatArray, ratio
+from harness.stats.binary import binary_cells
+from harness.stats.distributions import reaches
+from harness.stats.intervals import Estimate
+from harness.stats.measures import Measure, estimate
+from harness.stats.rows import mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from harness.stats.arrays import IntArray
+
+_PAPER = "Rao and Callison-Burch 2026, section 5.1"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Levels:
+    """One measure at every level of aggregation.
+
+    Attributes
+    ----------
+    measure : str
+        Its name.
+    micro : Estimate
+        All decisions pooled; decisions are resampled, as if they were independent.
+    macro : Estimate
+        Unweighted mean over criteria; criteria are resampled, and ``n_used`` counts criteria. NA,
+        with their number, as soon as the measure is undefined for some.
+    item : Estimate
+        One verdict per item; items are resampled.
+    per_criterion : mapping of str to Estimate
+        Each criterion alone; its items are resampled.
+    """
+
+    measure: str
+    micro: Estimate
+    macro: Estimate
+    item: Estimate
+    per_criterion: Mapping[str, Estimate]
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{one} {getattr(self, one).value}" for one in ("micro", "macro", "item"))
+        return f"Levels({self.measure!r}, {found})"
+
+
+def levels(
+    human: FloatArray,
+    judge: FloatArray,
+    *,
+    criteria: Sequence[str],
+    items: Sequence[str],
+    measure: Measure,
+    rng: np.random.Generator,
+    weights: Mapping[str, float] | None = None,
+    threshold: float = 1.0,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> Levels:
+    """Evaluate a measure of tp, fn, fp, tn on every level of aggregation.
+
+    Parameters
+    ----------
+    human, judge : (n,) array
+        One decision per item and criterion: 1, 0 or nan.
+    criteria, items : n names
+        What each decision is about.
+    measure : Measure
+        A row of `BINARY` or `DIAGNOSTICS`.
+    rng, n_resamples, level
+        As in `evaluate`.
+    weights : mapping of str to float, optional
+        Weight of each criterion in an item's score; by default all alike.
+    threshold : float, optional
+        An item passes when its weighted share of met criteria reaches this; 1 asks for all. An
+        item with a decision missing on one side enters no item level.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, an item has a criterion twice, or a criterion has no weight.
+    """
+    cells = binary_cells(human, judge)
+    names, of_criterion = _codes(criteria, len(cells), "criteria")
+    _, of_item = _codes(items, len(cells), "items")
+    _check_once(of_item, of_criterion, names)
+
+    def run(rows: FloatArray, one: Measure = measure, groups: list[str] | None = None) -> Estimate:
+        found = estimate(rows, [one], rng=rng, groups=groups, n_resamples=n_resamples, level=level)
+        return found[one.name]
+
+    weight = np.ones(len(names)) if weights is None else _weights(weights, names)
+    whole = [
+        _item_verdicts(np.asarray(side, dtype=np.float64), of_item, weight[of_criterion], threshold)
+        for side in (human, judge)
+    ]
+    return Levels(
+        measure=measure.name,
+        micro=run(cells),
+        macro=_macro(cells, of_criterion, names, measure, run),
+        item=run(binary_cells(*whole)),
+        per_criterion={name: run(cells[of_criterion == c]) for c, name in enumerate(names)},
+    )
+
+
+def _macro(
+    cells: FloatArray,
+    of_criterion: IntArray,
+    names: tuple[str, ...],
+    measure: Measure,
+    run: Callable[[FloatArray, Measure, list[str]], Estimate],
+) -> Estimate:
+    C = len(names)
+    totals = np.zeros((C, cells.shape[1]))
+    np.add.at(totals, of_criterion, cells)
+    values = measure.value(totals)
+    undefined = np.isnan(values)
+    if undefined.any() or not C:
+        reason = measure.why(totals[undefined.argmax()]) if C else "no_items"
+        n_undefined = int(undefined.sum())
+        counts = {"criteria": C, "undefined_criteria": n_undefined}
+        return Estimate(
+            value=None,
+            reason=reason,
+            n_used=C - n_undefined,
+            n_excluded=n_undefined,
+            counts=counts,
+        )
+    average = Measure(name=measure.name, value=mean, why=measure.why, paper=_PAPER)
+    rows = np.column_stack([values, np.ones(C)])
+    return run(rows, average, list(names))
+
+
+def _item_verdicts(
+    decisions: FloatArray, of_item: IntArray, weight: FloatArray, threshold: float
+) -> FloatArray:
+    """Return 1 where an item's weighted share of met criteria reaches the threshold; nan stays."""
+    n = int(of_item.max(initial=-1)) + 1
+    met = np.bincount(of_item, weights=weight * decisions, minlength=n)
+    return reaches(ratio(met, np.bincount(of_item, weights=weight, minlength=n)), threshold)
+
+
+def _codes(names: Sequence[str], n: int, what: str) -> tuple[tuple[str, ...], IntArray]:
+    if len(names) != n:
+        raise ValueError(f"{what} has {len(names)} entries for {n} decisions")
+    index: dict[str, int] = {}
+    codes = np.array([index.setdefault(name, len(index)) for name in names], dtype=np.int64)
+    return tuple(index), codes
+
+
+def _check_once(of_item: IntArray, of_criterion: IntArray, names: tuple[str, ...]) -> None:
+    keys, n_each = np.unique(of_item * max(len(names), 1) + of_criterion, return_counts=True)
+    if (n_each > 1).any():
+        name = names[int(keys[n_each > 1][0]) % len(names)]
+        raise ValueError(f"an item has criterion {name!r} twice; wanted one decision of each")
+
+
+def _weights(weights: Mapping[str, float], names: tuple[str, ...]) -> FloatArray:
+    if missing := [name for name in names if name not in weights]:
+        raise ValueError(f"weights: criterion {missing[0]!r} has none")
+    found = np.array([weights[name] for name in names], dtype=np.float64)
+    if not (np.isfinite(found) & (found >= 0)).all():
+        raise ValueError("weights: the weight of a criterion is a finite number, 0 or more")
+    return found

@@ -1,0 +1,120 @@
+"""Goldens of abstention, of levels of aggregation and of ensembles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.stats.abstention import abstention_modes
+from harness.stats.aggregation import levels
+from harness.stats.binary import BINARY, CELLS
+from harness.stats.ensembles import ensemble_agreement
+
+
+def test_abstention_modes(golden, reproduce, result):
+    """Exclude, recode and third class from one table, with the abstention rates beside them."""
+
+    def adapter(inputs):
+        table = np.array(inputs["table"])
+        *options, none = inputs["labels"]
+        between = {inputs["positive"]: 1.0, none: 0.5}
+        place = np.array([between.get(label, 0.0) for label in inputs["labels"]])
+        found = abstention_modes(
+            np.repeat(np.eye(table.size), table.ravel(), axis=0),
+            options,
+            positive=inputs["positive"],
+            recode_to=inputs["recode_to"],
+            weights=np.subtract.outer(place, place) ** 2,
+            n_resamples=0,
+            rng=np.random.default_rng(0),
+        )
+        modes = {mode: values(getattr(found, mode)) for mode in ("exclude", "recode")}
+        classes = values(found.third_class)
+        named = {"CANNOT_ASSESS": none} | {option: option for option in options}
+        classes["f1_one_vs_rest"] = {label: classes[f"f1[{name}]"] for name, label in named.items()}
+        rates = values(found.rates)
+        return result(
+            {
+                "n": int(table.sum()),
+                "coverage_judge": rates["answered_fraction"],
+                "coverage_both": rates["answered_by_both"],
+                "selective_accuracy": modes["exclude"]["accuracy"],
+                "weighted_kappa_ca_between": classes["weighted_kappa"],
+                "third_class": classes,
+                "three_class": classes,
+            }
+            | rates
+            | modes,
+            {mode: getattr(found, mode)["accuracy"].reason for mode in ("exclude", "recode")},
+        )
+
+    reproduce(golden, adapter)
+
+
+def values(estimates):
+    """Take the values of estimates, and the number of items that all of them used."""
+    [n_used] = {one.n_used for one in estimates.values()}
+    return {name: one.value for name, one in estimates.items()} | {"n": n_used}
+
+
+def test_micro_macro(golden, reproduce, result):
+    """Kappa of the pooled table, and the mean of each criterion's kappa."""
+
+    def adapter(inputs):
+        human, judge, criteria, items = [], [], [], []
+        for c, table in enumerate(inputs["tables"]):
+            sides = ((1, 1), (1, 0), (0, 1), (0, 0))
+            decisions = [
+                s for s, name in zip(sides, CELLS, strict=True) for _ in range(table[name])
+            ]
+            human += [h for h, _ in decisions]
+            judge += [j for _, j in decisions]
+            criteria += [f"criterion {c}"] * len(decisions)
+            items += [f"item {i}" for i in range(len(decisions))]
+        [kappa] = [one for one in BINARY if one.name == "kappa"]
+        found = levels(
+            np.array(human, float),
+            np.array(judge, float),
+            criteria=criteria,
+            items=items,
+            measure=kappa,
+            n_resamples=0,
+            rng=np.random.default_rng(0),
+        )
+        each = [one.value for one in found.per_criterion.values()]
+        return result(
+            {
+                "per_criterion_kappa": each,
+                "macro_kappa": found.macro.value,
+                "micro_kappa": found.micro.value,
+            }
+        )
+
+    reproduce(golden, adapter)
+
+
+def test_ensemble_agreement(golden, reproduce, result):
+    """Fleiss, alpha, Eq. 16, Randolph and the mean pairwise phi of binary votes."""
+
+    def adapter(inputs):
+        votes = np.array(inputs["votes"], float)
+        found = ensemble_agreement(
+            votes,
+            ("0", "1"),
+            judges=[f"judge {r}" for r in range(votes.shape[1])],
+            positive="1",
+            n_resamples=0,
+            rng=np.random.default_rng(0),
+        )
+        names = {
+            "fleiss_kappa": "fleiss_kappa",
+            "alpha": "krippendorff_alpha_nominal",
+            "alpha_from_fleiss": "alpha_from_fleiss",
+            "mean_pairwise_phi": "mean_pairwise_phi",
+            "randolph": "randolph_kappa",
+        }
+        return result(
+            {key: found.agreement[name].value for key, name in names.items()}
+            | {"n_pairs": found.n_pairs, "n_pairs_undefined": found.n_pairs_undefined}
+        )
+
+    reproduce(golden, adapter)
