@@ -5,7 +5,7 @@
 POST [/ms/N][/fault/PLAN][/say/TEXT]/v1/chat/completions                        OpenAI
 POST [...]/v1/messages                                                          Anthropic
 POST [...]/models/MODEL:generateContent                                         Gemini
-POST [...]/api/chat                                                             Ollama
+POST [...]/api/chat or /api/generate                                            Ollama
 GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "by_path": {...}}
 GET  /seen     the last requests: [{"path", "headers", "body"}, ...]
 POST /reset    forgets both
@@ -25,8 +25,10 @@ import asyncio
 import gzip
 import hashlib
 import json
+import os
 import re
 import sys
+import threading
 from collections import Counter, deque
 from itertools import pairwise
 from urllib.parse import unquote
@@ -52,6 +54,7 @@ def options_of(body: dict) -> list[str]:
 def texts_of(body: dict) -> list[str]:
     """Every message's text, whatever the provider's form."""
     turns = [body["system"]] if body.get("system") else []
+    turns += [body["prompt"]] if body.get("prompt") else []
     turns += [turn.get("content", turn.get("parts")) for turn in body.get("messages", [])]
     turns += [turn["parts"] for turn in body.get("contents", [])]
     return [
@@ -80,6 +83,7 @@ def openai_reply(body: dict, text: str | None, finish: str = "stop", **message) 
         "object": "chat.completion",
         "created": 1_700_000_000,
         "model": str(body.get("model", "stub")) + "-2026-01-01",
+        "service_tier": "default",
         "choices": [
             {"index": i, "message": choice, "logprobs": None, "finish_reason": finish}
             for i in range(int(body.get("n") or 1))
@@ -135,6 +139,7 @@ def ollama_reply(body: dict, text: str | None, finish: str = "stop", **_message)
         "model": body.get("model", "stub"),
         "created_at": "2026-01-01T00:00:00Z",
         "message": {"role": "assistant", "content": text or ""},
+        "response": text or "",
         "done": True,
         "done_reason": finish,
         "prompt_eval_count": n_in,
@@ -152,6 +157,7 @@ STYLES = {
     "/messages": anthropic_reply,
     ":generateContent": gemini_reply,
     "/api/chat": ollama_reply,
+    "/api/generate": ollama_reply,
 }
 
 
@@ -341,8 +347,11 @@ async def serve(port: int, max_seconds: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    parser.add_argument("--with-parent", action="store_true", help="end when stdin does")
     parser.add_argument(
         "--max-seconds", type=float, default=3600, help="ends by itself after this long"
     )
     given = parser.parse_args()
+    if given.with_parent:
+        threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     asyncio.run(serve(given.port, given.max_seconds))

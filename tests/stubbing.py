@@ -62,9 +62,9 @@ class Stub:
 @contextmanager
 def start_stub() -> Iterator[Stub]:
     """Run a stub in a process of its own; it is ended on the way out."""
-    with subprocess.Popen(
-        [sys.executable, str(STUB), "--port", "0"], stdout=subprocess.PIPE
-    ) as process:
+    command = [sys.executable, str(STUB), "--port", "0", "--with-parent"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
         try:
             yield Stub(int(process.stdout.readline()))
         finally:

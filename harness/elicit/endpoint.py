@@ -125,7 +125,7 @@ def _reply_of(
         cached_tokens=counts.cached,
         cost_usd=cost_of(counts, price),
         latency_s=latency_s,
-        logprobs=_plain(choice.get("logprobs")),
+        logprobs=plain(choice.get("logprobs")),
     )
 
 
@@ -157,7 +157,7 @@ def cost_of(counts: Counts, price: Price | None) -> float | None:
     return price.cost_usd(counts.prompt, counts.completion, counts.cached or 0)
 
 
-def _plain(logprobs: object) -> JsonValue:
+def plain(logprobs: object) -> JsonValue:
     """Log-probabilities as a file can hold them: no lone surrogate, no NaN."""
     if logprobs is None:
         return None

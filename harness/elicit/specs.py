@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from harness.elicit.prices import Price
+from harness.elicit.providers import PROVIDERS, provider_of
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable
 
 Kind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "majority", "scripted"]
@@ -132,6 +133,11 @@ class JudgeSpec(BaseModel):
         kind = given.get("kind", "endpoint" if given.get("base_url") else "litellm")
         defaults = _DEFAULTS.get(kind, {}) if isinstance(kind, str) else {}
         filled = {**defaults, **given, "kind": kind}
+        provider = (
+            PROVIDERS.get(provider_of(str(given.get("model")))) if kind == "litellm" else None
+        )
+        if provider is not None and not given.get("base_url"):
+            filled.setdefault("key_env", provider.key_env)  # never sent to an address of one's own
         if isinstance(params := given.get("params", {}), dict):
             merged = {**defaults.get("params", {}), **params}
             filled["params"] = {key: value for key, value in merged.items() if value is not None}

@@ -1,0 +1,64 @@
+"""Hosted providers whose every request can be sent through a connection of our own.
+
+Each row was tried against a server on loopback (`tests/elicit/test_hosted.py`): redirects are
+refused, large replies cut off, and the key is put in only when the request leaves. The address
+stands here because litellm would otherwise take it from the environment, and another server's
+replies would share a cache key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """How litellm is made to use our connection for one provider.
+
+    Attributes
+    ----------
+    client : {"openai", "http"}
+        The kind of client that litellm takes for it: the OpenAI SDK's, or its own HTTP handler.
+    address : str or None
+        Base URL unless the judge has its own; None where only the user can know it.
+    key_env : str or None
+        Environment variable that holds the key unless the judge names another; None: needs no key.
+    suffix : str
+        What litellm appends to a base URL by itself, so that ours is given without it.
+    """
+
+    client: Literal["openai", "http"]
+    address: str | None
+    key_env: str | None
+    suffix: str = ""
+
+
+PROVIDERS = {
+    "openai": Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": Provider("http", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "/v1"),
+    "gemini": Provider("http", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
+    "mistral": Provider("http", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "deepinfra": Provider("openai", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
+    "openrouter": Provider("http", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "together_ai": Provider("http", "https://api.together.ai/v1", "TOGETHERAI_API_KEY"),
+    "groq": Provider("http", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "deepseek": Provider("http", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+    "xai": Provider("http", "https://api.x.ai/v1", "XAI_API_KEY"),
+    "fireworks_ai": Provider("http", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "perplexity": Provider("openai", "https://api.perplexity.ai", "PERPLEXITYAI_API_KEY"),
+    "cerebras": Provider("openai", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    "nvidia_nim": Provider("openai", "https://integrate.api.nvidia.com/v1", "NVIDIA_NIM_API_KEY"),
+    "sambanova": Provider("openai", "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY"),
+    "ollama_chat": Provider("http", "http://127.0.0.1:11434", None),
+    "ollama": Provider("http", "http://127.0.0.1:11434", None),
+    "hosted_vllm": Provider("http", None, None),
+}
+
+
+def provider_of(model: str) -> str:
+    """Name a litellm model string's provider; without a prefix it is OpenAI's or Anthropic's."""
+    prefix, slash, _ = model.partition("/")
+    if slash:
+        return prefix
+    return "anthropic" if model.startswith("claude") else "openai"
