@@ -73,9 +73,9 @@ def _listed_price(model: str) -> Price | None:
         return None
     cached = entry.get("cache_read_input_token_cost")
     return Price(
-        input=entry["input_cost_per_token"] * 1e6,
-        output=entry["output_cost_per_token"] * 1e6,
-        cached=None if cached is None else cached * 1e6,
+        input=round(entry["input_cost_per_token"] * 1e6, 9),
+        output=round(entry["output_cost_per_token"] * 1e6, 9),
+        cached=None if cached is None else round(cached * 1e6, 9),
     )
 
 
