@@ -35,6 +35,15 @@ if TYPE_CHECKING:
         smallest_eps,
         together,
     )
+    from harness.stats.bounds import (
+        Bound,
+        Limit,
+        common_bounds,
+        free_bounds,
+        meets_bounds,
+        omega_bounds,
+    )
+    from harness.stats.break_evens import BreakEven, Piece, break_even, winning_regions
     from harness.stats.distributions import (
         ELICITATIONS,
         FORMS,
@@ -69,11 +78,13 @@ if TYPE_CHECKING:
         rank_under_rater_error,
         selection_effect,
     )
+    from harness.stats.reconstruction import Reconstruction, reconstruct
     from harness.stats.regret import Regret, regret_matrix, regret_of
     from harness.stats.resampling import Resamples, Units
     from harness.stats.response_sets import OptionSpace
     from harness.stats.rows import MetricRow, find_metric
     from harness.stats.selection import ConfidenceSet, RankSpread, model_confidence_set, rank_spread
+    from harness.stats.sweep import SweepPoint, beta_sweep
     from harness.stats.translation import (
         Decomposition,
         F_hat,
@@ -92,6 +103,8 @@ __all__ = [
     "OUTCOMES",
     "AltTest",
     "AltTestDesign",
+    "Bound",
+    "BreakEven",
     "CombinedTest",
     "CommonF",
     "ConfidenceSet",
@@ -114,20 +127,24 @@ __all__ = [
     "Identifiability",
     "Interval",
     "ItemTranslation",
+    "Limit",
     "MetricRow",
     "OptionSpace",
     "Panel",
+    "Piece",
     "RandomControl",
     "RankSpread",
     "Ranked",
     "Ranking",
     "RaterRow",
     "RatingTable",
+    "Reconstruction",
     "Regret",
     "Resamples",
     "SignedRankTest",
     "SimilarityTable",
     "StudentTest",
+    "SweepPoint",
     "TableTranslation",
     "Tally",
     "Translation",
@@ -138,18 +155,24 @@ __all__ = [
     "annotator_tests",
     "benjamini_yekutieli",
     "beta_by_likelihood",
+    "beta_sweep",
     "bootstrap",
+    "break_even",
     "combine_raters",
     "combined_annotator_test",
+    "common_bounds",
     "decompose",
     "eps_sweep",
     "error_matrix",
     "evaluate",
     "find_metric",
+    "free_bounds",
     "hard",
     "identifiability",
+    "meets_bounds",
     "model_confidence_set",
     "multilabel",
+    "omega_bounds",
     "one_sided_t",
     "optimal_verdicts",
     "pearson_by_rater",
@@ -160,6 +183,7 @@ __all__ = [
     "rank_spread",
     "rank_under_rater_error",
     "reaches",
+    "reconstruct",
     "reconstruct_theta",
     "regret_matrix",
     "regret_of",
@@ -168,14 +192,28 @@ __all__ = [
     "signed_rank",
     "smallest_eps",
     "together",
+    "winning_regions",
 ]
 
 _MODULES = {
+    "agreement": ("METRICS",),
     "alignment": ("SimilarityTable",),
-    "alt_test": ("annotator_test", "annotator_tests"),
-    "alt_test_controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
+    "alt_test": (
+        "annotator_test",
+        "annotator_tests",
+    ),
+    "alt_test_controls": (
+        "Controls",
+        "RandomControl",
+        "annotator_controls",
+        "optimal_verdicts",
+    ),
     "alt_test_design": ("AltTestDesign",),
-    "alt_test_result": ("AltTest", "RaterRow", "Tally"),
+    "alt_test_result": (
+        "AltTest",
+        "RaterRow",
+        "Tally",
+    ),
     "alt_test_variants": (
         "CombinedTest",
         "EpsPoint",
@@ -185,10 +223,20 @@ _MODULES = {
         "smallest_eps",
         "together",
     ),
-    "multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli"),
-    "panel": ("Panel",),
-    "win_tests": ("SignedRankTest", "StudentTest", "one_sided_t", "signed_rank"),
-    "agreement": ("METRICS",),
+    "bounds": (
+        "Bound",
+        "Limit",
+        "common_bounds",
+        "free_bounds",
+        "meets_bounds",
+        "omega_bounds",
+    ),
+    "break_evens": (
+        "BreakEven",
+        "Piece",
+        "break_even",
+        "winning_regions",
+    ),
     "distributions": (
         "ELICITATIONS",
         "FORMS",
@@ -223,6 +271,11 @@ _MODULES = {
         "F_by_likelihood",
         "beta_by_likelihood",
     ),
+    "multiple_testing": (
+        "FalseDiscoveries",
+        "benjamini_yekutieli",
+    ),
+    "panel": ("Panel",),
     "ranking": (
         "Difference",
         "Ranked",
@@ -244,6 +297,10 @@ _MODULES = {
         "rank_under_rater_error",
         "selection_effect",
     ),
+    "reconstruction": (
+        "Reconstruction",
+        "reconstruct",
+    ),
     "regret": (
         "Regret",
         "regret_matrix",
@@ -264,6 +321,10 @@ _MODULES = {
         "model_confidence_set",
         "rank_spread",
     ),
+    "sweep": (
+        "SweepPoint",
+        "beta_sweep",
+    ),
     "translation": (
         "Decomposition",
         "F_hat",
@@ -271,6 +332,12 @@ _MODULES = {
         "decompose",
         "reconstruct_theta",
         "sensitivity_family",
+    ),
+    "win_tests": (
+        "SignedRankTest",
+        "StudentTest",
+        "one_sided_t",
+        "signed_rank",
     ),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.stats import OptionSpace, RatingTable, reconstruct
+
+BOTH = ("toxic", "fine")
+SPACE = OptionSpace.powerset(BOTH)
+
+
+def test_reconstruction_by_hand(counted):
+    """Of three who chose fine, one endorsed both: omega of toxic is O + (1 - O) / 3."""
+    fine, toxic = ("fine",), ("toxic",)
+    pairs = [[(fine, "fine"), (fine, "fine"), (BOTH, "fine"), (toxic, "toxic")], []]
+    table = counted("human", [[], ["toxic", "fine"]], pairs=pairs)
+    found = reconstruct(table, rng=np.random.default_rng(0), n_resamples=20)
+    np.testing.assert_allclose(found.F_reverse, [[1, 0], [0, 2 / 3], [0, 1 / 3]])
+    np.testing.assert_allclose(found.distributions.theta[1], [0.5, 1 / 3, 1 / 6])
+    np.testing.assert_allclose(found.distributions.omega[1], [2 / 3, 0.5])
+    assert (found.n_pairs, found.n_paired_items) == (4, 1)
+    assert found.undefined_share > 0  # resamples without the one paired item
+    assert repr(found) == "Reconstruction(2 of 2 items, 4 pairs)"
+
+
+def test_options_without_pairs_are_not_reconstructed(counted):
+    """NA item by item, with the reason; never a zero."""
+    pairs = [[], [(("fine",), "fine")], []]
+    table = counted("human", [["toxic", "fine"], [], []], pairs=pairs)
+    found = reconstruct(table, rng=np.random.default_rng(0), n_resamples=0)
+    assert found.reasons == ("option_without_pairs", "", "no_forced_choices")
+    assert np.isnan(found.distributions.omega[[0, 2]]).all()
+    np.testing.assert_allclose(found.distributions.omega[1], [0.0, 1.0])
+    assert np.isnan(found.omega_low).all()
+    assert found.undefined_share is None
+    unpaired = reconstruct(counted("human", [["fine"]]), rng=np.random.default_rng(0))
+    assert unpaired.reasons == ("option_without_pairs",)
+    assert unpaired.n_pairs == 0
+
+
+@pytest.mark.parametrize("n_raters", [10, 100, 1000])
+def test_omega_is_recovered_from_a_paired_subset(n_raters):
+    """100 of 400 items paired; P(set | choice) is the same for all, so omega comes back.
+
+    Who chose fine endorses both with probability 0.4. Omega of toxic is O + 0.4 (1 - O).
+    """
+    rng = np.random.default_rng(n_raters)
+    share = rng.beta(1, 2, 400)
+    chosen = rng.binomial(n_raters, share)
+    joint = np.zeros((400, 2, 3), int)
+    joint[:100, 0, 0] = chosen[:100]
+    joint[:100, 1, 2] = rng.binomial(n_raters - chosen[:100], 0.4)
+    joint[:100, 1, 1] = n_raters - chosen[:100] - joint[:100, 1, 2]
+    table = RatingTable(
+        space=SPACE,
+        name="human",
+        items=tuple(map(str, range(400))),
+        forced_choice=np.stack([chosen, n_raters - chosen], axis=1),
+        response_set=joint.sum(axis=1),
+        joint=joint,
+        outcomes=np.zeros((400, 3, 5), int),
+    )
+    found = reconstruct(table, rng=rng, n_resamples=200)
+    truth = share + 0.4 * (1 - share)
+    error = np.abs(found.distributions.omega[:, 0] - truth)
+    assert error[100:].mean() < 0.6 * 0.5 / n_raters**0.5 + 0.02
+    known = chosen / n_raters + 0.4 * (1 - chosen / n_raters)
+    covered = (found.omega_low[:, 0] <= known) & (known <= found.omega_high[:, 0])
+    assert covered.mean() > 0.9 or n_raters > 10  # one F' for all: covered together or not at all
