@@ -22,6 +22,7 @@ Reading = frozenset[int]
 """Numbers of the options that a text names; the number after the last option is CANNOT_ASSESS."""
 
 MAX_LAYERS = 8  # decoration around a mention
+ROOM = 40  # characters of decoration around a mention that are allowed for
 MAX_READINGS = 16  # kept while a list is read; two are already one too many
 WRAPPERS = (
     ("**", "**"),
@@ -46,8 +47,7 @@ DASHES = "-\u2013\u2014"
 OPENERS = "([{*_`\"'\u201c\u2018\u00ab"
 JOINS = frozenset(f".:)]=({DASHES}\uff1a")  # one of these must stand between a key and its label
 JOINT = "".join(JOINS) + f" }}*_`\"'\u201d\u2019\u00bb{OPENERS}"  # and any of these may
-SEPARATOR = r" ?[,;\u3001\uff0c] ?(?:(?:and |&) ?)?| and | ?[&+] ?"
-WORD_SEPARATOR = rf"{SEPARATOR}| ?/ ?"  # between numbers a slash means "out of"
+COMMAS = r" ?[,;\u3001\uff0c] ?(?:(?:and |&) ?)?| and "
 BLANKS = re.compile(r"[^\S\n]+")
 
 
@@ -68,6 +68,8 @@ def layers(text: str) -> Iterator[str]:
 
 def peel(text: str) -> str:
     """Take one layer of decoration off; empty when there is none."""
+    if text.startswith(BULLETS):
+        return text[2:]
     for opening, closing in WRAPPERS:
         if (
             text.startswith(opening)
@@ -75,8 +77,6 @@ def peel(text: str) -> str:
             and len(text) > len(opening + closing)
         ):
             return text[len(opening) : -len(closing)]
-    if text.startswith(BULLETS):
-        return text[2:]
     return text[:-1] if text[-1] in ENDINGS else ""
 
 
@@ -98,8 +98,8 @@ class Names:
         Per option, what may follow its key, folded: its label, its whole line.
     separator : re.Pattern
         What stands between the mentions of a list on one line.
-    longest : int
-        Characters of the longest text that could be read.
+    longest, longest_one : int
+        Characters of the longest text that could be read, and of the longest single mention.
     most, most_inside : int
         Separators in the longest list that could be read, and inside one of its mentions.
     letters : bool
@@ -113,6 +113,7 @@ class Names:
     tails: tuple[tuple[str, ...], ...]
     separator: re.Pattern[str]
     longest: int
+    longest_one: int
     most: int
     most_inside: int
     letters: bool
@@ -134,9 +135,8 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> Names:
         _add(exact, i, label, f"{key} {label}")
         _add(loose, i, fold(key), fold(label), fold(f"{label} - {description}"))
     loose.setdefault(fold(CANNOT_ASSESS), Reading([abstain]))
-    text = [part for option in options for part in option]
-    numeric = any(character.isdigit() for key, _, _ in options for character in key)
-    separator = re.compile(SEPARATOR if numeric else WORD_SEPARATOR, re.IGNORECASE)
+    separator = _separator([key for key, _, _ in options])
+    sizes = [sum(map(len, option)) for option in options]
     inside = [len(separator.findall(" ".join(option))) for option in options]
     return Names(
         keys=keys,
@@ -145,11 +145,20 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> Names:
         folded_keys=tuple(fold(key) for key, _, _ in options),
         tails=tuple((fold(label), fold(f"{label} - {text}")) for _, label, text in options),
         separator=separator,
-        longest=2 * sum(map(len, text)) + 40 * (len(options) + 2),
+        longest=2 * sum(sizes) + ROOM * (len(options) + 2),
+        longest_one=2 * max(sizes, default=0) + ROOM,
         most=2 * sum(inside) + 2 * len(options),
         most_inside=max(inside, default=0),
         letters=all(len(key) == 1 and key.isalpha() for key, _, _ in options),
     )
+
+
+def _separator(keys: list[str]) -> re.Pattern[str]:
+    """Match what may stand between mentions: signs in keys do not, nor "/" between numbers."""
+    taken = {character for key in keys for character in key}
+    signs = {"&", "+", "/"} - taken - ({"/"} if any(map(str.isdigit, taken)) else set())
+    choices = [COMMAS, *(rf" ?{re.escape(sign)} ?" for sign in sorted(signs))]
+    return re.compile("|".join(choices), re.IGNORECASE)
 
 
 def _add(names: dict[str, Reading], option: int, *texts: str) -> None:
@@ -159,9 +168,12 @@ def _add(names: dict[str, Reading], option: int, *texts: str) -> None:
 
 def mention(text: str, names: Names, *, keys_only: bool) -> Reading:
     """Find the options that a text may be the name of: none, one, or several if it is ambiguous."""
+    if len(text) > names.longest_one:
+        return Reading()
+    squeezed = names.keys.get(text.replace(" ", ""))  # "- 1" may be -1, or 1 behind a bullet
     for layer in layers(text):
         if layer in names.keys:
-            return Reading([names.keys[layer]])
+            return Reading([names.keys[layer], names.keys[layer] if squeezed is None else squeezed])
         if keys_only:
             continue
         found = (
@@ -225,11 +237,13 @@ def lists(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
 
 def _lines(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
     """One mention on each line that is not empty."""
-    readings = {Reading()}
-    for line in text.split("\n"):
-        if line.strip():
-            readings = _extend(readings, mention(line, names, keys_only=keys_only))
-    return readings - {Reading()}
+    lines = [line for line in text.split("\n") if line.strip()]
+    readings = {Reading()} if len(lines) <= names.most + 1 else set()
+    for line in lines:
+        if not readings:
+            break
+        readings = _extend(readings, mention(line, names, keys_only=keys_only))
+    return readings
 
 
 def _in_line(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
