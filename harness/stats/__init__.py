@@ -57,12 +57,27 @@ if TYPE_CHECKING:
         reaches,
     )
     from harness.stats.evaluation import Evaluation, TableTranslation, evaluate, primary_metric
+    from harness.stats.experiments import (
+        Cell,
+        SelectionRow,
+        judge_values,
+        run_cell,
+        selection_experiment,
+        spearman,
+        standard_scenarios,
+    )
     from harness.stats.intervals import Estimate, Exclusion, Interval, bootstrap
     from harness.stats.item_translation import F_hat_by_item, F_hat_shrunk, ItemTranslation
     from harness.stats.likelihood import CommonF, F_by_likelihood, beta_by_likelihood
     from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
     from harness.stats.panel import Panel
     from harness.stats.ranking import Difference, Ranked, Ranking, rank
+    from harness.stats.rater_experiments import (
+        RaterEffect,
+        error_experiment,
+        prevalence_experiment,
+        sampling_experiment,
+    )
     from harness.stats.raters import (
         HUMAN_AGREEMENT,
         HumanRow,
@@ -84,6 +99,17 @@ if TYPE_CHECKING:
     from harness.stats.response_sets import OptionSpace
     from harness.stats.rows import MetricRow, find_metric
     from harness.stats.selection import ConfidenceSet, RankSpread, model_confidence_set, rank_spread
+    from harness.stats.simulate import (
+        Population,
+        Sample,
+        Scenario,
+        draw_population,
+        draw_sample,
+        gamma_for,
+        project,
+        random_space,
+        selection_matrix,
+    )
     from harness.stats.sweep import SweepPoint, beta_sweep
     from harness.stats.translation import (
         Decomposition,
@@ -105,6 +131,7 @@ __all__ = [
     "AltTestDesign",
     "Bound",
     "BreakEven",
+    "Cell",
     "CombinedTest",
     "CommonF",
     "ConfidenceSet",
@@ -132,15 +159,20 @@ __all__ = [
     "OptionSpace",
     "Panel",
     "Piece",
+    "Population",
     "RandomControl",
     "RankSpread",
     "Ranked",
     "Ranking",
+    "RaterEffect",
     "RaterRow",
     "RatingTable",
     "Reconstruction",
     "Regret",
     "Resamples",
+    "Sample",
+    "Scenario",
+    "SelectionRow",
     "SignedRankTest",
     "SimilarityTable",
     "StudentTest",
@@ -162,13 +194,18 @@ __all__ = [
     "combined_annotator_test",
     "common_bounds",
     "decompose",
+    "draw_population",
+    "draw_sample",
     "eps_sweep",
+    "error_experiment",
     "error_matrix",
     "evaluate",
     "find_metric",
     "free_bounds",
+    "gamma_for",
     "hard",
     "identifiability",
+    "judge_values",
     "meets_bounds",
     "model_confidence_set",
     "multilabel",
@@ -178,7 +215,10 @@ __all__ = [
     "pearson_by_rater",
     "pearson_mean_over_raters",
     "pearsons",
+    "prevalence_experiment",
     "primary_metric",
+    "project",
+    "random_space",
     "rank",
     "rank_spread",
     "rank_under_rater_error",
@@ -187,10 +227,16 @@ __all__ = [
     "reconstruct_theta",
     "regret_matrix",
     "regret_of",
+    "run_cell",
+    "sampling_experiment",
     "selection_effect",
+    "selection_experiment",
+    "selection_matrix",
     "sensitivity_family",
     "signed_rank",
     "smallest_eps",
+    "spearman",
+    "standard_scenarios",
     "together",
     "winning_regions",
 ]
@@ -255,6 +301,15 @@ _MODULES = {
         "evaluate",
         "primary_metric",
     ),
+    "experiments": (
+        "Cell",
+        "SelectionRow",
+        "judge_values",
+        "run_cell",
+        "selection_experiment",
+        "spearman",
+        "standard_scenarios",
+    ),
     "intervals": (
         "Estimate",
         "Exclusion",
@@ -281,6 +336,12 @@ _MODULES = {
         "Ranked",
         "Ranking",
         "rank",
+    ),
+    "rater_experiments": (
+        "RaterEffect",
+        "error_experiment",
+        "prevalence_experiment",
+        "sampling_experiment",
     ),
     "raters": (
         "HUMAN_AGREEMENT",
@@ -320,6 +381,17 @@ _MODULES = {
         "RankSpread",
         "model_confidence_set",
         "rank_spread",
+    ),
+    "simulate": (
+        "Population",
+        "Sample",
+        "Scenario",
+        "draw_population",
+        "draw_sample",
+        "gamma_for",
+        "project",
+        "random_space",
+        "selection_matrix",
     ),
     "sweep": (
         "SweepPoint",

@@ -91,7 +91,7 @@ def regret_of(
     The reductions in parentheses of Guerdan et al. 2025, figure 7 and tables 3 and 4.
     """
     check_level(level)
-    selected, best = _chosen(by[0]), _chosen(goal[0])
+    selected, best = chosen_by(by[0]), chosen_by(goal[0])
     value = float(_cost(by[0], goal[0]))
     interval, undefined_share = percentile_interval(_cost(by[1], goal[1]), level, unit)
     inversions, n_pairs = _inversions(by[0], goal[0])
@@ -165,15 +165,15 @@ def _losses(evaluation: Evaluation, metric: str) -> tuple[FloatArray, FloatArray
     return loss(point, better), loss(evaluation.replicates[metric], better)
 
 
-def _chosen(losses: FloatArray) -> BoolArray:
-    """Return (J, ...) bool: who has the least loss, ties included; nobody where all are nan."""
+def chosen_by(losses: FloatArray) -> BoolArray:
+    """Return (J, ...) bool: who has the least of (J, ...) losses, ties included; nan never has."""
     least = np.where(np.isnan(losses), np.inf, losses).min(axis=0, initial=np.inf)
     return np.asarray(losses <= least + TOLERANCE, dtype=np.bool_)
 
 
 def _cost(by: FloatArray, goal: FloatArray) -> FloatArray:
     """Return (...) regrets of (J, ...) losses: mean over the selected, less the least."""
-    selected = _chosen(by)
+    selected = chosen_by(by)
     suffered = np.where(selected, goal, 0.0).sum(axis=0)  # nan where a selected one is nan
     least = np.where(np.isnan(goal), np.inf, goal).min(axis=0, initial=np.inf)
     cost = ratio(suffered, selected.sum(axis=0)) - np.where(np.isinf(least), np.nan, least)
