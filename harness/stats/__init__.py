@@ -244,22 +244,10 @@ __all__ = [
 _MODULES = {
     "agreement": ("METRICS",),
     "alignment": ("SimilarityTable",),
-    "alt_test": (
-        "annotator_test",
-        "annotator_tests",
-    ),
-    "alt_test_controls": (
-        "Controls",
-        "RandomControl",
-        "annotator_controls",
-        "optimal_verdicts",
-    ),
+    "alt_test": ("annotator_test", "annotator_tests"),
+    "alt_test_controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
     "alt_test_design": ("AltTestDesign",),
-    "alt_test_result": (
-        "AltTest",
-        "RaterRow",
-        "Tally",
-    ),
+    "alt_test_result": ("AltTest", "RaterRow", "Tally"),
     "alt_test_variants": (
         "CombinedTest",
         "EpsPoint",
@@ -269,20 +257,8 @@ _MODULES = {
         "smallest_eps",
         "together",
     ),
-    "bounds": (
-        "Bound",
-        "Limit",
-        "common_bounds",
-        "free_bounds",
-        "meets_bounds",
-        "omega_bounds",
-    ),
-    "break_evens": (
-        "BreakEven",
-        "Piece",
-        "break_even",
-        "winning_regions",
-    ),
+    "bounds": ("Bound", "Limit", "common_bounds", "free_bounds", "meets_bounds", "omega_bounds"),
+    "break_evens": ("BreakEven", "Piece", "break_even", "winning_regions"),
     "distributions": (
         "ELICITATIONS",
         "FORMS",
@@ -295,12 +271,7 @@ _MODULES = {
         "multilabel",
         "reaches",
     ),
-    "evaluation": (
-        "Evaluation",
-        "TableTranslation",
-        "evaluate",
-        "primary_metric",
-    ),
+    "evaluation": ("Evaluation", "TableTranslation", "evaluate", "primary_metric"),
     "experiments": (
         "Cell",
         "SelectionRow",
@@ -310,33 +281,12 @@ _MODULES = {
         "spearman",
         "standard_scenarios",
     ),
-    "intervals": (
-        "Estimate",
-        "Exclusion",
-        "Interval",
-        "bootstrap",
-    ),
-    "item_translation": (
-        "F_hat_by_item",
-        "F_hat_shrunk",
-        "ItemTranslation",
-    ),
-    "likelihood": (
-        "CommonF",
-        "F_by_likelihood",
-        "beta_by_likelihood",
-    ),
-    "multiple_testing": (
-        "FalseDiscoveries",
-        "benjamini_yekutieli",
-    ),
+    "intervals": ("Estimate", "Exclusion", "Interval", "bootstrap"),
+    "item_translation": ("F_hat_by_item", "F_hat_shrunk", "ItemTranslation"),
+    "likelihood": ("CommonF", "F_by_likelihood", "beta_by_likelihood"),
+    "multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli"),
     "panel": ("Panel",),
-    "ranking": (
-        "Difference",
-        "Ranked",
-        "Ranking",
-        "rank",
-    ),
+    "ranking": ("Difference", "Ranked", "Ranking", "rank"),
     "rater_experiments": (
         "RaterEffect",
         "error_experiment",
@@ -358,30 +308,12 @@ _MODULES = {
         "rank_under_rater_error",
         "selection_effect",
     ),
-    "reconstruction": (
-        "Reconstruction",
-        "reconstruct",
-    ),
-    "regret": (
-        "Regret",
-        "regret_matrix",
-        "regret_of",
-    ),
-    "resampling": (
-        "Resamples",
-        "Units",
-    ),
+    "reconstruction": ("Reconstruction", "reconstruct"),
+    "regret": ("Regret", "regret_matrix", "regret_of"),
+    "resampling": ("Resamples", "Units"),
     "response_sets": ("OptionSpace",),
-    "rows": (
-        "MetricRow",
-        "find_metric",
-    ),
-    "selection": (
-        "ConfidenceSet",
-        "RankSpread",
-        "model_confidence_set",
-        "rank_spread",
-    ),
+    "rows": ("MetricRow", "find_metric"),
+    "selection": ("ConfidenceSet", "RankSpread", "model_confidence_set", "rank_spread"),
     "simulate": (
         "Population",
         "Sample",
@@ -393,10 +325,7 @@ _MODULES = {
         "random_space",
         "selection_matrix",
     ),
-    "sweep": (
-        "SweepPoint",
-        "beta_sweep",
-    ),
+    "sweep": ("SweepPoint", "beta_sweep"),
     "translation": (
         "Decomposition",
         "F_hat",
@@ -405,12 +334,7 @@ _MODULES = {
         "reconstruct_theta",
         "sensitivity_family",
     ),
-    "win_tests": (
-        "SignedRankTest",
-        "StudentTest",
-        "one_sided_t",
-        "signed_rank",
-    ),
+    "win_tests": ("SignedRankTest", "StudentTest", "one_sided_t", "signed_rank"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
