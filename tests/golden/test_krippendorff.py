@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from golden_units import padded, units_of
 
 from harness.stats.krippendorff import krippendorff_alpha
 
@@ -41,19 +41,3 @@ def test_krippendorff_dataset(golden, reproduce, result, dataset):
         )
 
     reproduce(golden, adapter)
-
-
-def units_of(data):
-    """Collect the ratings of each item, as numbers where the data set says so."""
-    read = int if data.meta["value_type"] == "int" else str
-    units = {item["id"]: [] for item in data.items}
-    for row in data.ratings:
-        units[row["item"]].append(read(row["value"]))
-    return list(units.values())
-
-
-def padded(units):
-    """Make one row per unit, None where a rating is missing."""
-    width = max(map(len, units), default=0)
-    rows = [list(unit) + [None] * (width - len(unit)) for unit in units]
-    return np.array(rows, dtype=object).reshape(len(units), width)

@@ -1,0 +1,118 @@
+"""What the labels of an item say together: how often each was given, the middle, the agreement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.arrays import FloatArray, ratio
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from harness.stats.arrays import Counts, IntArray
+
+
+def label_counts(labels: ArrayLike, K: int) -> IntArray:
+    """Count labels: (n, K) from (n, m) option indices, nan where missing.
+
+    Raises
+    ------
+    ValueError
+        If labels are no (n, m) array, or hold a number that is no index of an option.
+    """
+    table = np.asarray(labels)
+    if table.ndim != 2:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"labels has shape {table.shape}; wanted (n, m)")
+    n, m = table.shape
+    item = np.repeat(np.arange(n), m)
+    flat = table.ravel()
+    if flat.dtype.kind not in "bui":
+        given = ~np.isnan(flat)
+        item, flat = item[given], flat[given]
+    codes = flat.astype(np.int64)
+    if codes.size and (codes.min() < 0 or codes.max() >= K or (codes != flat).any()):
+        raise ValueError(f"labels holds a number that is no option index from 0 to {K - 1}")
+    return np.bincount(item * K + codes, minlength=n * K).reshape(n, K)
+
+
+def numbers_of(scale: ArrayLike | None, K: int) -> FloatArray:
+    """Return the (K,) numbers that options stand for, in increasing order; by default 1 to K.
+
+    Raises
+    ------
+    ValueError
+        If there is not one number per option, or they do not increase.
+    """
+    numbers = np.arange(1.0, K + 1.0) if scale is None else np.asarray(scale, dtype=np.float64)
+    if numbers.shape != (K,) or not (np.diff(numbers) > 0).all():
+        raise ValueError(f"scale has shape {numbers.shape}; wanted {K} increasing numbers")
+    return numbers
+
+
+def medians(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
+    """Return (n,): the median label of each item, halfway between two for even numbers.
+
+    Parameters
+    ----------
+    counts : (n, K) array
+        How often each option was chosen.
+    scale : (K,) numbers, optional
+        What the options stand for, increasing; by default 1 to K.
+
+    Returns
+    -------
+    (n,) array
+        nan where nobody rated.
+    """
+    c = np.asarray(counts)
+    numbers = numbers_of(scale, c.shape[1])
+    m = c.sum(axis=1, keepdims=True)
+    reached = np.cumsum(c, axis=1)
+    lower, upper = ((reached < place).sum(axis=1) for place in ((m + 1) // 2, m // 2 + 1))
+    rated = m[:, 0] > 0
+    padded = np.append(numbers, np.nan)  # where nobody rated, no place is reached
+    return np.where(rated, (padded[lower] + padded[upper]) / 2.0, np.nan)
+
+
+def means(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
+    """Return (n,): the mean label of each item; nan where nobody rated. As `medians`."""
+    c = np.asarray(counts, dtype=np.float64)
+    return ratio(c @ numbers_of(scale, c.shape[1]), c.sum(axis=1))
+
+
+def majority_shares(counts: Counts) -> FloatArray:
+    """Return (n,): share of the most frequent label; nan where nobody rated."""
+    c = np.asarray(counts, dtype=np.float64)
+    return ratio(c.max(axis=1, initial=0.0), c.sum(axis=1))
+
+
+def median_shares(
+    counts: Counts,
+    scale: ArrayLike | None = None,
+    *,
+    floor: bool = False,
+) -> FloatArray:
+    """Return (n,): share of labels equal to the median; nan where nobody rated.
+
+    Parameters
+    ----------
+    counts, scale
+        As in `medians`.
+    floor : bool, optional
+        Round the median down first, as the code of Elangovan et al. 2025 does. Otherwise no label
+        equals a median halfway between two.
+    """
+    c = np.asarray(counts, dtype=np.float64)
+    middle = medians(counts, scale)
+    if floor:
+        middle = np.floor(middle)
+    equal = numbers_of(scale, c.shape[1])[None, :] == middle[:, None]
+    return ratio(np.where(equal, c, 0.0).sum(axis=1), c.sum(axis=1))
+
+
+def n_distinct(counts: Counts) -> FloatArray:
+    """Return (n,): number of different labels; nan where nobody rated."""
+    different = (np.asarray(counts) > 0).sum(axis=1).astype(np.float64)
+    return np.where(different > 0, different, np.nan)

@@ -1,0 +1,305 @@
+"""Agreement stratified by how certain the humans were.
+
+A judge that looks as good as the humans over all items may owe it to items on which the humans are
+not of one mind: there even a random rater keeps up. So every stratum shows humans among themselves,
+the judge with itself, both modes (or medians), one human against the judge, and a random rater
+(Elangovan et al. 2025, section 3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from harness.stats.arrays import TOLERANCE, FloatArray, frozen, ratio
+from harness.stats.binned import binned_measures, binned_sums, bins_of
+from harness.stats.distributions import hard
+from harness.stats.intervals import Exclusion, check_level
+from harness.stats.labels import (
+    majority_shares,
+    median_shares,
+    medians,
+    n_distinct,
+    numbers_of,
+)
+from harness.stats.measures import Batch, estimate_on, restrict
+from harness.stats.paired import among, deltas, pair_measures, sliced
+from harness.stats.raters import MIN_RATERS
+from harness.stats.resampling import Resamples, Units
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from harness.stats.arrays import BoolArray, Counts
+    from harness.stats.binned import BinBy
+    from harness.stats.intervals import Estimate
+    from harness.stats.krippendorff import Level
+    from harness.stats.measures import Measure
+
+By: TypeAlias = Literal["majority_share", "median_share", "median_share_floor", "n_labels"]
+BYS: tuple[By, ...] = get_args(By)
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Items whose certainty lies in [at_least, below).
+
+    Attributes
+    ----------
+    name : str
+        As it is printed.
+    by : {"majority_share", "median_share", "median_share_floor", "n_labels"}
+        Share of the labels equal to the most frequent one, or to the median (rounded down, as the
+        published code has it); or the number of different labels.
+    at_least : float
+        Closed lower end.
+    below : float or None
+        Open upper end; None for no end, so that full agreement is in the top stratum.
+    """
+
+    name: str
+    by: By
+    at_least: float = 0.0
+    below: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.by not in BYS:
+            raise ValueError(f"stratum {self.name!r}: by is {self.by!r}; wanted one of {BYS}")
+        if self.below is not None and self.below <= self.at_least:
+            raise ValueError(f"stratum {self.name!r}: [{self.at_least}, {self.below}) is empty")
+
+    def members(self, human: Counts, scale: ArrayLike | None = None) -> BoolArray:
+        """Return (n,) bool: which items with two ratings or more lie in the stratum."""
+        certainty = {
+            "majority_share": lambda: majority_shares(human),
+            "median_share": lambda: median_shares(human, scale),
+            "median_share_floor": lambda: median_shares(human, scale, floor=True),
+            "n_labels": lambda: n_distinct(human),
+        }[self.by]()
+        certainty = np.where(np.asarray(human).sum(axis=1) >= MIN_RATERS, certainty, np.nan)
+        inside = certainty >= self.at_least - TOLERANCE
+        if self.below is not None:
+            inside &= certainty < self.below - TOLERANCE
+        return np.asarray(inside, dtype=np.bool_)
+
+
+def default_strata(K: int, *, ordinal: bool) -> tuple[Stratum, ...]:
+    """Return the paper's strata: all, by percentage agreement, by number of different labels."""
+    by: By = "median_share" if ordinal else "majority_share"
+    return (
+        Stratum("all", by),
+        Stratum("PA = 1", by, 1.0),
+        Stratum("0.8 <= PA < 1", by, 0.8, 1.0),
+        Stratum("0.6 <= PA < 0.8", by, 0.6, 0.8),
+        Stratum("PA < 0.6", by, 0.0, 0.6),
+        *(Stratum(f"unique = {k}", "n_labels", k, k + 1) for k in range(1, K + 1)),
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class StratumResult:
+    """Agreement in one stratum.
+
+    Attributes
+    ----------
+    stratum : Stratum
+        Which one.
+    n_items : int
+        Items in it.
+    share_of_items : float or None
+        Of all items; None if there are no items at all.
+    n_labels_seen : int
+        Different human labels in it.
+    hh, mm : mapping of str to Estimate
+        Humans among themselves; samples of the judge among themselves.
+    hw_mw : mapping of str to Estimate
+        Human mode (median on ordered scales) against the judge's.
+    h_mw : mapping of str to Estimate
+        One human, drawn at random, against the judge's mode: the expectation, not one draw.
+    random : mapping of str to Estimate
+        Human mode against a rater who answers at random: the expectation.
+    random_h : mapping of str to Estimate
+        One human against a rater who answers at random; its ``agreement`` is 1 / K.
+    delta : mapping of str to Estimate
+        ``hh`` minus ``hw_mw`` of the same coefficient, as they stand here. None for percentages:
+        those of three raters and of two modes are different quantities.
+    js_b : mapping of str to Estimate
+        Binned divergence of the labels, in bits and as a distance.
+    """
+
+    stratum: Stratum
+    n_items: int
+    share_of_items: float | None
+    n_labels_seen: int
+    hh: Mapping[str, Estimate]
+    mm: Mapping[str, Estimate]
+    hw_mw: Mapping[str, Estimate]
+    h_mw: Mapping[str, Estimate]
+    random: Mapping[str, Estimate]
+    random_h: Mapping[str, Estimate]
+    delta: Mapping[str, Estimate]
+    js_b: Mapping[str, Estimate]
+
+    def __repr__(self) -> str:
+        return f"StratumResult({self.stratum.name!r}, {self.n_items} items)"
+
+
+def stratify(
+    human: Counts,
+    judge: Counts | None = None,
+    *,
+    strata: Sequence[Stratum],
+    level: Level,
+    rng: np.random.Generator,
+    scale: ArrayLike | None = None,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    confidence: float = 0.95,
+) -> tuple[StratumResult, ...]:
+    """Measure agreement in each stratum, all on one bootstrap.
+
+    Parameters
+    ----------
+    human, judge : (n, K) array
+        How often each option was chosen. Without a judge, only humans and the random rater.
+    strata : sequence of Stratum
+        They may overlap.
+    level : {"nominal", "ordinal", "interval", "ratio"}
+        Of the scale: modes are compared on the nominal one, medians on the others.
+    rng, groups, n_resamples
+        As in `evaluate`.
+    scale : (K,) numbers, optional
+        What the options stand for, increasing; by default 1 to K.
+    confidence : float, optional
+        Level of the intervals.
+
+    Returns
+    -------
+    tuple of StratumResult
+        One per stratum, empty ones included: they are NA, ``empty_stratum``.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit or no stratum is given.
+    """
+    h = np.asarray(human, dtype=np.float64)
+    j = np.zeros_like(h) if judge is None else np.asarray(judge, dtype=np.float64)
+    if h.ndim != 2 or h.shape != j.shape:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"human has shape {h.shape} and judge {j.shape}; wanted (n, K) for both")
+    if not strata:
+        raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
+    check_level(confidence)
+    units = Units.of(len(h), groups)
+    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    parts = _parts(h, j, level, scale)
+    whole, measures = _joined(parts)
+    found = []
+    for stratum in strata:
+        inside = stratum.members(h, scale)
+        rows = whole[inside]
+        batches = {
+            name: _within(parts["hw_mw" if name == "delta" else name], rows, inside, each)
+            for name, each in measures.items()
+        }
+        estimates = estimate_on(batches, *restrict(units, resamples, inside), confidence)
+        found.append(
+            StratumResult(
+                stratum=stratum,
+                n_items=int(inside.sum()),
+                share_of_items=float(inside.mean()) if len(h) else None,
+                n_labels_seen=int(h[inside].any(axis=0).sum()),
+                **estimates,
+            )
+        )
+    return tuple(found)
+
+
+def _joined(parts: Mapping[str, Batch]) -> tuple[FloatArray, dict[str, tuple[Measure, ...]]]:
+    """Put all contributions side by side, so that differences can be read off the same sums."""
+    ends = np.cumsum([0, *(part.contributions.shape[1] for part in parts.values())])
+    measures = {
+        name: tuple(sliced(one, slice(*ends[i : i + 2])) for one in part.measures)
+        for i, (name, part) in enumerate(parts.items())
+    }
+    measures["delta"] = deltas(measures["hh"], measures["hw_mw"])
+    return np.hstack([part.contributions for part in parts.values()]), measures
+
+
+def _within(
+    part: Batch, rows: FloatArray, inside: BoolArray, measures: tuple[Measure, ...]
+) -> Batch:
+    used = np.asarray(part.contributions[inside].any(axis=1), dtype=np.bool_)
+    n_unusable = int((~used).sum())
+    return Batch(
+        contributions=rows,
+        measures=measures,
+        used=used,
+        excluded=(Exclusion(part.nothing, n_unusable),) if n_unusable else (),
+        nothing=part.nothing if inside.any() else "empty_stratum",
+    )
+
+
+def _parts(h: FloatArray, j: FloatArray, level: Level, scale: ArrayLike | None) -> dict[str, Batch]:
+    """Make what items add to each comparison, whatever the stratum."""
+    K = h.shape[1]
+    options, of_h, of_j, numbers = _labels(h, j, level, scale)
+    one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
+    random = np.tile(options.mean(axis=0), (len(h), 1))
+    pairs = {
+        "hw_mw": (of_h, of_j),
+        "h_mw": (one, of_j),
+        "random": (of_h, random),
+        "random_h": (one, random),
+    }
+    measures = pair_measures(level, numbers, K)
+    by: BinBy = "majority" if level == "nominal" else "median"
+    bins, _ = bins_of(h, by, options=[str(k) for k in range(K)], scale=scale)
+    return {
+        "hh": among(h, level, scale),
+        "mm": among(j, level, scale),
+        **{
+            name: Batch(contributions=_cells(*pair), measures=measures, nothing="no_overlap")
+            for name, pair in pairs.items()
+        },
+        "js_b": Batch(
+            contributions=binned_sums(bins, h, j),
+            measures=binned_measures(K),
+            nothing="no_overlap",
+        ),
+    }
+
+
+def _labels(
+    h: FloatArray, j: FloatArray, level: Level, scale: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return options, human and judge labels as rows over L numbers, and those numbers.
+
+    Modes over the options on the nominal level; else medians, which may lie between options.
+    """
+    K = h.shape[1]
+    if level == "nominal":
+        return np.eye(K), _mode(h), _mode(j), np.arange(float(K))
+    middles = [medians(h, scale), medians(j, scale)]
+    known = [one[~np.isnan(one)] for one in middles]
+    numbers = np.unique(np.concatenate([numbers_of(scale, K), *known]))
+    of_h, of_j = (_one_hot(one, numbers) for one in middles)
+    return _one_hot(numbers_of(scale, K), numbers), of_h, of_j, numbers
+
+
+def _mode(counts: FloatArray) -> FloatArray:
+    return hard(ratio(counts, counts.sum(axis=1, keepdims=True)))
+
+
+def _one_hot(values: FloatArray, numbers: FloatArray) -> FloatArray:
+    found = (values[:, None] == numbers).astype(np.float64)
+    return np.where(np.isnan(values)[:, None], np.nan, found)
+
+
+def _cells(first: FloatArray, second: FloatArray) -> FloatArray:
+    cells = np.einsum("na,nb->nab", first, second).reshape(len(first), first.shape[1] ** 2)
+    return frozen(np.nan_to_num(cells))

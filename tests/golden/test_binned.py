@@ -1,0 +1,68 @@
+"""Goldens of the binned divergence and of what stands beside it in the papers' tables."""
+
+from __future__ import annotations
+
+import numpy as np
+from golden_units import counts_of, judge_labels, units_of
+
+from harness.stats.association import correlations
+from harness.stats.binned import binned_divergence
+from harness.stats.krippendorff import krippendorff_alpha
+from harness.stats.labels import means, medians
+
+
+def test_binned_jsd(golden, reproduce, result, dataset):
+    """Bits as Eq. 2 is written, the root in nats as the tables print, and each bin."""
+
+    def adapter(inputs):
+        options = inputs["options"]
+        human, machine = inputs.get("human"), inputs.get("machine")
+        if "dataset" in inputs:
+            data = dataset(inputs["dataset"], inputs.get("criterion"))
+            human, machine = units_of(data), judge_labels(data, inputs["judge"])
+            kept = [i for i, labels in enumerate(machine) if labels and human[i]]
+            human, machine = [human[i] for i in kept], [machine[i] for i in kept]
+        h, j = counts_of(human, options), counts_of(machine, options)
+        scale = options if inputs["bin"] == "median" else None
+        found = binned_divergence(
+            h,
+            j,
+            by=inputs["bin"],
+            options=options,
+            scale=scale,
+            n_resamples=0,
+            rng=np.random.default_rng(0),
+        )
+        whole = [one for one in found.bins if one.label in options]
+        values = {
+            "js_divergence_bits": found.js_divergence_bits.value,
+            "js_distance_nat": found.js_distance_nat.value,
+            "js_distance_nat_dropping_half_points": sum(
+                one.weight * one.distance_nat for one in whole
+            ),
+            "bins": [
+                {name: getattr(one, name) for name in (*one.__slots__, "label")}
+                | {"bin": one.label}
+                for one in found.bins
+            ],
+        }
+        return result(values | (beside(h, j, scale) if scale else {}))
+
+    reproduce(golden, adapter)
+
+
+def beside(human, judge, scale):
+    """Correlate the judge with the human median and mean; alpha of median against judge."""
+    middle, verdict = medians(human, scale), medians(judge, scale)
+    median, mean = correlations(middle, verdict), correlations(means(human, scale), verdict)
+    alphas = {
+        level: krippendorff_alpha(np.stack([middle, verdict], axis=1), level).value
+        for level in ("nominal", "ordinal", "interval")
+    }
+    return (
+        {name: one.value for name, one in median.items()}
+        | {f"{name}_median": one.value for name, one in median.items()}
+        | {f"{name}_mean": one.value for name, one in mean.items()}
+        | {f"alpha_{level}": value for level, value in alphas.items()}
+        | {f"alpha_{level}_median": value for level, value in alphas.items()}
+    )

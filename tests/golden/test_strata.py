@@ -1,0 +1,79 @@
+"""Goldens of agreement stratified by human certainty, and of the random rater."""
+
+from __future__ import annotations
+
+import numpy as np
+from golden_units import counts_of, units_of
+
+from harness.stats.strata import Stratum, stratify
+
+
+def test_human_agreement_stratum(golden, reproduce, result, dataset):
+    """Coefficients among the humans within one stratum; an empty one keeps its row."""
+
+    def adapter(inputs):
+        units = inputs.get("units")
+        if units is None:
+            units = units_of(dataset(inputs["dataset"], inputs.get("criterion")))
+        edges = inputs["stratum"]
+        stratum = Stratum("case", edges["by"], edges["at_least"], edges["below"])
+        numeric = inputs["level"] != "nominal"
+        [found] = stratify(
+            counts_of(units, inputs["options"]),
+            strata=[stratum],
+            level=inputs["level"],
+            scale=inputs["options"] if numeric else None,
+            n_resamples=0,
+            rng=np.random.default_rng(0),
+        )
+        names = {
+            "alpha": f"krippendorff_alpha_{inputs['level']}",
+            "majority_share": "majority_share",
+            "pairwise_agreement": "pairwise_agreement",
+            "fleiss": "fleiss_kappa",
+            "randolph": "randolph_kappa",
+        }
+        values = {key: found.hh[name].value for key, name in names.items()}
+        reasons = {key: found.hh[name].reason for key, name in names.items()}
+        counts = {"n_items": found.n_items}
+        if found.n_items:
+            values |= {
+                name: getattr(found, name)
+                for name in ("n_items", "share_of_items", "n_labels_seen")
+            }
+        return result(values, {key: why for key, why in reasons.items() if why}, counts)
+
+    reproduce(golden, adapter)
+
+
+def test_random_rater(golden, reproduce, result):
+    """Humans among themselves and a random rater against one of them, in every stratum."""
+
+    def adapter(inputs):
+        units = [one["labels"] for one in inputs["human"] for _ in range(one["count"])]
+        numeric = inputs["level"] != "nominal"
+        strata = (
+            Stratum("all", "n_labels"),
+            Stratum("agree", "n_labels", 1, 2),
+            Stratum("disagree", "n_labels", 2),
+        )
+        found = stratify(
+            counts_of(units, inputs["options"]),
+            strata=strata,
+            level=inputs["level"],
+            scale=inputs["options"] if numeric else None,
+            n_resamples=0,
+            rng=np.random.default_rng(0),
+        )
+        return result(
+            {
+                one.stratum.name: {
+                    "hh_alpha": one.hh[f"krippendorff_alpha_{inputs['level']}"].value,
+                    "hh_pairwise": one.hh["pairwise_agreement"].value,
+                    "random_vs_a_human": one.random_h["agreement"].value,
+                }
+                for one in found
+            }
+        )
+
+    reproduce(golden, adapter)
