@@ -15,6 +15,11 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 LOOPBACK = ("127.", "::1", "localhost")
 
 
+def pytest_addoption(parser):
+    """`--update-golden` rewrites the golden files from what the code does now."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
 def truth_folders() -> list[Path]:
     """Folders with known answers: $HARNESS_TRUTH, else ../shared/truth beside the checkout."""
     listed = os.environ.get("HARNESS_TRUTH")

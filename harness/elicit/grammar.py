@@ -326,8 +326,10 @@ def _unread(body: str, names: Names) -> Parsed:
 
 
 def _in_conflict(folded: str, names: Names) -> bool:
-    """Whether a key is followed by another option's label."""
-    return any(
-        bool(names.loose.get(after_joint(folded, key).rstrip(".)"), Reading()) - {i})
-        for i, key in enumerate(names.folded_keys)
-    )
+    """Whether a key is followed by another option's label, and not by its own."""
+    for i, key in enumerate(names.folded_keys):
+        rest = after_joint(folded, key)
+        labels = [j for j, (label, _) in enumerate(names.tails) if rest.startswith(label)]
+        if rest and labels and i not in labels:
+            return True
+    return False
