@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from harness.stats.arrays import FloatArray, IntArray, ratio
 from harness.stats.panel import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from harness.stats.arrays import FloatArray, IntArray
     from harness.stats.panel import Coded, Panel
 
     Similarity: TypeAlias = Callable[[Hashable, Hashable], float]
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 NamedScore: TypeAlias = Literal["accuracy", "neg_rmse", "rank_neg_rmse"]
 NAMED_SCORES: tuple[NamedScore, ...] = ("accuracy", "neg_rmse", "rank_neg_rmse")
 Score: TypeAlias = "NamedScore | Similarity | SimilarityTable"
-TIE = (
-    1e-9  # scores closer than this share of their scale are equal: float noise must not break ties
-)
+DENSE = 8  # cells of an item-by-value table per rating, up to which the table is made
+# Scores closer than this share of their scale are equal: float noise must not break ties.
+TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,11 +65,22 @@ class Others:
         Quality of each rating's rater.
     reference : Coded or None
         An expert's or the gold value per item; None for the other raters.
+    total : (R,) array
+        Quality of the other raters of each rating's item, summed; nan where there are none.
     """
 
     panel: Panel
     weight: FloatArray
     reference: Coded | None
+    total: FloatArray
+
+    @classmethod
+    def of(cls, panel: Panel, weight: FloatArray, reference: Coded | None) -> Others:
+        """Add up the others' quality."""
+        item, n = panel.of_item, len(panel.items)
+        alone = panel.ratings_per_item[item] < 2  # noqa: PLR2004 -- oneself and another
+        total = np.where(alone, np.nan, np.bincount(item, weight, n)[item] - weight)
+        return cls(panel, weight, reference, total)
 
     @property
     def labels(self) -> Sequence[Hashable]:
@@ -78,10 +89,7 @@ class Others:
 
     def mean(self, sums: FloatArray) -> FloatArray:
         """Divide (R,) weighted sums over the item's other raters; nan where there are none."""
-        item, n = self.panel.of_item, len(self.panel.items)
-        alone = self.panel.ratings_per_item[item] < 2  # noqa: PLR2004 -- oneself and another
-        weights = np.bincount(item, self.weight, n)[item] - self.weight
-        return np.where(alone, np.nan, ratio(sums, weights))
+        return np.asarray(sums / self.total)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Add up weighted (R,) values over the item's other raters."""
@@ -196,8 +204,10 @@ class Paired:
         if self.others.reference is not None:
             return _to_reference(self.pairing, verdicts.labels, code, self.others)
         values = _where_both(self.pairing, verdicts.labels, code, panel.code)
+        if verdicts.present.all():
+            return self.others.mean(self.others.sums(values))
         score = self.others.mean(self.others.sums(np.nan_to_num(values)))
-        return np.where(np.isnan(values), np.nan, score)
+        return np.where(code < 0, np.nan, score)
 
 
 def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
@@ -247,6 +257,8 @@ def _where_both(
 ) -> FloatArray:
     """Pair (N,) codes where neither is missing; nan elsewhere."""
     both = (x >= 0) & (y >= 0)
+    if both.all():
+        return pairing(labels, x, y)
     values = np.full(len(x), np.nan)
     values[both] = pairing(labels, x[both], y[both])
     return values
@@ -255,8 +267,10 @@ def _where_both(
 def _agreeing(others: Others) -> FloatArray:
     """Return the weight of the other raters who gave the same value: (R,)."""
     panel = others.panel
-    _, same = np.unique(panel.of_item * len(panel.labels) + panel.code, return_inverse=True)
-    return np.bincount(same, others.weight)[same] - others.weight
+    same = panel.of_item * len(panel.labels) + panel.code
+    if len(panel.items) * len(panel.labels) > DENSE * len(same):
+        _, same = np.unique(same, return_inverse=True)
+    return np.asarray(np.bincount(same, others.weight)[same] - others.weight, dtype=np.float64)
 
 
 def _similar(pairing: Pairing, others: Others) -> FloatArray:

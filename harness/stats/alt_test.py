@@ -9,12 +9,13 @@ items on which it is at least as good as the rater.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.alt_test_result import AltTest, Reason, Tally, decide, with_interval
-from harness.stats.arrays import BoolArray, FloatArray, frozen, ratio
+from harness.stats.arrays import BoolArray, FloatArray, IntArray, frozen, ratio
 from harness.stats.duels import (
     N_SUMS,
     Duels,
@@ -22,17 +23,16 @@ from harness.stats.duels import (
     Test,
     advantages,
     p_values,
-    winning_rates,
 )
 from harness.stats.intervals import Estimate, Exclusion, check_level
-from harness.stats.multiple_testing import benjamini_yekutieli
+from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
 from harness.stats.resampling import Resamples, Unit, Units
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from harness.stats.alt_test_design import AltTestDesign
-    from harness.stats.panel import Panel
+    from harness.stats.panel import Coded, Panel
 
 MIN_TESTED = 2  # of n items, a t-test needs two
 MIN_RATERS = 2  # voices: raters, and the gold labels where there are any
@@ -40,7 +40,7 @@ MIN_RATERS = 2  # voices: raters, and the gold labels where there are any
 
 def annotator_test(
     panel: Panel,
-    verdicts: Mapping[str, Hashable],
+    verdicts: Mapping[str, Hashable] | Coded,
     design: AltTestDesign,
     *,
     rng: np.random.Generator,
@@ -54,8 +54,9 @@ def annotator_test(
     ----------
     panel : Panel
         The ratings, with the names of those who gave them.
-    verdicts : mapping of item to value
-        The judge's; an item without one, or with None, is unanswered.
+    verdicts : mapping of item to value, or Coded
+        The judge's; an item without one, or with None, is unanswered. ``panel.coded(verdicts)``
+        saves coding them again for another design.
     design : AltTestDesign
         Score, margin and variant.
     rng : numpy Generator
@@ -101,7 +102,7 @@ def annotator_test(
 
 def annotator_tests(
     panel: Panel,
-    judges: Mapping[str, Mapping[str, Hashable]],
+    judges: Mapping[str, Mapping[str, Hashable] | Coded],
     design: AltTestDesign,
     *,
     rng: np.random.Generator,
@@ -118,65 +119,76 @@ def annotator_tests(
     ring = Ring.of(panel, design)
     units = Units.of(len(panel.items), groups)
     resamples = Resamples.draw(units.n_units, n_resamples, rng)
-    coded = [panel.coded(given, labels=ring.others.labels) for given in judges.values()]
-    duels = [ring.against(one) for one in coded]
-    replicates = _replicates(duels, units, resamples, len(panel.raters))
-    return {
-        name: _result(ring, one, each, level, units.kind)
-        for name, one, each in zip(judges, duels, replicates, strict=True)
-    }
+    duels = [ring.against(ring.coded(given)) for given in judges.values()]
+    tallies = [_tally(ring, one) for one in duels]
+    p, means = _tested(design, tallies, _resampled(duels, units, resamples, len(panel.raters)))
+    found = benjamini_yekutieli(p, design.q)
+    results = {}
+    for j, name in enumerate(judges):
+        bare = _undecided(ring, duels[j], tallies[j], level, units.kind)
+        known = replace(
+            bare,
+            advantage=with_interval(bare.advantage, means[:, j], level, unit=units.kind),
+            advantage_replicates=frozen(means[1:, j]),
+            p_replicates=frozen(p[1:, j]),
+        )
+        mine = FalseDiscoveries(found.rejected[:, j], found.thresholds[:, j], found.adjusted[:, j])
+        results[name] = decide(known, p[:, j], mine)
+    return results
 
 
-def _replicates(
-    duels: Sequence[Duels], units: Units, resamples: Resamples, m: int
-) -> list[FloatArray]:
-    """Resample the sums of all judges in one product: a (B, m, 6) array each."""
-    if not resamples.n_resamples or not duels:
-        return [np.empty((0, m, N_SUMS)) for _ in duels]
-    by_unit = [
-        one.sums(units.of_item, units.n_units, m).reshape(units.n_units, -1) for one in duels
-    ]
-    drawn = resamples.totals(np.hstack(by_unit))
-    return [one.reshape(-1, m, N_SUMS) for one in np.split(drawn, len(duels), axis=1)]
+def _resampled(duels: Sequence[Duels], units: Units, resamples: Resamples, m: int) -> FloatArray:
+    """Resample the sums of all judges in one product: (B, J, m, 6)."""
+    shape = (len(duels), m, N_SUMS)
+    if not resamples.n_resamples or not duels or not m:
+        return np.empty((0, *shape))
+    by_unit = [one.sums(units.of_item, units.n_units, m) for one in duels]
+    drawn = resamples.totals(np.stack(by_unit, axis=1).reshape(units.n_units, -1))
+    return drawn.reshape(-1, *shape)
 
 
-def _result(ring: Ring, duels: Duels, resampled: FloatArray, level: float, unit: Unit) -> AltTest:
-    design, tally = ring.design, _tally(ring, duels)
-    tested = np.array([test != "" for test in tally.tests], dtype=np.bool_)
-    counts = _counts(ring, duels, tested)
-    reason = "" if tested.any() else _why_none(ring, duels, counts)
-    estimate, means = _bare_estimate(ring, duels, reason), _means(resampled, tested)
-    value = None if reason else float(_means(tally.sums, tested))
+def _tested(
+    design: AltTestDesign, tallies: Sequence[Tally], resampled: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return p-values (1 + B, J, m) and advantages (1 + B, J), on the data and in each resample."""
+    tests = np.array([tally.tests for tally in tallies])
+    points = np.array([tally.sums for tally in tallies]).reshape(1, *resampled.shape[1:])
     weighted = design.weighting == "ipw"
-    bare = AltTest(
-        design=design,
+    parts = [part for part in (points, resampled) if len(part)]
+    p = [p_values(part, tests, design.eps, weighted=weighted) for part in parts]
+    return np.concatenate(p), np.concatenate([_means(part, tests != "") for part in parts])
+
+
+def _undecided(ring: Ring, duels: Duels, tally: Tally, level: float, unit: Unit) -> AltTest:
+    """Say all that does not depend on the decisions."""
+    n_tested = sum(test != "" for test in tally.tests)
+    counts = _counts(ring, duels, n_tested)
+    estimate = _bare_estimate(ring, duels, "" if n_tested else _why_none(ring, duels, counts))
+    return AltTest(
+        design=ring.design,
         winning_rate=estimate,
-        advantage=with_interval(estimate, value, means, level, unit=unit),
+        advantage=estimate,
         wins=0,
-        n_tested=int(tested.sum()),
+        n_tested=n_tested,
         passes=None,
         per_rater=(),
         skipped=(),
         answered_fraction=_answered_fraction(duels),
         counts=counts,
         warnings=(),
-        n_family=0,
+        n_family=n_tested,
         tally=tally,
         level=level,
         unit=unit,
-        advantage_replicates=frozen(means),
-        p_replicates=frozen(p_values(resampled, tally.tests, design.eps, weighted=weighted)),
+        advantage_replicates=np.empty(0),
+        p_replicates=np.empty((0, len(tally.raters))),
     )
-    p = tally.p(design, design.eps)
-    rates = winning_rates(bare.p_replicates, tally.quality, design.q)
-    return decide(bare, p, benjamini_yekutieli(p, design.q), rates)
 
 
 def _tally(ring: Ring, duels: Duels) -> Tally:
     m = len(ring.panel.raters)
     sums = duels.sums(np.zeros(len(ring.panel.items), dtype=np.int64), 1, m)[0]
-    outcome = duels.rater_wins.astype(np.int64) - duels.judge_wins + 1
-    counts = np.bincount(duels.rater * 3 + outcome, minlength=3 * m).reshape(m, 3)
+    counts = duels.counts(m)
     chosen = [_choose(n, ring.design) for n in counts.sum(axis=1).tolist()]
     return Tally(
         raters=ring.panel.raters,
@@ -207,11 +219,11 @@ def _means(sums: FloatArray, tested: BoolArray) -> FloatArray:
     return ratio(np.where(defined, shares, 0.0).sum(axis=-1), defined.sum(axis=-1))
 
 
-def _counts(ring: Ring, duels: Duels, tested: BoolArray) -> dict[str, int]:
+def _counts(ring: Ring, duels: Duels, n_tested: int) -> dict[str, int]:
     expert = 0 if ring.design.expert is None else 1
     return {
         "n_raters": len(ring.panel.raters),
-        "n_raters_skipped": int((~tested).sum()) - expert,
+        "n_raters_skipped": len(ring.panel.raters) - expert - n_tested,
         "n_items_with_two_raters": int(duels.eligible.sum()),
         "n_items_without_verdict": int((duels.eligible & ~duels.answered).sum()),
     }
@@ -236,15 +248,22 @@ def _bare_estimate(ring: Ring, duels: Duels, reason: str) -> Estimate:
         "too_few_ratings": int((~duels.eligible).sum()),
         "judge_unanswered": int((duels.eligible & ~duels.counted).sum()),
     }
-    per_item = ring.panel.ratings_per_item[duels.counted]
+    per_item = np.bincount(ring.n_ratings[duels.counted])
     return Estimate(
         value=None,
         reason=reason,
         n_used=n_used,
         n_excluded=len(duels.counted) - n_used,
         excluded=tuple(Exclusion(why, n) for why, n in lost.items() if n),
-        ratings_per_item=float(np.median(per_item)) if per_item.size else None,
+        ratings_per_item=_median_of_counts(per_item) if n_used else None,
     )
+
+
+def _median_of_counts(times: IntArray) -> float:
+    """Return the median of whole numbers of which k occurs ``times[k]`` times."""
+    up_to, n = np.cumsum(times), int(times.sum())
+    middle = np.searchsorted(up_to, [(n - 1) // 2, n // 2], side="right")
+    return float(middle.sum()) / 2.0
 
 
 def _answered_fraction(duels: Duels) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- whoever reads a result's fields needs their types
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -111,7 +112,7 @@ class Tally:
     quality: FloatArray
 
     def p(self, design: AltTestDesign, eps: float) -> FloatArray:
-        """Return the p-value of each rater: (m,); nan where skipped."""
+        """Test each rater at a margin: p-values (m,), nan where skipped."""
         return p_values(self.sums, self.tests, eps, weighted=design.weighting == "ipw")
 
 
@@ -175,7 +176,7 @@ class AltTest:
 
 
 def decide(
-    test: AltTest, p: FloatArray, found: FalseDiscoveries, rates: FloatArray, n_family: int = 0
+    test: AltTest, p: FloatArray, found: FalseDiscoveries, n_family: int | None = None
 ) -> AltTest:
     """Fill in what follows from the adjusted decisions.
 
@@ -183,28 +184,24 @@ def decide(
     ----------
     test : AltTest
         Whose wins, winning rate, rows and warnings are to be made.
-    p : (m,) array
-        p-values at the design's margin; nan where skipped.
+    p : (1 + B, m) array
+        p-values on the data and in each resample; nan where skipped.
     found : FalseDiscoveries
-        Decisions on them: (m,) arrays.
-    rates : (B,) array
-        Winning rate in each resample.
+        Decisions on them.
     n_family : int
         How many p-values were adjusted together. Default: those tested.
     """
     tally, design = test.tally, test.design
-    value = float(share_won(found.rejected, ~np.isnan(p), tally.quality))
-    rows = _rows(tally, design, p, found)
+    rates = share_won(found.rejected, p, tally.quality)
+    rows = _rows(tally, design, p[0], found)
     done = replace(
         test,
-        winning_rate=with_interval(
-            test.winning_rate, _known(value), rates, test.level, unit=test.unit
-        ),
-        wins=int(found.rejected.sum()),
-        passes=None if np.isnan(value) else value >= design.threshold - TOLERANCE,
+        winning_rate=with_interval(test.winning_rate, rates, test.level, unit=test.unit),
+        wins=int(found.rejected[0].sum()),
+        passes=None if np.isnan(rates[0]) else bool(rates[0] >= design.threshold - TOLERANCE),
         per_rater=tuple(row for row in rows if row.test),
         skipped=tuple(row for row in rows if not row.test),
-        n_family=n_family or test.n_tested,
+        n_family=test.n_tested if n_family is None else n_family,
     )
     return replace(done, warnings=_warnings(done))
 
@@ -215,10 +212,9 @@ def average(values: Iterable[float | None]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def with_interval(
-    estimate: Estimate, value: float | None, replicates: FloatArray, level: float, *, unit: Unit
-) -> Estimate:
-    """Complete an estimate with its value and the percentile interval of its replicates."""
+def with_interval(estimate: Estimate, values: FloatArray, level: float, *, unit: Unit) -> Estimate:
+    """Complete an estimate from (1 + B,) values: on the data, then in each resample."""
+    value, replicates = _known(values[0]), values[1:]
     interval, undefined_share = percentile_interval(replicates, level, unit)
     return replace(
         estimate,
@@ -233,43 +229,45 @@ def _rows(
     tally: Tally, design: AltTestDesign, p: FloatArray, found: FalseDiscoveries
 ) -> list[RaterRow]:
     weighted = design.weighting == "ipw"
-    w, d, squares, w2, judge, rater = tally.sums.T[
-        [WEIGHT, DIFFERENCE, SQUARE, WEIGHT_SQUARE, JUDGE, RATER]
-    ]
+    sums = tally.sums.T
+    w, d, squares, w2 = sums[[WEIGHT, DIFFERENCE, SQUARE, WEIGHT_SQUARE]]
     moments = student(w, d, squares, w2, eps=design.eps, weighted=weighted)
-    rho_f, rho_h = ratio(judge, w), ratio(rater, w)
-    rows = []
-    for j, (name, test) in enumerate(zip(tally.raters, tally.tests, strict=True)):
-        minus, zero, plus = tally.counts[j].tolist()
-        statistic = _known(moments.t[j])
-        if test != "t":
-            ranked = test == "wilcoxon"
-            statistic = signed_rank(minus, zero, plus, design.eps).w_plus if ranked else None
-        rows.append(
-            RaterRow(
-                rater=name,
-                n=minus + zero + plus,
-                n_judge_closer=minus,
-                n_tied=zero,
-                n_rater_closer=plus,
-                n_effective=float(np.nan_to_num(moments.n[j])),
-                rho_f=_known(rho_f[j]),
-                rho_h=_known(rho_h[j]),
-                test=test,
-                sd=_known(moments.sd[j]),
-                statistic=statistic,
-                p=_known(p[j]),
-                p_adjusted=_known(found.adjusted[j]),
-                rejected=bool(found.rejected[j]),
-                quality=float(tally.quality[j]),
-                reason=tally.reasons[j],
-            )
+    n, sd, t = moments.n.tolist(), moments.sd.tolist(), moments.t.tolist()
+    rho_f, rho_h = ratio(sums[[JUDGE, RATER]], w).tolist()
+    adjusted, rejected = found.adjusted[0].tolist(), found.rejected[0].tolist()
+    values, quality = p.tolist(), tally.quality.tolist()
+    return [
+        RaterRow(
+            rater=rater,
+            n=sum(counts),
+            n_judge_closer=counts[0],
+            n_tied=counts[1],
+            n_rater_closer=counts[2],
+            n_effective=n[j] if sum(counts) else 0.0,
+            rho_f=_known(rho_f[j]),
+            rho_h=_known(rho_h[j]),
+            test=tally.tests[j],
+            sd=_known(sd[j]),
+            statistic=_statistic(tally.tests[j], t[j], counts, design.eps),
+            p=_known(values[j]),
+            p_adjusted=_known(adjusted[j]),
+            rejected=rejected[j],
+            quality=quality[j],
+            reason=tally.reasons[j],
         )
-    return rows
+        for j, (rater, counts) in enumerate(zip(tally.raters, tally.counts.tolist(), strict=True))
+    ]
+
+
+def _statistic(test: Test, t: float, counts: list[int], eps: float) -> float | None:
+    if test == "wilcoxon":
+        minus, zero, plus = counts
+        return signed_rank(minus, zero, plus, eps).w_plus
+    return _known(t) if test else None
 
 
 def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+    return None if isnan(value) else float(value)
 
 
 def _warnings(test: AltTest) -> tuple[str, ...]:

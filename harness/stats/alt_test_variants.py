@@ -11,8 +11,8 @@ import numpy as np
 from harness.stats.alt_test import annotator_test
 from harness.stats.alt_test_design import check_eps
 from harness.stats.alt_test_result import AltTest, average, decide
-from harness.stats.arrays import TOLERANCE, FloatArray, IntArray
-from harness.stats.duels import share_won, winning_rates
+from harness.stats.arrays import TOLERANCE, IntArray
+from harness.stats.duels import winning_rates
 from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
 from harness.stats.panel import Panel
 
@@ -122,41 +122,30 @@ def together(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest
     Raises
     ------
     ValueError
-        If the numbers of resamples differ.
+        If there is no test, or the numbers of resamples differ.
 
     Notes
     -----
     Calderon et al. 2025, appendix A: five domains of three raters are 15 p-values; the winning rate
     stays one per domain.
     """
-    if len({len(test.p_replicates) for test in tests.values()}) > 1:
-        raise ValueError("tests have different numbers of resamples; wanted the same for all")
-    names, each = list(tests), list(tests.values())
+    if len({len(test.p_replicates) for test in tests.values()}) != 1:
+        raise ValueError("tests: wanted one or more, with equally many resamples each")
+    each = list(tests.values())
     ends = np.cumsum([len(test.tally.raters) for test in each])[:-1]
-    p = np.split(_joined([test.tally.p(test.design, test.design.eps) for test in each]), ends)
-    found = benjamini_yekutieli(_joined(p), q)
-    drawn = _joined([test.p_replicates for test in each])
-    won = np.split(benjamini_yekutieli(drawn, q).rejected, ends, axis=-1)
-    n_family = int((~np.isnan(_joined(p))).sum())
-    parts = zip(each, p, _parts(found, ends), won, strict=True)
+    p = [
+        np.vstack([test.tally.p(test.design, test.design.eps), test.p_replicates]) for test in each
+    ]
+    found = benjamini_yekutieli(np.concatenate(p, axis=-1), q)
+    n_family = sum(test.n_tested for test in each)
     return {
-        name: decide(
-            replace(test, design=replace(test.design, q=q)),
-            mine,
-            decisions,
-            share_won(rejected, ~np.isnan(test.p_replicates), test.tally.quality),
-            n_family,
-        )
-        for name, (test, mine, decisions, rejected) in zip(names, parts, strict=True)
+        name: decide(replace(test, design=replace(test.design, q=q)), mine, decisions, n_family)
+        for (name, test), mine, decisions in zip(tests.items(), p, _parts(found, ends), strict=True)
     }
 
 
-def _joined(arrays: Sequence[FloatArray]) -> FloatArray:
-    return np.concatenate(arrays, axis=-1) if arrays else np.empty(0)
-
-
 def _parts(found: FalseDiscoveries, ends: IntArray) -> list[FalseDiscoveries]:
-    split = (np.split(one, ends) for one in (found.rejected, found.adjusted))
+    split = (np.split(one, ends, axis=-1) for one in (found.rejected, found.adjusted))
     return [
         FalseDiscoveries(rejected, found.thresholds, adjusted)
         for rejected, adjusted in zip(*split, strict=True)

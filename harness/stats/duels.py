@@ -10,19 +10,26 @@ import numpy as np
 from harness.stats.alignment import Others, aligner
 from harness.stats.arrays import BoolArray, FloatArray, IntArray, ratio
 from harness.stats.multiple_testing import benjamini_yekutieli
+from harness.stats.panel import UNANSWERED, Coded
 from harness.stats.win_tests import signed_rank, student
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from harness.stats.alignment import Aligner
     from harness.stats.alt_test_design import AltTestDesign
-    from harness.stats.panel import Coded, Panel
+    from harness.stats.panel import Panel
 
 Test: TypeAlias = Literal["t", "wilcoxon", ""]
 
 JUDGE, RATER, DIFFERENCE, SQUARE, WEIGHT, WEIGHT_SQUARE = range(6)
 N_SUMS = 6
+N_OUTCOMES = 3
+# Rows: the judge closer, a tie, the rater closer. Columns: the five sums that are not squares of
+# weights.
+OUTCOMES = np.array([[1, 0, -1, 1, 1], [1, 1, 0, 0, 1], [0, 1, 1, 1, 1]])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,10 +40,11 @@ class Duels:
     ----------
     item, rater : (D,) int arrays
         Of each duel.
-    judge_wins, rater_wins : (D,) bool arrays
-        Whose score is at least the other's; both in a tie.
-    weight : (D,) array
-        1, or the inverse share of the item's label.
+    outcome : (D,) int array
+        The rater's win indicator less the judge's, plus 1: 0 where the judge aligned better, 1 in a
+        tie (both win), 2 where the rater did.
+    weight : (D,) array or None
+        The inverse share of the item's label; None for 1 throughout.
     counted : (n,) bool array
         Items that enter.
     eligible : (n,) bool array
@@ -47,12 +55,16 @@ class Duels:
 
     item: IntArray
     rater: IntArray
-    judge_wins: BoolArray
-    rater_wins: BoolArray
-    weight: FloatArray
+    outcome: IntArray
+    weight: FloatArray | None
     counted: BoolArray
     eligible: BoolArray
     answered: BoolArray
+
+    def counts(self, n_raters: int) -> IntArray:
+        """Count each rater's outcomes: (m, 3)."""
+        cell = self.rater * N_OUTCOMES + self.outcome
+        return np.bincount(cell, minlength=N_OUTCOMES * n_raters).reshape(n_raters, N_OUTCOMES)
 
     def sums(self, of_item: IntArray, n_units: int, n_raters: int) -> FloatArray:
         """Add up what each duel contributes, per unit and rater: (U, m, 6).
@@ -61,22 +73,47 @@ class Duels:
         times the weight; the weight; its square.
         """
         cell = of_item[self.item] * n_raters + self.rater
-        judge, rater = self.judge_wins.astype(np.float64), self.rater_wins.astype(np.float64)
-        each = (judge, rater, rater - judge, (rater - judge) ** 2, np.ones(len(cell)), self.weight)
-        added = [np.bincount(cell, self.weight * one, n_units * n_raters) for one in each]
-        sums = np.stack(added, axis=-1).astype(np.float64)  # whole numbers when there are no duels
-        return sums.reshape(n_units, n_raters, N_SUMS)
+        n_cells, shape = n_units * n_raters, (n_units, n_raters, -1)
+        by_outcome = np.bincount(
+            cell * N_OUTCOMES + self.outcome, self.weight, n_cells * N_OUTCOMES
+        ).reshape(shape)
+        sums = np.empty((n_units, n_raters, N_SUMS))
+        sums[..., :WEIGHT_SQUARE] = by_outcome @ OUTCOMES
+        sums[..., WEIGHT_SQUARE] = sums[..., WEIGHT]
+        if self.weight is not None:
+            squares = np.bincount(cell, self.weight**2, n_cells)
+            sums[..., WEIGHT_SQUARE] = squares.reshape(n_units, n_raters)
+        return sums
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ring:
-    """A panel made ready for duels: all that does not depend on the judge."""
+    """A panel made ready for duels: all that does not depend on the judge.
+
+    Attributes
+    ----------
+    panel, design : Panel, AltTestDesign
+        The ratings, and what is asked.
+    others, aligner : Others, Aligner
+        Whom values are compared with, and how.
+    quality : (m,) array
+        Of the raters.
+    n_ratings : (n,) int array
+        Ratings of each item.
+    eligible : (n,) bool array
+        Items with enough ratings, and a reference where there is to be one.
+    rows : (R,) bool array
+        Ratings that count if the judge answered their item.
+    """
 
     panel: Panel
     design: AltTestDesign
     others: Others
     aligner: Aligner
     quality: FloatArray
+    n_ratings: IntArray
+    eligible: BoolArray
+    rows: BoolArray
 
     @classmethod
     def of(cls, panel: Panel, design: AltTestDesign) -> Ring:
@@ -87,47 +124,68 @@ class Ring:
                 "the alternative annotator test compares the judge with people"
             )
         quality = _quality(panel, design.quality)
-        others = Others(panel, quality[panel.of_rater], _reference(panel, design))
-        return cls(panel, design, others, aligner(design.score, others), quality)
+        others = Others.of(panel, quality[panel.of_rater], _reference(panel, design))
+        made, n_ratings = aligner(design.score, others), panel.ratings_per_item
+        eligible = _eligible(others, n_ratings, design)
+        rows = eligible[panel.of_item] & ~np.isnan(made.human)
+        if design.expert is not None:
+            rows &= panel.of_rater != panel.raters.index(design.expert)
+        return cls(panel, design, others, made, quality, n_ratings, eligible, rows)
+
+    def coded(self, verdicts: Mapping[str, Hashable] | Coded) -> Coded:
+        """Code verdicts with the values of the panel and the reference first."""
+        if not isinstance(verdicts, Coded):
+            return self.panel.coded(verdicts, labels=self.others.labels)
+        if len(verdicts.code) != len(self.panel.items):
+            raise ValueError(
+                f"verdicts are coded for {len(verdicts.code)} items; the panel has "
+                f"{len(self.panel.items)}"
+            )
+        known = tuple(self.others.labels)
+        if verdicts.labels[: len(known)] == known:
+            return verdicts
+        present = zip(self.panel.items, verdicts.code.tolist(), strict=True)
+        values = {item: verdicts.labels[c] for item, c in present if c != UNANSWERED}
+        return self.panel.coded(values, labels=known)
 
     def against(self, verdicts: Coded) -> Duels:
         """Compare a judge's verdicts with every rating that counts."""
-        panel, reference = self.panel, self.others.reference
-        eligible, answered = self.eligible, verdicts.present
-        counted = eligible if self.design.unanswered == "loss" else eligible & answered
-        rows = counted[panel.of_item] & ~np.isnan(self.aligner.human)
-        if reference is not None and self.design.expert is not None:
-            rows &= panel.of_rater != panel.raters.index(self.design.expert)
-        human, judge = self.aligner.human[rows], self.aligner.judge(verdicts)[rows]
-        silent, tolerance = np.isnan(judge), self.aligner.tolerance
+        panel, rows, answered = self.panel, self.rows, verdicts.present
+        counted = self.eligible
+        if self.design.unanswered == "exclude" and not answered.all():
+            counted = self.eligible & answered
+            rows = rows & counted[panel.of_item]
+        at = slice(None) if rows.all() else rows
+        lead = (self.aligner.judge(verdicts) - self.aligner.human)[at]
         return Duels(
-            item=panel.of_item[rows],
-            rater=panel.of_rater[rows],
-            judge_wins=judge >= human - tolerance,  # False where silent: nan compares so
-            rater_wins=(human >= judge - tolerance) | silent,
+            item=panel.of_item[at],
+            rater=panel.of_rater[at],
+            outcome=_outcome(lead, self.aligner.tolerance),
             weight=self._weights(rows),
             counted=counted,
-            eligible=eligible,
+            eligible=self.eligible,
             answered=answered,
         )
 
-    @property
-    def eligible(self) -> BoolArray:
-        """Which items have enough ratings, and a reference where there is to be one: (n,)."""
-        voices, reference = self.panel.ratings_per_item, self.others.reference
-        if reference is None:
-            return np.asarray(voices >= self.design.min_raters_per_item, dtype=np.bool_)
-        gold = 0 if self.design.gold is None else 1
-        return (voices + gold >= self.design.min_raters_per_item) & reference.present
-
-    def _weights(self, rows: BoolArray) -> FloatArray:
+    def _weights(self, rows: BoolArray) -> FloatArray | None:
         if self.design.weighting == "none":
-            return np.ones(int(rows.sum()))
+            return None
         rater, shares = self.panel.of_rater[rows], _class_shares(self.others)[rows]
         by_class = np.zeros((len(self.panel.raters), shares.shape[1]))
         np.add.at(by_class, rater, shares)
         n = by_class.sum(axis=1, keepdims=True)
         return np.asarray((shares * np.nan_to_num(ratio(n, by_class))[rater]).sum(axis=1))
+
+
+def _outcome(lead: FloatArray, tolerance: float) -> IntArray:
+    """Tell who aligned better from the judge's lead; nan, no verdict, is a loss."""
+    return 1 - (lead > tolerance).astype(np.int64) + ~(lead >= -tolerance)
+
+
+def _eligible(others: Others, n_ratings: IntArray, design: AltTestDesign) -> BoolArray:
+    voices = n_ratings + (0 if design.gold is None else 1)
+    enough = np.asarray(voices >= design.min_raters_per_item, dtype=np.bool_)
+    return enough if others.reference is None else enough & others.reference.present
 
 
 def _quality(panel: Panel, quality: Mapping[str, float] | None) -> FloatArray:
@@ -167,28 +225,25 @@ def advantages(sums: FloatArray) -> FloatArray:
 
 
 def p_values(
-    sums: FloatArray, tests: tuple[Test, ...], eps: float, *, weighted: bool
+    sums: FloatArray, tests: Sequence[Test] | NDArray[np.str_], eps: float, *, weighted: bool
 ) -> FloatArray:
     """Test each rater: sums (..., m, 6) to p-values (..., m); nan where there is no test."""
-    chosen = np.array(tests)
-    w, d, squares, w2 = np.moveaxis(sums, -1, 0)[[WEIGHT, DIFFERENCE, SQUARE, WEIGHT_SQUARE]]
+    chosen = np.asarray(tests)
+    w, d, squares, w2 = (sums[..., k] for k in (WEIGHT, DIFFERENCE, SQUARE, WEIGHT_SQUARE))
     p = student(w, d, squares, w2, eps=eps, weighted=weighted).p
     p = np.where(chosen == "t", p, np.nan)
-    ranked = chosen == "wilcoxon"
-    p[..., ranked] = _ranked(sums[..., ranked, :], eps)
+    ranked = np.broadcast_to(chosen == "wilcoxon", p.shape)
+    if ranked.any():
+        p[ranked] = _ranked(sums[ranked], eps)
     return p
 
 
 def _ranked(sums: FloatArray, eps: float) -> FloatArray:
-    if not sums.size:
-        return np.empty(sums.shape[:-1])
-    n, d, squares = (sums[..., k] for k in (WEIGHT, DIFFERENCE, SQUARE))
+    """Test from unweighted sums (N, 6), each distinct triple of outcome counts once: (N,)."""
+    n, d, squares = (sums[:, k] for k in (WEIGHT, DIFFERENCE, SQUARE))
     counts = np.stack([(squares - d) / 2, n - squares, (squares + d) / 2], axis=-1)
-    distinct, place = np.unique(
-        np.rint(counts).astype(np.int64).reshape(-1, 3), axis=0, return_inverse=True
-    )
-    p = np.array([_exact_p(one, eps) for one in distinct.tolist()])
-    return p[place.reshape(n.shape)]
+    distinct, place = np.unique(np.rint(counts).astype(np.int64), axis=0, return_inverse=True)
+    return np.array([_exact_p(one, eps) for one in distinct.tolist()])[place.ravel()]
 
 
 def _exact_p(counts: list[int], eps: float) -> float:
@@ -198,9 +253,9 @@ def _exact_p(counts: list[int], eps: float) -> float:
 
 def winning_rates(p: FloatArray, quality: FloatArray, q: float) -> FloatArray:
     """Share of the tested raters, by quality, whose null is rejected: (..., m) to (...)."""
-    return share_won(benjamini_yekutieli(p, q).rejected, ~np.isnan(p), quality)
+    return share_won(benjamini_yekutieli(p, q).rejected, p, quality)
 
 
-def share_won(rejected: BoolArray, tested: BoolArray, quality: FloatArray) -> FloatArray:
-    """Divide the quality of the raters beaten by that of the raters tested."""
-    return ratio((rejected * quality).sum(axis=-1), (tested * quality).sum(axis=-1))
+def share_won(rejected: BoolArray, p: FloatArray, quality: FloatArray) -> FloatArray:
+    """Divide the quality of the raters beaten by that of the raters with a p-value: (...)."""
+    return ratio(rejected @ quality, ~np.isnan(p) @ quality)

@@ -78,9 +78,10 @@ def benjamini_yekutieli(p: ArrayLike, q: float = 0.05) -> FalseDiscoveries:
     with np.errstate(invalid="ignore"):
         reached = ordered <= q / scale * (1.0 + ROUNDING)
         adjusted = np.minimum(_running_minimum(ordered * scale), 1.0)
-    rejected = np.flip(np.logical_or.accumulate(np.flip(reached, -1), axis=-1), -1)
+    i = np.arange(1, values.shape[-1] + 1)
+    last = (reached * i).max(axis=-1, keepdims=True, initial=0)
     return FalseDiscoveries(
-        rejected=_in_order(rejected, order),
+        rejected=_in_order(i <= last, order),
         thresholds=q / scale,
         adjusted=_in_order(adjusted, order),
     )
@@ -103,8 +104,8 @@ def _scale(ordered: FloatArray) -> FloatArray:
 
 def _running_minimum(values: FloatArray) -> FloatArray:
     """Return the least value from each place to the end of the last axis; nan stays nan."""
-    least = np.fmin.accumulate(np.flip(values, -1), axis=-1)
-    return np.where(np.isnan(values), np.nan, np.flip(least, -1))
+    least = np.fmin.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
+    return np.where(np.isnan(values), np.nan, least)
 
 
 def _in_order(ordered: NDArray[Scalar], order: IntArray) -> NDArray[Scalar]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -88,10 +89,34 @@ class Panel:
         ValueError
             If a rater rated an item twice, a value is nan or None, or an item is not in ``items``.
         """
-        columns = tuple(zip(*ratings, strict=True)) or ((), (), ())
+        item, rater, value = tuple(zip(*ratings, strict=True)) or ((), (), ())
+        return cls._of_columns((item, rater, value), items, rater_ids)
+
+    @classmethod
+    def by_rater(
+        cls,
+        ratings: Mapping[str, Mapping[str, Hashable]],
+        *,
+        items: Iterable[str] | None = None,
+        rater_ids: RaterIds = "real",
+    ) -> Self:
+        """Collect ratings from each rater's value per item; otherwise as `of`."""
+        item = tuple(chain.from_iterable(ratings.values()))
+        sizes = map(len, ratings.values())
+        rater = tuple(chain.from_iterable(map(repeat, ratings, sizes)))
+        value = tuple(chain.from_iterable(rated.values() for rated in ratings.values()))
+        return cls._of_columns((item, rater, value), items, rater_ids)
+
+    @classmethod
+    def _of_columns(
+        cls,
+        columns: tuple[Sequence[str], Sequence[str], Sequence[Hashable]],
+        items: Iterable[str] | None,
+        rater_ids: RaterIds,
+    ) -> Self:
         index = _index(columns[0] if items is None else items)
-        if not index.keys() >= (unknown := dict.fromkeys(columns[0])).keys():
-            missing = next(item for item in unknown if item not in index)
+        if items is not None and not index.keys() >= (given := dict.fromkeys(columns[0])).keys():
+            missing = next(item for item in given if item not in index)
             raise ValueError(f"ratings: item {missing!r} is not among the {len(index)} items")
         raters = _index(sorted(set(columns[1])))
         labels = _index(columns[2])
@@ -150,10 +175,12 @@ class Panel:
         ValueError
             If a value is nan.
         """
-        given = [values.get(item) for item in self.items]
         known = self.labels if labels is None else labels
-        answers = (value for value in given if value is not None)
-        index: dict[Hashable, int] = _index((*known, *answers))
+        given = list(map(values.get, self.items))
+        index: dict[Hashable, int] = _index(chain(known, dict.fromkeys(given)))
+        if None in index:
+            del index[None]
+            index = _index(index)
         _check_labels(index, name)
         index[None] = UNANSWERED
         code = _codes(index, given)

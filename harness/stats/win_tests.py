@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, gammaln, ndtr, stdtr
 
-from harness.stats.arrays import TOLERANCE, FloatArray, IntArray, ratio
+from harness.stats.arrays import TOLERANCE, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +121,17 @@ def student(
         spread divides by the sum of weights, n is ``weight^2 / weight_squares``, and the degrees of
         freedom, which the paper leaves open, are n - 1.
     """
-    n = ratio(weight**2, weight_squares) if weighted else np.asarray(weight, dtype=np.float64)
-    mean = ratio(total, weight)
-    spread = np.maximum(ratio(squares, weight) - mean**2, 0.0)
-    spread = np.where(spread <= TOLERANCE, 0.0, spread)
-    sd = np.sqrt(spread if weighted else spread * ratio(n, n - 1.0))
-    t = ratio((mean - eps) * np.sqrt(n), sd)
-    with np.errstate(invalid="ignore"):
-        p = np.where(np.isnan(t), np.where(mean < eps - TOLERANCE, 0.0, 1.0), stdtr(n - 1.0, t))
-        p = np.where(n > 1.0, p, np.nan)
-    return Moments(n, mean, np.where(n > 1.0, sd, np.nan), t, p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = weight**2 / weight_squares if weighted else weight
+        mean = total / weight
+        spread = squares / weight - mean**2
+        constant = spread <= TOLERANCE
+        sd = np.sqrt(np.where(constant, 0.0, spread if weighted else spread * n / (n - 1.0)))
+        t = np.where(constant, np.nan, (mean - eps) * np.sqrt(n) / sd)
+        p = np.where(constant, mean >= eps - TOLERANCE, stdtr(n - 1.0, t))
+    alone = ~(n > 1.0)  # also where there is none, and n is nan
+    sd, t, p = (np.where(alone, np.nan, one) for one in (sd, t, p))
+    return Moments(n, mean, sd, t, p)
 
 
 def signed_rank(minus: int, zero: int, plus: int, eps: float) -> SignedRankTest:
