@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.arrays import BoolArray, FloatArray, frozen, ratio
+from harness.stats.arrays import TOLERANCE, BoolArray, FloatArray, frozen, ratio
 from harness.stats.intervals import Estimate, Exclusion, check_level, percentile_interval
 from harness.stats.resampling import Resamples, Units
 
@@ -24,6 +24,7 @@ STEP, ROUGH_STEP = 1e-6, 1e-4  # the search ends when no entry of F moves by mor
 LOG_PSEUDO_COUNTS = (-4.0, 7.0)  # bounds of the search for the spread of theta over items
 SHIFT = 0.8  # of the way to where the forced choices put theta: draws then reach to either side
 TINY = 1e-300  # keeps a theta whose draw underflowed from being impossible
+KEPT = 0.1  # of an entry of F is left at least by a lengthened step
 MIN_CALLS = 2  # set calls of an item that can show its spread
 STANDARD_ERRORS = 2.0  # how clearly the items must differ in a direction of F for it to be known
 BLUR = 0.1  # share of a column's directions that may be unknown
@@ -277,24 +278,55 @@ class _Fit:
 
 
 def _climb(draws: _Draws, F: FloatArray, weights: FloatArray, step: float) -> _Fit:
-    """Climb the likelihood by EM: theta, and the set behind each choice, are what is missing."""
-    n, S, U = draws.theta.shape
-    flat = draws.theta.reshape(n * S, U)
-    part, moved, steps, posterior = F[:, draws.kept], np.inf, 0, np.empty((n, S))
+    """Climb the likelihood by EM, lengthening two steps at a time while that climbs higher."""
+    part, moved, steps = F[:, draws.kept], np.inf, 0
+    height, posterior = -np.inf, np.empty(0)
+    fallback = part
     while moved >= step and steps < MAX_STEPS:
-        O = np.maximum((flat @ part.T).reshape(n, S, -1), TINY)
-        posterior = np.einsum("nsk,nk->ns", np.log(O), draws.forced) + draws.offset
-        posterior = np.exp(posterior - posterior.max(axis=1, keepdims=True))
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        pull = (weights[:, None] * posterior)[:, :, None] * draws.forced[:, None, :] / O
-        chosen = part * (pull.reshape(n * S, -1).T @ flat)
-        total = chosen.sum(axis=0)
-        new = np.where(total > 0, chosen / np.where(total > 0, total, 1.0), part)
-        moved, part, steps = float(np.abs(new - part).max()), new, steps + 1
-    whole, theta = F.copy(), np.zeros((n, F.shape[1]))
-    whole[:, draws.kept] = part
+        first, reached, posterior = _step(draws, part, weights)
+        if reached < height:  # the lengthened step went down: take the plain one
+            part, height = fallback, -np.inf
+            continue
+        fallback, height, _ = _step(draws, first, weights)
+        moved, steps = float(np.abs(fallback - first).max()), steps + 1
+        part = _lengthen(part, first, fallback)
+    whole, theta = F.copy(), np.zeros((len(weights), F.shape[1]))
+    whole[:, draws.kept] = fallback
     theta[:, draws.kept] = np.einsum("ns,nsu->nu", posterior, draws.theta)
     return _Fit(whole, theta, converged=moved < step)
+
+
+def _step(
+    draws: _Draws, part: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, float, FloatArray]:
+    """Return F (K, U) after one EM step, the log-likelihood before it, and (n, S) weights of theta.
+
+    What is missing is theta, and the set behind each forced choice.
+    """
+    n, S, U = draws.theta.shape
+    flat = draws.theta.reshape(n * S, U)
+    O = np.maximum((flat @ part.T).reshape(n, S, -1), TINY)
+    logs = np.einsum("nsk,nk->ns", np.log(O), draws.forced) + draws.offset
+    greatest = logs.max(axis=1, keepdims=True)
+    posterior = np.exp(logs - greatest)
+    total = posterior.sum(axis=1, keepdims=True)
+    posterior /= total
+    height = float(weights @ (greatest + np.log(total))[:, 0])
+    pull = (weights[:, None] * posterior)[:, :, None] * draws.forced[:, None, :] / O
+    chosen = part * (pull.reshape(n * S, -1).T @ flat)
+    drawn = chosen.sum(axis=0)
+    return np.where(drawn > 0, chosen / np.where(drawn > 0, drawn, 1.0), part), height, posterior
+
+
+def _lengthen(start: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Extrapolate two EM steps (squared iterative method), staying inside the simplex."""
+    change = first - start
+    bend = (second - first) - change
+    size = float(np.linalg.norm(bend))
+    length = max(1.0, float(np.linalg.norm(change)) / size) if size > TOLERANCE else 1.0
+    longer = start + 2.0 * length * change + length**2 * bend
+    inside = np.maximum(longer, KEPT * second)
+    return np.asarray(inside / inside.sum(axis=0), dtype=np.float64)
 
 
 def _beta(fit: _Fit, weights: FloatArray, meets: BoolArray, negative: BoolArray) -> float:

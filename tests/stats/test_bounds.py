@@ -94,6 +94,8 @@ def test_bounds_without_a_side_are_na(counted):
     )
     chose = counted("y", [["fine"]] * 3)
     assert free(human, chose)["y"]["prevalence_bias"].high.reason == "no_response_sets"
+    apart = counted("human", [[], ["fine"], []])
+    assert free(apart, judge)["z"]["prevalence_bias"].high.reason == "no_overlap"
     mute = counted("human", sets=[[BOTH]] * 3)
     limits = [Limit("fine", ("toxic",), 0.0, 0.5)]
     for found in (free(mute, judge), common(mute, [judge], limits)):

@@ -139,6 +139,19 @@ def test_calls_of_pairs_are_no_independent_calls(counted):
     assert beta.excluded == (Exclusion("no_calls", 3),)
 
 
+def test_pairs_beside_calls_are_left_out(counted):
+    """A table that counts its pairs among the choices and sets gives what one without them does."""
+    choices = [["fine", "toxic", "toxic"], ["fine"] * 3] * 20
+    sets = [[("toxic", "fine"), ("toxic",)], [("fine",), ("toxic", "fine")]] * 20
+    with_pairs = counted("z", choices, sets, [[(("toxic",), "toxic")] * 5] * 40)
+    one, two = (
+        F_by_likelihood(table, rng=np.random.default_rng(0))
+        for table in (with_pairs, counted("z", choices, sets))
+    )
+    assert (one.n_forced, one.n_sets) == (120, 80)
+    np.testing.assert_array_equal(one.F, two.F)
+
+
 def test_choices_that_no_endorsed_set_explains_are_met(counted):
     """Nobody endorsed a set with fine, yet it was chosen: the fit does not break."""
     table = counted("z", [["fine"], ["fine", "toxic"]], [[("toxic",)], [("toxic",)] * 2])
