@@ -1,0 +1,110 @@
+"""Goldens of data sets: their sizes, the agreement of their raters, and clustered intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from golden_units import units_of
+
+from harness import stats
+from harness.stats.facts import dataset_facts
+from harness.stats.krippendorff import krippendorff_alpha
+from harness.stats.resampling import Resamples, Statistic, Units, replicate
+from harness.stats.rows import mean
+
+
+def test_dataset_facts(golden, reproduce, result, dataset):
+    """Counts, pairwise agreement, kappas, MAE, Pearson and alpha of real ratings."""
+
+    def adapter(inputs):
+        data = dataset(inputs["dataset"], inputs.get("criterion"))
+        if data.meta["value_type"] == "int":
+            return result(numeric(data))
+        table, options = rater_table(data, str)
+        found = dataset_facts(table, len(options))
+        agreement, by_pairs = found.agreement, found.by_pairs
+        return result(
+            sizes(found)
+            | {
+                "pairwise_agreement_pooled": agreement["pairwise_agreement"].value,
+                "pairwise_agreement_mean_over_items": agreement[
+                    "pairwise_agreement_mean_over_items"
+                ].value,
+                "fleiss_pooled_pairs": agreement["fleiss_kappa_pooled_pairs"].value,
+                "fleiss_mean_over_items": agreement["fleiss_kappa_mean_over_items"].value,
+                "fleiss_defined": agreement["fleiss_kappa"].value is not None,
+                "cohen_mean_over_pairs": by_pairs["cohen_kappa"].value,
+                "cohen_overlap_weighted": by_pairs["cohen_kappa_overlap_weighted"].value,
+                "alpha_nominal": agreement["krippendorff_alpha_nominal"].value,
+            }
+        )
+
+    reproduce(golden, adapter)
+
+
+def numeric(data):
+    """Describe ratings that are numbers."""
+    table, options = rater_table(data, int)
+    found = dataset_facts(table, len(options), scale=options)
+    scores = np.append(options, np.nan)[np.where(np.isnan(table), -1, table).astype(int)]
+    return sizes(found) | {
+        "mae_mean_over_pairs": found.by_pairs["mae"].value,
+        "pearson_mean_over_pairs": found.by_pairs["pearson"].value,
+        "n_pairs": found.n_pairs,
+        "n_pairs_with_pearson": found.by_pairs["pearson"].n_used,
+        "alpha_ordinal": krippendorff_alpha(scores, "ordinal").value,
+        "alpha_interval": krippendorff_alpha(scores, "interval").value,
+    }
+
+
+def sizes(found):
+    """Take the counts."""
+    names = ("n_raters", "n_items", "items_per_rater", "raters_per_item")
+    return {name: getattr(found, name) for name in names}
+
+
+def rater_table(data, read):
+    """Return option indices, items by raters, nan where missing, and the labels in the ratings."""
+    options = sorted({read(row["value"]) for row in data.ratings})
+    index = {option: k for k, option in enumerate(options)}
+    items = {item["id"]: i for i, item in enumerate(data.items)}
+    raters = {rater: r for r, rater in enumerate(sorted({row["rater"] for row in data.ratings}))}
+    table = np.full((len(items), len(raters)), np.nan)
+    for row in data.ratings:
+        table[items[row["item"]], raters[row["rater"]]] = index[read(row["value"])]
+    assert len(units_of(data)) == len(items)
+    return table, options
+
+
+def test_cluster_bootstrap_se(golden, reproduce, result, dataset):
+    """Resampled clusters give the exact limit of the standard error; items alone one too small."""
+
+    def adapter(inputs):
+        data = dataset(inputs["dataset"], inputs.get("criterion"))
+        if inputs["statistic"] != "share of items where verdict equals the rating":
+            pytest.fail(f"statistic {inputs['statistic']!r} has no adapter")
+        rated = {r["item"]: r["value"] for r in data.ratings if r["rater"] == inputs["rater"]}
+        given = {v["item"]: v["value"] for v in data.verdicts if v["judge"] == inputs["judge"]}
+        items = [one for one in data.items if one["id"] in rated and one["id"] in given]
+        alike = np.array([float(rated[one["id"]] == given[one["id"]]) for one in items])
+        statistic = Statistic(np.column_stack([alike, np.ones(len(items))]), mean)
+        groups = [one[inputs["cluster"]] for one in items]
+        errors = []
+        for of_item in (groups, None):
+            units = Units.of(len(items), of_item)
+            draws = Resamples.draw(units.n_units, 4000, np.random.default_rng(0))
+            [found] = replicate([statistic], units, draws)
+            errors.append(float(found.replicates.std()))
+        estimate = stats.bootstrap(
+            statistic.contributions, mean, rng=np.random.default_rng(0), n_resamples=0
+        )
+        return result(
+            {
+                "estimate": estimate.value,
+                "n_clusters": len(set(groups)),
+                "se_cluster": errors[0],
+                "se_flat": errors[1],
+            }
+        )
+
+    reproduce(golden, adapter)
