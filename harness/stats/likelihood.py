@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 N_DRAWS = (16, 64)  # least and most draws of theta per item
 ALL_DRAWS = 30_000  # draws for all items, as far as the bounds allow
-MAX_STEPS = 2000
+MAX_STEPS = 300  # two EM steps each, and one that lengthens them
 STEP, ROUGH_STEP = 1e-6, 1e-4  # the search ends when no entry of F moves by more
 LOG_PSEUDO_COUNTS = (-4.0, 7.0)  # bounds of the search for the spread of theta over items
 SHIFT = 0.8  # of the way to where the forced choices put theta: draws then reach to either side
@@ -148,23 +148,24 @@ def beta_by_likelihood(
     chosen = tuple(positive)
     meets, negative = space.meets(chosen), ~space.option_mask(chosen)
     units = Units.of(len(calls.used), groups)
-    value, reason, replicates = np.nan, "no_calls", np.empty(0)
-    if calls.used.any():
-        hidden = space.membership[negative].any(axis=0) & meets
-        unknown = np.array([one == "not_identified" for one in _reasons(calls, space)])
+    hidden = space.membership[negative].any(axis=0) & meets
+    unknown = np.array([one == "not_identified" for one in _reasons(calls, space)])
+    reason = "not_identified" if (unknown & hidden).any() else ""
+    reason = reason if calls.used.any() else "no_calls"
+    value, replicates = np.nan, np.empty(0)
+    if not reason:
         fit, draws = _fit(calls, space, rng)
         value = _beta(fit, np.ones(len(draws.forced)), meets, negative)
         reason = "no_negative_choice" if np.isnan(value) else ""
-        reason = "not_identified" if (unknown & hidden).any() else reason
-        if not reason:
-            fewer, of_item = draws.fewer(), units.of_item[calls.used]
-            weights = Resamples.draw(units.n_units, n_resamples, rng).weights()
-            again = [
-                _beta(_climb(fewer, fit.F, row[of_item], ROUGH_STEP), row[of_item], meets, negative)
-                for block in weights
-                for row in block
-            ]
-            replicates = np.array(again)
+    if not reason:
+        fewer, of_item = draws.fewer(), units.of_item[calls.used]
+        weights = Resamples.draw(units.n_units, n_resamples, rng).weights()
+        again = [
+            _beta(_climb(fewer, fit.F, row[of_item], ROUGH_STEP), row[of_item], meets, negative)
+            for block in weights
+            for row in block
+        ]
+        replicates = np.array(again)
     interval, undefined_share = percentile_interval(replicates, level, units.kind)
     n_used, n = len(calls.forced), len(calls.used)
     return Estimate(
