@@ -12,7 +12,7 @@
 
 Messages say where, what was found, what was wanted and what to do. They never hold a key, an item's
 text or a reply. `harness.stats` raises `ValueError` and knows none of this.
-"""  # noqa: D415, E501 -- the tree is the documentation
+"""  # noqa: E501 -- the tree is the documentation
 
 
 class HarnessError(Exception):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.elicit.budget import Budget
 from harness.elicit.cache import NoStore, default_cache_dir, open_store
+from harness.elicit.external import read_external
 from harness.elicit.judges import build, check, estimate, load_judges, price_of, resolve
 from harness.elicit.log import LogReading, read_log, replies_of
 from harness.elicit.prompts import Prompts
@@ -19,7 +20,7 @@ from harness.ratings import select_items
 from harness.report import write_report
 from harness.runs import RunConfig, RunFolder, list_runs, source_of
 from harness.task import load_task
-from harness.validate import JudgeFacts, Source, validate
+from harness.validate import JudgeFacts, Source, check_settings, validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,7 @@ class Plan:
 
     task: Task
     config: RunConfig
-    prompts_hash: str
+    prompts: Prompts
     jobs: tuple[Job, ...]
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -106,7 +107,11 @@ def make_plan(
         base_url=base_url,
         key_env=key_env,
     )
-    return _plan(task, config, tuple(chosen.specs), dict(chosen.skipped))
+    specs = tuple(
+        spec.model_copy(update={"allow_redirects": spec.allow_redirects or config.allow_redirects})
+        for spec in chosen.specs
+    )
+    return _plan(task, config, specs, dict(chosen.skipped), Prompts.load(task))
 
 
 def resume_plan(folder: RunFolder) -> Plan:
@@ -118,17 +123,22 @@ def resume_plan(folder: RunFolder) -> Plan:
         If the task or the prompts have changed since.
     """
     manifest = folder.manifest
-    plan = _plan(folder.load_task(), manifest.config, manifest.judges, manifest.skipped)
-    if plan.prompts_hash != manifest.hashes["prompts"]:
+    task = folder.load_task()
+    prompts = Prompts.load(task, folder.prompts)
+    if prompts.hash != manifest.hashes["prompts"]:
         raise RunError(
-            f"{folder.path}: the prompts have changed since this run was begun; "
-            "start a new run, or put the old prompts back."
+            f"{folder.prompts}: the prompts are not those that this run was begun with; "
+            "put them back, or start a new run."
         )
-    return plan
+    return _plan(task, manifest.config, manifest.judges, manifest.skipped, prompts)
 
 
 def _plan(
-    task: Task, config: RunConfig, specs: tuple[JudgeSpec, ...], skipped: dict[str, str]
+    task: Task,
+    config: RunConfig,
+    specs: tuple[JudgeSpec, ...],
+    skipped: dict[str, str],
+    prompts: Prompts,
 ) -> Plan:
     items = select_items(task, criterion=config.criterion, limit=config.limit)
     if not any(task.has_text(item) for item in items):
@@ -136,7 +146,7 @@ def _plan(
             f"{task.folder}: the task has labels but no texts, so no judge can be asked; "
             f"`harness validate --task {task.name}` shows what its ratings say."
         )
-    prompts = Prompts.load(task)
+    check_settings(task, tau=config.tau, metric=config.metric)
     jobs = tuple(
         Job(
             judge=build(spec, task, prompts, seed=config.seed),
@@ -146,7 +156,7 @@ def _plan(
         )
         for spec in specs
     )
-    return Plan(task, config, prompts.hash, jobs, skipped)
+    return Plan(task, config, prompts, jobs, skipped)
 
 
 def quote(plan: Plan) -> list[JudgeQuote]:
@@ -189,7 +199,7 @@ def begin(plan: Plan, out: Path) -> RunFolder:
         plan.config,
         plan.specs,
         skipped=plan.skipped,
-        prompts_hash=plan.prompts_hash,
+        prompts=plan.prompts,
     )
 
 

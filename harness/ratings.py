@@ -158,16 +158,21 @@ def _count_rating(
 
 
 def judge_table(
-    task: Task, items: Sequence[Item], name: str, verdicts: Iterable[Verdict]
+    task: Task, items: Sequence[Item], name: str, verdicts: Sequence[Verdict]
 ) -> RatingTable:
-    """Counts of one judge's final verdicts on ``items``; a pair counts in both elicitations.
+    """Counts of one judge's final verdicts on ``items``.
+
+    Pairs always count jointly. In the counts of choices and of sets they count only where the judge
+    was not asked for these on their own: a choice made after naming a set is not the choice made
+    unprompted, and the first turn of a pair may be the very reply that answered the set alone.
 
     Raises
     ------
     VerdictError
-        If a verdict endorses a set that the task does not admit.
+        If a verdict is no option or response set of the task.
     """
     counting = _Counting(task.space, items)
+    alone = {verdict.elicitation for verdict in verdicts}
     for verdict in verdicts:
         row = counting.row.get(verdict.item)
         if row is None:
@@ -175,7 +180,7 @@ def judge_table(
         elicitation = ELICITATIONS.index(verdict.elicitation)
         counting.outcomes[row, elicitation, OUTCOMES.index(verdict.outcome)] += 1
         try:
-            _count_value(counting, row, verdict)
+            _count_value(counting, row, verdict, alone)
         except ValueError:
             raise VerdictError(
                 f"judge {name}, item {verdict.item}: the verdict is no option or response set "
@@ -184,15 +189,17 @@ def judge_table(
     return counting.table(name)
 
 
-def _count_value(counting: _Counting, row: int, verdict: Verdict) -> None:
+def _count_value(counting: _Counting, row: int, verdict: Verdict, alone: set[Elicitation]) -> None:
     match verdict.value:
         case None:
             return
         case str() as option:
             counting.choice(row, option)
         case PairValue(set=endorsed, choice=choice):
-            counting.choice(row, choice)
-            counting.endorsed(row, endorsed)
             counting.pair(row, choice, endorsed)
+            if "forced_choice" not in alone:
+                counting.choice(row, choice)
+            if "response_set" not in alone:
+                counting.endorsed(row, endorsed)
         case endorsed:
             counting.endorsed(row, endorsed)

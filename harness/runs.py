@@ -1,7 +1,8 @@
 """Run folders: ``runs/<task>-<UTC time>-<short id>/``, enough to redo every number in them.
 
 manifest.json     what was asked, of whom, with which versions; how it ended
-task/             task.yaml and ratings as read, and the items unless their texts were to stay out
+task/             task.yaml, items and ratings as read; no texts if they were to stay out
+prompts/          the templates that made every request
 verdicts.jsonl    every reply, append-only
 metrics.json      every number with its interval and its n
 ranking.csv       the ranking alone
@@ -30,6 +31,7 @@ from harness.task import Task, load_task, write_task
 from harness.validate import JudgeFacts, Source
 
 if TYPE_CHECKING:
+    from harness.elicit.prompts import Prompts
     from harness.elicit.verdicts import Verdict
 
 SCHEMA_VERSION = 1
@@ -98,7 +100,7 @@ class RunFolder:
         judges: tuple[JudgeSpec, ...],
         *,
         skipped: dict[str, str],
-        prompts_hash: str,
+        prompts: Prompts,
     ) -> RunFolder:
         """Make a new run folder below ``out`` with its manifest and its copy of the task.
 
@@ -114,13 +116,14 @@ class RunFolder:
             config=config,
             judges=judges,
             skipped=skipped,
-            hashes={"task": task.content_hash, "prompts": prompts_hash},
+            hashes={"task": task.content_hash, "prompts": prompts.hash},
             versions=versions(),
         )
         folder = cls(path, manifest)
         try:
             path.mkdir(parents=True)
             write_task(task, path / "task", item_text=config.item_text)
+            prompts.save(folder.prompts)
         except OSError as error:
             raise RunError(
                 f"{path}: cannot be written ({error.strerror}); choose another with --out DIR."
@@ -182,6 +185,11 @@ class RunFolder:
     def open_log(self) -> VerdictLog:
         """Open this run's verdicts for appending; refused while another process does."""
         return VerdictLog.open(self.verdicts)
+
+    @property
+    def prompts(self) -> Path:
+        """The templates as they were when the run began."""
+        return self.path / "prompts"
 
     @property
     def verdicts(self) -> Path:

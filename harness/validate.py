@@ -15,10 +15,12 @@ from harness.elicit.prompts import ELICITATIONS, Elicitation
 from harness.elicit.verdicts import CANNOT_ASSESS
 from harness.errors import TaskError
 from harness.ratings import OutcomeCounts, count_outcomes, human_table, judge_table
-from harness.stats.distributions import ELICITATION_OF
+from harness.stats.agreement import METRICS
+from harness.stats.distributions import ELICITATION_OF, check_tau
 from harness.stats.evaluation import evaluate, primary_metric
 from harness.stats.intervals import Estimate
 from harness.stats.ranking import Difference
+from harness.stats.rows import find_metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -263,6 +265,22 @@ def validate(source: Source) -> Validation:
     )
 
 
+def check_settings(task: Task, *, tau: float | None, metric: str | None) -> None:
+    """Refuse settings under which `validate` would fail, before anything is asked.
+
+    Raises
+    ------
+    TaskError
+        If tau is no cut-off or the metric is none of the table.
+    """
+    try:
+        check_tau(task.tau if tau is None else tau)
+        if metric is not None:
+            find_metric(metric, METRICS)
+    except ValueError as error:
+        raise TaskError(str(error)) from None
+
+
 def _groups(items: Sequence[Item]) -> list[str | None] | None:
     groups = [item.group for item in items]
     return groups if any(group is not None for group in groups) else None
@@ -325,9 +343,11 @@ def _judge_result(
 
 
 def _answered_fraction(outcomes: Sequence[OutcomeCounts], row: MetricRow) -> float | None:
-    """Answered share of the units that could have served a metric."""
-    asked = {ELICITATION_OF[row.judge_form], "paired"}
-    serving = [counts for counts in outcomes if counts.elicitation in asked] or outcomes
+    """Answered share of the units that served a metric; see `harness.ratings.judge_table`."""
+    asked = {counts.elicitation for counts in outcomes}
+    served_by = ELICITATION_OF[row.judge_form]
+    served_by = served_by if served_by in asked else "paired"
+    serving = [counts for counts in outcomes if counts.elicitation == served_by] or outcomes
     planned = sum(counts.planned for counts in serving)
     return sum(counts.answered for counts in serving) / planned if planned else None
 

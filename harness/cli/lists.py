@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from harness.cli import options
+from harness.errors import JudgeUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from harness.elicit.judges import JudgeSpec
 
 
 def tasks(*, as_json: options.Json = False) -> None:
@@ -23,14 +26,31 @@ def tasks(*, as_json: options.Json = False) -> None:
 
 def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = False) -> None:
     """List the judges that --judges finds by alias, and whether each can run here."""
-    from harness.elicit.judges import describe, load_judges
+    from harness.elicit.judges import load_judges
 
-    rows = [describe(spec) for spec in load_judges(judges_file).values()]
-    show(rows, as_json=as_json)
+    show([_about(spec) for spec in load_judges(judges_file).values()], as_json=as_json)
     if not as_json:
         typer.echo(
             "\nAny litellm model string works as it is, e.g. --judges openai/gpt-4o,ollama/llama3."
         )
+
+
+def _about(spec: JudgeSpec) -> dict[str, object]:
+    """One judge's line: who it is, and whether it can be asked here and now."""
+    from harness.elicit.judges import check
+
+    try:
+        check(spec)
+        state = "yes"
+    except JudgeUnavailable as reason:
+        state = str(reason).removeprefix(f"{spec.name}: ")
+    return {
+        "name": spec.name,
+        "kind": spec.kind,
+        "model": spec.model,
+        "samples": spec.samples,
+        "ready": state,
+    }
 
 
 def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -185,14 +187,17 @@ def _show(result: RunResult, *, quiet: bool, as_json: bool) -> None:
 def _show_quotes(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
     from harness.cli.lists import show
 
+    if as_json:
+        typer.echo(json.dumps([asdict(q) for q in quotes], indent=2))
+        return
     rows = [
         {
             "judge": q.judge,
-            "calls": str(q.calls),
-            "prompt tokens": str(q.prompt_tokens),
-            "reply tokens": str(q.completion_tokens),
+            "calls": q.calls,
+            "prompt tokens": q.prompt_tokens,
+            "reply tokens": q.completion_tokens,
             "cost at most": "unknown price" if q.cost_usd is None else f"${q.cost_usd:.4f}",
         }
         for q in quotes
     ]
-    show(rows, as_json=as_json)
+    show(rows, as_json=False)

@@ -245,8 +245,6 @@ def _readings(body: str, names: Names) -> tuple[set[Reading], bool]:
     for form, keys_only, led in _forms(body):
         if form[:1] in "[{" and (found := _json(form, names)) is not None:
             return found, True
-        if len(form) > names.longest:
-            continue
         found = lists(form, names, keys_only=True)
         if not found and (not keys_only or _opens_with_key(form, names)):
             found = lists(form, names, keys_only=False)

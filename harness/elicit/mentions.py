@@ -118,11 +118,6 @@ class Names:
     most_inside: int
     letters: bool
 
-    @property
-    def n_options(self) -> int:
-        """K; also the number that stands for CANNOT_ASSESS."""
-        return len(self.folded_keys)
-
 
 @lru_cache(maxsize=256)
 def names_of(options: tuple[tuple[str, str, str], ...]) -> Names:

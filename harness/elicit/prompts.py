@@ -116,6 +116,18 @@ class Prompts:
             templates[name] = read_template(chosen.get(name, f"{name}.txt"), folders, needed)
         return cls(task, templates)
 
+    def save(self, folder: Path) -> None:
+        """Write the templates into a folder from which `load` makes the same prompts.
+
+        Raises
+        ------
+        OSError
+            If the folder cannot be written.
+        """
+        folder.mkdir(exist_ok=True)
+        for template in self._templates.values():
+            (folder / template.path.name).write_text(template.text, encoding="utf-8", newline="\n")
+
     def messages(self, item: Item, elicitation: Elicitation) -> tuple[Message, ...]:
         """Ask for one item; of a pair, the first turn.
 

@@ -379,9 +379,8 @@ def aggregate(
     if form == "smoothed":
         m = dist.n_forced[:, None]
         return ratio(dist.O * m + SMOOTHING, m + SMOOTHING * dist.O.shape[1])
-    if form == "decision" and not positive:
-        return np.full((len(dist.theta), 1), np.nan)
     if form == "decision":
-        meets = dist.space.meets(positive).astype(np.float64)
+        undecided = np.full(len(dist.space.sets), np.nan)
+        meets = dist.space.meets(positive).astype(np.float64) if positive else undecided
         return reaches(dist.theta @ meets[:, None], tau)
     raise ValueError(f"form is {form!r}; wanted one of {', '.join(FORMS)}")

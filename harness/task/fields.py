@@ -47,6 +47,8 @@ class TaskFields(Frozen):
         What a word-list judge means for this task, if anything.
     text : tuple of str
         Fields that judges are shown, in this order.
+    prompts : dict of str to str
+        By elicitation, the name of a template of the task's own: a file in its folder.
     notice : str
         Shown wherever the task's numbers are shown.
     source, licence : str
@@ -68,6 +70,9 @@ class TaskFields(Frozen):
     ignore_labels: tuple[Key, ...] = ()
     lexicon: Lexicon | None = None
     text: tuple[str, ...] = Field(("text",), min_length=1)
+    prompts: dict[Literal["forced_choice", "response_set", "paired"], str] = Field(
+        default_factory=dict
+    )
     notice: str = ""
     source: str = ""
     licence: str = ""

@@ -33,6 +33,7 @@ MARKED = ["**B**", "*B*", "__B__", "`B`", '"B"', "'B'", "\u201cB\u201d", "**B.**
 BRACKETED = ["(B)", "[B]", "[[B]]", "{B}", "```\nB\n```"]
 LED = ["Answer: B", "answer: b", "Final answer: **B**", "**Final answer:** B", "**Answer: B**"]
 LED += ["**Answer**: B", "The answer is B.", "My final verdict is: B", "Option B", "Rating = B"]
+LED += ["Answer: option B", "Final answer: the answer is B"]
 LED += ["### Answer\n\nB", "Answer:\n- B", "Label: Not toxic", "The answer is B) Not toxic."]
 LABELLED = ["Not toxic", "not toxic", "NOT  TOXIC.", '"Not toxic"', "B: Not toxic", "b) not toxic"]
 LABELLED += ["B - Not toxic", "B = Not toxic", "(B) Not toxic", "**B** - Not toxic", "B\nNot toxic"]
@@ -259,6 +260,7 @@ def test_unparsable_reply_is_not_a_default_option():
         '{"verdict": "A"} {"verdict": "B"}',
         "[" * 9_000 + "]" * 9_000,
         '{"verdict":' * 1_000,
+        '{"verdict": "' + "A, " * 3_000 + '"}',
         '["A"' + "," * 5_000 + "]",
         "[" + "9" * 10_000 + "]",
     ],

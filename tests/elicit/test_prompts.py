@@ -388,6 +388,14 @@ def test_template_that_is_not_utf8_is_an_error(templates):
         Prompts.load(make_task(), templates)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a file that opens but cannot be read")
+def test_template_that_cannot_be_read_is_an_error():
+    """A fault of the file system is one line."""
+    task = make_task(folder=Path("/proc/self"), prompts={"paired": "mem"})
+    with pytest.raises(PromptError, match="cannot be read"):
+        Prompts.load(task)
+
+
 def test_pair_needs_its_second_turn(templates):
     """The template of a pair has a follow_up part."""
     (templates / "paired.txt").write_text(f"[user]\n{FENCED}", "utf-8")
