@@ -155,7 +155,7 @@ def optimal_verdicts(panel: Panel, design: AltTestDesign) -> dict[str, Hashable]
     if design.score == "accuracy":
         counts = np.zeros((len(panel.items), len(panel.labels)), dtype=np.int64)
         np.add.at(counts, (panel.of_item, panel.code), 1)
-        best = counts.argmax(axis=1)
+        best = counts.argmax(axis=1) if rated.size else rated
         return {panel.items[i]: panel.labels[best[i]] for i in rated.tolist()}
     if design.score == "neg_rmse":
         x = numbers(panel.labels, "ratings")[panel.code]

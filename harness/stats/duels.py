@@ -73,10 +73,10 @@ class Duels:
         times the weight; the weight; its square.
         """
         cell = of_item[self.item] * n_raters + self.rater
-        n_cells, shape = n_units * n_raters, (n_units, n_raters, -1)
+        n_cells = n_units * n_raters
         by_outcome = np.bincount(
             cell * N_OUTCOMES + self.outcome, self.weight, n_cells * N_OUTCOMES
-        ).reshape(shape)
+        ).reshape(n_units, n_raters, N_OUTCOMES)
         sums = np.empty((n_units, n_raters, N_SUMS))
         sums[..., :WEIGHT_SQUARE] = by_outcome @ OUTCOMES
         sums[..., WEIGHT_SQUARE] = sums[..., WEIGHT]

@@ -1,0 +1,290 @@
+"""Intervals, other margins, several judges and domains, combined raters, and the tests inside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness import stats
+
+
+def noisy_panel(seed, n=80, m=4, right=0.8, prefix="i"):
+    """Give raters who are right at random, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(["a", "b"], n)
+    ratings = [
+        (f"{prefix}{i:03}", f"r{j}", label if rng.random() < right else rng.choice(["a", "b"]))
+        for j in range(m)
+        for i, label in enumerate(truth)
+    ]
+    items = [f"{prefix}{i:03}" for i in range(n)]
+    judge = np.where(rng.random(n) < 0.75, truth, rng.choice(["a", "b"], n)).tolist()
+    return stats.Panel.of(ratings, items=items), dict(zip(items, judge, strict=True))
+
+
+DESIGN = stats.AltTestDesign(score="accuracy", eps=0.1)
+
+
+def run(panel, verdicts, design=DESIGN, seed=0, **options):
+    options = {"n_resamples": 0} | options
+    return stats.annotator_test(panel, verdicts, design, rng=np.random.default_rng(seed), **options)
+
+
+def test_interval_of_the_advantage_against_resampling_by_hand():
+    """Each replicate is what the test finds on the items drawn, with their repetitions."""
+    panel, verdicts = noisy_panel(3)
+    found = run(panel, verdicts, n_resamples=5)
+    seed = int(np.random.default_rng(0).integers(2**63))
+    weights = np.concatenate(list(stats.Resamples(80, 5, seed).weights()))
+    for b, times in enumerate(weights.astype(int).tolist()):
+        copies = [(i, c) for i, k in zip(panel.items, times, strict=True) for c in range(k)]
+        again = stats.Panel.of(
+            (f"{i}#{c}", rater, panel.ratings_of(rater)[i])
+            for i, c in copies
+            for rater in panel.raters
+        )
+        one = run(again, {f"{i}#{c}": verdicts[i] for i, c in copies})
+        assert found.advantage_replicates[b] == pytest.approx(one.advantage.value, abs=1e-12)
+        np.testing.assert_allclose(
+            found.p_replicates[b], [row.p for row in one.per_rater], atol=1e-12
+        )
+
+
+def test_intervals_hold_their_value_and_say_what_was_resampled():
+    """Both estimates carry an interval; groups are resampled as wholes and widen it."""
+    panel, verdicts = noisy_panel(4, n=200)
+    item = run(panel, verdicts, n_resamples=300)
+    group = run(panel, verdicts, n_resamples=300, groups=[str(i // 20) for i in range(200)])
+    for found, unit in ((item, "item"), (group, "group")):
+        for estimate in (found.advantage, found.winning_rate):
+            assert estimate.interval.unit == unit
+            assert estimate.interval.low <= estimate.value <= estimate.interval.high
+            assert (estimate.n_resamples, estimate.n_used) == (300, 200)
+            assert estimate.ratings_per_item == 4.0
+
+
+def test_judges_tested_together_share_their_resamples():
+    """Two copies of a judge have equal replicates: differences between judges are paired."""
+    panel, verdicts = noisy_panel(5)
+    found = stats.annotator_tests(
+        panel,
+        {"one": verdicts, "two": verdicts},
+        DESIGN,
+        rng=np.random.default_rng(0),
+        n_resamples=40,
+    )
+    np.testing.assert_array_equal(
+        found["one"].advantage_replicates, found["two"].advantage_replicates
+    )
+    assert found["one"].winning_rate == found["two"].winning_rate
+
+
+def test_small_raters_are_resampled_with_the_rank_test():
+    """Below 30 items each replicate's p-value is exact given its ranks."""
+    panel, verdicts = noisy_panel(6, n=20)
+    found = run(panel, verdicts, n_resamples=30)
+    assert {row.test for row in found.per_rater} == {"wilcoxon"}
+    assert found.p_replicates.shape == (30, 4)
+    assert ((found.p_replicates >= 0) & (found.p_replicates <= 1)).all()
+
+
+def test_smallest_eps_passes_and_nothing_smaller_does():
+    """The margin found is where the decision turns."""
+    for seed, n in ((1, 80), (2, 200), (3, 20)):
+        panel, verdicts = noisy_panel(seed, n=n)
+        found = run(panel, verdicts)
+        least = stats.smallest_eps(found)
+        below = np.linspace(0.0, least, 20, endpoint=False) - 2e-9
+        points = stats.eps_sweep(found, [least, *below[below > 0]])
+        assert points[0].passes
+        assert not any(point.passes for point in points[1:])
+        again = stats.AltTestDesign(score="accuracy", eps=least)
+        assert run(panel, verdicts, again).passes
+
+
+def test_smallest_eps_is_zero_for_a_judge_who_beats_everybody():
+    """Such a judge needs no margin; one who always loses has none that helps."""
+    right = {f"i{i:03}": "a" for i in range(50)}
+    panel = stats.Panel.by_rater(
+        {
+            rater: {item: "b" if k % 3 == j else "a" for k, item in enumerate(right)}
+            for j, rater in enumerate("xyz")
+        }
+    )
+    assert stats.smallest_eps(run(panel, right)) == 0.0
+    agreeing = stats.Panel.by_rater(dict.fromkeys(("x", "y"), right))
+    assert stats.smallest_eps(run(agreeing, dict.fromkeys(right, "b"))) is None
+
+
+def test_a_sweep_equals_the_test_done_at_each_margin():
+    """The sums determine the result at every margin."""
+    panel, verdicts = noisy_panel(7)
+    margins = [0.0, 0.05, 0.3, 0.5, 0.999]
+    for margin, point in zip(margins, stats.eps_sweep(run(panel, verdicts), margins), strict=True):
+        found = run(panel, verdicts, stats.AltTestDesign(score="accuracy", eps=margin))
+        assert point == stats.EpsPoint(
+            margin, found.winning_rate.value, found.advantage.value, found.passes
+        )
+    with pytest.raises(ValueError, match="eps_out_of_range"):
+        stats.eps_sweep(run(panel, verdicts), [1.0])
+
+
+def test_domains_are_adjusted_over_all_their_raters():
+    """Five domains of three raters are fifteen p-values; each has its own winning rate."""
+    tests = {}
+    for k in range(5):
+        panel, verdicts = noisy_panel(20 + k, n=60, m=3, prefix=f"d{k}-")
+        tests[f"domain {k}"] = run(panel, verdicts, n_resamples=20)
+    joint = stats.together(tests)
+    p = [row.p for test in tests.values() for row in test.per_rater]
+    rejected = stats.benjamini_yekutieli(p).rejected.tolist()
+    assert [row.rejected for test in joint.values() for row in test.per_rater] == rejected
+    assert {test.n_family for test in joint.values()} == {15}
+    for name, test in joint.items():
+        assert test.winning_rate.value == pytest.approx(test.wins / 3)
+        assert test.wins <= tests[name].wins
+        assert test.advantage == tests[name].advantage
+        assert test.winning_rate.interval is not None
+
+
+def test_tests_without_equal_resamples_are_not_put_together():
+    """Replicates are paired by number."""
+    panel, verdicts = noisy_panel(1)
+    tests = {str(b): run(panel, verdicts, n_resamples=b) for b in (3, 4)}
+    with pytest.raises(ValueError, match="equally many resamples"):
+        stats.together(tests)
+
+
+def two_sets():
+    """Two sets of three raters, each on 20 items of its own."""
+    first, judge_1 = noisy_panel(30, n=20, m=3, prefix="a")
+    second, judge_2 = noisy_panel(31, n=20, m=3, prefix="b")
+    rows = [
+        (panel.items[i], f"{prefix}{j}", panel.labels[c])
+        for prefix, panel in (("s", first), ("t", second))
+        for i, j, c in zip(panel.of_item, panel.of_rater, panel.code, strict=True)
+    ]
+    return stats.Panel.of(rows), judge_1 | judge_2
+
+
+def test_combined_raters_have_the_items_of_both():
+    """A pair counts as one rater of 40 items; the average runs over all six pairings."""
+    panel, verdicts = two_sets()
+    pairs = [("s0", "t0"), ("s1", "t1"), ("s2", "t2")]
+    combined = stats.combine_raters(panel, pairs)
+    assert combined.raters == ("s0+t0", "s1+t1", "s2+t2")
+    assert {row.n for row in run(combined, verdicts).per_rater} == {40}
+    sets = (["s0", "s1", "s2"], ["t0", "t1", "t2"])
+    found = stats.combined_annotator_test(
+        panel, verdicts, DESIGN, sets, rng=np.random.default_rng(0)
+    )
+    assert len(found.tests) == 6
+    assert found.winning_rate == pytest.approx(
+        np.mean([test.winning_rate.value for test in found.tests])
+    )
+    few = stats.combined_annotator_test(
+        panel, verdicts, DESIGN, sets, rng=np.random.default_rng(0), max_pairings=2
+    )
+    assert len(few.tests) == 2
+
+
+@pytest.mark.parametrize(
+    ("teams", "message"),
+    [
+        ([("s0", "nobody")], "rater 'nobody' is unknown"),
+        ([("s0", "t0"), ("s0", "t1")], "rater 's0' is unknown or in two teams"),
+        ([("s0", "s1")], "duplicate_rating"),
+    ],
+)
+def test_raters_who_cannot_be_combined_are_refused(teams, message):
+    """Unknown, twice used, or rating the same item."""
+    with pytest.raises(ValueError, match=message):
+        stats.combine_raters(two_sets()[0], teams)
+
+
+def test_controls_measure_agreement_under_the_score():
+    """Numbers by absolute difference, texts by their similarity; by hand on one item."""
+    numbers = stats.Panel.by_rater({"x": {"i": 1, "j": 2}, "y": {"i": 3}, "z": {"i": 4}})
+    texts = stats.Panel.by_rater({"x": {"i": "a b"}, "y": {"i": "a"}, "z": {"i": "c"}})
+
+    def shared(left, right):
+        return len(set(left.split()) & set(right.split())) / 2
+
+    for panel, score, name, wanted in (
+        (numbers, "neg_rmse", "mean_absolute_difference", 2.0),  # 2, 3 and 1
+        (texts, shared, "pairwise_similarity", 0.5 / 3),
+    ):
+        controls = stats.annotator_controls(
+            panel,
+            stats.AltTestDesign(score=score, eps=0.1),
+            rng=np.random.default_rng(0),
+            n_draws=3,
+            n_resamples=0,
+        )
+        assert list(controls.human_agreement) == [name]
+        assert controls.human_agreement[name].value == pytest.approx(wanted)
+        assert controls.random.n_draws == 3
+
+
+def test_controls_of_nothing_are_na():
+    """Without ratings there is no random judge, no majority and no agreement."""
+    controls = stats.annotator_controls(
+        stats.Panel.of([]), DESIGN, rng=np.random.default_rng(0), n_resamples=0
+    )
+    assert (controls.random.winning_rate, controls.majority.passes) == (None, None)
+    assert controls.human_agreement["pairwise_agreement"].value is None
+    assert controls.warnings == ()
+
+
+def test_best_verdicts_are_known_for_two_scores_only():
+    """Theorem 1 says nothing of similarities."""
+    panel, _ = noisy_panel(1)
+    with pytest.raises(ValueError, match="known for two scores only"):
+        stats.optimal_verdicts(panel, stats.AltTestDesign(score=max, eps=0.1))
+
+
+def test_signed_rank_against_scipy():
+    """scipy 1.17.1 wilcoxon(d - 0.2, alternative="less", method=PermutationMethod()), 2^12 signs.
+
+    d: -1 four times, 0 five times, 1 three times; W+ = 21, p = 0.0869140625.
+    """
+    found = stats.signed_rank(4, 5, 3, 0.2)
+    signs = np.array(np.meshgrid(*[[0, 1]] * 12)).reshape(12, -1)
+    ranks = np.array([10.5] * 4 + [3.0] * 5 + [7.0] * 3)
+    assert found.w_plus == 21.0
+    assert found.p_exact == pytest.approx(0.0869140625, abs=1e-15)
+    assert found.p_exact == pytest.approx(float(np.mean(ranks @ signs <= 21.0)), abs=1e-15)
+
+
+def test_signed_rank_drops_and_ties_what_it_should():
+    """At 0 the ties between judge and rater are dropped; at 1/2 a tie ranks with a loss."""
+    assert stats.signed_rank(2, 7, 1, 0.0).n == 3
+    assert stats.signed_rank(2, 7, 1, 0.0).w_plus == 2.0
+    assert stats.signed_rank(0, 7, 1, 0.5).w_plus == 4.5
+    nothing = stats.signed_rank(0, 7, 0, 0.0)
+    assert (nothing.n, nothing.p_exact, nothing.p_normal) == (0, 1.0, None)
+    with pytest.raises(ValueError, match="counts are"):
+        stats.signed_rank(0, 0, 0, 0.1)
+
+
+def test_a_t_test_of_one_item_has_no_p():
+    """One item does not vary, and says nothing of whether others would."""
+    found = stats.one_sided_t(1, 0, 0, eps=0.1)
+    assert (found.n, found.mean, found.sd, found.t, found.p) == (1, -1.0, None, None, None)
+
+
+def test_benjamini_yekutieli_against_scipy():
+    """scipy 1.17.1 false_discovery_control([0.001, 0.03, 0.2, 0.02], method="by")."""
+    found = stats.benjamini_yekutieli([0.001, 0.03, 0.2, 0.02])
+    wanted = [0.008333333333333333, 0.08333333333333333, 0.41666666666666663, 0.08333333333333333]
+    np.testing.assert_allclose(found.adjusted, wanted, atol=1e-15)
+
+
+def test_benjamini_yekutieli_leaves_out_what_was_not_tested():
+    """nan is neither rejected nor counted; each row is a family of its own."""
+    found = stats.benjamini_yekutieli([[0.04, np.nan], [0.04, 0.9]])
+    assert found.rejected.tolist() == [[True, False], [False, False]]
+    assert np.isnan(found.adjusted[0, 1])
+    for p, q, message in (([1.5], 0.05, "p has"), (0.5, 0.05, "p has"), ([0.5], 1.0, "q is")):
+        with pytest.raises(ValueError, match=message):
+            stats.benjamini_yekutieli(p, q)
