@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.stats.agreement import METRICS
-    from harness.stats.alignment import SimilarityTable
     from harness.stats.alt_test import annotator_test, annotator_tests
     from harness.stats.alt_test_controls import (
         Controls,
@@ -99,6 +98,7 @@ if TYPE_CHECKING:
     from harness.stats.response_sets import OptionSpace
     from harness.stats.rows import MetricRow, find_metric
     from harness.stats.selection import ConfidenceSet, RankSpread, model_confidence_set, rank_spread
+    from harness.stats.similarity import SimilarityTable
     from harness.stats.simulate import (
         Population,
         Sample,
@@ -243,7 +243,6 @@ __all__ = [
 
 _MODULES = {
     "agreement": ("METRICS",),
-    "alignment": ("SimilarityTable",),
     "alt_test": ("annotator_test", "annotator_tests"),
     "alt_test_controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
     "alt_test_design": ("AltTestDesign",),
@@ -334,6 +333,7 @@ _MODULES = {
         "reconstruct_theta",
         "sensitivity_family",
     ),
+    "similarity": ("SimilarityTable",),
     "win_tests": ("SignedRankTest", "StudentTest", "one_sided_t", "signed_rank"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -3,54 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from harness.stats.panel import numbers
+from harness.stats.similarity import NAMED_SCORES, SimilarityTable, called, looked_up, same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Hashable, Sequence
 
     from harness.stats.arrays import FloatArray, IntArray
     from harness.stats.panel import Coded, Panel
+    from harness.stats.similarity import Pairing, Score
 
-    Similarity: TypeAlias = Callable[[Hashable, Hashable], float]
-    Pairing: TypeAlias = Callable[[Sequence[Hashable], IntArray, IntArray], FloatArray]
-
-NamedScore: TypeAlias = Literal["accuracy", "neg_rmse", "rank_neg_rmse"]
-NAMED_SCORES: tuple[NamedScore, ...] = ("accuracy", "neg_rmse", "rank_neg_rmse")
-Score: TypeAlias = "NamedScore | Similarity | SimilarityTable"
 DENSE = 8  # cells of an item-by-value table per rating, up to which the table is made
 # Scores closer than this share of their scale are equal: float noise must not break ties.
 TIE = 1e-9
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class SimilarityTable:
-    """How similar any two of K labels are.
-
-    Attributes
-    ----------
-    labels : K values
-        Every value a rater or judge may give.
-    values : (K, K) array
-        Row: the value scored; column: the value it is compared with. Higher is more similar.
-    """
-
-    labels: Sequence[Hashable]
-    values: FloatArray
-
-    def __post_init__(self) -> None:
-        shape = np.shape(self.values)
-        if shape != (len(self.labels),) * 2 or not np.isfinite(self.values).all():
-            raise ValueError(
-                f"similarity has shape {shape} for {len(self.labels)} labels; "
-                "wanted one finite number per pair of labels"
-            )
-
-    def __repr__(self) -> str:
-        return f"SimilarityTable({len(self.labels)} labels)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -131,13 +100,13 @@ def aligner(score: Score, others: Others) -> Aligner:
         If there is no such score.
     """
     if score == "accuracy":
-        return Paired.of(_same, others)
+        return Paired.of(same, others)
     if score in ("neg_rmse", "rank_neg_rmse"):
         return Numeric.of(others, ranks=score == "rank_neg_rmse")
     if isinstance(score, SimilarityTable):
-        return Paired.of(_looked_up(score), others)
+        return Paired.of(looked_up(score), others)
     if callable(score):
-        return Paired.of(_called(score), others)
+        return Paired.of(called(score), others)
     raise ValueError(f"score is {score!r}; wanted one of {NAMED_SCORES}, a function or a table")
 
 
@@ -190,7 +159,7 @@ class Paired:
         panel = others.panel
         if others.reference is not None:
             human = _to_reference(pairing, others.labels, panel.code, others)
-        elif pairing is _same:
+        elif pairing is same:
             human = others.mean(_agreeing(others))
         else:
             human = others.mean(_similar(pairing, others))
@@ -291,58 +260,3 @@ def pairs(panel: Panel) -> tuple[IntArray, IntArray]:
     place = np.arange(len(row)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
     other = np.repeat(first[panel.of_item], per_row) + place
     return row[row != other], other[row != other]
-
-
-def similarities(score: Score, labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
-    """Compare values two by two: 1 or 0, minus the absolute difference, or the similarity.
-
-    Parameters
-    ----------
-    score : str, callable or SimilarityTable
-        As in `aligner`; ranks are compared as numbers.
-    labels : sequence
-        The distinct values.
-    x, y : (N,) int arrays
-        Places in ``labels``.
-    """
-    if score == "accuracy":
-        return _same(labels, x, y)
-    if isinstance(score, SimilarityTable):
-        return _looked_up(score)(labels, x, y)
-    if callable(score):
-        return _called(score)(labels, x, y)
-    number = numbers(labels, "ratings")
-    return -np.abs(number[x] - number[y])
-
-
-def _same(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:  # noqa: ARG001 -- the shape of a pairing
-    return np.asarray(x == y, dtype=np.float64)
-
-
-def _looked_up(table: SimilarityTable) -> Pairing:
-    place = {label: k for k, label in enumerate(table.labels)}
-
-    def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
-        known = np.array([place.get(label, -1) for label in labels], dtype=np.int64)
-        if (known[x] < 0).any() or (known[y] < 0).any():
-            raise ValueError("unknown_label: a value has no row in the similarity table")
-        return np.asarray(table.values, dtype=np.float64)[known[x], known[y]]
-
-    return pairing
-
-
-def _called(similarity: Similarity) -> Pairing:
-    def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
-        pairs, place = np.unique(x * len(labels) + y, return_inverse=True)
-        left, right = np.divmod(pairs, max(len(labels), 1))
-        values = np.array(
-            [
-                float(similarity(labels[i], labels[j]))
-                for i, j in zip(left.tolist(), right.tolist(), strict=True)
-            ]
-        )
-        if not np.isfinite(values).all():
-            raise ValueError("similarity gave a number that is not finite")
-        return values[place]
-
-    return pairing

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.alignment import pairs, similarities
+from harness.stats.alignment import pairs
 from harness.stats.alt_test import annotator_test, annotator_tests
 from harness.stats.alt_test_result import AltTest, average
 from harness.stats.intervals import Estimate, bootstrap
@@ -16,6 +16,7 @@ from harness.stats.panel import numbers
 from harness.stats.raters import HUMAN_AGREEMENT
 from harness.stats.resampling import Statistic
 from harness.stats.rows import mean
+from harness.stats.similarity import similarities
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

@@ -10,7 +10,7 @@ from harness.stats.multiple_testing import check_rate
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from harness.stats.alignment import Score
+    from harness.stats.similarity import Score
 
 SmallN: TypeAlias = Literal["wilcoxon", "t", "skip"]
 Unanswered: TypeAlias = Literal["loss", "exclude"]
