@@ -1,0 +1,89 @@
+"""Real ratings by people, made into tasks: the released verdicts of six LLMs, and embedded judges."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from making import harness
+from truth_tasks import make_task
+
+from harness.main_job import validate_verdicts
+from harness.validate import Validation
+
+
+def cases(truth, kind: str, dataset: str) -> list[dict]:
+    listed = []
+    for file in sorted((truth / "golden").glob("*.json")):
+        listed += json.loads(file.read_text(encoding="utf-8"))
+    return [c for c in listed if c["kind"] == kind and c["inputs"].get("dataset") == dataset]
+
+
+def test_released_wax_verdicts_give_the_published_accuracy(truth, tmp_path):
+    """`harness validate` on the wax verdicts of six LLMs reproduces the known accuracies."""
+    folder = make_task(truth, "wax", tmp_path)
+    validation = validate_verdicts(str(folder), truth / "data" / "wax" / "verdicts.csv")
+    known = cases(truth, "judge_vs_raters", "wax")
+    assert known
+    assert len(validation.judges) == 6
+    names = {
+        "accuracy_majority_expected": "hit_rate(h/h)",
+        "accuracy_majority_lower": "hit_rate_ties_lost(h/h)",
+        "accuracy_majority_upper": "hit_rate_ties_won(h/h)",
+    }
+    for case in known:
+        metrics = validation.judge(case["inputs"]["judge"]).metrics
+        for key, name in names.items():
+            assert metrics[name].value == pytest.approx(case["expect"][key], abs=1e-9)
+        assert metrics["hit_rate(h/h)"].n_used == case["expect"]["n_items"]
+        assert metrics["hit_rate(h/h)"].n_tied == case["expect"]["n_tied"]
+        assert metrics["decision_consistency"].reason == "no_positive_option"
+
+
+def test_wax_is_ranked_from_the_command_line(truth, tmp_path):
+    """Forced choices alone rank by JS divergence, and the sentence names a judge."""
+    make_task(truth, "wax", tmp_path)
+    verdicts = truth / "data" / "wax" / "verdicts.csv"
+    done = harness("validate", "--task", "wax", "--verdicts", verdicts, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "js_divergence(s/s)" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Use gpt-4o.")
+
+
+def run_qags(truth, tmp_path, *limit: str) -> Validation:
+    make_task(truth, "qags", tmp_path)
+    done = harness("run", "--task", "qags", *limit, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "lexicon skipped" in done.stderr
+    [folder] = (tmp_path / "runs").iterdir()
+    validation = Validation.model_validate_json((folder / "metrics.json").read_text())
+    assert {j.name for j in validation.judges} == {"smollm2", "random", "majority"}
+    for judge in validation.judges:
+        for c in judge.outcomes:
+            assert c.not_asked == 0
+            assert c.planned == c.answered + c.abstained + c.refused + c.invalid + c.failed
+    reasons = {
+        json.loads(line).get("reason")
+        for line in (folder / "verdicts.jsonl").read_text().splitlines()[1:]
+        if json.loads(line)["outcome"] == "failed"
+    }
+    assert reasons <= {"context_length"}
+    return validation
+
+
+@pytest.mark.real
+@pytest.mark.timeout(400)
+def test_embedded_judges_complete_qags(truth, tmp_path):
+    """40 sentences of QAGS with their articles: the judges that apply run to the end."""
+    validation = run_qags(truth, tmp_path, "--limit", "40")
+    assert validation.task.n_items == 40
+    assert validation.ranking.metric == "js_divergence(s/s)"
+    assert validation.settings.unit == "group"
+
+
+@pytest.mark.slow
+@pytest.mark.real
+@pytest.mark.timeout(7200)
+def test_embedded_judges_complete_all_of_qags(truth, tmp_path):
+    """All 953 sentences."""
+    assert run_qags(truth, tmp_path).task.n_items == 953
