@@ -101,20 +101,21 @@ def kendall_of(totals: FloatArray) -> FloatArray:
     Notes
     -----
     Concordant minus discordant pairs over the geometric mean of the pairs untied on either side
-    (Rao and Callison-Burch 2026, Eq. 7), counted from cumulated cells.
+    (Rao and Callison-Burch 2026, Eq. 7), every pair counted twice on both.
     """
-    n = totals.sum(axis=(-2, -1))
-    up = np.cumsum(np.cumsum(totals, axis=-2), axis=-1)
-    below_left = np.zeros_like(totals)
-    below_left[..., 1:, 1:] = up[..., :-1, :-1]
-    below = np.cumsum(totals, axis=-2) - totals  # cells with smaller x, per y
-    below_right = below.sum(axis=-1, keepdims=True) - np.cumsum(below, axis=-1)
-    balance = (totals * (below_left - below_right)).sum(axis=(-2, -1))
     of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
-    untied_x, untied_y = ((n**2 - (m**2).sum(axis=-1)) / 2.0 for m in (of_x, of_y))
+    squared = of_x.sum(axis=-1) ** 2
+    untied_x, untied_y = squared - (of_x**2).sum(axis=-1), squared - (of_y**2).sum(axis=-1)
+    balance = (totals * _ahead(_ahead(totals, -1), -2)).sum(axis=(-2, -1))
     constant = _constant(of_x) | _constant(of_y)
-    tau = ratio(balance, np.sqrt(untied_x) * np.sqrt(untied_y))
-    return np.where(constant, np.nan, np.clip(tau, -1.0, 1.0))
+    tau = np.clip(ratio(balance, np.sqrt(untied_x * untied_y)), -1.0, 1.0)
+    return np.where(constant, np.nan, tau)
+
+
+def _ahead(cells: FloatArray, axis: int) -> FloatArray:
+    """Sum of what lies before each place of an axis minus the sum of what lies after it."""
+    through = np.cumsum(cells, axis=axis)
+    return np.asarray(2.0 * through - cells - through.take([-1], axis=axis), dtype=np.float64)
 
 
 def correlation_measures(rows: FloatArray, columns: FloatArray) -> tuple[Measure, ...]:

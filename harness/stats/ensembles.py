@@ -17,6 +17,7 @@ from harness.stats.agreement import confusion
 from harness.stats.arrays import FloatArray, frozen
 from harness.stats.binary import BINARY, binary_cells
 from harness.stats.krippendorff import square
+from harness.stats.labels import label_counts
 from harness.stats.measures import Batch, Measure, estimate_batches
 from harness.stats.raters import HUMAN_AGREEMENT, HumanRow, fleiss, nominal_alpha
 
@@ -51,11 +52,6 @@ class Ensemble:
 
     def __repr__(self) -> str:
         return f"Ensemble({self.n_pairs} pairs, alpha {self.agreement[_ALPHA].value})"
-
-
-def vote_counts(votes: FloatArray, K: int) -> FloatArray:
-    """Return (n, K): how many judges chose each option, from (n, R) option indices."""
-    return np.stack([(votes == k).sum(axis=1) for k in range(K)], axis=1).astype(np.float64)
 
 
 def pair_cells(votes: FloatArray, positive: int) -> FloatArray:
@@ -104,7 +100,7 @@ def ensemble_agreement(
     names, table = tuple(options), _check_votes(votes, len(options), judges)
     if positive not in names:
         raise ValueError(f"option {positive!r} is not one of {', '.join(map(repr, names))}")
-    counts, cells = vote_counts(table, len(names)), pair_cells(table, names.index(positive))
+    counts, cells = label_counts(table, len(names)), pair_cells(table, names.index(positive))
     sums = fleiss(counts)
     batches = {
         "fleiss": Batch(contributions=sums, measures=_FLEISS),

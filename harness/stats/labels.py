@@ -25,16 +25,39 @@ def label_counts(labels: ArrayLike, K: int) -> IntArray:
     table = np.asarray(labels)
     if table.ndim != 2:  # noqa: PLR2004 -- a matrix has two axes
         raise ValueError(f"labels has shape {table.shape}; wanted (n, m)")
-    n, m = table.shape
-    item = np.repeat(np.arange(n), m)
-    flat = table.ravel()
-    if flat.dtype.kind not in "bui":
-        given = ~np.isnan(flat)
-        item, flat = item[given], flat[given]
-    codes = flat.astype(np.int64)
-    if codes.size and (codes.min() < 0 or codes.max() >= K or (codes != flat).any()):
+    n = len(table)
+    if table.dtype.kind in "bui":
+        codes = table.astype(np.int64)
+        valid = not codes.size or (codes.min() >= 0 and codes.max() < K)
+        cells = (codes + np.arange(n)[:, None] * K).ravel()
+    else:
+        given = ~np.isnan(table)
+        codes = table[given].astype(np.int64)
+        valid = bool(((codes >= 0) & (codes < K) & (codes == table[given])).all())
+        cells = codes + np.nonzero(given)[0] * K
+    if not valid:
         raise ValueError(f"labels holds a number that is no option index from 0 to {K - 1}")
-    return np.bincount(item * K + codes, minlength=n * K).reshape(n, K)
+    return np.bincount(cells, minlength=n * K).reshape(n, K)
+
+
+def label_cells(human: IntArray, judge: IntArray, K: int) -> FloatArray:
+    """Sum the (K * K,) cells, human by judge, of two (n,) vectors of option indices.
+
+    The quick way to any coefficient of two vectors on a finite scale; see `confusion` for what
+    each item adds.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or a number is no index of an option.
+    """
+    h, j = np.asarray(human), np.asarray(judge)
+    if h.ndim != 1 or h.shape != j.shape or h.dtype.kind not in "bui" or j.dtype.kind not in "bui":
+        raise ValueError(f"human has shape {h.shape} and judge {j.shape}; wanted (n,) integers")
+    for side in (h, j):
+        if side.size and (side.min() < 0 or side.max() >= K):
+            raise ValueError(f"labels holds a number that is no option index from 0 to {K - 1}")
+    return np.bincount(h * K + j, minlength=K * K).astype(np.float64)
 
 
 def numbers_of(scale: ArrayLike | None, K: int) -> FloatArray:

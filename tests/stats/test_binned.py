@@ -12,9 +12,11 @@ from harness.stats.binned import (
     binned_sums,
     binned_totals,
     bins_of,
+    median_totals,
 )
 from harness.stats.distributions import hard
 from harness.stats.facts import dataset_facts
+from harness.stats.labels import label_counts
 from harness.stats.measures import estimate
 from harness.stats.win_rates import win_rate_measures, win_sums
 
@@ -82,10 +84,26 @@ def test_divergence_keeps_its_laws(human, judge):
             assert np.isnan(itself) or itself == pytest.approx(0, abs=1e-7)
 
 
+@given(
+    human=arrays.arrays(np.int64, (6, 4), elements=st.integers(0, 3)),
+    judge=arrays.arrays(np.int64, (6, 2), elements=st.integers(0, 3)),
+)
+def test_complete_labels_take_the_quick_way(human, judge):
+    """The same sums, half points and uneven scales included."""
+    scale = [1, 2, 4, 7]
+    h, j = label_counts(human, 4), label_counts(judge, 4)
+    bins, _ = bins_of(h, "median", options="abcd", scale=scale)
+    found = median_totals(human, judge, 4, scale=scale)
+    np.testing.assert_array_equal(found, binned_totals(bins, h, j))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: divergence([[1, 0, 0]], [[1, 0, 0]], by="mean"), "by is 'mean'"),
+        (lambda: median_totals([[0.5]], [[1]], 2), r"wanted \(n, m\) integers"),
+        (lambda: median_totals([[1]], [[2]], 2), "no option index from 0 to 1"),
+        (lambda: median_totals([[1]], [[1], [0]], 2), "human has 1 items and judge 2"),
         (lambda: divergence([[1, 0, 0]], [[1, 0]]), r"human has shape \(1, 3\) and judge \(1, 2\)"),
     ],
 )
