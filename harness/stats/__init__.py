@@ -15,6 +15,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from harness.stats.abstention import (
+        AbstentionModes,
+        abstention_cells,
+        abstention_modes,
+        with_abstention,
+    )
+    from harness.stats.aggregation import Levels, levels
     from harness.stats.agreement import METRICS
     from harness.stats.alt_test import annotator_test, annotator_tests
     from harness.stats.alt_test_controls import (
@@ -34,6 +41,16 @@ if TYPE_CHECKING:
         smallest_eps,
         together,
     )
+    from harness.stats.association import contingency, correlation_measures, correlations
+    from harness.stats.binary import (
+        BINARY,
+        DIAGNOSTICS,
+        binary_cells,
+        binary_rows,
+        n_var_kappa,
+        n_var_phi,
+    )
+    from harness.stats.binned import BinnedDivergence, binned_divergence
     from harness.stats.bounds import (
         Bound,
         Limit,
@@ -55,6 +72,7 @@ if TYPE_CHECKING:
         multilabel,
         reaches,
     )
+    from harness.stats.ensembles import Ensemble, ensemble_agreement
     from harness.stats.evaluation import Evaluation, TableTranslation, evaluate, primary_metric
     from harness.stats.experiments import (
         Cell,
@@ -65,9 +83,13 @@ if TYPE_CHECKING:
         spearman,
         standard_scenarios,
     )
+    from harness.stats.facts import DatasetFacts, dataset_facts
     from harness.stats.intervals import Estimate, Exclusion, Interval, bootstrap
     from harness.stats.item_translation import F_hat_by_item, F_hat_shrunk, ItemTranslation
+    from harness.stats.krippendorff import alpha_measure, coincidences, krippendorff_alpha
+    from harness.stats.labels import label_cells, label_counts, means, medians
     from harness.stats.likelihood import CommonF, F_by_likelihood, beta_by_likelihood
+    from harness.stats.measures import Batch, Measure, estimate, estimate_batches, read
     from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
     from harness.stats.panel import Panel
     from harness.stats.ranking import Difference, Ranked, Ranking, rank
@@ -98,6 +120,7 @@ if TYPE_CHECKING:
     from harness.stats.response_sets import OptionSpace
     from harness.stats.rows import MetricRow, find_metric
     from harness.stats.selection import ConfidenceSet, RankSpread, model_confidence_set, rank_spread
+    from harness.stats.selective import AbstentionTest, RiskCoverage, abstention_test, risk_coverage
     from harness.stats.similarity import SimilarityTable
     from harness.stats.simulate import (
         Population,
@@ -110,6 +133,7 @@ if TYPE_CHECKING:
         random_space,
         selection_matrix,
     )
+    from harness.stats.strata import Stratum, StratumResult, default_strata, stratify
     from harness.stats.sweep import SweepPoint, beta_sweep
     from harness.stats.translation import (
         Decomposition,
@@ -119,16 +143,25 @@ if TYPE_CHECKING:
         reconstruct_theta,
         sensitivity_family,
     )
+    from harness.stats.weighted import ORDINAL_METRICS, ordinal_rows, weighted_kappa_measure
+    from harness.stats.win_rates import win_rate_measures, win_sums
     from harness.stats.win_tests import SignedRankTest, StudentTest, one_sided_t, signed_rank
 
 __all__ = [
+    "BINARY",
+    "DIAGNOSTICS",
     "ELICITATIONS",
     "FORMS",
     "HUMAN_AGREEMENT",
     "METRICS",
+    "ORDINAL_METRICS",
     "OUTCOMES",
+    "AbstentionModes",
+    "AbstentionTest",
     "AltTest",
     "AltTestDesign",
+    "Batch",
+    "BinnedDivergence",
     "Bound",
     "BreakEven",
     "Cell",
@@ -136,9 +169,11 @@ __all__ = [
     "CommonF",
     "ConfidenceSet",
     "Controls",
+    "DatasetFacts",
     "Decomposition",
     "Difference",
     "Distributions",
+    "Ensemble",
     "EpsPoint",
     "ErrorShift",
     "Estimate",
@@ -154,7 +189,9 @@ __all__ = [
     "Identifiability",
     "Interval",
     "ItemTranslation",
+    "Levels",
     "Limit",
+    "Measure",
     "MetricRow",
     "OptionSpace",
     "Panel",
@@ -170,35 +207,54 @@ __all__ = [
     "Reconstruction",
     "Regret",
     "Resamples",
+    "RiskCoverage",
     "Sample",
     "Scenario",
     "SelectionRow",
     "SignedRankTest",
     "SimilarityTable",
+    "Stratum",
+    "StratumResult",
     "StudentTest",
     "SweepPoint",
     "TableTranslation",
     "Tally",
     "Translation",
     "Units",
+    "abstention_cells",
+    "abstention_modes",
+    "abstention_test",
     "aggregate",
+    "alpha_measure",
     "annotator_controls",
     "annotator_test",
     "annotator_tests",
     "benjamini_yekutieli",
     "beta_by_likelihood",
     "beta_sweep",
+    "binary_cells",
+    "binary_rows",
+    "binned_divergence",
     "bootstrap",
     "break_even",
+    "coincidences",
     "combine_raters",
     "combined_annotator_test",
     "common_bounds",
+    "contingency",
+    "correlation_measures",
+    "correlations",
+    "dataset_facts",
     "decompose",
+    "default_strata",
     "draw_population",
     "draw_sample",
+    "ensemble_agreement",
     "eps_sweep",
     "error_experiment",
     "error_matrix",
+    "estimate",
+    "estimate_batches",
     "evaluate",
     "find_metric",
     "free_bounds",
@@ -206,12 +262,21 @@ __all__ = [
     "hard",
     "identifiability",
     "judge_values",
+    "krippendorff_alpha",
+    "label_cells",
+    "label_counts",
+    "levels",
+    "means",
+    "medians",
     "meets_bounds",
     "model_confidence_set",
     "multilabel",
+    "n_var_kappa",
+    "n_var_phi",
     "omega_bounds",
     "one_sided_t",
     "optimal_verdicts",
+    "ordinal_rows",
     "pearson_by_rater",
     "pearson_mean_over_raters",
     "pearsons",
@@ -223,10 +288,12 @@ __all__ = [
     "rank_spread",
     "rank_under_rater_error",
     "reaches",
+    "read",
     "reconstruct",
     "reconstruct_theta",
     "regret_matrix",
     "regret_of",
+    "risk_coverage",
     "run_cell",
     "sampling_experiment",
     "selection_effect",
@@ -237,11 +304,18 @@ __all__ = [
     "smallest_eps",
     "spearman",
     "standard_scenarios",
+    "stratify",
     "together",
+    "weighted_kappa_measure",
+    "win_rate_measures",
+    "win_sums",
     "winning_regions",
+    "with_abstention",
 ]
 
 _MODULES = {
+    "abstention": ("AbstentionModes", "abstention_cells", "abstention_modes", "with_abstention"),
+    "aggregation": ("Levels", "levels"),
     "agreement": ("METRICS",),
     "alt_test": ("annotator_test", "annotator_tests"),
     "alt_test_controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
@@ -250,26 +324,30 @@ _MODULES = {
     "alt_test_variants": (
         "CombinedTest",
         "EpsPoint",
-        "combined_annotator_test",
         "combine_raters",
+        "combined_annotator_test",
         "eps_sweep",
         "smallest_eps",
         "together",
     ),
+    "association": ("contingency", "correlation_measures", "correlations"),
+    "binary": ("BINARY", "DIAGNOSTICS", "binary_cells", "binary_rows", "n_var_kappa", "n_var_phi"),
+    "binned": ("BinnedDivergence", "binned_divergence"),
     "bounds": ("Bound", "Limit", "common_bounds", "free_bounds", "meets_bounds", "omega_bounds"),
     "break_evens": ("BreakEven", "Piece", "break_even", "winning_regions"),
     "distributions": (
+        "Distributions",
         "ELICITATIONS",
         "FORMS",
-        "OUTCOMES",
-        "Distributions",
         "Form",
+        "OUTCOMES",
         "RatingTable",
         "aggregate",
         "hard",
         "multilabel",
         "reaches",
     ),
+    "ensembles": ("Ensemble", "ensemble_agreement"),
     "evaluation": ("Evaluation", "TableTranslation", "evaluate", "primary_metric"),
     "experiments": (
         "Cell",
@@ -280,9 +358,13 @@ _MODULES = {
         "spearman",
         "standard_scenarios",
     ),
+    "facts": ("DatasetFacts", "dataset_facts"),
     "intervals": ("Estimate", "Exclusion", "Interval", "bootstrap"),
     "item_translation": ("F_hat_by_item", "F_hat_shrunk", "ItemTranslation"),
+    "krippendorff": ("alpha_measure", "coincidences", "krippendorff_alpha"),
+    "labels": ("label_cells", "label_counts", "means", "medians"),
     "likelihood": ("CommonF", "F_by_likelihood", "beta_by_likelihood"),
+    "measures": ("Batch", "Measure", "estimate", "estimate_batches", "read"),
     "multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli"),
     "panel": ("Panel",),
     "ranking": ("Difference", "Ranked", "Ranking", "rank"),
@@ -313,6 +395,8 @@ _MODULES = {
     "response_sets": ("OptionSpace",),
     "rows": ("MetricRow", "find_metric"),
     "selection": ("ConfidenceSet", "RankSpread", "model_confidence_set", "rank_spread"),
+    "selective": ("AbstentionTest", "RiskCoverage", "abstention_test", "risk_coverage"),
+    "similarity": ("SimilarityTable",),
     "simulate": (
         "Population",
         "Sample",
@@ -324,6 +408,7 @@ _MODULES = {
         "random_space",
         "selection_matrix",
     ),
+    "strata": ("Stratum", "StratumResult", "default_strata", "stratify"),
     "sweep": ("SweepPoint", "beta_sweep"),
     "translation": (
         "Decomposition",
@@ -333,7 +418,8 @@ _MODULES = {
         "reconstruct_theta",
         "sensitivity_family",
     ),
-    "similarity": ("SimilarityTable",),
+    "weighted": ("ORDINAL_METRICS", "ordinal_rows", "weighted_kappa_measure"),
+    "win_rates": ("win_rate_measures", "win_sums"),
     "win_tests": ("SignedRankTest", "StudentTest", "one_sided_t", "signed_rank"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
