@@ -9,7 +9,6 @@ items on which it is at least as good as the rater.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -125,15 +124,9 @@ def annotator_tests(
     found = benjamini_yekutieli(p, design.q)
     results = {}
     for j, name in enumerate(judges):
-        bare = _undecided(ring, duels[j], tallies[j], level, units.kind)
-        known = replace(
-            bare,
-            advantage=with_interval(bare.advantage, means[:, j], level, unit=units.kind),
-            advantage_replicates=frozen(means[1:, j]),
-            p_replicates=frozen(p[1:, j]),
-        )
+        undecided = _undecided(ring, duels[j], tallies[j], means[:, j], p[:, j], level, units.kind)
         mine = FalseDiscoveries(found.rejected[:, j], found.thresholds[:, j], found.adjusted[:, j])
-        results[name] = decide(known, p[:, j], mine)
+        results[name] = decide(undecided, p[:, j], mine)
     return results
 
 
@@ -159,7 +152,15 @@ def _tested(
     return np.concatenate(p), np.concatenate([_means(part, tests != "") for part in parts])
 
 
-def _undecided(ring: Ring, duels: Duels, tally: Tally, level: float, unit: Unit) -> AltTest:
+def _undecided(  # noqa: PLR0917 -- one caller, which has just these
+    ring: Ring,
+    duels: Duels,
+    tally: Tally,
+    means: FloatArray,
+    p: FloatArray,
+    level: float,
+    unit: Unit,
+) -> AltTest:
     """Say all that does not depend on the decisions."""
     n_tested = sum(test != "" for test in tally.tests)
     counts = _counts(ring, duels, n_tested)
@@ -167,7 +168,7 @@ def _undecided(ring: Ring, duels: Duels, tally: Tally, level: float, unit: Unit)
     return AltTest(
         design=ring.design,
         winning_rate=estimate,
-        advantage=estimate,
+        advantage=with_interval(estimate, means, level, unit=unit),
         wins=0,
         n_tested=n_tested,
         passes=None,
@@ -180,15 +181,14 @@ def _undecided(ring: Ring, duels: Duels, tally: Tally, level: float, unit: Unit)
         tally=tally,
         level=level,
         unit=unit,
-        advantage_replicates=np.empty(0),
-        p_replicates=np.empty((0, len(tally.raters))),
+        advantage_replicates=frozen(means[1:]),
+        p_replicates=frozen(p[1:]),
     )
 
 
 def _tally(ring: Ring, duels: Duels) -> Tally:
     m = len(ring.panel.raters)
-    sums = duels.sums(np.zeros(len(ring.panel.items), dtype=np.int64), 1, m)[0]
-    counts = duels.counts(m)
+    counts, sums = duels.counts(m), duels.totals(m)
     chosen = [_choose(n, ring.design) for n in counts.sum(axis=1).tolist()]
     return Tally(
         raters=ring.panel.raters,

@@ -194,16 +194,18 @@ def decide(
     tally, design = test.tally, test.design
     rates = share_won(found.rejected, p, tally.quality)
     rows = _rows(tally, design, p[0], found)
-    done = replace(
+    tested, skipped = ([row for row in rows if bool(row.test) is kind] for kind in (True, False))
+    passes = None if isnan(rates[0]) else bool(rates[0] >= design.threshold - TOLERANCE)
+    return replace(
         test,
         winning_rate=with_interval(test.winning_rate, rates, test.level, unit=test.unit),
         wins=int(found.rejected[0].sum()),
-        passes=None if np.isnan(rates[0]) else bool(rates[0] >= design.threshold - TOLERANCE),
-        per_rater=tuple(row for row in rows if row.test),
-        skipped=tuple(row for row in rows if not row.test),
+        passes=passes,
+        per_rater=tuple(tested),
+        skipped=tuple(skipped),
+        warnings=_warnings(test, tested, skipped, passes=bool(passes)),
         n_family=test.n_tested if n_family is None else n_family,
     )
-    return replace(done, warnings=_warnings(done))
 
 
 def average(values: Iterable[float | None]) -> float | None:
@@ -270,15 +272,17 @@ def _known(value: float) -> float | None:
     return None if isnan(value) else float(value)
 
 
-def _warnings(test: AltTest) -> tuple[str, ...]:
+def _warnings(
+    test: AltTest, tested: list[RaterRow], skipped: list[RaterRow], *, passes: bool
+) -> tuple[str, ...]:
     found = []
-    few = [f"{row.rater} ({row.n})" for row in test.per_rater if row.n < FEW_ITEMS]
-    if test.passes and few:
+    few = [f"{row.rater} ({row.n})" for row in tested if row.n < FEW_ITEMS]
+    if passes and few:
         found.append(f"few_items: passes with fewer than {FEW_ITEMS} items for {', '.join(few)}")
     if test.counts["n_items_without_verdict"] and test.design.unanswered == "exclude":
         n = test.counts["n_items_without_verdict"]
         found.append(f"unanswered_excluded: {n} items the judge did not answer are left out")
-    if test.skipped and test.per_rater:
-        names = ", ".join(row.rater for row in test.skipped)
+    if skipped and tested:
+        names = ", ".join(row.rater for row in skipped)
         found.append(f"raters_skipped: {names} had too few items and are not in the winning rate")
     return tuple(found)

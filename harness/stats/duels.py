@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.alignment import Others, aligner
-from harness.stats.arrays import BoolArray, FloatArray, IntArray, ratio
+from harness.stats.arrays import BoolArray, Counts, FloatArray, IntArray, ratio
 from harness.stats.multiple_testing import benjamini_yekutieli
 from harness.stats.panel import UNANSWERED, Coded
 from harness.stats.win_tests import signed_rank, student
@@ -27,9 +27,8 @@ Test: TypeAlias = Literal["t", "wilcoxon", ""]
 JUDGE, RATER, DIFFERENCE, SQUARE, WEIGHT, WEIGHT_SQUARE = range(6)
 N_SUMS = 6
 N_OUTCOMES = 3
-# Rows: the judge closer, a tie, the rater closer. Columns: the five sums that are not squares of
-# weights.
-OUTCOMES = np.array([[1, 0, -1, 1, 1], [1, 1, 0, 0, 1], [0, 1, 1, 1, 1]])
+# Rows: the judge closer, a tie, the rater closer. Columns: the six sums, for a weight of 1.
+OUTCOMES = np.array([[1, 0, -1, 1, 1, 1], [1, 1, 0, 0, 1, 1], [0, 1, 1, 1, 1, 1]])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -74,16 +73,20 @@ class Duels:
         """
         cell = of_item[self.item] * n_raters + self.rater
         n_cells = n_units * n_raters
-        by_outcome = np.bincount(
-            cell * N_OUTCOMES + self.outcome, self.weight, n_cells * N_OUTCOMES
-        ).reshape(n_units, n_raters, N_OUTCOMES)
-        sums = np.empty((n_units, n_raters, N_SUMS))
-        sums[..., :WEIGHT_SQUARE] = by_outcome @ OUTCOMES
-        sums[..., WEIGHT_SQUARE] = sums[..., WEIGHT]
+        place = cell * N_OUTCOMES + self.outcome
+        by_outcome = np.bincount(place, self.weight, n_cells * N_OUTCOMES)
+        sums = _six(by_outcome.reshape(n_units, n_raters, N_OUTCOMES))
         if self.weight is not None:
             squares = np.bincount(cell, self.weight**2, n_cells)
             sums[..., WEIGHT_SQUARE] = squares.reshape(n_units, n_raters)
         return sums
+
+    def totals(self, n_raters: int) -> FloatArray:
+        """Return `sums` over all items: (m, 6)."""
+        if self.weight is None:
+            return _six(self.counts(n_raters))
+        whole = np.zeros(len(self.counted), dtype=np.int64)
+        return self.sums(whole, 1, n_raters).reshape(n_raters, N_SUMS)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -175,6 +178,11 @@ class Ring:
         np.add.at(by_class, rater, shares)
         n = by_class.sum(axis=1, keepdims=True)
         return np.asarray((shares * np.nan_to_num(ratio(n, by_class))[rater]).sum(axis=1))
+
+
+def _six(by_outcome: Counts) -> FloatArray:
+    """Turn the weight of each outcome (..., 3) into the six sums (..., 6), for weights of 1."""
+    return np.asarray(by_outcome @ OUTCOMES, dtype=np.float64)
 
 
 def _outcome(lead: FloatArray, tolerance: float) -> IntArray:
