@@ -115,7 +115,7 @@ def kendall_of(totals: FloatArray) -> FloatArray:
 def _ahead(cells: FloatArray, axis: int) -> FloatArray:
     """Sum of what lies before each place of an axis minus the sum of what lies after it."""
     through = np.cumsum(cells, axis=axis)
-    return np.asarray(2.0 * through - cells - through.take([-1], axis=axis), dtype=np.float64)
+    return np.asarray(2.0 * through - cells - cells.sum(axis, keepdims=True), dtype=np.float64)
 
 
 def correlation_measures(rows: FloatArray, columns: FloatArray) -> tuple[Measure, ...]:

@@ -126,6 +126,7 @@ def test_continuous_vectors_are_ranked():
     assert found["pearson"] == pytest.approx(scipy.stats.pearsonr(x, y).statistic)
     assert found["spearman"] == pytest.approx(scipy.stats.spearmanr(x, y).statistic)
     assert found["kendall_tau_b"] == pytest.approx(scipy.stats.kendalltau(x, y).statistic)
+    assert {one.reason for one in correlations([], []).values()} == {"no_items"}
     many = np.arange(70_000.0)
     constant = correlations(many, np.ones(70_000))
     assert {one.reason for one in constant.values()} == {"constant_labels"}
