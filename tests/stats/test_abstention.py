@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -58,6 +58,7 @@ def test_all_abstained_is_na_in_one_mode_and_a_number_in_another():
     assert {one.reason for one in nothing.exclude.values()} == {"no_items"}
 
 
+@settings(deadline=None)
 @given(table=tables)
 def test_modes_keep_the_pairs_they_say(table):
     """Recode keeps every pair and exclude those that both answered; else they agree."""
@@ -118,6 +119,7 @@ def test_risk_coverage_without_answers_is_na():
     assert risk_coverage([], []).area is None
 
 
+@settings(deadline=None)
 @given(
     score=arrays.arrays(np.float64, 12, elements=st.integers(0, 4).map(float)),
     correct=arrays.arrays(np.float64, 12, elements=st.integers(0, 1).map(float)),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
@@ -47,6 +47,7 @@ def test_binary_measures_against_sklearn(name, expected):
     assert read(cells.sum(axis=0), BINARY)[name].value == pytest.approx(expected, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(cells=cells_of_items)
 def test_five_correlations_are_one_number(cells):
     """On binary data Pearson, Spearman, Kendall's tau-b, phi and MCC coincide, or all are NA."""
@@ -59,6 +60,7 @@ def test_five_correlations_are_one_number(cells):
     assert repr(row) == "Measure('phi', better higher)"
 
 
+@settings(deadline=None)
 @given(cells=cells_of_items)
 def test_kappa_never_exceeds_phi(cells):
     """|kappa| <= |phi|, their quotient is 2 sqrt(AB) / (A + B), no gap without drift."""
@@ -72,6 +74,7 @@ def test_kappa_never_exceeds_phi(cells):
         assert found["kappa_phi_gap"] == pytest.approx(0, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(cells=cells_of_items)
 def test_swapped_errors_leave_the_symmetric_measures(cells):
     """Only precision and recall, and the drift, tell a strict judge from a lenient one."""

@@ -84,6 +84,7 @@ def test_divergence_keeps_its_laws(human, judge):
             assert np.isnan(itself) or itself == pytest.approx(0, abs=1e-7)
 
 
+@settings(deadline=None)
 @given(
     human=arrays.arrays(np.int64, (6, 4), elements=st.integers(0, 3)),
     judge=arrays.arrays(np.int64, (6, 2), elements=st.integers(0, 3)),

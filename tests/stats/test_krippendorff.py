@@ -75,6 +75,7 @@ def test_alpha_is_that_of_all_pairs(level, counts):
         assert from_cells == pytest.approx(wanted, abs=1e-9)
 
 
+@settings(deadline=None)
 @given(counts=counts_of_items)
 def test_coincidence_totals_are_sums_of_contributions(counts):
     """The quick total and the array over items agree, and count every pairable rating once."""
@@ -83,6 +84,7 @@ def test_coincidence_totals_are_sums_of_contributions(counts):
     assert coincidence_totals(counts).sum() == pytest.approx(m[m > 1].sum())
 
 
+@settings(deadline=None)
 @given(counts=counts_of_items)
 def test_alpha_takes_uneven_numbers_of_raters_without_padding(counts):
     """Units with one rating or none change nothing."""

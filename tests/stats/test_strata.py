@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -27,6 +27,7 @@ def results(human, judge=None, *, strata, level="nominal", **chosen):
     return {one.stratum.name: one for one in found}
 
 
+@settings(deadline=None)
 @given(counts=counts_of_items)
 def test_labels_of_an_item_against_numpy(counts):
     """Median, mean, shares and number of labels are those of the labels spelt out."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -78,6 +78,7 @@ def test_randolph_counts_the_declared_options():
     assert row.why(lone) == "single_option"
 
 
+@settings(deadline=None)
 @given(table=tables)
 def test_cells_give_the_rank_correlations_of_scipy(table):
     """Contingency cells and the spelt-out vectors say the same; NA where one is constant."""
@@ -145,6 +146,7 @@ def test_user_weights_put_abstention_where_the_user_says():
         halfway.value(np.ones(4))
 
 
+@settings(deadline=None)
 @given(scale=st.lists(st.integers(-9, 9), min_size=3, max_size=3, unique=True))
 def test_interval_rows_take_the_numbers_of_the_scale(scale):
     """Alpha of the cells is alpha of the numbers that the options stand for."""
