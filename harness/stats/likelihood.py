@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ ALL_DRAWS = 30_000  # draws for all items, as far as the bounds allow
 MAX_STEPS = 300  # two EM steps each, and one that lengthens them
 STEP, ROUGH_STEP = 1e-6, 1e-4  # the search ends when no entry of F moves by more
 LOG_PSEUDO_COUNTS = (-4.0, 7.0)  # bounds of the search for the spread of theta over items
-SHIFT = 0.8  # of the way to where the forced choices put theta: draws then reach to either side
+SHIFT = 0.65  # of the way to where the forced choices put theta: draws then reach to either side
 TINY = 1e-300  # keeps a theta whose draw underflowed from being impossible
 KEPT = 0.1  # of an entry of F is left at least by a lengthened step
 MIN_CALLS = 2  # set calls of an item that can show its spread
@@ -158,14 +158,11 @@ def beta_by_likelihood(
         value = _beta(fit, np.ones(len(draws.forced)), meets, negative)
         reason = "no_negative_choice" if np.isnan(value) else ""
     if not reason:
-        fewer, of_item = draws.fewer(), units.of_item[calls.used]
+        of_item = units.of_item[calls.used]
         weights = Resamples.draw(units.n_units, n_resamples, rng).weights()
-        again = [
-            _beta(_climb(fewer, fit.F, row[of_item], ROUGH_STEP), row[of_item], meets, negative)
-            for block in weights
-            for row in block
-        ]
-        replicates = np.array(again)
+        rows = (row[of_item] for block in weights for row in block)
+        again = ((row, _climb(draws.fewer(row), fit.F, row, ROUGH_STEP)) for row in rows)
+        replicates = np.array([_beta(one, row, meets, negative) for row, one in again])
     interval, undefined_share = percentile_interval(replicates, level, units.kind)
     n_used, n = len(calls.forced), len(calls.used)
     return Estimate(
@@ -206,11 +203,14 @@ class _Calls:
 class _Draws:
     """Forced choices (n, K), and (n, S, U) draws of theta over the U sets that may be behind them.
 
-    ``kept`` says which of the V sets these are; ``offset`` (n, S) is the logarithm of what a draw
-    weighs before the forced choices are looked at.
+    ``sets`` (n, U) are their counts, and ``pseudo`` (U,) the Dirichlet distribution of theta over
+    items; ``kept`` says which of the V sets these are; ``offset`` (n, S) is the logarithm of what a
+    draw weighs before the forced choices are looked at.
     """
 
     forced: FloatArray
+    sets: FloatArray
+    pseudo: FloatArray
     theta: FloatArray
     offset: FloatArray
     kept: BoolArray
@@ -221,17 +221,21 @@ class _Draws:
     ) -> _Draws:
         """Draw from the Dirichlet posterior of the sets, shifted by (n, U) guessed further sets."""
         sets = calls.sets[:, kept]
-        shape = (sets + _pseudo_counts(sets) + guess)[:, None, :]
         n, U = sets.shape
+        pseudo = _pseudo_counts(sets, np.ones(n))
+        shape = (sets + pseudo + guess)[:, None, :]
         S = int(np.clip(ALL_DRAWS // n, *N_DRAWS))
         drawn = rng.standard_gamma(np.broadcast_to(shape, (n, S, U))) + TINY
         theta = drawn / drawn.sum(axis=2, keepdims=True)
         offset = -np.einsum("nsu,nu->ns", np.log(theta), guess)
-        return cls(calls.forced, theta, offset, kept)
+        return cls(calls.forced, sets, pseudo, theta, offset, kept)
 
-    def fewer(self) -> _Draws:
-        least = N_DRAWS[0]
-        return _Draws(self.forced, self.theta[:, :least], self.offset[:, :least], self.kept)
+    def fewer(self, weights: FloatArray | None = None) -> _Draws:
+        """Keep the least number of draws, weighed anew for items that count (n,) times."""
+        theta, offset = self.theta[:, : N_DRAWS[0]], self.offset[:, : N_DRAWS[0]]
+        if weights is not None:
+            offset = offset + np.log(theta) @ (_pseudo_counts(self.sets, weights) - self.pseudo)
+        return replace(self, theta=theta, offset=offset)
 
 
 def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_Fit, _Draws]:
@@ -249,20 +253,20 @@ def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_
     return _climb(draws, rough.F, ones, STEP), draws
 
 
-def _pseudo_counts(sets: FloatArray) -> FloatArray:
-    """Fit the (U,) Dirichlet distribution of theta over items to (n, U) counts of sets."""
+def _pseudo_counts(sets: FloatArray, weights: FloatArray) -> FloatArray:
+    """Fit the (U,) Dirichlet distribution of theta to (n, U) counts of sets, weighted by item."""
     from scipy.optimize import minimize  # noqa: PLC0415 -- takes a while to load
     from scipy.special import digamma, gammaln  # noqa: PLC0415 -- the same
 
-    m, n = sets.sum(axis=1), len(sets)
+    m, n = sets.sum(axis=1), weights.sum()
 
     def cost(logs: FloatArray) -> tuple[float, FloatArray]:
         a = np.exp(logs)
         total = a.sum()
-        fit = n * gammaln(total) - gammaln(total + m).sum() + (gammaln(a + sets) - gammaln(a)).sum()
-        common = n * digamma(total) - digamma(total + m).sum()
-        slope = a * (common + (digamma(a + sets) - digamma(a)).sum(axis=0))
-        return -float(fit), -slope
+        fit = n * gammaln(total) - weights @ gammaln(total + m)
+        fit += (weights @ (gammaln(a + sets) - gammaln(a))).sum()
+        common = n * digamma(total) - weights @ digamma(total + m)
+        return -float(fit), -a * (common + weights @ (digamma(a + sets) - digamma(a)))
 
     start = np.zeros(sets.shape[1])
     found = minimize(

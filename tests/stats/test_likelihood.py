@@ -95,13 +95,13 @@ def test_cross_call_beta_turns_a_beta_of_0035_into_035(evaluate):
 def test_beta_by_likelihood_comes_with_an_interval():
     """Resampled items are fitted anew."""
     rng = np.random.default_rng(1)
-    theta = rng.dirichlet((1, 1, 1), 150)
+    theta = rng.dirichlet((1, 1, 1), 100)
     table = calls(theta, chooses_toxic(0.3), 20, rng)
-    found = beta_by_likelihood(table, ("toxic",), rng=rng, n_resamples=60)
+    found = beta_by_likelihood(table, ("toxic",), rng=rng, n_resamples=40)
     assert found.interval.low < 0.7 * 0.5 / (0.5 + 0.7 * 0.5) < found.interval.high
-    assert found.n_resamples == 60
-    groups = [str(i // 5) for i in range(150)]
-    found = beta_by_likelihood(table, ("toxic",), rng=rng, n_resamples=20, groups=groups)
+    assert found.n_resamples == 40
+    groups = [str(i // 5) for i in range(100)]
+    found = beta_by_likelihood(table, ("toxic",), rng=rng, n_resamples=10, groups=groups)
     assert found.interval.unit == "group"
 
 
