@@ -17,7 +17,7 @@ from harness.errors import TaskError
 from harness.ratings import OutcomeCounts, count_outcomes, human_table, judge_table
 from harness.stats.agreement import METRICS
 from harness.stats.distributions import ELICITATION_OF, check_tau
-from harness.stats.evaluation import evaluate, primary_metric
+from harness.stats.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
 from harness.stats.intervals import Estimate
 from harness.stats.ranking import Difference
 from harness.stats.rows import find_metric
@@ -233,7 +233,6 @@ def validate(source: Source) -> Validation:
     tables = [
         judge_table(task, source.items, j.name, source.verdicts[j.name]) for j in source.judges
     ]
-    metric = source.metric or primary_metric(human)
     try:
         evaluation = evaluate(
             human,
@@ -245,6 +244,7 @@ def validate(source: Source) -> Validation:
             n_resamples=source.n_resamples,
             level=LEVEL,
         )
+        metric = source.metric or _ranking_metric(human, evaluation)
         evaluation.row(metric)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
@@ -261,8 +261,22 @@ def validate(source: Source) -> Validation:
         humans=_human_result(task, human, evaluation),
         judges=tuple(_judge_result(source, facts, metric, evaluation) for facts in source.judges),
         ranking=_ranking(source, metric, evaluation) if source.judges else None,
-        notes=source.notes,
+        notes=(*source.notes, *_metric_note(source, metric, human)),
     )
+
+
+def _metric_note(source: Source, metric: str, human: RatingTable) -> list[str]:
+    wanted = primary_metric(human)
+    if source.metric or metric == wanted or not source.judges:
+        return []
+    return [f"no judge has a reply that {wanted} needs, so {metric} ranks"]
+
+
+def _ranking_metric(human: RatingTable, evaluation: Evaluation) -> str:
+    """What ranks unless the user says otherwise: what the humans gave, if any judge gave it too."""
+    wanted = primary_metric(human)
+    defined = any(e[wanted].n_used for e in evaluation.estimates.values())
+    return wanted if defined or not evaluation.judges else RANKS_WITHOUT_SETS
 
 
 def check_settings(task: Task, *, tau: float | None, metric: str | None) -> None:
