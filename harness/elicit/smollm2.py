@@ -98,6 +98,7 @@ class SmolLM2(Endpoint):
         return self._key
 
     def _load(self) -> Any:  # noqa: ANN401 -- xllamacpp has no types
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve each other
         import xllamacpp  # noqa: PLC0415 -- only when the model is asked
 
         params = xllamacpp.CommonParams()
@@ -105,7 +106,8 @@ class SmolLM2(Endpoint):
         params.model_alias = {self.spec.model}
         params.n_ctx = self._params["n_ctx"]
         params.n_parallel = 1
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _threads()
+        params.cpuparams.n_threads = 1  # writing: one token at a time, not worth sharing
+        params.cpuparams_batch.n_threads = _threads()  # reading the prompt
         params.n_batch = params.n_ubatch = BATCH
         params.ctx_shift = False  # a prompt that is too long fails rather than losing its start
         params.cache_prompt = True
