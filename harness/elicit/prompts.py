@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from harness.elicit.templates import Template, read_template
+from harness.errors import PromptError
 from harness.task import CANNOT_ASSESS, bundled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from harness.task import Item, Option, Task
@@ -104,8 +105,8 @@ class Prompts:
         Raises
         ------
         PromptError
-            If a template is missing, cannot be read, has an unknown placeholder or part, or does
-            not show the item's text once, fenced.
+            If a template is missing, cannot be read, has an unknown placeholder or part, does not
+            show the item's text once, fenced, or has the name of another.
         """
         shipped = folder or bundled("prompts")
         chosen = task.prompts
@@ -114,6 +115,8 @@ class Prompts:
             folders = (task.folder, shipped) if name in chosen else (shipped,)
             needed = ("user", "follow_up") if name == "paired" else ("user",)
             templates[name] = read_template(chosen.get(name, f"{name}.txt"), folders, needed)
+        if clash := _clash(template.path for template in templates.values()):
+            raise PromptError(f"{clash}: a shipped template has this name too; rename this one.")
         return cls(task, templates)
 
     def save(self, folder: Path) -> None:
@@ -173,6 +176,12 @@ def fence(text: str) -> str:
         counter += 1
         digits = hashlib.sha256(data + b"\0%d" % counter).hexdigest()[:FENCE_DIGITS]
     return digits
+
+
+def _clash(paths: Iterable[Path]) -> Path | None:
+    """Return a file that has the name of another, so that they could not be saved together."""
+    known: dict[str, Path] = {}
+    return next((path for path in paths if known.setdefault(path.name, path) != path), None)
 
 
 def _opening(system: str) -> tuple[Message, ...]:

@@ -323,6 +323,26 @@ def test_hash_is_of_the_content(templates):
     assert Prompts.load(task, templates).hash != Prompts.load(task).hash
 
 
+def test_saved_prompts_are_the_same_prompts(tmp_path):
+    """What a run keeps of its prompts asks the same, without the task's own folder."""
+    (tmp_path / "mine.txt").write_bytes(f"[user]\r\nCaf\u00e9?\r\n{FENCED}".encode())
+    task = make_task(folder=tmp_path, prompts={"forced_choice": "mine.txt"})
+    prompts = Prompts.load(task)
+    prompts.save(tmp_path / "kept")
+    again = Prompts.load(task.model_copy(update={"folder": tmp_path / "kept"}), tmp_path / "kept")
+    assert again.hash == prompts.hash
+    for elicitation in ELICITATIONS:
+        asked_then = prompts.messages(task.items[1], elicitation)
+        assert again.messages(task.items[1], elicitation) == asked_then
+
+
+def test_own_template_may_not_hide_a_shipped_one(tmp_path):
+    """Two templates of one name could not be told apart in a run's folder."""
+    (tmp_path / "paired.txt").write_text(f"[user]\n{FENCED}", "utf-8")
+    with pytest.raises(PromptError, match="rename"):
+        Prompts.load(make_task(folder=tmp_path, prompts={"forced_choice": "paired.txt"}))
+
+
 def test_line_ends_do_not_matter(templates):
     """A template saved with Windows line ends or a byte order mark says the same."""
     task = make_task()
