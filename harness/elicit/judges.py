@@ -179,9 +179,8 @@ def _look_up(
             "or give a model string such as openai/gpt-4o"
         )
     try:
-        return JudgeSpec.model_validate(
-            {"name": name, "model": name, "base_url": base_url, "key_env": key_env}
-        )
+        given = {"name": name, "model": name, "base_url": base_url, "key_env": key_env}
+        return JudgeSpec.model_validate({k: v for k, v in given.items() if v is not None})
     except ValidationError as error:
         raise JudgeError(f"judge {name!r}: {first_fault(error)}") from None
 
