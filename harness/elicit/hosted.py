@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import sys
+import warnings
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
@@ -205,6 +206,7 @@ def load_litellm() -> ModuleType:
     """Import litellm without its look-ups: no price list from afar, no `.env`, no log of ours."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"
+    warnings.filterwarnings("ignore", message=".*using the `ReadOnly` qualifier")  # of its types
     import litellm  # noqa: PLC0415 -- takes seconds; only when a hosted model is asked
 
     litellm.suppress_debug_info = True
