@@ -204,7 +204,7 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
     if spec.kind == "smollm2":
         from harness.elicit.smollm2 import weights  # noqa: PLC0415 -- only for this judge
 
-        weights()
+        weights(spec.model)
     elif spec.kind == "litellm":
         from harness.elicit.hosted import check_hosted  # noqa: PLC0415 -- only for this judge
 

