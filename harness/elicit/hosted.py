@@ -210,7 +210,7 @@ def load_litellm() -> ModuleType:
     import litellm  # noqa: PLC0415 -- takes seconds; only when a hosted model is asked
 
     litellm.suppress_debug_info = True
-    litellm.drop_params = False
+    litellm.drop_params = litellm.telemetry = False
     for name in LOGGERS:  # they quote prompts
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     module: ModuleType = litellm

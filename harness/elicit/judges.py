@@ -71,7 +71,7 @@ class Prompted:
         self._prompts = prompts
         self._items = {item.id: item for item in task.items}
         self._model = spec.model
-        self._params = spec.params
+        self._params = spec.sent_params
 
     def request(self, unit: Unit) -> Request:
         """Say what will be asked; of a pair, the first turn."""

@@ -65,7 +65,7 @@ class SmolLM2(Endpoint):
         self._file = weights(spec.model)
         self._params = {
             "n_ctx": CONTEXT,
-            **spec.params,
+            **spec.sent_params,
             "engine": f"xllamacpp {version('xllamacpp')}",
         }
         self._key = secrets.token_hex(16)

@@ -119,6 +119,11 @@ class JudgeSpec(BaseModel):
         """Whether asking it leaves this process, so that a reply may cost something."""
         return self.kind in {"litellm", "endpoint"}
 
+    @property
+    def sent_params(self) -> dict[str, JsonValue]:
+        """What goes out with each call: the params that were not taken away."""
+        return {key: value for key, value in self.params.items() if value is not None}
+
     def __repr__(self) -> str:
         """One line; params, key and script are left out."""
         return f"JudgeSpec({self.name!r}, {self.kind} {self.model!r}, {self.samples} samples)"
@@ -139,8 +144,7 @@ class JudgeSpec(BaseModel):
         if provider is not None and not given.get("base_url"):
             filled.setdefault("key_env", provider.key_env)  # never sent to an address of one's own
         if isinstance(params := given.get("params", {}), dict):
-            merged = {**defaults.get("params", {}), **params}
-            filled["params"] = {key: value for key, value in merged.items() if value is not None}
+            filled["params"] = {**defaults.get("params", {}), **params}
         return filled
 
     @field_validator("base_url")

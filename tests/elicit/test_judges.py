@@ -64,7 +64,6 @@ def test_defaults_follow_the_kind():
     }
     assert judges["gpt"].params["temperature"] == 1.0
     assert judges["smollm2"].params["temperature"] == 0.0
-    assert judges["smollm2"].concurrency == 1
 
 
 def test_own_file_adds_and_overrides(own):
@@ -76,10 +75,18 @@ judges:
 """)
     judges = load_judges(path)
     assert judges["gpt"].model == "openai/gpt-4o"
-    assert judges["gpt"].params == {"max_tokens": 64}
+    assert judges["gpt"].sent_params == {"max_tokens": 64}
     assert judges["local"].kind == "endpoint"
     assert judges["local"].base_url == "http://127.0.0.1:8000/v1"
     assert "claude" in judges
+
+
+def test_specifications_survive_a_manifest(own):
+    """What is written to a run folder reads back the same, defaults taken away included."""
+    path = own("judges: {gpt: {model: openai/gpt-4o, params: {temperature: null}, key_env: null}}")
+    for spec in load_judges(path).values():
+        assert JudgeSpec.model_validate_json(spec.model_dump_json()) == spec
+        assert JudgeSpec.model_validate(spec.model_dump(mode="json")) == spec
 
 
 def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
