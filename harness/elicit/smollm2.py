@@ -58,7 +58,7 @@ def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
 
 
 class SmolLM2(Endpoint):
-    """Loads the model on the first question; one question at a time."""
+    """Loads the model on the first question; two questions at a time."""
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts) -> None:
         super().__init__(spec, task, prompts)
@@ -98,16 +98,15 @@ class SmolLM2(Endpoint):
         return self._key
 
     def _load(self) -> Any:  # noqa: ANN401 -- xllamacpp has no types
-        os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve each other
+        os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # long spinning starves other threads
         import xllamacpp  # noqa: PLC0415 -- only when the model is asked
 
         params = xllamacpp.CommonParams()
         params.model.path = str(self._file)
         params.model_alias = {self.spec.model}
-        params.n_ctx = self._params["n_ctx"]
-        params.n_parallel = 1
-        params.cpuparams.n_threads = 1  # writing: one token at a time, not worth sharing
-        params.cpuparams_batch.n_threads = _threads()  # reading the prompt
+        params.n_parallel = self.spec.concurrency  # one writes while another's prompt is read
+        params.n_ctx = self._params["n_ctx"] * params.n_parallel
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _threads()
         params.n_batch = params.n_ubatch = BATCH
         params.ctx_shift = False  # a prompt that is too long fails rather than losing its start
         params.cache_prompt = True
