@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+RUN = ("run", "--task", "toxicity", "--judges", "lexicon", "--limit", "10")
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
 
 
@@ -59,7 +60,8 @@ def test_no_file_names_a_package_index():
     assert "uv.lock" not in tracked
     hosts = re.compile("py" + r"pi\.|python" + r"hosted|npm" + r"js\.", re.IGNORECASE)
     for name in tracked:
-        assert not hosts.search((CHECKOUT / name).read_text(encoding="utf-8", errors="replace")), name
+        text = (CHECKOUT / name).read_text(encoding="utf-8", errors="replace")
+        assert not hosts.search(text), name
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +97,7 @@ def test_wheel_runs_outside_a_checkout(unpacked, tmp_path):
         "assert harness.__file__.startswith(sys.path[0]); from harness.cli import main; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code, str(unpacked)]
-        + ["run", "--task", "toxicity", "--judges", "lexicon", "--limit", "10"],
+        [sys.executable, "-P", "-c", code, str(unpacked), *RUN],
         cwd=tmp_path,
         capture_output=True,
         text=True,

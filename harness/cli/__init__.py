@@ -16,14 +16,19 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help starts in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run.run)
-app.command("validate")(validate.validate)
-app.command("tasks")(lists.tasks)
-app.command("judges")(lists.judges)
-app.command("runs")(lists.runs)
-app.command("schema")(lists.schema)
+VERBS = (
+    (run.run, "Ask judges, rank them, say which to use."),
+    (validate.validate, "Redo a run, or validate verdicts made elsewhere."),
+    (lists.tasks, "List the tasks found by name."),
+    (lists.judges, "List the judges and what each still needs."),
+    (lists.runs, "List run folders, newest first."),
+    (lists.schema, "Print the JSON schema of a file."),
+)
+for verb, summary in VERBS:
+    app.command(verb.__name__, short_help=summary)(verb)
 
 
 def main() -> None:

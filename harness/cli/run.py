@@ -90,14 +90,11 @@ def run(
 ) -> None:
     """Ask judges about a task's items, validate them against its raters, and rank them.
 
+    \b
     Examples:
-
       harness run --task toxicity
-
       harness run --task toxicity --judges gpt,claude --samples 5 --max-cost 2
-
-      harness run --task ./my-task --judges llama-3 --base-url http://127.0.0.1:8000/v1
-
+      harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
       harness run --resume
     """
     from harness.main_job import begin, make_plan, quote, resume_plan

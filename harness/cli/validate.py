@@ -37,12 +37,10 @@ def validate(
 ) -> None:
     """Validate verdicts against human ratings; without verdicts, describe the human ratings.
 
+    \b
     Examples:
-
       harness validate --task diagnoses
-
       harness validate --task ./my-task --verdicts verdicts.csv
-
       harness validate runs/toxicity-20260101T120000Z-1a2b3c
     """
     from harness.main_job import finish, validate_verdicts

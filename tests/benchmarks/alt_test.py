@@ -111,7 +111,7 @@ def compare(name, score, eps, repeats):
     slow, fast, whole = (
         statistics.median(one[1:]) for one in (slow, fast, whole)
     )  # first: warm-up
-    print(  # noqa: T201 -- a script says what it measured
+    print(
         f"{name:9} {len(judges)} judges: loops {slow * 1e3:8.1f} ms, arrays {fast * 1e3:6.1f} ms "
         f"({slow / fast:5.1f} times), from dictionaries {whole * 1e3:6.1f} ms "
         f"({slow / whole:5.1f} times)"

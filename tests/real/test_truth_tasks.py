@@ -1,4 +1,4 @@
-"""Real ratings by people, made into tasks: the released verdicts of six LLMs, and embedded judges."""
+"""Real ratings made into tasks: the released verdicts of six LLMs, and embedded judges."""
 
 from __future__ import annotations
 
