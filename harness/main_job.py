@@ -178,8 +178,8 @@ def _quote(job: Job) -> JudgeQuote:
     return JudgeQuote(spec.name, calls, prompt_tokens, completion_tokens, cost)
 
 
-def begin(plan: Plan, out: Path) -> RunFolder:
-    """Check that every judge can be asked, then make the run folder.
+def check_judges(plan: Plan) -> None:
+    """Check that every judge can be asked and, under a limit, that its price is known.
 
     Raises
     ------
@@ -193,6 +193,16 @@ def begin(plan: Plan, out: Path) -> RunFolder:
                 f"{spec.name}: its price is unknown, so --max-cost cannot hold; "
                 "give `price: {input: .., output: ..}` in your judges.yaml."
             )
+
+
+def begin(plan: Plan, out: Path) -> RunFolder:
+    """Make the run folder.
+
+    Raises
+    ------
+    RunError
+        If it cannot be written.
+    """
     return RunFolder.create(
         out,
         plan.task,

@@ -97,7 +97,7 @@ def run(
       harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
       harness run --resume
     """
-    from harness.main_job import begin, make_plan, quote, resume_plan
+    from harness.main_job import begin, check_judges, make_plan, quote, resume_plan
     from harness.runs import RunConfig, default_out, find_run
 
     out = out or default_out()
@@ -132,6 +132,7 @@ def run(
     if dry_run:
         _show_quotes(quote(plan), as_json=as_json)
         return
+    check_judges(plan)
     result = _execute(
         plan, folder or begin(plan, out), cache=cache, use_cache=use_cache, quiet=quiet
     )

@@ -97,7 +97,6 @@ class Hosted(Prompted):
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts) -> None:
         super().__init__(spec, task, prompts)
-        check_hosted(spec)
         self._provider = PROVIDERS.get(provider_of(spec.model))
         self._price = price_of(spec)
         self._wire = Wire(spec.concurrency)
