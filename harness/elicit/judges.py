@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from harness.elicit.prices import Price, Tokens, estimate, price_of
 from harness.elicit.prompts import Request
+from harness.elicit.providers import PROVIDERS, provider_of
 from harness.elicit.specs import (
     BASELINES,
     JudgeSpec,
@@ -37,6 +38,7 @@ __all__ = [
     "estimate",
     "key_of",
     "load_judges",
+    "notice_of",
     "price_of",
     "resolve",
     "user_file",
@@ -215,6 +217,18 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
         from harness.elicit.embedded import check_task  # noqa: PLC0415 -- only for this judge
 
         check_task(spec, task)
+
+
+def notice_of(spec: JudgeSpec) -> str:
+    """Say in one line what whoever reads this judge's results should know; mostly nothing."""
+    if spec.kind == "majority":
+        return (
+            f"{spec.name}: the mode of all human ratings, so it has seen the answers (in-sample); "
+            "ties go to the option that comes first"
+        )
+    if spec.kind == "litellm" and provider_of(spec.model) not in PROVIDERS:
+        return f"{spec.name}: redirects are followed, with key and text (--allow-redirects)"
+    return ""
 
 
 def build(spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> Judge:

@@ -8,7 +8,15 @@ import pytest
 from making import make_task
 
 import harness.elicit
-from harness.elicit.judges import build, check, estimate, load_judges, price_of, resolve
+from harness.elicit.judges import (
+    build,
+    check,
+    estimate,
+    load_judges,
+    notice_of,
+    price_of,
+    resolve,
+)
 from harness.elicit.prices import Price
 from harness.elicit.prompts import Message, Prompts, Request, Unit
 from harness.elicit.specs import JudgeSpec, key_of, user_file
@@ -270,6 +278,14 @@ def test_a_provider_that_cannot_be_guarded_needs_permission():
     with pytest.raises(JudgeUnavailable, match=r"bedrock.*--allow-redirects"):
         check(spec)
     check(spec.model_copy(update={"allow_redirects": True}))
+    assert "redirects are followed" in notice_of(spec)
+
+
+def test_what_a_reader_should_know_is_one_line():
+    """The majority has seen the answers and breaks ties by order; most judges need no remark."""
+    notices = {name: notice_of(spec) for name, spec in load_judges().items()}
+    assert "in-sample" in notices.pop("majority")
+    assert set(notices.values()) == {""}
 
 
 def test_reprs_fit_a_line(task):
