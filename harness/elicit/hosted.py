@@ -143,6 +143,8 @@ class Hosted(Prompted):
     def _connection(self, exchange: _Exchange) -> dict[str, Any]:
         """Arguments that decide where litellm sends, and through what."""
         if self._provider is None:
+            if not self.spec.allow_redirects:  # `check` says so before a run; this holds without it
+                raise CallFailed("unguarded", stops_judge=True, hint="see --allow-redirects")
             return {"api_key": exchange.key, "api_base": self.spec.base_url}
         if self._client is None:
             self._client = self._open()

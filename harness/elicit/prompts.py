@@ -140,12 +140,11 @@ class Prompts:
             If the item has no text.
         """
         template = self._templates[elicitation]
-        text = self._task.text_of(item)
+        parts = self._task.parts_of(item)
         criterion = template.render("criterion", {"criterion": item.criterion or ""})
         values = self._values[elicitation] | {
             "criterion": criterion if item.criterion else "",
-            "fence": fence(text),
-            "text": text,
+            **_fenced(parts),
         }
         question = Message(role="user", content=template.render("user", values))
         return (*self._opening[elicitation], question)
@@ -163,16 +162,29 @@ class Prompts:
         return f"Prompts({self._task.name!r}, {', '.join(self._templates)}, {self.hash[:12]})"
 
 
-def fence(text: str) -> str:
-    """Return 16 hex digits that stand nowhere in a text and depend on nothing else.
+def _fenced(parts: Sequence[str]) -> dict[str, str]:
+    """Fence an item's text; where it has parts, each on its own.
 
-    The beginning of the text's SHA-256; while that occurs in the text, of the SHA-256 of the text
-    and a counter.
+    What comes first and is shared (the article of several sentences) is then byte-identical, fence
+    and all, so that prompt caches hit there too.
+    """
+    if len(parts) == 1:
+        return {"fence": fence(*parts), "text": parts[0]}
+    marks = [fence(part, *parts) for part in parts]
+    blocks = (f"{mark}\n{part}\n{mark}" for mark, part in zip(marks, parts, strict=True))
+    return {"fence": "", "text": "\n".join(blocks)}
+
+
+def fence(text: str, *others: str) -> str:
+    """Return 16 hex digits that depend on a text and stand neither in it nor in others.
+
+    The beginning of the text's SHA-256; while that occurs somewhere, of the SHA-256 of the text and
+    a counter.
     """
     data = text.encode("utf-8", "surrogatepass")
     digits = hashlib.sha256(data).hexdigest()[:FENCE_DIGITS]
     counter = 0
-    while digits in text:
+    while any(digits in known for known in (text, *others)):
         counter += 1
         digits = hashlib.sha256(data + b"\0%d" % counter).hexdigest()[:FENCE_DIGITS]
     return digits

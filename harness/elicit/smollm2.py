@@ -58,7 +58,7 @@ def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
 
 
 class SmolLM2(Endpoint):
-    """Loads the model on the first question; two questions at a time."""
+    """Loads the model on the first question; by default one question at a time."""
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts) -> None:
         super().__init__(spec, task, prompts)
@@ -104,7 +104,7 @@ class SmolLM2(Endpoint):
         params = xllamacpp.CommonParams()
         params.model.path = str(self._file)
         params.model_alias = {self.spec.model}
-        params.n_parallel = self.spec.concurrency  # one writes while another's prompt is read
+        params.n_parallel = self.spec.concurrency  # each has a prompt cache of its own
         params.n_ctx = self._params["n_ctx"] * params.n_parallel
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _threads()
         params.n_batch = params.n_ubatch = BATCH

@@ -36,7 +36,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "endpoint": {"samples": 10, "concurrency": 64, "deadline_s": 60.0, "params": _OPENING},
     "smollm2": {
         "model": "SmolLM2-135M-Instruct.Q4_1",
-        "concurrency": 2,
+        "concurrency": 1,
         "deadline_s": 300.0,
         "params": {"temperature": 0.0, "max_tokens": 12},
     },

@@ -132,7 +132,17 @@ class Task(TaskFields):
         return all(item.fields.get(name, "").strip() for name in self.text)
 
     def text_of(self, item: Item) -> str:
-        """Return what judges are shown: one field's value, or several as ``name:`` blocks.
+        """Return what judges are shown as one text; see `parts_of`.
+
+        Raises
+        ------
+        TaskError
+            If the item lacks one of the fields in ``text``.
+        """
+        return "\n\n".join(self.parts_of(item))
+
+    def parts_of(self, item: Item) -> tuple[str, ...]:
+        """Return what judges are shown: one field's value, or each of several under its name.
 
         Raises
         ------
@@ -146,8 +156,8 @@ class Task(TaskFields):
                 f"({wanted}); add it, or name the fields that hold text under 'text' in task.yaml."
             )
         if len(self.text) == 1:
-            return item.fields[self.text[0]]
-        return "\n\n".join(f"{name}:\n{item.fields[name]}" for name in self.text)
+            return (item.fields[self.text[0]],)
+        return tuple(f"{name}:\n{item.fields[name]}" for name in self.text)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Copy with changes, checked anew; hash and option space are those of the copy."""

@@ -21,7 +21,9 @@ from asking import (
 )
 from stubbing import start_stub
 
+from harness.elicit.judges import check
 from harness.elicit.providers import PROVIDERS
+from harness.elicit.specs import JudgeSpec
 from harness.errors import CallFailed, JudgeUnavailable
 
 STYLES = ("openai", "anthropic")
@@ -197,18 +199,20 @@ def test_a_dot_env_file_is_left_alone(tmp_path):
 
 def test_an_unguarded_provider_runs_only_with_permission(stub):
     """Cohere goes through a client of litellm's own: refused, or followed with eyes open."""
+    stub.reset()
     given = {"kind": "litellm", "model": "cohere_chat/stub"}
+    careful = judge_at(stub.url(), **given)
     with pytest.raises(JudgeUnavailable, match=r"'cohere_chat'.*--allow-redirects"):
-        judge_at(stub.url(), **given)
-    failure = ask(judge_at(stub.url(fault="401"), **given, allow_redirects=True))
+        check(careful.spec)
+    failure = ask(careful)
+    assert (failure.reason, failure.stops_judge) == ("unguarded", True)
+    assert stub.stats()["requests"] == 0
+    failure = ask(judge_at(stub.url(), **given, allow_redirects=True))
     assert (failure.reason, failure.stops_judge) == ("not_found", True)  # the stub speaks no Cohere
     assert_tells_nothing(failure)
 
 
-def test_a_server_without_an_address_is_asked_for_one(monkeypatch):
+def test_a_server_without_an_address_is_asked_for_one():
     """vLLM runs where the user runs it."""
-    from harness.elicit.judges import check
-    from harness.elicit.specs import JudgeSpec
-
     with pytest.raises(JudgeUnavailable, match="base_url"):
         check(JudgeSpec(name="v", model="hosted_vllm/qwen"))
