@@ -231,8 +231,8 @@ def test_parts_that_items_share_are_shared_byte_for_byte():
     task = make_task(items=items, text=("article", "sentence"))
     one, two = (Prompts.load(task).messages(item, "forced_choice")[-1].content for item in items)
     mark = fence(f"article:\n{article}")
-    shared = os.path.commonprefix([one, two])
-    assert f"{mark}\narticle:\n{article}\n{mark}\n" in shared
+    block = f"\n{mark}\narticle:\n{article}\n{mark}\n"
+    assert one.partition(block)[:2] == two.partition(block)[:2] != (one, "")
     own = fence("sentence:\nSentence 0.")
     assert f"\n{own}\nsentence:\nSentence 0.\n{own}\n" in one
 
