@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from harness.elicit.judges import JudgeSpec
+from harness.elicit.judges import JudgeSpec, notice_of
 from harness.elicit.log import LogReading, VerdictLog, read_log
 from harness.elicit.prompts import Elicitation
 from harness.errors import RunError
@@ -262,7 +262,8 @@ def source_of(folder: RunFolder) -> Source:
 
 
 def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
-    notes = [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
+    notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
+    notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
     notes += [f"{judge} stopped early: {reason}" for judge, reason in manifest.ended.items()]
     if reading.n_damaged:
         notes.append(f"{reading.n_damaged} damaged lines of verdicts.jsonl were set aside")
