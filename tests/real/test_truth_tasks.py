@@ -50,9 +50,9 @@ def test_wax_is_ranked_from_the_command_line(truth, tmp_path):
     assert done.stdout.splitlines()[-1].startswith("Use gpt-4o.")
 
 
-def run_qags(truth, tmp_path, *limit: str) -> Validation:
+def run_qags(truth, tmp_path, *arguments: str) -> Validation:
     make_task(truth, "qags", tmp_path)
-    done = harness("run", "--task", "qags", *limit, cwd=tmp_path)
+    done = harness("run", "--task", "qags", *arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "lexicon skipped" in done.stderr
     [folder] = (tmp_path / "runs").iterdir()
@@ -74,8 +74,12 @@ def run_qags(truth, tmp_path, *limit: str) -> Validation:
 @pytest.mark.real
 @pytest.mark.timeout(400)
 def test_embedded_judges_complete_qags(truth, tmp_path):
-    """40 sentences of QAGS with their articles: the judges that apply run to the end."""
-    validation = run_qags(truth, tmp_path, "--limit", "40")
+    """40 sentences of QAGS with their articles: the judges that apply run to the end.
+
+    Asked as its raters were, by forced choice; the slow test below asks both ways.
+    """
+    asked = ("--limit", "40", "--elicitation", "forced_choice")
+    validation = run_qags(truth, tmp_path, *asked)
     assert validation.task.n_items == 40
     assert validation.ranking.metric == "js_divergence(s/s)"
     assert validation.settings.unit == "group"
