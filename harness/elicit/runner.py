@@ -250,6 +250,8 @@ class Runner:
             reply = known or await self._call(lane, request)
             asked += known is None
             if unit.elicitation == "paired":
+                if not reply.text.strip():
+                    return self._without_choice(lane, unit, reply, cached=not asked)
                 first, request = reply, lane.judge.follow_up(request, reply)
                 known = self._store.get_many([request.hash]).get(request.hash)
                 reply = known or await self._call(lane, request)
@@ -259,6 +261,13 @@ class Runner:
                 lane.stopped = lane.stopped or error.reason
             return failed(unit, lane.name, request.hash, reason=error.reason, first=first)
         return read_reply(reply, unit, lane.name, self._task, first=first, cached=not asked)
+
+    def _without_choice(self, lane: _Lane, unit: Unit, first: Reply, *, cached: bool) -> Verdict:
+        """Read a pair whose first turn was blank: there is no conversation to go on with."""
+        alone = unit.model_copy(update={"elicitation": "response_set"})
+        verdict = read_reply(first, alone, lane.name, self._task, cached=cached)
+        changes = {"elicitation": "paired", "first": first, "reply": None}
+        return verdict.model_copy(update={**changes, "reason": f"set:{verdict.reason}"})
 
     def _numbered(self, verdict: Verdict) -> Verdict:
         """Count how often a unit was tried, over all starts of the run."""

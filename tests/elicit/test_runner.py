@@ -340,6 +340,26 @@ def test_first_turn_of_a_broken_pair_is_not_paid_for_again(run, task, tmp_path):
     store.close()
 
 
+def test_blank_first_turn_of_a_pair_is_not_followed_up(run, task, tmp_path):
+    """Some providers refuse an empty assistant turn: the pair is invalid, nothing more is sent."""
+    store = DiskStore(tmp_path / "cache")
+
+    async def blank(judge, request):
+        return {"text": " \n"}
+
+    judge = Acting(spec(), task, blank)
+    _, log, _ = run(judge, elicitations=("paired",), store=store)
+    assert sum(judge.asked.values()) == 6
+    assert {(v.outcome, v.reason, v.value) for v in log.final.values()} == {
+        ("invalid", "set:empty", None)
+    }
+    again = Acting(spec(), task, blank)
+    run(again, elicitations=("paired",), store=store, log="second.jsonl")
+    run(again, elicitations=("paired",), store=store)
+    assert not again.asked
+    store.close()
+
+
 def test_max_cost_stops_before_it_is_exceeded(run, task):
     """No request is sent that could take the run over its limit; what was answered stays."""
     price = Price(input=0, output=1000)
