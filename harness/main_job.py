@@ -266,7 +266,9 @@ def finish(folder: RunFolder, *, tau: float | None = None, metric: str | None = 
     """
     source = source_of(folder)
     if tau is not None or metric is not None:
-        return validate(replace(source, tau=tau or source.tau, metric=metric or source.metric))
+        return validate(
+            replace(source, tau=source.tau if tau is None else tau, metric=metric or source.metric)
+        )
     validation = validate(source)
     write_report(folder, validation)
     return validation
