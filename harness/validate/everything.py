@@ -4,208 +4,42 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from harness.elicit.log import replies_of
-from harness.elicit.prompts import ELICITATIONS, Elicitation
+from harness.elicit.prompts import ELICITATIONS
 from harness.elicit.verdicts import CANNOT_ASSESS
 from harness.errors import TaskError
-from harness.ratings import OutcomeCounts, count_outcomes, human_table, judge_table
+from harness.ratings import count_outcomes, human_table, judge_table
 from harness.stats.agreement import METRICS
 from harness.stats.distributions import ELICITATION_OF, check_tau
 from harness.stats.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
-from harness.stats.intervals import Estimate
-from harness.stats.ranking import Difference
 from harness.stats.rows import find_metric
+from harness.validate.result import (
+    Cost,
+    HumanResult,
+    JudgeResult,
+    RankedJudge,
+    Ranking,
+    Settings,
+    TaskFacts,
+    Validation,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from harness.elicit.verdicts import Verdict
+    from harness.ratings import OutcomeCounts
     from harness.stats.distributions import RatingTable
     from harness.stats.evaluation import Evaluation, TableTranslation
     from harness.stats.rows import MetricRow
     from harness.task import Item, Task
+    from harness.validate.source import JudgeFacts, Source
 
-SCHEMA_VERSION = 1
-N_RESAMPLES = 2000
 LEVEL = 0.95
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class JudgeFacts(_Frozen):
-    """What is known of a judge before its verdicts are read.
-
-    Attributes
-    ----------
-    kind : str
-        How it was reached; ``external`` if its verdicts were made elsewhere.
-    baseline : bool
-        Whether it is there to be beaten.
-    """
-
-    name: str
-    kind: str = "external"
-    model: str = ""
-    baseline: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Verdicts and what is needed to read them.
-
-    Attributes
-    ----------
-    items : tuple of Item
-        Those that the verdicts are about, in the task's order.
-    verdicts : mapping of str to sequence of Verdict
-        Final verdicts per judge, one per unit.
-    planned : mapping of str to mapping of Elicitation to int
-        How many units each judge was to be asked.
-    """
-
-    task: Task
-    items: tuple[Item, ...]
-    judges: tuple[JudgeFacts, ...]
-    verdicts: Mapping[str, Sequence[Verdict]]
-    planned: Mapping[str, Mapping[Elicitation, int]]
-    tau: float | None = None
-    metric: str | None = None
-    seed: int = 0
-    n_resamples: int = N_RESAMPLES
-    notes: tuple[str, ...] = ()
-
-
-class TaskFacts(_Frozen):
-    """The task as far as the numbers need it."""
-
-    name: str
-    property: str
-    notice: str
-    content_hash: str
-    options: dict[str, str]
-    positive: tuple[str, ...]
-    n_items: int
-    n_items_in_task: int
-
-
-class Settings(_Frozen):
-    """What the numbers depend on besides the data.
-
-    Attributes
-    ----------
-    abstention : str
-        How replies without a value enter: ``exclude`` leaves them out of the metrics, not of the
-        counts.
-    unit : str
-        What the bootstrap resamples: items, or groups of them.
-    """
-
-    tau: float
-    metric: str
-    seed: int
-    n_resamples: int
-    level: float
-    abstention: Literal["exclude"] = "exclude"
-    unit: str
-
-
-class HumanResult(_Frozen):
-    """What the human ratings say by themselves."""
-
-    n_raters: int
-    rater_ids: str
-    n_forced_choice: int
-    n_response_sets: int
-    n_pairs: int
-    n_abstained: int
-    ignored_labels: dict[str, int]
-    agreement: dict[str, Estimate]
-    beta: Estimate
-    F: tuple[tuple[float | None, ...], ...] | None
-
-
-class Cost(_Frozen):
-    """What a judge's replies cost; ``usd`` is None where a price is unknown."""
-
-    usd: float | None
-    n_paid: int
-    n_cached: int
-
-
-class JudgeResult(_Frozen):
-    """All numbers of one judge.
-
-    Attributes
-    ----------
-    derived : tuple of str
-        Elicitations whose replies were made by rule from another, not asked for.
-    answered_fraction : float or None
-        Answered share of the units planned in the elicitation that the ranking metric reads.
-    """
-
-    name: str
-    kind: str
-    model: str
-    baseline: bool
-    reported_models: tuple[str, ...]
-    derived: tuple[Elicitation, ...]
-    outcomes: tuple[OutcomeCounts, ...]
-    answered_fraction: float | None
-    metrics: dict[str, Estimate]
-    beta: Estimate
-    cross_call_beta: Estimate
-    F: tuple[tuple[float | None, ...], ...] | None
-    cost: Cost
-
-
-class RankedJudge(_Frozen):
-    """A judge's place.
-
-    Attributes
-    ----------
-    rank : int or None
-        1 is best; None where the metric is NA.
-    difference : Difference or None
-        How much worse than the best judge, on the same resamples; None for the best and where NA.
-    """
-
-    judge: str
-    baseline: bool
-    rank: int | None
-    difference: Difference | None
-
-
-class Ranking(_Frozen):
-    """Judges in order of one metric, NA last."""
-
-    metric: str
-    better: str
-    unit: str
-    rows: tuple[RankedJudge, ...]
-
-
-class Validation(_Frozen):
-    """Everything that a run reports; ``metrics.json`` holds exactly this."""
-
-    schema_version: int = SCHEMA_VERSION
-    task: TaskFacts
-    settings: Settings
-    humans: HumanResult
-    judges: tuple[JudgeResult, ...]
-    ranking: Ranking | None
-    notes: tuple[str, ...]
-
-    def judge(self, name: str) -> JudgeResult:
-        """One judge's numbers."""
-        return next(judge for judge in self.judges if judge.name == name)
 
 
 def validate(source: Source) -> Validation:

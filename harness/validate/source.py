@@ -1,0 +1,66 @@
+"""What a validation starts from: a task and verdicts, whoever made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.elicit.prompts import Elicitation
+    from harness.elicit.verdicts import Verdict
+    from harness.task import Item, Task
+
+N_RESAMPLES = 2000
+
+
+class Frozen(BaseModel):
+    """A value that refuses fields it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class JudgeFacts(Frozen):
+    """What is known of a judge before its verdicts are read.
+
+    Attributes
+    ----------
+    kind : str
+        How it was reached; ``external`` if its verdicts were made elsewhere.
+    baseline : bool
+        Whether it is there to be beaten.
+    """
+
+    name: str
+    kind: str = "external"
+    model: str = ""
+    baseline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Verdicts and what is needed to read them.
+
+    Attributes
+    ----------
+    items : tuple of Item
+        Those that the verdicts are about, in the task's order.
+    verdicts : mapping of str to sequence of Verdict
+        Final verdicts per judge, one per unit.
+    planned : mapping of str to mapping of Elicitation to int
+        How many units each judge was to be asked.
+    """
+
+    task: Task
+    items: tuple[Item, ...]
+    judges: tuple[JudgeFacts, ...]
+    verdicts: Mapping[str, Sequence[Verdict]]
+    planned: Mapping[str, Mapping[Elicitation, int]]
+    tau: float | None = None
+    metric: str | None = None
+    seed: int = 0
+    n_resamples: int = N_RESAMPLES
+    notes: tuple[str, ...] = ()
