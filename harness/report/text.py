@@ -50,8 +50,9 @@ def _ranking(validation: Validation) -> str:
     table = _table(("", "judge", ranking.metric, consistency, "answered"), rows)
     reasons = _reasons(validation, (ranking.metric, BESIDE))
     starred = any(judge.baseline for judge in validation.judges)
-    legend = f"{validation.settings.level:.0%} intervals: bootstrap of {validation.settings.unit}s"
-    legend += f", {validation.settings.n_resamples} resamples, design value."
+    settings = validation.settings
+    legend = f"{settings.confidence:.0%} intervals: bootstrap of {settings.unit}s"
+    legend += f", {settings.n_resamples} resamples, design value."
     return "\n".join([table, *(["* baseline"] if starred else []), *reasons, legend])
 
 

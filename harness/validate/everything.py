@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from harness.stats.agreement import METRICS
 from harness.stats.distributions import ELICITATION_OF, check_tau
 from harness.stats.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
 from harness.stats.rows import find_metric
+from harness.validate.prepared import Prepared
 from harness.validate.result import (
     Cost,
     HumanResult,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from harness.task import Item, Task
     from harness.validate.source import JudgeFacts, Source
 
-LEVEL = 0.95
-
 
 def validate(source: Source) -> Validation:
     """Compute everything that verdicts say about their judges.
@@ -62,11 +61,32 @@ def validate(source: Source) -> Validation:
     TaskError
         If tau, or the metric that ranks, is not one the task knows.
     """
+    p = _prepare(source)
+    return Validation(
+        task=_task_facts(source),
+        settings=_settings(p),
+        humans=_human_result(p.task, p.human, p.evaluation),
+        judges=tuple(
+            _judge_result(source, facts, p.metric, p.evaluation) for facts in source.judges
+        ),
+        ranking=_ranking(source, p.metric, p.evaluation) if source.judges else None,
+        notes=(*source.notes, *_metric_note(source, p.metric, p.human)),
+        **_sections(p),
+    )
+
+
+def _sections(p: Prepared) -> dict[str, Any]:  # noqa: ARG001 -- the sections that follow read it
+    """Compute what a validation holds beside its metrics: one line per section."""
+    return {}
+
+
+def _prepare(source: Source) -> Prepared:
     task = source.task
     human = human_table(task, source.items)
-    tables = [
+    tables = tuple(
         judge_table(task, source.items, j.name, source.verdicts[j.name]) for j in source.judges
-    ]
+    )
+    groups = _groups(source.items)
     try:
         evaluation = evaluate(
             human,
@@ -74,28 +94,37 @@ def validate(source: Source) -> Validation:
             tau=task.tau if source.tau is None else source.tau,
             positive=task.positive,
             rng=np.random.default_rng(source.seed),
-            groups=_groups(source.items),
+            groups=groups,
             n_resamples=source.n_resamples,
-            level=LEVEL,
+            level=source.confidence,
         )
         metric = source.metric or _ranking_metric(human, evaluation)
         evaluation.row(metric)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
-    return Validation(
-        task=_task_facts(source),
-        settings=Settings(
-            tau=evaluation.tau,
-            metric=metric,
-            seed=source.seed,
-            n_resamples=source.n_resamples,
-            level=LEVEL,
-            unit=evaluation.units.kind,
-        ),
-        humans=_human_result(task, human, evaluation),
-        judges=tuple(_judge_result(source, facts, metric, evaluation) for facts in source.judges),
-        ranking=_ranking(source, metric, evaluation) if source.judges else None,
-        notes=(*source.notes, *_metric_note(source, metric, human)),
+    return Prepared(
+        source=source,
+        human=human,
+        judges=tables,
+        evaluation=evaluation,
+        metric=metric,
+        groups=groups,
+    )
+
+
+def _settings(p: Prepared) -> Settings:
+    return Settings(
+        tau=p.tau,
+        metric=p.metric,
+        beta=p.source.beta,
+        mode=p.source.mode,
+        level=p.source.level,
+        unanswered=p.source.unanswered,
+        seed=p.source.seed,
+        n_resamples=p.source.n_resamples,
+        confidence=p.source.confidence,
+        interval=p.source.interval,
+        unit=p.evaluation.units.kind,
     )
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from harness.elicit.prompts import Elicitation  # noqa: TC001 -- pydantic reads it when it runs
 from harness.ratings import OutcomeCounts  # noqa: TC001 -- pydantic reads it when it runs
 from harness.stats.intervals import Estimate  # noqa: TC001 -- pydantic reads it when it runs
 from harness.stats.ranking import Difference  # noqa: TC001 -- pydantic reads it when it runs
-from harness.validate.source import Frozen
+from harness.validate.certainty import Certainty  # noqa: TC001 -- pydantic reads it when it runs
+from harness.validate.choosing import Choosing  # noqa: TC001 -- pydantic reads it when it runs
+from harness.validate.errors import Errors  # noqa: TC001 -- pydantic reads it when it runs
+from harness.validate.replacement import Replacement  # noqa: TC001 -- pydantic reads it when it runs
+from harness.validate.sensitivity import Sensitivity  # noqa: TC001 -- pydantic reads it when it runs
+from harness.validate.source import (
+    AbstentionMode,
+    AggregationLevel,
+    Frozen,
+    IntervalMethod,
+    Unanswered,
+)
 
 SCHEMA_VERSION = 1
 
@@ -31,19 +40,37 @@ class Settings(Frozen):
 
     Attributes
     ----------
-    abstention : str
-        How replies without a value enter: ``exclude`` leaves them out of the metrics, not of the
-        counts.
+    tau : float
+        Cut-off.
+    metric : str
+        What ranks.
+    beta : float or None
+        beta of the humans that is assumed where they gave forced choices alone; None for none.
+    mode : str
+        How CANNOT_ASSESS enters: left out, taken for the opposite of the positive options, or an
+        option of its own. Counts are unaffected.
+    level : str
+        What is averaged where a task has several criteria: decisions, criteria, or items.
+    unanswered : str
+        What an item that a judge did not answer is in the alternative annotator test.
+    confidence : float
+        Level of the intervals.
+    interval : str
+        How they are made.
     unit : str
         What the bootstrap resamples: items, or groups of them.
     """
 
     tau: float
     metric: str
+    beta: float | None
+    mode: AbstentionMode
+    level: AggregationLevel
+    unanswered: Unanswered
     seed: int
     n_resamples: int
-    level: float
-    abstention: Literal["exclude"] = "exclude"
+    confidence: float
+    interval: IntervalMethod
     unit: str
 
 
@@ -123,7 +150,19 @@ class Ranking(Frozen):
 
 
 class Validation(Frozen):
-    """Everything that a run reports; ``metrics.json`` holds exactly this."""
+    """Everything that a run reports; ``metrics.json`` holds exactly this.
+
+    Attributes
+    ----------
+    ranking : Ranking or None
+        By the metric that ranks; None without judges.
+    choosing : Choosing or None
+        What choosing by each metric costs downstream, and how firm each order is.
+    sensitivity : Sensitivity or None
+        What forced choices hide, and when the answer would be another.
+    certainty, replacement, errors : or None
+        By human certainty; whether a judge may replace a rater; how each judge errs.
+    """
 
     schema_version: int = SCHEMA_VERSION
     task: TaskFacts
@@ -131,6 +170,11 @@ class Validation(Frozen):
     humans: HumanResult
     judges: tuple[JudgeResult, ...]
     ranking: Ranking | None
+    choosing: Choosing | None = None
+    sensitivity: Sensitivity | None = None
+    certainty: Certainty | None = None
+    replacement: Replacement | None = None
+    errors: Errors | None = None
     notes: tuple[str, ...]
 
     def judge(self, name: str) -> JudgeResult:

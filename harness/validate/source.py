@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from harness.task import Item, Task
 
 N_RESAMPLES = 2000
+AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
+AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
+IntervalMethod: TypeAlias = Literal["percentile", "bca", "jackknife"]
+Unanswered: TypeAlias = Literal["loss", "exclude"]
 
 
 class Frozen(BaseModel):
@@ -52,6 +56,8 @@ class Source:
         Final verdicts per judge, one per unit.
     planned : mapping of str to mapping of Elicitation to int
         How many units each judge was to be asked.
+    tau, metric, beta, mode, level, unanswered, confidence, interval, seed, n_resamples
+        As in `harness.validate.result.Settings`; None for the task's own or none.
     """
 
     task: Task
@@ -61,6 +67,12 @@ class Source:
     planned: Mapping[str, Mapping[Elicitation, int]]
     tau: float | None = None
     metric: str | None = None
+    beta: float | None = None
+    mode: AbstentionMode = "exclude"
+    level: AggregationLevel = "micro"
+    unanswered: Unanswered = "loss"
+    confidence: float = 0.95
+    interval: IntervalMethod = "percentile"
     seed: int = 0
     n_resamples: int = N_RESAMPLES
     notes: tuple[str, ...] = ()
