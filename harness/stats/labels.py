@@ -27,16 +27,10 @@ def label_counts(labels: ArrayLike, K: int) -> IntArray:
         raise ValueError(f"labels has shape {table.shape}; wanted (n, m)")
     n = len(table)
     if table.dtype.kind in "bui":
-        codes = table.astype(np.int64)
-        valid = not codes.size or (codes.min() >= 0 and codes.max() < K)
-        cells = (codes + np.arange(n)[:, None] * K).ravel()
+        cells = (option_indices(table, K) + np.arange(0, n * K, K)[:, None]).ravel()
     else:
         given = ~np.isnan(table)
-        codes = table[given].astype(np.int64)
-        valid = bool(((codes >= 0) & (codes < K) & (codes == table[given])).all())
-        cells = codes + np.nonzero(given)[0] * K
-    if not valid:
-        raise ValueError(f"labels holds a number that is no option index from 0 to {K - 1}")
+        cells = option_indices(table[given], K) + np.nonzero(given)[0] * K
     return np.bincount(cells, minlength=n * K).reshape(n, K)
 
 
@@ -54,10 +48,17 @@ def label_cells(human: IntArray, judge: IntArray, K: int) -> FloatArray:
     h, j = np.asarray(human), np.asarray(judge)
     if h.ndim != 1 or h.shape != j.shape or h.dtype.kind not in "bui" or j.dtype.kind not in "bui":
         raise ValueError(f"human has shape {h.shape} and judge {j.shape}; wanted (n,) integers")
-    for side in (h, j):
-        if side.size and (side.min() < 0 or side.max() >= K):
-            raise ValueError(f"labels holds a number that is no option index from 0 to {K - 1}")
-    return np.bincount(h * K + j, minlength=K * K).astype(np.float64)
+    cells = option_indices(h, K) * K + option_indices(j, K)
+    return np.bincount(cells, minlength=K * K).astype(np.float64)
+
+
+def option_indices(labels: Counts, K: int) -> IntArray:
+    """Return labels as int64; ValueError if one is no index of K options."""
+    codes = labels.astype(np.int64, copy=False)
+    outside = codes.size and codes.view(np.uint64).max() >= K  # a negative number is huge there
+    if outside or (labels.dtype.kind == "f" and (codes != labels).any()):
+        raise ValueError(f"labels holds a number that is no option index from 0 to {K - 1}")
+    return codes
 
 
 def numbers_of(scale: ArrayLike | None, K: int) -> FloatArray:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Unit: TypeAlias = Literal["item", "group"]
 CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
+DRAWN_CELLS = 1 << 14  # weights counted at once: what stays in the processor's cache
+ALIKE = 32  # units for each distinct row, from which it pays to draw rows instead of units
 MIN_UNITS = 2  # one unit resampled is the same unit again
 
 
@@ -51,19 +53,55 @@ class Resamples:
     def weights(self) -> Iterator[FloatArray]:
         """Yield (b, U) multinomial weights, each row summing to U, until B rows were given."""
         rng = np.random.default_rng(self.seed)
-        rows = max(1, CHUNK_CELLS // max(self.n_units, 1))
+        rows, few = (max(1, cells // max(self.n_units, 1)) for cells in (CHUNK_CELLS, DRAWN_CELLS))
         for start in range(0, self.n_resamples, rows):
-            b = min(rows, self.n_resamples - start)
-            drawn = rng.integers(self.n_units, size=(b, self.n_units), dtype=np.int64)
-            drawn += np.arange(b)[:, None] * self.n_units
-            counts = np.bincount(drawn.ravel(), minlength=b * self.n_units)
-            yield counts.reshape(b, self.n_units).astype(np.float64)
+            weights = np.empty((min(rows, self.n_resamples - start), self.n_units))
+            for at in range(0, len(weights), few):
+                weights[at : at + few] = _drawn(rng, *weights[at : at + few].shape)
+            yield weights
 
     def totals(self, by_unit: FloatArray) -> FloatArray:
         """Return the (B, D) resampled sums of (U, D) contributions."""
         if self.n_units < MIN_UNITS or not self.n_resamples:
             return np.empty((0, by_unit.shape[1]))
         return np.concatenate([weights @ by_unit for weights in self.weights()])
+
+
+def _drawn(rng: np.random.Generator, b: int, n_units: int) -> IntArray:
+    """Draw b times as many units as there are, and count how often each came: (b, U)."""
+    drawn = rng.integers(n_units, size=(b, n_units))
+    drawn += np.arange(b)[:, None] * n_units
+    return np.bincount(drawn.ravel(), minlength=b * n_units).reshape(b, n_units)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OneWalk(Resamples):
+    """Draws that one matrix of contributions is multiplied with, and nothing else.
+
+    Units that contribute the same need not be told apart then: where there are few distinct rows,
+    how often each is drawn is one multinomial, whatever the number of units.
+    """
+
+    def totals(self, by_unit: FloatArray) -> FloatArray:
+        """Return the (B, D) resampled sums of (U, D) contributions."""
+        found = _distinct_rows(by_unit) if self.n_units >= MIN_UNITS and self.n_resamples else None
+        if found is None:
+            return Resamples.totals(self, by_unit)
+        rows, times = found
+        rng = np.random.default_rng(self.seed)
+        return rng.multinomial(self.n_units, times / self.n_units, self.n_resamples) @ rows
+
+
+def _distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray] | None:
+    """Return the (R, D) different rows of (U, D) and how often each occurs; None if R is large."""
+    one_number = rows @ np.random.default_rng(0).random(rows.shape[1])
+    _, first, place = np.unique(one_number, return_index=True, return_inverse=True)
+    if len(first) * ALIKE > len(rows) or not np.array_equal(rows[first][place], rows):
+        return None  # in the second case, unlike rows gave the same number
+    distinct, again = np.unique(
+        rows[first], axis=0, return_inverse=True
+    )  # in an order of their own
+    return distinct, np.bincount(again.ravel()[place])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -156,7 +194,7 @@ def replicate(
 
     All contributions enter one matrix product, so that replicate ``b`` of any two statistics saw
     the same items: differences between them are paired. Statistics that share a contributions array
-    share its columns.
+    share its columns. Sums that are 0 everywhere are not resampled.
     """
     columns: dict[int, slice] = {}
     blocks: list[FloatArray] = []
@@ -168,7 +206,10 @@ def replicate(
             blocks.append(units.sums(one.contributions))
             width += d
     by_unit = np.hstack(blocks) if blocks else np.empty((units.n_units, 0))
-    totals, resampled = by_unit.sum(axis=0), resamples.totals(by_unit)
+    totals, filled = by_unit.sum(axis=0), by_unit.any(axis=0)
+    drawn = resamples.totals(by_unit[:, filled])
+    resampled = np.zeros((len(drawn), width))
+    resampled[:, filled] = drawn
     results = []
     for one in statistics:
         mine = columns[id(one.contributions)]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import resource
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,6 +32,28 @@ def raw(counts):
         labels = np.repeat(np.arange(1, SCALE + 1), given_counts)
         row[: len(labels)] = labels
     return ratings
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@given(counts=counts_of_items, low=st.sampled_from([0.0, 2.5]), blocks=st.sampled_from([1, 2, 9]))
+def test_counting_whole_numbers_gives_what_sorting_gives(level, counts, low, blocks):
+    """Ratings on a short scale take a quicker way, block by block, to the same estimate."""
+    ratings = raw(counts) - 1.0 + low
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(krippendorff, "BLOCK", blocks)
+        quick = krippendorff_alpha(ratings, level)
+        patch.setattr(krippendorff, "LONGEST", 0)
+        sorted_way = krippendorff_alpha(ratings, level)
+    assert quick.value == pytest.approx(sorted_way.value, abs=1e-9)
+    assert replace(quick, value=None) == replace(sorted_way, value=None)
+
+
+def test_ratings_between_whole_steps_are_sorted():
+    """A half that comes late is not cut off to a whole."""
+    ratings = np.array([[1.0, 2.0], [2.0, 2.0], [1.0, 1.5]])
+    assert krippendorff_alpha(ratings, "interval").value == pytest.approx(
+        slow_alpha(ratings, "interval")
+    )
 
 
 def slow_alpha(ratings, level):
