@@ -12,11 +12,11 @@ from harness.stats.arrays import FloatArray, ratio
 from harness.stats.association import kendall_of, spearman_of
 from harness.stats.krippendorff import alpha_measure, coincidences, square
 from harness.stats.measures import Batch, Measure
-from harness.stats.raters import HUMAN_AGREEMENT, MIN_RATERS
+from harness.stats.raters import HUMAN_AGREEMENT, MIN_RATERS, HumanRow
 from harness.stats.rows import find_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import ArrayLike
 
@@ -43,22 +43,35 @@ def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> Batch
         Every row of `HUMAN_AGREEMENT`, and alpha at the level if it is not nominal.
     """
     c = np.asarray(counts, dtype=np.float64)
-    parts = [row.contributions(c) for row in HUMAN_AGREEMENT] + [coincidences(c)]
-    ends = np.cumsum([0, *(part.shape[1] for part in parts)])
     several = (c.sum(axis=1) >= MIN_RATERS)[:, None]
-    rows = [
-        Measure(name=row.name, value=row.value, why=row.why, paper=row.paper)
-        for row in HUMAN_AGREEMENT
-    ]
-    measures = [sliced(row, slice(*ends[i : i + 2])) for i, row in enumerate(rows)]
+    alpha: tuple[HumanRow, ...] = ()
     if level != "nominal":
-        alpha = alpha_measure(level, scale=None if scale is None else np.asarray(scale).tolist())
-        measures.append(sliced(alpha, slice(*ends[-2:])))
+        alpha = (_alpha_row(level, None if scale is None else np.asarray(scale).tolist()),)
+    rows = (*HUMAN_AGREEMENT, *alpha)
+    parts = {row.contributions: row.contributions(c) for row in rows}  # some rows share theirs
+    ends = np.cumsum([0, *(part.shape[1] for part in parts.values())])
+    place = {made: slice(*ends[i : i + 2]) for i, made in enumerate(parts)}
     return Batch(
-        contributions=np.where(several, np.hstack(parts), 0.0),
-        measures=tuple(measures),
+        contributions=np.where(several, np.hstack(list(parts.values())), 0.0),
+        measures=tuple(sliced(_of_row(row), place[row.contributions]) for row in rows),
         nothing="too_few_raters",
     )
+
+
+def _alpha_row(level: Level, scale: list[float] | None) -> HumanRow:
+    alpha = alpha_measure(level, scale=scale)
+    return HumanRow(
+        name=alpha.name,
+        contributions=coincidences,
+        value=alpha.value,
+        why=alpha.why,
+        min_ratings=MIN_RATERS,
+        paper=alpha.paper,
+    )
+
+
+def _of_row(row: HumanRow) -> Measure:
+    return Measure(name=row.name, value=row.value, why=row.why, paper=row.paper)
 
 
 def sliced(measure: Measure, part: slice) -> Measure:
@@ -98,22 +111,38 @@ def pair_measures(level: Level, numbers: FloatArray, K: int) -> tuple[Measure, .
     )
 
 
-def deltas(many: Sequence[Measure], two: Sequence[Measure]) -> tuple[Measure, ...]:
-    """Subtract what two sides give from what many raters give, coefficient by coefficient."""
-    by_name = {measure.name: measure for measure in two}
-    pairs = ((first, by_name.get(_SAME.get(first.name, first.name))) for first in many)
-    return tuple(_difference(first, second) for first, second in pairs if second is not None)
+def against_random(measures: Iterable[Measure], chances: FloatArray) -> tuple[Measure, ...]:
+    """Let measures of two sides read the sums of one: the other is a rater who draws labels.
+
+    Parameters
+    ----------
+    measures : iterable of Measure
+        Of the (L * L) cells of `pair_measures`.
+    chances : (L,) array
+        How probable each label is, whatever the item.
+    """
+
+    def cells(totals: FloatArray) -> FloatArray:
+        both = totals[..., :, None] * chances
+        return both.reshape(*totals.shape[:-1], len(chances) ** 2)
+
+    def reading(one: Measure) -> Measure:
+        return replace(
+            one,
+            value=lambda totals: one.value(cells(totals)),
+            why=lambda totals: one.why(cells(totals)),
+        )
+
+    return tuple(reading(one) for one in measures)
 
 
-def _difference(first: Measure, second: Measure) -> Measure:
-    return Measure(
-        name=first.name,
-        value=lambda totals: first.value(totals) - second.value(totals),
-        why=lambda t: first.why(t) if np.isnan(first.value(t)) else second.why(t),
-        paper=f"{_ELANGOVAN}, table 1: HH - HwMw",
-        better="zero",
-        bounds=(-2.0, 2.0),
-    )
+def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
+    """Return coefficients among many raters that two sides have too, and what those call them.
+
+    Percentages are not among them: those of three raters and of two modes are different quantities.
+    """
+    known = set(two)
+    return {name: _SAME.get(name, name) for name in many if _SAME.get(name, name) in known}
 
 
 def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Measure:

@@ -16,7 +16,7 @@ import numpy as np
 from harness.stats.arrays import TOLERANCE, FloatArray, frozen, ratio
 from harness.stats.binned import binned_measures, binned_sums, bins_of
 from harness.stats.distributions import hard
-from harness.stats.intervals import Exclusion, check_level
+from harness.stats.intervals import check_level
 from harness.stats.labels import (
     majority_shares,
     median_shares,
@@ -24,13 +24,14 @@ from harness.stats.labels import (
     n_distinct,
     numbers_of,
 )
-from harness.stats.measures import Batch, estimate_on, restrict
-from harness.stats.paired import among, deltas, pair_measures, sliced
+from harness.stats.measures import Batch
+from harness.stats.paired import against_random, among, counterparts, pair_measures
 from harness.stats.raters import MIN_RATERS
 from harness.stats.resampling import Resamples, Units
+from harness.stats.stratified import Pieces, describe, replicate_strata
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from harness.stats.binned import BinBy
     from harness.stats.intervals import Estimate
     from harness.stats.krippendorff import Level
-    from harness.stats.measures import Measure
+    from harness.stats.stratified import Found
 
 By: TypeAlias = Literal["majority_share", "median_share", "median_share_floor", "n_labels"]
 BYS: tuple[By, ...] = get_args(By)
@@ -187,91 +188,108 @@ def stratify(
     ValueError
         If shapes do not fit or no stratum is given.
     """
+    judges = {"": np.zeros_like(human) if judge is None else judge}
+    found = stratify_judges(
+        human,
+        judges,
+        strata=strata,
+        level=level,
+        rng=rng,
+        scale=scale,
+        groups=groups,
+        n_resamples=n_resamples,
+        confidence=confidence,
+    )
+    return found[""]
+
+
+def stratify_judges(
+    human: Counts,
+    judges: Mapping[str, Counts],
+    *,
+    strata: Sequence[Stratum],
+    level: Level,
+    rng: np.random.Generator,
+    scale: ArrayLike | None = None,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    confidence: float = 0.95,
+) -> dict[str, tuple[StratumResult, ...]]:
+    """Measure several judges in each stratum on one bootstrap; what is said of humans is shared.
+
+    Parameters and errors are those of `stratify`, with a mapping of judge to counts.
+    """
     h = np.asarray(human, dtype=np.float64)
-    j = np.zeros_like(h) if judge is None else np.asarray(judge, dtype=np.float64)
-    if h.ndim != 2 or h.shape != j.shape:  # noqa: PLR2004 -- a matrix has two axes
-        raise ValueError(f"human has shape {h.shape} and judge {j.shape}; wanted (n, K) for both")
+    given = {name: _of_shape(h, counts) for name, counts in judges.items()}
     if not strata:
         raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
     check_level(confidence)
     units = Units.of(len(h), groups)
     resamples = Resamples.draw(units.n_units, n_resamples, rng)
-    parts = _parts(h, j, level, scale)
-    whole, measures = _joined(parts)
-    found = []
-    for stratum in strata:
-        inside = stratum.members(h, scale)
-        rows = whole[inside]
-        batches = {
-            name: _within(parts["hw_mw" if name == "delta" else name], rows, inside, each)
-            for name, each in measures.items()
+    pieces = Pieces.of(np.stack([one.members(h, scale) for one in strata], axis=1), units)
+    cuts = {(name, part): pieces.cut(batch) for name, part, batch in _parts(h, given, level, scale)}
+    replicated = replicate_strata(cuts, pieces, resamples)
+    cuts |= {(name, "delta"): cuts[name, "hw_mw"] for name in given}
+    results: dict[str, list[StratumResult]] = {name: [] for name in given}
+    for stratum, inside, found in zip(strata, pieces.members.T, replicated, strict=True):
+        for name in given:
+            found[name, "delta"] = _deltas(found[None, "hh"], found[name, "hw_mw"])
+        said = {
+            key: describe(each, cuts[key], inside, confidence, units.kind)
+            for key, each in found.items()
         }
-        estimates = estimate_on(batches, *restrict(units, resamples, inside), confidence)
-        found.append(
-            StratumResult(
-                stratum=stratum,
-                n_items=int(inside.sum()),
-                share_of_items=float(inside.mean()) if len(h) else None,
-                n_labels_seen=int(h[inside].any(axis=0).sum()),
-                **estimates,
+        for name, rows in results.items():
+            rows.append(
+                StratumResult(
+                    stratum=stratum,
+                    n_items=int(inside.sum()),
+                    share_of_items=float(inside.mean()) if len(h) else None,
+                    n_labels_seen=int(h[inside].any(axis=0).sum()),
+                    **{part: each for (who, part), each in said.items() if who in {None, name}},
+                )
             )
+    return {name: tuple(rows) for name, rows in results.items()}
+
+
+def _of_shape(human: FloatArray, judge: Counts) -> FloatArray:
+    j = np.asarray(judge, dtype=np.float64)
+    if human.ndim != 2 or human.shape != j.shape:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(
+            f"human has shape {human.shape} and judge {j.shape}; wanted (n, K) for both"
         )
-    return tuple(found)
+    return j
 
 
-def _joined(parts: Mapping[str, Batch]) -> tuple[FloatArray, dict[str, tuple[Measure, ...]]]:
-    """Put all contributions side by side, so that differences can be read off the same sums."""
-    ends = np.cumsum([0, *(part.contributions.shape[1] for part in parts.values())])
-    measures = {
-        name: tuple(sliced(one, slice(*ends[i : i + 2])) for one in part.measures)
-        for i, (name, part) in enumerate(parts.items())
-    }
-    measures["delta"] = deltas(measures["hh"], measures["hw_mw"])
-    return np.hstack([part.contributions for part in parts.values()]), measures
+def _deltas(hh: Mapping[str, Found], hw_mw: Mapping[str, Found]) -> dict[str, Found]:
+    """Subtract what both modes give from what many raters give, on the same resamples."""
+    return {name: hh[name].minus(hw_mw[other]) for name, other in counterparts(hh, hw_mw).items()}
 
 
-def _within(
-    part: Batch, rows: FloatArray, inside: BoolArray, measures: tuple[Measure, ...]
-) -> Batch:
-    used = np.asarray(part.contributions[inside].any(axis=1), dtype=np.bool_)
-    n_unusable = int((~used).sum())
-    return Batch(
-        contributions=rows,
-        measures=measures,
-        used=used,
-        excluded=(Exclusion(part.nothing, n_unusable),) if n_unusable else (),
-        nothing=part.nothing if inside.any() else "empty_stratum",
-    )
-
-
-def _parts(h: FloatArray, j: FloatArray, level: Level, scale: ArrayLike | None) -> dict[str, Batch]:
-    """Make what items add to each comparison, whatever the stratum."""
+def _parts(
+    h: FloatArray, judges: Mapping[str, FloatArray], level: Level, scale: ArrayLike | None
+) -> Iterator[tuple[str | None, str, Batch]]:
+    """Make what items add to each comparison: of the humans alone (None), then of each judge."""
     K = h.shape[1]
-    options, of_h, of_j, numbers = _labels(h, j, level, scale)
+    options, of_h, _, numbers = _labels(h, h, level, scale)
     one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
-    random = np.tile(options.mean(axis=0), (len(h), 1))
-    pairs = {
-        "hw_mw": (of_h, of_j),
-        "h_mw": (one, of_j),
-        "random": (of_h, random),
-        "random_h": (one, random),
-    }
-    measures = pair_measures(level, numbers, K)
+    measures = against_random(pair_measures(level, numbers, K), options.mean(axis=0))
+    yield None, "hh", among(h, level, scale)
+    for name, side in (("random", of_h), ("random_h", one)):
+        sums = np.nan_to_num(side)
+        yield None, name, Batch(contributions=sums, measures=measures, nothing="no_overlap")
     by: BinBy = "majority" if level == "nominal" else "median"
     bins, _ = bins_of(h, by, options=[str(k) for k in range(K)], scale=scale)
-    return {
-        "hh": among(h, level, scale),
-        "mm": among(j, level, scale),
-        **{
-            name: Batch(contributions=_cells(*pair), measures=measures, nothing="no_overlap")
-            for name, pair in pairs.items()
-        },
-        "js_b": Batch(
-            contributions=binned_sums(bins, h, j),
-            measures=binned_measures(K),
-            nothing="no_overlap",
-        ),
-    }
+    for name, j in judges.items():
+        options, of_h, of_j, numbers = _labels(h, j, level, scale)
+        one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
+        measures = pair_measures(level, numbers, K)
+        yield name, "mm", among(j, level, scale)
+        for part, side in (("hw_mw", of_h), ("h_mw", one)):
+            cells = _cells(side, of_j)
+            yield name, part, Batch(contributions=cells, measures=measures, nothing="no_overlap")
+        sums = binned_sums(bins, h, j)
+        measures = binned_measures(K)
+        yield name, "js_b", Batch(contributions=sums, measures=measures, nothing="no_overlap")
 
 
 def _labels(
