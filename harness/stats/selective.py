@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 
 from harness.stats.arrays import TOLERANCE, FloatArray, frozen, ratio
+from harness.stats.permutations import sums_between, sums_within, tabled_sums
 from harness.stats.resampling import Units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
     from harness.stats.arrays import BoolArray, IntArray
 
+Permuted: TypeAlias = Literal["items", "groups", "items within groups"]
 N_DRAWS = 9999
+ROUNDING = 1e-9  # a permutation that gives the same statistic may differ in its last digits
 _MIN_UNITS = 2  # one unit has no other order
 
 
@@ -122,7 +125,7 @@ class AbstentionTest:
     statistic: float | None
     p: float | None
     reason: str
-    permuted: Literal["items", "groups", "items within groups"]
+    permuted: Permuted
     rates: dict[str, float]
     n_draws: int
     n_used: int
@@ -176,14 +179,14 @@ def abstention_test(
     units = Units.of(len(y), groups)
     used = ~np.isnan(y) & known
     y, x, of = y[used], codes[used], np.unique(units.of_item[used], return_inverse=True)[1].ravel()
-    kind, permuted = _permutation(x, of, groups is not None)
-    value = _trend(y) if names is None else _between(y, len(names))
+    kind = _exchangeable(x, of) if groups is not None else "items"
     reason = _why_no_test(y, x, kind, of)
     statistic, p = None, None
     if not reason:
-        statistic = value(x)
-        drawn = np.array([value(permuted(rng)) for _ in range(n_draws)])
-        p = float((1 + (drawn >= statistic - TOLERANCE).sum()) / (1 + n_draws))
+        trial = _Trial.of(y, x, of, numeric=names is None)
+        statistic = float(trial.of_the_data()[0])
+        drawn = trial.permuted(kind, n_draws, rng)
+        p = float((1 + (drawn >= statistic * (1.0 - ROUNDING) - TOLERANCE).sum()) / (1 + n_draws))
     rates = (
         {}
         if names is None
@@ -220,49 +223,75 @@ def _why_no_test(y: FloatArray, x: FloatArray, kind: str, of: IntArray) -> str:
     return "nothing_to_permute" if few else ""
 
 
-def _trend(y: FloatArray) -> Callable[[FloatArray], float]:
-    y = y - y.mean() if y.size else y
-    scale = float(np.sqrt((y**2).sum()))
-
-    def value(x: FloatArray) -> float:
-        x = x - x.mean()
-        return abs(float(y @ x) / (scale * float(np.sqrt((x**2).sum()))))
-
-    return value
-
-
-def _between(y: FloatArray, n_names: int) -> Callable[[FloatArray], float]:
-    y = y - y.mean() if y.size else y
-    total = float((y**2).sum())
-
-    def value(x: FloatArray) -> float:
-        codes = x.astype(np.int64)
-        sums = np.bincount(codes, weights=y, minlength=n_names)
-        sizes = np.bincount(codes, minlength=n_names)
-        return float(np.nansum(ratio(sums**2, sizes))) / total
-
-    return value
-
-
-def _permutation(
-    x: FloatArray,
-    of: IntArray,
-    grouped: bool,  # noqa: FBT001 -- private
-) -> tuple[
-    Literal["items", "groups", "items within groups"], Callable[[np.random.Generator], FloatArray]
-]:
-    if not grouped:
-        return "items", lambda rng: rng.permutation(x)
+def _exchangeable(x: FloatArray, of: IntArray) -> Permuted:
+    """Whole groups where the factor is theirs, items of a group where it varies inside of it."""
     first = np.zeros(int(of.max(initial=-1)) + 1)
     first[of] = x
-    if (first[of] == x).all():
-        return "groups", lambda rng: rng.permutation(first)[of]
-    order = np.argsort(of, kind="stable")
+    return "groups" if (first[of] == x).all() else "items within groups"
 
-    def within(rng: np.random.Generator) -> FloatArray:
-        shuffled = np.lexsort((rng.random(len(of)), of))
-        drawn = np.empty_like(x)
-        drawn[order] = x[shuffled]
-        return drawn
 
-    return "items within groups", within
+@dataclass(frozen=True, slots=True, repr=False)
+class _Trial:
+    """What a permutation test compares: centred y, and the place of x among its C values."""
+
+    y: FloatArray
+    codes: IntArray
+    levels: FloatArray
+    of_group: IntArray
+    numeric: bool
+
+    @classmethod
+    def of(cls, y: FloatArray, x: FloatArray, of: IntArray, *, numeric: bool) -> Self:
+        levels, codes = np.unique(x, return_inverse=True)
+        return cls(y - y.mean(), codes.ravel(), levels, of, numeric)
+
+    def of_the_data(self) -> FloatArray:
+        """Return the statistic of the data as they are: (1,)."""
+        return self._of_sums((self.y @ self._held(self.codes))[None])
+
+    def permuted(self, kind: Permuted, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        """Return the statistic of each permutation: (n_draws,)."""
+        if kind == "groups":
+            return self._between(n_draws, rng)
+        if kind == "items":
+            sizes = np.bincount(self.codes, minlength=len(self.levels))
+            tabled = tabled_sums(self.y, sizes, n_draws=n_draws, rng=rng)
+            if tabled is not None:
+                return self._of_sums(tabled @ self.levels[:, None] if self.numeric else tabled)
+        of = self.of_group if kind == "items within groups" else np.zeros_like(self.of_group)
+        held = self._held(self.codes)
+        return self._of_sums(sums_within(self.y, held, of, n_draws=n_draws, rng=rng))
+
+    def _held(self, codes: IntArray) -> FloatArray:
+        """Return what y is added up with: the number itself, or a column per name."""
+        return self.levels[codes][:, None] if self.numeric else np.eye(len(self.levels))[codes]
+
+    def _of_sums(self, sums: FloatArray) -> FloatArray:
+        """Value sums of products with y, where the factor stays in place."""
+        sizes = np.bincount(self.codes, minlength=len(self.levels)).astype(np.float64)
+        return self._value(sums, sizes @ self._moments() if self.numeric else sizes)
+
+    def _moments(self) -> FloatArray:
+        return np.stack([self.levels, self.levels**2], axis=1)
+
+    def _between(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        G = int(self.of_group.max()) + 1
+        code = np.zeros(G, dtype=np.int64)
+        code[self.of_group] = self.codes
+        each = [
+            np.bincount(self.of_group, weights, G) for weights in (self.y, np.ones_like(self.y))
+        ]
+        held = self._moments()[code] if self.numeric else self._held(code)
+        both = sums_between(np.stack(each, axis=1), held, n_draws=n_draws, rng=rng)
+        return self._value(both[:, 0], both[:, 1])
+
+    def _value(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
+        """Turn sums of y, (b, C) by name or (b, 1 or more) times the number, into (b,) values.
+
+        ``sizes`` are the items of each name, or the sums of the number and of its square.
+        """
+        total = (self.y**2).sum()
+        if not self.numeric:
+            return np.asarray(np.nan_to_num(ratio(sums**2, sizes)).sum(axis=-1) / total)
+        spread = sizes[..., 1] - sizes[..., 0] ** 2 / len(self.y)
+        return np.asarray(np.abs(sums[..., 0]) / np.sqrt(total * spread))
