@@ -8,7 +8,7 @@ judge. Each mode is a sum of cells: *exclude* drops the pairs in which either si
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ from harness.stats.arrays import FloatArray, ratio
 from harness.stats.binary import BINARY, one_vs_rest
 from harness.stats.distributions import ELICITATIONS, OUTCOMES, hard
 from harness.stats.intervals import Estimate, Exclusion
-from harness.stats.krippendorff import square
+from harness.stats.krippendorff import alpha_measure, check_weights, square
 from harness.stats.measures import Batch, Measure, estimate_batches
 from harness.stats.weighted import weighted_kappa, weighted_kappa_measure
 
@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from harness.stats.arrays import BoolArray
     from harness.stats.distributions import RatingTable
 
 Mode: TypeAlias = Literal["exclude", "recode", "third_class"]
 _PAPER = "Rao and Callison-Burch 2026, section 6"
+NO_VERDICT = ("refused", "invalid", "failed")
+NO_POSITIVE = "no_positive_option"
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -67,6 +70,27 @@ def with_abstention(table: RatingTable) -> FloatArray:
     return np.column_stack([table.forced_choice, abstained]).astype(np.float64)
 
 
+def with_outcomes(table: RatingTable) -> FloatArray:
+    """Return (n, K + 4): `with_abstention`, then how often refused, invalid and failed."""
+    asked = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
+    others = [OUTCOMES.index(outcome) for outcome in NO_VERDICT]
+    lost = table.outcomes[:, asked][:, :, others].sum(axis=1)
+    return np.column_stack([with_abstention(table), lost]).astype(np.float64)
+
+
+def outcome_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Return (n, A, B): cells of the modes of (n, A) and (n, B) tables of counts.
+
+    An item adds 1 in all, tied modes in equal parts, or nothing where a side has no count.
+    """
+    modes = [_modes(side) for side in (human, judge)]
+    return np.asarray(np.nan_to_num(np.einsum("na,nb->nab", *modes)), dtype=np.float64)
+
+
+def _modes(counts: FloatArray) -> FloatArray:
+    return hard(ratio(counts, counts.sum(axis=1, keepdims=True)))
+
+
 def abstention_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Return (n, (K + 1)^2): cells of the modes of two (n, K + 1) tables of counts.
 
@@ -75,8 +99,7 @@ def abstention_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
     ValueError
         If the shapes differ.
     """
-    modes = [hard(ratio(c, c.sum(axis=1, keepdims=True))) for c in (human, judge)]
-    return confusion(*modes)
+    return confusion(_modes(human), _modes(judge))
 
 
 def excluding(cells: FloatArray) -> FloatArray:
@@ -131,28 +154,105 @@ def abstention_modes(
     ValueError
         If an option is unknown, or a shape does not fit.
     """
+    batches = mode_batches(
+        cells, options, positive=(positive,), recode_to=recode_to, weights=weights
+    )
+    found = estimate_batches(batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level)
+    return AbstentionModes(primary=primary, **found)
+
+
+def mode_batches(
+    cells: FloatArray,
+    options: Sequence[str],
+    *,
+    positive: Sequence[str],
+    recode_to: str | None,
+    weights: ArrayLike | None = None,
+    excluded: tuple[Exclusion, ...] = (),
+) -> dict[str, Batch]:
+    """Make what each mode measures, all from one array of contributions.
+
+    Parameters
+    ----------
+    cells : (n, (K + 1)^2) array
+        From `abstention_cells`.
+    options : K names
+        Without the abstention.
+    positive : sequence of str
+        The positive options of f1 and phi, which are NA without any.
+    recode_to : str or None
+        The option that abstention becomes; None leaves out mode recode.
+    weights : (K, K) or (K + 1, K + 1) array, optional
+        Disagreements for weighted coefficients: of answers in mode exclude, or of classes.
+    excluded : tuple of Exclusion
+        Why items add nothing in any mode.
+
+    Returns
+    -------
+    dict of str to Batch
+        ``rates``, ``exclude``, ``recode`` and ``third_class``.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown, or a shape does not fit.
+    """
     names, width = tuple(options), (len(options) + 1) ** 2
     sums = np.asarray(cells, dtype=np.float64)
     if sums.ndim != 2 or sums.shape[1] != width:  # noqa: PLR2004 -- a matrix has two axes
         raise ValueError(f"cells has shape {sums.shape}; wanted (n, {width}) for {names} and none")
-    for name in (positive, recode_to):
+    for name in (*positive, *(() if recode_to is None else (recode_to,))):
         if name not in names:
             raise ValueError(f"option {name!r} is not one of {', '.join(map(repr, names))}")
-    k, kept = names.index(positive), excluding(sums)
-    answered = _mode_measures(k)
+    mask = np.array([name in positive for name in names], dtype=np.bool_)
+    given = None if weights is None else check_weights(weights)
+    of_answers = given is not None and len(given) == len(names)
+    answered = (*_mode_measures(mask), *(weighted_measures(given) if of_answers else ()))
     batches = {
-        "rates": Batch(contributions=sums, measures=RATES),
+        "rates": Batch(contributions=sums, measures=RATES, excluded=excluded),
         "exclude": Batch(
-            contributions=kept,
-            measures=answered,
-            excluded=_abstainers(sums),
+            contributions=sums,
+            measures=tuple(reading(one, excluding) for one in answered),
+            used=np.asarray(excluding(sums).any(axis=1), dtype=np.bool_),
+            excluded=(*excluded, *_abstainers(sums)),
             nothing="all_abstained" if sums.any() else "no_items",
         ),
-        "recode": Batch(contributions=recoding(sums, names.index(recode_to)), measures=answered),
-        "third_class": Batch(contributions=sums, measures=_class_measures(names, weights)),
     }
-    found = estimate_batches(batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level)
-    return AbstentionModes(primary=primary, **found)
+    if recode_to is not None:
+        to = names.index(recode_to)
+        batches["recode"] = Batch(
+            contributions=sums,
+            measures=tuple(
+                reading(one, lambda cells: recoding(cells, to)) for one in _mode_measures(mask)
+            ),
+            excluded=excluded,
+        )
+    classes = _class_measures(names, None if of_answers else given)
+    batches["third_class"] = Batch(contributions=sums, measures=classes, excluded=excluded)
+    return batches
+
+
+def reading(measure: Measure, cells: Callable[[FloatArray], FloatArray]) -> Measure:
+    """Let a measure read sums after they were turned into others."""
+    return replace(
+        measure,
+        value=lambda totals: measure.value(cells(totals)),
+        why=lambda totals: measure.why(cells(totals)),
+    )
+
+
+def weighted_measures(weights: FloatArray | None) -> tuple[Measure, ...]:
+    """Make weighted kappa, and alpha of the two sides, of disagreements given by the user."""
+    if weights is None:
+        return ()
+    alpha = alpha_measure(weights=weights)
+    kappa = weighted_kappa_measure(weights)
+    return kappa, replace(reading(alpha, _both_ways), why=kappa.why)
+
+
+def _both_ways(totals: FloatArray) -> FloatArray:
+    cells = square(totals)
+    return (cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape)
 
 
 def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
@@ -184,33 +284,48 @@ def _kappa(totals: FloatArray) -> FloatArray:
     return weighted_kappa(totals, 1.0 - np.eye(round(totals.shape[-1] ** 0.5)))
 
 
-def _f1(k: int) -> Callable[[FloatArray], FloatArray]:
-    [f1] = [one for one in BINARY if one.name == "f1"]
-    return lambda totals: f1.value(one_vs_rest(totals, k))
+def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
+    """Collapse (..., K * K) cells to tp, fn, fp, tn of some options against all others."""
+    cells, yes = square(totals), mask.astype(np.float64)
+    rows = np.stack([cells @ yes, cells @ (1.0 - yes)], axis=-1)  # human option by judge's side
+    tp, fn = np.moveaxis(yes @ rows, -1, 0)
+    fp, tn = np.moveaxis((1.0 - yes) @ rows, -1, 0)
+    return np.stack([tp, fn, fp, tn], axis=-1)
 
 
-def _phi(k: int) -> Callable[[FloatArray], FloatArray]:
-    [phi] = [one for one in BINARY if one.name == "phi"]
-    return lambda totals: phi.value(one_vs_rest(totals, k))
+def _of_positive(name: str, mask: BoolArray, reason: str) -> Measure:
+    if not mask.any():
+        return Measure(
+            name=name,
+            value=lambda totals: np.full(totals.shape[:-1], np.nan),
+            why=lambda _: NO_POSITIVE,
+            paper=_PAPER,
+        )
+    [row] = [one for one in BINARY if one.name == name]
+    return _measure(name, lambda totals: row.value(against_rest(totals, mask)), reason)
 
 
-def _mode_measures(k: int) -> tuple[Measure, ...]:
+def _mode_measures(mask: BoolArray) -> tuple[Measure, ...]:
     return (
         _measure("accuracy", _accuracy, ""),
-        _measure("f1", _f1(k), "no_positives"),
+        _of_positive("f1", mask, "no_positives"),
         _measure("kappa", _kappa, "constant_labels"),
-        _measure("phi", _phi(k), "constant_labels"),
+        _of_positive("phi", mask, "constant_labels"),
     )
 
 
-def _class_measures(names: tuple[str, ...], weights: ArrayLike | None) -> tuple[Measure, ...]:
-    of_classes = (*names, "CANNOT_ASSESS")
-    given = () if weights is None else (weighted_kappa_measure(weights),)
+def _class_measures(names: tuple[str, ...], weights: FloatArray | None) -> tuple[Measure, ...]:
+    [f1] = [one for one in BINARY if one.name == "f1"]
+
+    def of_class(k: int) -> Callable[[FloatArray], FloatArray]:
+        return lambda totals: f1.value(one_vs_rest(totals, k))
+
+    of_classes = enumerate((*names, "CANNOT_ASSESS"))
     return (
         _measure("accuracy", _accuracy, ""),
         _measure("kappa", _kappa, "constant_labels"),
-        *(_measure(f"f1[{name}]", _f1(k), "no_positives") for k, name in enumerate(of_classes)),
-        *given,
+        *(_measure(f"f1[{name}]", of_class(k), "no_positives") for k, name in of_classes),
+        *weighted_measures(weights),
     )
 
 

@@ -15,7 +15,7 @@ from harness.stats.arrays import FloatArray, ratio
 from harness.stats.binary import binary_cells
 from harness.stats.distributions import reaches
 from harness.stats.intervals import Estimate
-from harness.stats.measures import Measure, estimate
+from harness.stats.measures import Batch, Measure, estimate_batches
 from harness.stats.rows import mean
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.stats.arrays import IntArray
 
 _PAPER = "Rao and Callison-Burch 2026, section 5.1"
+UNGROUPED = "decisions_not_grouped"
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -92,55 +93,135 @@ def levels(
     ValueError
         If lengths differ, an item has a criterion twice, or a criterion has no weight.
     """
-    cells = binary_cells(human, judge)
-    names, of_criterion = _codes(criteria, len(cells), "criteria")
-    _, of_item = _codes(items, len(cells), "items")
-    _check_once(of_item, of_criterion, names)
-
-    def run(rows: FloatArray, one: Measure = measure, groups: list[str] | None = None) -> Estimate:
-        found = estimate(rows, [one], rng=rng, groups=groups, n_resamples=n_resamples, level=level)
-        return found[one.name]
-
-    weight = np.ones(len(names)) if weights is None else _weights(weights, names)
-    whole = [
-        _item_verdicts(np.asarray(side, dtype=np.float64), of_item, weight[of_criterion], threshold)
-        for side in (human, judge)
-    ]
-    return Levels(
-        measure=measure.name,
-        micro=run(cells),
-        macro=_macro(cells, of_criterion, names, measure, run),
-        item=run(binary_cells(*whole)),
-        per_criterion={name: run(cells[of_criterion == c]) for c, name in enumerate(names)},
+    found = levels_of_judges(
+        human,
+        {"": judge},
+        criteria=criteria,
+        items=items,
+        measures=(measure,),
+        rng=rng,
+        weights=weights,
+        threshold=threshold,
+        n_resamples=n_resamples,
+        level=level,
     )
+    return found[""][measure.name]
+
+
+def levels_of_judges(
+    human: FloatArray,
+    judges: Mapping[str, FloatArray],
+    *,
+    criteria: Sequence[str],
+    items: Sequence[str] | None,
+    measures: Sequence[Measure],
+    rng: np.random.Generator,
+    weights: Mapping[str, float] | None = None,
+    threshold: float = 1.0,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> dict[str, dict[str, Levels]]:
+    """Evaluate several judges and measures at every level, each level on one bootstrap.
+
+    Parameters and errors are those of `levels`, with a mapping of judge to decisions. Without
+    ``items`` the item level is NA, "decisions_not_grouped".
+
+    Returns
+    -------
+    dict of str to dict of str to Levels
+        By judge and by name of the measure.
+    """
+    cells = {name: binary_cells(human, judge) for name, judge in judges.items()}
+    n = len(np.asarray(human))
+    names, of_criterion = _codes(criteria, n, "criteria")
+    weight = np.ones(len(names)) if weights is None else _weights(weights, names)
+
+    def run(
+        rows: Mapping[str, FloatArray],
+        chosen: Sequence[Measure] = measures,
+        groups: Sequence[str] | None = None,
+    ) -> dict[str, dict[str, Estimate]]:
+        batches = {
+            name: Batch(contributions=each, measures=tuple(chosen)) for name, each in rows.items()
+        }
+        return (
+            estimate_batches(batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level)
+            if batches
+            else {}
+        )
+
+    by_criterion = {
+        name: run({judge: rows[of_criterion == c] for judge, rows in cells.items()})
+        for c, name in enumerate(names)
+    }
+    if items is None:
+        none = Estimate(value=None, reason=UNGROUPED, n_used=0, n_excluded=n)
+        whole = {judge: {one.name: none for one in measures} for judge in judges}
+    else:
+        _, of_item = _codes(items, n, "items")
+        _check_once(of_item, of_criterion, names)
+        of_humans, *of_judges = (
+            _item_verdicts(side, of_item, weight[of_criterion], threshold)
+            for side in (human, *judges.values())
+        )
+        pairs = zip(judges, of_judges, strict=True)
+        whole = run({name: binary_cells(of_humans, each) for name, each in pairs})
+    micro = run(cells)
+    macro = _macro(cells, of_criterion, names, measures, run)
+    return {
+        judge: {
+            one.name: Levels(
+                measure=one.name,
+                micro=micro[judge][one.name],
+                macro=macro[judge][one.name],
+                item=whole[judge][one.name],
+                per_criterion={name: each[judge][one.name] for name, each in by_criterion.items()},
+            )
+            for one in measures
+        }
+        for judge in judges
+    }
 
 
 def _macro(
-    cells: FloatArray,
+    cells: Mapping[str, FloatArray],
     of_criterion: IntArray,
     names: tuple[str, ...],
-    measure: Measure,
-    run: Callable[[FloatArray, Measure, list[str]], Estimate],
-) -> Estimate:
+    measures: Sequence[Measure],
+    run: Callable[..., dict[str, dict[str, Estimate]]],
+) -> dict[str, dict[str, Estimate]]:
+    """Average over criteria, which are what is resampled; NA where one of them is."""
     C = len(names)
-    totals = np.zeros((C, cells.shape[1]))
-    np.add.at(totals, of_criterion, cells)
-    values = measure.value(totals)
-    undefined = np.isnan(values)
-    if undefined.any() or not C:
-        reason = measure.why(totals[undefined.argmax()]) if C else "no_items"
-        n_undefined = int(undefined.sum())
-        counts = {"criteria": C, "undefined_criteria": n_undefined}
-        return Estimate(
-            value=None,
-            reason=reason,
-            n_used=C - n_undefined,
-            n_excluded=n_undefined,
-            counts=counts,
-        )
-    average = Measure(name=measure.name, value=mean, why=measure.why, paper=_PAPER)
-    rows = np.column_stack([values, np.ones(C)])
-    return run(rows, average, list(names))
+    found: dict[str, dict[str, Estimate]] = {judge: {} for judge in cells}
+    rows: dict[str, FloatArray] = {}
+    places: list[tuple[str, str]] = []
+    for judge, each in cells.items():
+        totals = np.zeros((C, each.shape[1]))
+        np.add.at(totals, of_criterion, each)
+        for one in measures:
+            values = one.value(totals)
+            undefined = np.isnan(values)
+            if undefined.any() or not C:
+                reason = one.why(totals[undefined.argmax()]) if C else "no_items"
+                found[judge][one.name] = _no_macro(reason, C, int(undefined.sum()))
+            else:
+                rows[str(len(places))] = np.column_stack([values, np.ones(C)])
+                places.append((judge, one.name))
+    average = Measure(name="mean", value=mean, why=lambda _: "no_items", paper=_PAPER)
+    averaged = run(rows, (average,), list(names)).values()
+    for (judge, name), one_found in zip(places, averaged, strict=True):
+        found[judge][name] = one_found["mean"]
+    return found
+
+
+def _no_macro(reason: str, C: int, n_undefined: int) -> Estimate:
+    return Estimate(
+        value=None,
+        reason=reason,
+        n_used=C - n_undefined,
+        n_excluded=n_undefined,
+        counts={"criteria": C, "undefined_criteria": n_undefined},
+    )
 
 
 def _item_verdicts(
@@ -148,7 +229,7 @@ def _item_verdicts(
 ) -> FloatArray:
     """Return 1 where an item's weighted share of met criteria reaches the threshold; nan stays."""
     n = int(of_item.max(initial=-1)) + 1
-    met = np.bincount(of_item, weights=weight * decisions, minlength=n)
+    met = np.bincount(of_item, weights=weight * np.asarray(decisions, np.float64), minlength=n)
     return reaches(ratio(met, np.bincount(of_item, weights=weight, minlength=n)), threshold)
 
 

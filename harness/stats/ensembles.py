@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.abstention import NO_POSITIVE
 from harness.stats.agreement import confusion
 from harness.stats.arrays import FloatArray, frozen
 from harness.stats.binary import BINARY, binary_cells
@@ -24,6 +25,7 @@ from harness.stats.raters import HUMAN_AGREEMENT, HumanRow, fleiss, nominal_alph
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.stats.arrays import IntArray
     from harness.stats.intervals import Estimate
 
 _PAPER = "Rao and Callison-Burch 2026, section 7"
@@ -54,9 +56,9 @@ class Ensemble:
         return f"Ensemble({self.n_pairs} pairs, alpha {self.agreement[_ALPHA].value})"
 
 
-def pair_cells(votes: FloatArray, positive: int) -> FloatArray:
-    """Return (n, 4 P): tp, fn, fp, tn of each of the P pairs of judges, on option ``positive``."""
-    binary = np.where(np.isnan(votes), np.nan, (votes == positive).astype(np.float64))
+def pair_cells(votes: FloatArray, positive: Sequence[int]) -> FloatArray:
+    """Return (n, 4 P): tp, fn, fp, tn of each of the P pairs of judges, on the positive options."""
+    binary = np.where(np.isnan(votes), np.nan, np.isin(votes, positive).astype(np.float64))
     pairs = combinations(range(votes.shape[1]), _PAIR)
     cells = [binary_cells(binary[:, a], binary[:, b]) for a, b in pairs]
     return np.hstack(cells) if cells else np.empty((len(votes), 0))
@@ -67,7 +69,7 @@ def ensemble_agreement(
     options: Sequence[str],
     *,
     judges: Sequence[str],
-    positive: str,
+    positive: str | Sequence[str],
     rng: np.random.Generator,
     human: FloatArray | None = None,
     groups: Sequence[str | None] | None = None,
@@ -85,8 +87,8 @@ def ensemble_agreement(
         What the indices stand for.
     judges : R names
         The columns.
-    positive : str
-        The option whose votes the pairwise phi compares with all others.
+    positive : str or sequence of str
+        The options whose votes the pairwise phi compares with all others; without any it is NA.
     rng, groups, n_resamples, level
         As in `evaluate`.
     human : (n, K) array, optional
@@ -98,9 +100,13 @@ def ensemble_agreement(
         If a shape does not fit, a judge is named twice or a vote is no index of an option.
     """
     names, table = tuple(options), _check_votes(votes, len(options), judges)
-    if positive not in names:
-        raise ValueError(f"option {positive!r} is not one of {', '.join(map(repr, names))}")
-    counts, cells = label_counts(table, len(names)), pair_cells(table, names.index(positive))
+    wanted = (positive,) if isinstance(positive, str) else tuple(positive)
+    for one in wanted:
+        if one not in names:
+            raise ValueError(f"option {one!r} is not one of {', '.join(map(repr, names))}")
+    counts = label_counts(table, len(names))
+    cells = pair_cells(table, [names.index(one) for one in wanted])
+    compared = cells if wanted else np.zeros_like(cells)
     sums = fleiss(counts)
     batches = {
         "fleiss": Batch(contributions=sums, measures=_FLEISS),
@@ -110,19 +116,25 @@ def ensemble_agreement(
             nothing="too_few_raters" if counts.any() else "no_items",
         ),
         "phi": Batch(
-            contributions=cells,
+            contributions=compared,
             measures=(MEAN_PAIRWISE_PHI,),
-            nothing="too_few_raters" if counts.any() else "no_items",
+            nothing=_why_no_phi(counts, wanted),
         ),
     }
     found = estimate_batches(batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level)
-    undefined = np.isnan(_phis(cells.sum(axis=0)))
+    undefined = np.isnan(_phis(compared.sum(axis=0)))
     return Ensemble(
         agreement={name: one for each in found.values() for name, one in each.items()},
         n_pairs=undefined.size,
         n_pairs_undefined=int(undefined.sum()),
         confusions={} if human is None else _confusions(human, table, judges, len(names)),
     )
+
+
+def _why_no_phi(counts: IntArray, positive: Sequence[str]) -> str:
+    if not counts.any():
+        return "no_items"
+    return "too_few_raters" if positive else NO_POSITIVE
 
 
 def _check_votes(votes: FloatArray, K: int, judges: Sequence[str]) -> FloatArray:
