@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from harness.stats.labels import label_cells, label_counts, means, medians
     from harness.stats.likelihood import CommonF, F_by_likelihood, beta_by_likelihood
     from harness.stats.measures import Batch, Measure, estimate, estimate_batches, read
+    from harness.stats.metric_table import metrics_for
     from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
     from harness.stats.panel import Panel
     from harness.stats.ranking import Difference, Ranked, Ranking, rank
@@ -134,7 +135,7 @@ if TYPE_CHECKING:
         selection_matrix,
     )
     from harness.stats.strata import Stratum, StratumResult, default_strata, stratify
-    from harness.stats.sweep import SweepPoint, beta_sweep
+    from harness.stats.sweep import SweepPoint, beta_sweep, suppose
     from harness.stats.translation import (
         Decomposition,
         F_hat,
@@ -269,6 +270,7 @@ __all__ = [
     "means",
     "medians",
     "meets_bounds",
+    "metrics_for",
     "model_confidence_set",
     "multilabel",
     "n_var_kappa",
@@ -305,6 +307,7 @@ __all__ = [
     "spearman",
     "standard_scenarios",
     "stratify",
+    "suppose",
     "together",
     "weighted_kappa_measure",
     "win_rate_measures",
@@ -365,6 +368,7 @@ _MODULES = {
     "labels": ("label_cells", "label_counts", "means", "medians"),
     "likelihood": ("CommonF", "F_by_likelihood", "beta_by_likelihood"),
     "measures": ("Batch", "Measure", "estimate", "estimate_batches", "read"),
+    "metric_table": ("metrics_for",),
     "multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli"),
     "panel": ("Panel",),
     "ranking": ("Difference", "Ranked", "Ranking", "rank"),
@@ -409,7 +413,7 @@ _MODULES = {
         "selection_matrix",
     ),
     "strata": ("Stratum", "StratumResult", "default_strata", "stratify"),
-    "sweep": ("SweepPoint", "beta_sweep"),
+    "sweep": ("SweepPoint", "beta_sweep", "suppose"),
     "translation": (
         "Decomposition",
         "F_hat",

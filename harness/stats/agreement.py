@@ -9,19 +9,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import rel_entr
+from scipy.special import rel_entr, xlogy
 
-from harness.stats import downstream
+from harness.stats import downstream, multi_label
 from harness.stats.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.distributions import SMOOTHING
-from harness.stats.rows import MetricRow, both_rated, mean, weighted, why_no_mean
+from harness.stats.rows import (
+    MetricRow,
+    average_row,
+    both_rated,
+    finite_part,
+    infinite_row,
+    weighted,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from harness.stats.distributions import Form
     from harness.stats.response_sets import OptionSpace
-    from harness.stats.rows import Better
+    from harness.stats.rows import Perfect
 
 _GUERDAN = "Guerdan et al. 2025, section 4 and table 1"
 _CALDERON = "Calderon et al. 2025, table 2 (Acc)"
@@ -53,12 +60,12 @@ def confusion(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 def kl_human_to_judge(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Information lost when the judge stands for the humans: (n, 3) nats, weight, empty cells."""
-    return _kl(human, judge, both_rated(human, judge))
+    return finite_part(rel_entr(human, judge), both_rated(human, judge))
 
 
 def kl_judge_to_human(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Information lost when the humans stand for the judge: (n, 3) nats, weight, empty cells."""
-    return _kl(judge, human, both_rated(human, judge))
+    return finite_part(rel_entr(judge, human), both_rated(human, judge))
 
 
 def js_divergence(human: FloatArray, judge: FloatArray) -> FloatArray:
@@ -71,34 +78,14 @@ def js_distance(human: FloatArray, judge: FloatArray) -> FloatArray:
     return weighted(np.sqrt(_js(human, judge)), both_rated(human, judge))
 
 
-def mse(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Squared Euclidean distance of the rating vectors, summed over options: (n, 2)."""
-    return weighted(((human - judge) ** 2).sum(axis=1), both_rated(human, judge))
+def ce_human_to_judge(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Nats needed to write down human choices in the judge's code: (n, 3), as for KL."""
+    return finite_part(-xlogy(human, judge), both_rated(human, judge))
 
 
-def coverage(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Chance that the judge's option is among those the humans allow: (n, 2)."""
-    return weighted((human * judge).sum(axis=1), both_rated(human, judge))
-
-
-def _kl(first: FloatArray, second: FloatArray, weight: FloatArray) -> FloatArray:
-    terms = rel_entr(first, second)
-    empty = np.isposinf(terms)
-    nats = np.where(empty, 0.0, terms).sum(axis=1)
-    n_empty = np.where(weight > 0, empty.sum(axis=1, keepdims=True), 0.0)
-    return np.hstack([weighted(nats, weight), n_empty])
-
-
-def _kl_value(totals: FloatArray) -> FloatArray:
-    return np.where(totals[..., 2] > 0, np.nan, mean(totals))
-
-
-def _why_no_kl(totals: FloatArray) -> str:
-    return "infinite" if totals[2] > 0 else "no_items"
-
-
-def _kl_counts(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
-    return {"empty_cells": float(totals[2])}
+def ce_judge_to_human(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Nats needed to write down the judge's choices in the humans' code: (n, 3), as for KL."""
+    return finite_part(-xlogy(judge, human), both_rated(human, judge))
 
 
 def _js(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -156,49 +143,42 @@ def _confusion_counts(totals: FloatArray, space: OptionSpace) -> dict[str, float
     return {f"{h} | {j}": float(n) for (h, j), n in zip(pairs, totals, strict=True)}
 
 
-def _mean_row(
+def _hit_row(
     name: str,
     contributions: Callable[[FloatArray, FloatArray], FloatArray],
-    forms: tuple[Form, Form],
-    better: Better,
-    bounds: tuple[float, float],
-    *,
-    symmetric: bool,
-    unit: str = "",
-    paper: str = _GUERDAN,
+    paper: str,
+    also: tuple[str, ...] = (),
 ) -> MetricRow:
-    judge_form, human_form = forms
-    return MetricRow(
-        name=f"{name}({judge_form}/{human_form})",
-        contributions=contributions,
-        value=mean,
-        why=why_no_mean,
-        human_form=human_form,
-        judge_form=judge_form,
-        better=better,
-        symmetric=symmetric,
-        bounds=bounds,
-        unit=unit,
+    return average_row(
+        f"{name}(h/h)",
+        contributions,
+        ("h", "h"),
+        better="higher",
+        bounds=(0.0, 1.0),
+        symmetric=True,
+        family="categorical",
         paper=paper,
+        also=also,
     )
 
 
-def _kl_row(
-    name: str, contributions: Callable[[FloatArray, FloatArray], FloatArray], form: Form
-) -> MetricRow:
-    return MetricRow(
-        name=name,
-        contributions=contributions,
-        value=_kl_value,
-        why=_why_no_kl,
-        counts=_kl_counts,
-        human_form=form,
-        judge_form=form,
-        better="lower",
-        symmetric=False,
-        bounds=(0.0, np.inf),
-        unit="nats",
-        paper=_GUERDAN,
+def _directed_rows(
+    name: str,
+    both: Sequence[Callable[[FloatArray, FloatArray], FloatArray]],
+    form: Form,
+    perfect: tuple[Perfect, Perfect],
+) -> tuple[MetricRow, ...]:
+    directions = ("human->judge", "judge->human")
+    return tuple(
+        infinite_row(
+            f"{name}(s/s, {direction})",
+            contributions,
+            (form, form),
+            family="distributional",
+            paper=_GUERDAN,
+            perfect=twin,
+        )
+        for direction, contributions, twin in zip(directions, both, perfect, strict=True)
     )
 
 
@@ -207,6 +187,7 @@ def _chance_row(
     value: Callable[[FloatArray], FloatArray],
     why: Callable[[FloatArray], str],
     paper: str,
+    also: tuple[str, ...] = (),
 ) -> MetricRow:
     return MetricRow(
         name=f"{name}(h/h)",
@@ -220,13 +201,20 @@ def _chance_row(
         symmetric=True,
         bounds=(-1.0, 1.0),
         paper=paper,
+        family="categorical",
+        also=also,
     )
 
 
-# Fleiss' kappa of two raters is Scott's pi, so it has no row of its own.
 _CHANCE = (
     _chance_row("cohen_kappa", _cohen_value, _why_no_kappa, _GUERDAN),
-    _chance_row("scott_pi", _scott_value, _why_no_kappa, "Scott 1955; Fleiss 1971 for two raters"),
+    _chance_row(
+        "scott_pi",
+        _scott_value,
+        _why_no_kappa,
+        "Scott 1955; Fleiss 1971 for two raters",
+        ("fleiss_kappa of the two modes",),
+    ),
     _chance_row(
         "krippendorff_alpha_nominal", _alpha_value, _why_no_kappa, "Krippendorff 2011, two raters"
     ),
@@ -234,46 +222,39 @@ _CHANCE = (
         "randolph_kappa", _randolph_value, _why_no_randolph, "Randolph 2005, declared options"
     ),
 )
-_HARD: tuple[Form, Form] = ("h", "h")
-_SOFT: tuple[Form, Form] = ("s", "s")
-_UNIT = (0.0, 1.0)
+_SINGLE_LABEL = ("exact match of the modes", "coverage, multi-label precision and recall (h/h)")
+_KL = (kl_human_to_judge, kl_judge_to_human)
+_CE = (ce_human_to_judge, ce_judge_to_human)
+_ROOT_LN_2 = float(np.sqrt(np.log(2.0)))
 METRICS: tuple[MetricRow, ...] = (
-    _mean_row("hit_rate", hit_rate, _HARD, "higher", _UNIT, symmetric=True),
-    _mean_row(
-        "hit_rate_ties_lost",
-        hit_rate_ties_lost,
-        _HARD,
-        "higher",
-        _UNIT,
-        symmetric=True,
-        paper=_CALDERON,
-    ),
-    _mean_row(
-        "hit_rate_ties_won",
-        hit_rate_ties_won,
-        _HARD,
-        "higher",
-        _UNIT,
-        symmetric=True,
-        paper=_CALDERON,
-    ),
+    _hit_row("hit_rate", hit_rate, _GUERDAN, _SINGLE_LABEL),
+    _hit_row("hit_rate_ties_lost", hit_rate_ties_lost, _CALDERON),
+    _hit_row("hit_rate_ties_won", hit_rate_ties_won, _CALDERON),
     *_CHANCE,
-    _kl_row("kl(s/s, human->judge)", kl_human_to_judge, "s"),
-    _kl_row("kl(s/s, judge->human)", kl_judge_to_human, "s"),
-    _kl_row(f"kl_dirichlet_{SMOOTHING}(s/s, human->judge)", kl_human_to_judge, "smoothed"),
-    _kl_row(f"kl_dirichlet_{SMOOTHING}(s/s, judge->human)", kl_judge_to_human, "smoothed"),
-    _mean_row("js_divergence", js_divergence, _SOFT, "lower", _UNIT, symmetric=True, unit="bits"),
-    _mean_row(
-        "js_distance",
+    *_directed_rows("kl", _KL, "s", ("bound", "bound")),
+    *_directed_rows(f"kl_dirichlet_{SMOOTHING}", _KL, "smoothed", ("bound", "bound")),
+    *_directed_rows("ce", _CE, "s", ("best", "other")),
+    *_directed_rows(f"ce_dirichlet_{SMOOTHING}", _CE, "smoothed", ("best", "other")),
+    average_row(
+        "js_divergence(s/s)",
+        js_divergence,
+        ("s", "s"),
+        bounds=(0.0, 1.0),
+        symmetric=True,
+        unit="bits",
+        family="distributional",
+        paper=_GUERDAN,
+    ),
+    average_row(
+        "js_distance(s/s)",
         js_distance,
-        _SOFT,
-        "lower",
-        (0.0, float(np.sqrt(np.log(2.0)))),
+        ("s", "s"),
+        bounds=(0.0, _ROOT_LN_2),
         symmetric=True,
         unit="square root of nats",
+        family="distributional",
+        paper=_GUERDAN,
     ),
-    _mean_row("mse", mse, _SOFT, "lower", (0.0, 2.0), symmetric=True),
-    _mean_row("coverage", coverage, ("h", "hrs"), "higher", _UNIT, symmetric=False),
-    _mean_row("mse", mse, ("srs", "srs"), "lower", (0.0, np.inf), symmetric=True),
+    *multi_label.ROWS,
     *downstream.ROWS,
 )

@@ -184,6 +184,10 @@ DIAGNOSTICS: tuple[Measure, ...] = (
 )
 
 
+_SYMMETRIC = {"accuracy", "f1", "f1_negative", "kappa", "phi", "kappa_phi_gap"}
+_ROWS = {*(one.name for one in BINARY), "marginal_drift", "kappa_phi_gap"}
+
+
 def binary_rows(space: OptionSpace, positive: Sequence[str]) -> tuple[MetricRow, ...]:
     """Make rows, as in `METRICS`, of the binary measures of the human and the judge mode.
 
@@ -217,11 +221,14 @@ def binary_rows(space: OptionSpace, positive: Sequence[str]) -> tuple[MetricRow,
             human_form="h",
             judge_form="h",
             better=one.better,
-            symmetric=one.name in {"accuracy", "f1", "f1_negative", "kappa", "phi"},
+            symmetric=one.name in _SYMMETRIC,
             bounds=one.bounds,
             paper=one.paper,
+            family="binary",
+            also=one.also,
         )
-        for one in BINARY
+        for one in (*BINARY, *DIAGNOSTICS)
+        if one.name in _ROWS
     )
 
 

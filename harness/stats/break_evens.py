@@ -9,7 +9,12 @@ import numpy as np
 
 from harness.stats.agreement import METRICS
 from harness.stats.arrays import TOLERANCE, FloatArray
-from harness.stats.distributions import Distributions, aggregate, multilabel
+from harness.stats.distributions import (
+    ELICITATION_OF,
+    Distributions,
+    aggregate,
+    multilabel,
+)
 from harness.stats.flips import Flips
 from harness.stats.ranking import loss
 from harness.stats.rows import MetricRow, find_metric
@@ -141,6 +146,8 @@ def break_even(
         starts = _crossings(curves)
         middles = (starts + np.append(starts[1:], 1.0)) / 2.0
         losses = loss(np.array([np.polyval(one, middles) for one in curves]), row.better)
+    elif ELICITATION_OF[row.human_form] == "response_set":
+        starts, losses, reason = np.zeros(1), np.zeros((len(rated), 1)), "not_computed"
     else:
         fixed = aggregate(dist, row.human_form, tau=tau, positive=positive)
         values = [row.value(row.contributions(fixed, one).sum(axis=0)) for one in rated]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 NO_POSITIVE = "no_positive_option"
+NOISY = ("noisy_s", "noisy_srs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +44,35 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One table's rating vectors, and which items have them, per form."""
+    """One table's rating vectors, and which items have them, per form.
+
+    Attributes
+    ----------
+    implied : bool
+        Whether theta follows from a supposition rather than from response sets.
+    """
 
     table: RatingTable
     dist: Distributions
     forms: dict[Form, FloatArray]
     positive: tuple[str, ...]
+    implied: bool = False
 
     @classmethod
-    def of(cls, table: RatingTable, cut: Cut, rows: Sequence[MetricRow]) -> Side:
-        """Aggregate a table into the forms that some rows ask for."""
-        dist = Distributions.of(table)
+    def of(
+        cls,
+        table: RatingTable,
+        cut: Cut,
+        rows: Sequence[MetricRow],
+        implied: Distributions | None = None,
+    ) -> Side:
+        """Aggregate a table, or what is implied of it, into the forms that some rows ask for."""
+        dist = Distributions.of(table) if implied is None else implied
         wanted = {form for row in rows for form in (row.human_form, row.judge_form)}
         forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in wanted}
-        return cls(table, dist, forms, cut.positive)
+        if implied is not None and "noisy_srs" in forms:  # its noise is not that of m raters
+            forms["noisy_srs"] = np.full_like(forms["noisy_srs"], np.nan)
+        return cls(table, dist, forms, cut.positive, implied is not None)
 
     def undecided(self, form: Form) -> bool:
         """Whether the form asks for a decision that no positive option defines."""
@@ -71,6 +87,11 @@ class Side:
         forced = ELICITATION_OF[form] == "forced_choice"
         return self.dist.n_forced if forced else self.dist.n_sets
 
+    def single(self, form: Form) -> BoolArray:
+        """Return (n,) bool: which items lack a vector of this form for want of a second rating."""
+        one = np.asarray((self.n_ratings(form) == 1) & ~self.usable(form), dtype=np.bool_)
+        return one if form in NOISY else np.zeros_like(one)
+
     def outcomes(self, form: Form) -> FloatArray:
         """Return (n, 5) outcomes of the elicitations that could have filled this form."""
         choices = self.table.space.fully_specified and not self.table.response_set.any()
@@ -79,26 +100,47 @@ class Side:
         return np.asarray(self.table.outcomes[:, axis].sum(axis=1), dtype=np.float64)
 
 
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Which items have both rating vectors that a row compares, and why the others do not."""
+
+    used: BoolArray
+    excluded: tuple[Exclusion, ...]
+    nothing: str
+    n_tied: int
+
+    @classmethod
+    def of(cls, human: tuple[Side, Form], judge: tuple[Side, Form]) -> Overlap:
+        """Compare two sides in the forms named with them."""
+        used = human[0].usable(human[1]) & judge[0].usable(judge[1])
+        tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if form == "h"]
+        n_tied = int((np.any(tied, axis=0) & used).sum())
+        return cls(used, _exclusions(human, judge), _why_nothing(human, judge), n_tied)
+
+
 def metric_jobs(human: Side, judge: Side, rows: Sequence[MetricRow]) -> dict[str, Job]:
     """Compare one judge with the humans on each row; rows that share contributions share sums."""
     made: dict[tuple[object, Form, Form], FloatArray] = {}
+    overlaps: dict[tuple[Form, Form], Overlap] = {}
     jobs = {}
     for row in rows:
-        key = (row.contributions, row.human_form, row.judge_form)
+        forms = (row.human_form, row.judge_form)
+        key = (row.contributions, *forms)
         if key not in made:
-            made[key] = row.contributions(human.forms[row.human_form], judge.forms[row.judge_form])
-        sides = ((human, row.human_form), (judge, row.judge_form))
-        used = human.usable(row.human_form) & judge.usable(row.judge_form)
-        tied = [tied_modes(side.forms[form]) for side, form in sides if form == "h"]
+            made[key] = row.contributions(human.forms[forms[0]], judge.forms[forms[1]])
+        if forms not in overlaps:
+            overlaps[forms] = Overlap.of((human, forms[0]), (judge, forms[1]))
+        both = overlaps[forms]
         jobs[row.name] = Job(
             statistic=Statistic(made[key], row.value),
-            used=used,
+            used=both.used,
             why=row.why,
-            nothing=_why_nothing(*sides),
-            excluded=_exclusions(*sides),
-            n_tied=int((np.any(tied, axis=0) & used).sum()),
+            nothing=both.nothing,
+            excluded=both.excluded,
+            n_tied=both.n_tied,
             n_ratings=human.n_ratings(row.human_form),
             counts=_counts_of(row, human.table.space),
+            estimand=row.estimand,
         )
     return jobs
 
@@ -116,6 +158,8 @@ def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exc
     for who, (side, form) in (("human", human), ("judge", judge)):
         missing = left & ~side.usable(form)
         left &= ~missing
+        found.append((f"{who}_single_rating", int((missing & side.single(form)).sum())))
+        missing &= ~side.single(form)
         outcomes = side.outcomes(form)[missing]
         kinds = (outcomes > 0).sum(axis=1)
         named = np.where(kinds == 1, outcomes.argmax(axis=1), np.where(kinds == 0, -1, -2))
@@ -128,17 +172,24 @@ def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
     for side, form in (human, judge):
         if not side.table.items:
             return "no_items"
-        if side.usable(form).any():
-            continue
-        if side.undecided(form):
-            return NO_POSITIVE
-        outcomes = side.outcomes(form).sum(axis=0)
-        abstained = outcomes[OUTCOMES.index("abstained")]
-        if 0 < abstained == outcomes.sum():
-            return "all_abstained"
-        sets = ELICITATION_OF[form] == "response_set"
-        return "no_response_sets" if sets else "no_forced_choices"
+        if not side.usable(form).any():
+            return _why_unusable(side, form)
     return "no_overlap"
+
+
+def _why_unusable(side: Side, form: Form) -> str:
+    if side.undecided(form):
+        return NO_POSITIVE
+    if side.implied and form in NOISY:
+        return "not_computed"
+    if side.single(form).any():
+        return "single_rating"
+    outcomes = side.outcomes(form).sum(axis=0)
+    abstained = outcomes[OUTCOMES.index("abstained")]
+    if 0 < abstained == outcomes.sum():
+        return "all_abstained"
+    sets = ELICITATION_OF[form] == "response_set"
+    return "no_response_sets" if sets else "no_forced_choices"
 
 
 def beta_jobs(side: Side, cut: Cut) -> dict[str, Job]:

@@ -17,23 +17,29 @@ from harness.stats.arrays import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from harness.stats.response_sets import OptionSpace
 
 ELICITATIONS = ("forced_choice", "response_set", "paired")
 OUTCOMES = ("answered", "abstained", "refused", "invalid", "failed")
-SMOOTHING = 0.5  # Dirichlet pseudo-count per option of form "smoothed" (Jeffreys)
+SMOOTHING = 0.5  # Dirichlet pseudo-count per option of the smoothed forms (Jeffreys)
+MIN_RATINGS = 2  # one rating shows no noise
 ROW_SUM_TOLERANCE = 1e-6  # how far a given distribution may be from summing to 1
 
-Form: TypeAlias = Literal["h", "s", "hrs", "srs", "smoothed", "decision"]
+Form: TypeAlias = Literal[
+    "h", "s", "hrs", "srs", "smoothed", "smoothed_srs", "noisy_s", "noisy_srs", "decision"
+]
 FORMS: tuple[Form, ...] = get_args(Form)
 ELICITATION_OF: dict[Form, str] = {
     "h": "forced_choice",
     "s": "forced_choice",
     "smoothed": "forced_choice",
+    "noisy_s": "forced_choice",
     "hrs": "response_set",
     "srs": "response_set",
+    "smoothed_srs": "response_set",
+    "noisy_srs": "response_set",
     "decision": "response_set",
 }
 
@@ -344,10 +350,12 @@ def aggregate(
     ----------
     dist : Distributions
         Rating distributions of n items.
-    form : {"h", "s", "hrs", "srs", "smoothed", "decision"}
+    form : str
         h: mode of O, ties split evenly. s: O. hrs: omega >= tau. srs: omega. smoothed: O with a
-        Dirichlet pseudo-count of 0.5 per option added to the counts. decision: whether the chance
-        that the endorsed set meets the positive options is at least tau.
+        Dirichlet pseudo-count of 0.5 per option added to the counts. smoothed_srs: omega with 0.5
+        added to the counts of endorsing and of not endorsing. noisy_s, noisy_srs: O or omega, and
+        beside it the variance that the draw of raters gives each entry. decision: whether the
+        chance that the endorsed set meets the positive options is at least tau.
     tau : float in (0, 1]
         The cut-off of hrs and decision.
     positive : sequence of str
@@ -355,8 +363,9 @@ def aggregate(
 
     Returns
     -------
-    (n, K) array, or (n, 1) for decision
-        nan rows where nobody answered the elicitation that the form needs.
+    (n, K) array, (n, 1) for decision, (n, 2 K) for the noisy forms
+        nan rows where nobody answered the elicitation that the form needs; for the noisy forms,
+        where fewer than two did.
 
     Raises
     ------
@@ -368,19 +377,40 @@ def aggregate(
     a_hard, a_soft, a_hrs, a_srs of Guerdan et al. 2025, section 4. The decision uses theta: a sum
     of omega over several positive options would exceed 1 when they are endorsed together.
     """
-    if form == "h":
-        return hard(dist.O)
-    if form == "s":
-        return dist.O
-    if form == "srs":
-        return dist.omega
+    if form in _UNCUT:
+        return _UNCUT[form](dist)
     if form == "hrs":
         return reaches(dist.omega, tau)
-    if form == "smoothed":
-        m = dist.n_forced[:, None]
-        return ratio(dist.O * m + SMOOTHING, m + SMOOTHING * dist.O.shape[1])
     if form == "decision":
         undecided = np.full(len(dist.space.sets), np.nan)
         meets = dist.space.meets(positive).astype(np.float64) if positive else undecided
         return reaches(dist.theta @ meets[:, None], tau)
     raise ValueError(f"form is {form!r}; wanted one of {', '.join(FORMS)}")
+
+
+def _smoothed(dist: Distributions) -> FloatArray:
+    m = dist.n_forced[:, None]
+    return ratio(dist.O * m + SMOOTHING, m + SMOOTHING * dist.O.shape[1])
+
+
+def _smoothed_srs(dist: Distributions) -> FloatArray:
+    m = dist.n_sets[:, None]
+    return ratio(dist.omega * m + SMOOTHING, m + 2.0 * SMOOTHING)
+
+
+def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:
+    """Return (n, 2 K): shares of m ratings, and the unbiased estimate of their variance."""
+    noise = ratio(shares * (1.0 - shares), (m - 1.0)[:, None])
+    both = np.hstack([shares, noise])
+    return np.where((m >= MIN_RATINGS)[:, None], both, np.nan)
+
+
+_UNCUT: dict[Form, Callable[[Distributions], FloatArray]] = {
+    "h": lambda dist: hard(dist.O),
+    "s": lambda dist: dist.O,
+    "srs": lambda dist: dist.omega,
+    "smoothed": _smoothed,
+    "smoothed_srs": _smoothed_srs,
+    "noisy_s": lambda dist: _with_noise(dist.O, dist.n_forced),
+    "noisy_srs": lambda dist: _with_noise(dist.omega, dist.n_sets),
+}

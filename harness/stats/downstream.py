@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.rows import MetricRow, both_rated, mean, weighted, why_no_mean
+from harness.stats.rows import MetricRow, average_row, both_rated, weighted
 
 if TYPE_CHECKING:
     from harness.stats.arrays import FloatArray
+    from harness.stats.distributions import Form
 
 
 def decision_consistency(human: FloatArray, judge: FloatArray) -> FloatArray:
@@ -28,29 +29,26 @@ def prevalence_bias(human: FloatArray, judge: FloatArray) -> FloatArray:
     return weighted(judge[:, 0] - human[:, 0], both_rated(human, judge))
 
 
+_PAPER = "Guerdan et al. 2025, section 2.2"
+_DECISIONS: tuple[Form, Form] = ("decision", "decision")
 ROWS: tuple[MetricRow, ...] = (
-    MetricRow(
-        name="decision_consistency",
-        contributions=decision_consistency,
-        value=mean,
-        why=why_no_mean,
-        human_form="decision",
-        judge_form="decision",
+    average_row(
+        "decision_consistency",
+        decision_consistency,
+        _DECISIONS,
         better="higher",
         symmetric=True,
         bounds=(0.0, 1.0),
-        paper="Guerdan et al. 2025, section 2.2",
+        family="downstream",
+        paper=_PAPER,
     ),
-    MetricRow(
-        name="prevalence_bias",
-        contributions=prevalence_bias,
-        value=mean,
-        why=why_no_mean,
-        human_form="decision",
-        judge_form="decision",
+    average_row(
+        "prevalence_bias",
+        prevalence_bias,
+        _DECISIONS,
         better="zero",
-        symmetric=False,
         bounds=(-1.0, 1.0),
-        paper="Guerdan et al. 2025, section 2.2",
+        family="downstream",
+        paper=_PAPER,
     ),
 )

@@ -12,13 +12,17 @@ from harness.stats.arrays import FloatArray, frozen
 from harness.stats.comparisons import Cut, Side, beta_jobs, human_jobs, metric_jobs
 from harness.stats.distributions import RatingTable, check_tau
 from harness.stats.intervals import Estimate, Estimated, check_level, estimate_all
+from harness.stats.nested import macro
 from harness.stats.ranking import Difference, Ranking, compare, loss, rank
-from harness.stats.resampling import Resamples, Units
+from harness.stats.resampling import OneWalk, Units
 from harness.stats.rows import MetricRow, find_metric
 from harness.stats.translation import F_hat, Translation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from harness.stats.distributions import Distributions
+    from harness.stats.interval_methods import IntervalMethod
 
 RANKS_WITH_SETS = "mse(srs/srs)"
 RANKS_WITHOUT_SETS = "js_divergence(s/s)"
@@ -72,7 +76,7 @@ class Evaluation:
     positive : tuple of str
         The positive options.
     units : Units
-        What was resampled.
+        What was resampled: items, groups of them, or criteria.
     """
 
     judges: tuple[str, ...]
@@ -136,6 +140,9 @@ def evaluate(
     metrics: Sequence[str | MetricRow] | None = None,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
+    implied: Distributions | None = None,
+    criteria: Sequence[str] | None = None,
 ) -> Evaluation:
     """Compare judges with the human raters on every metric, with one bootstrap for all of it.
 
@@ -154,11 +161,19 @@ def evaluate(
     groups : sequence of str or None, optional
         The cluster of each item, resampled as a whole. Default: items are resampled.
     metrics : sequence of str or MetricRow, optional
-        Default: all rows of `METRICS`.
+        Default: all rows of `METRICS`; see `metrics_for`.
     n_resamples : int, optional
         Bootstrap replicates; 0 for none.
     level : float, optional
         Confidence level of the intervals.
+    interval : {"percentile", "bca", "jackknife"}, optional
+        How they are made; differences between judges keep the percentiles of their replicates.
+    implied : Distributions, optional
+        What the humans' response sets are supposed to be, in place of those they gave; see
+        `suppose` and `reconstruct`.
+    criteria : sequence of str, optional
+        What each item is rated on: metrics are then averages over criteria, which are resampled;
+        see `macro`. Default: items are pooled.
 
     Returns
     -------
@@ -178,13 +193,19 @@ def evaluate(
         for row in (METRICS if metrics is None else metrics)
     )
     units = Units.of(len(human.items), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
     cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
-    raters, *rated = [Side.of(table, cut, rows) for table in (human, *judges)]
+    raters = Side.of(human, cut, rows, implied)
+    rated = [Side.of(table, cut, rows) for table in judges]
     metric_groups = [metric_jobs(raters, side, rows) for side in rated]
     beta_groups = [beta_jobs(side, cut) for side in (raters, *rated)]
-    found = estimate_all([*metric_groups, *beta_groups, human_jobs(human)], units, resamples, level)
+    jobs = [*metric_groups, *beta_groups, human_jobs(human)]
+    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
+    found = estimate_all(jobs, units, resamples, level, method=interval)
     compared, betas, agreement = found[: len(names)], found[len(names) : -1], found[-1]
+    if criteria is not None:
+        averaged, units = macro(metric_groups, criteria)
+        again = OneWalk.draw(units.n_units, n_resamples, rng)
+        compared = estimate_all(averaged, units, again, level, method=interval)
     human_translation, *translations = [
         TableTranslation(F_hat(table), each["beta"].estimate, each["cross_call_beta"].estimate)
         for table, each in zip((human, *judges), betas, strict=True)

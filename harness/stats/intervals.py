@@ -8,14 +8,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.resampling import Replicated, Resamples, Statistic, Unit, Units, replicate
+from harness.stats.interval_methods import (
+    METHODS,
+    IntervalMethod,
+    bca_ends,
+    jackknife,
+    jackknife_ends,
+    percentile_ends,
+)
+from harness.stats.resampling import (
+    OneWalk,
+    Replicated,
+    Resamples,
+    Statistic,
+    Unit,
+    Units,
+    replicate,
+)
+from harness.stats.rows import DESIGN_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.stats.arrays import BoolArray, FloatArray
-
-DESIGN_VALUE = "design value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +44,14 @@ class Interval:
     level : float
         Nominal coverage, e.g. 0.95.
     method : str
-        "percentile": quantiles of the bootstrap replicates.
+        "percentile": quantiles of the bootstrap replicates. "bca": corrected for bias and
+        acceleration. "jackknife": value and its standard error, leaving out one unit at a time.
     unit : {"item", "group"}
         What was resampled.
     estimand : str
         "design value": the expectation with this many raters and samples per item. Rater and
         sampling noise are part of it; it is not the value that infinitely many raters would give.
+        "population value": that one.
     """
 
     low: float
@@ -90,6 +107,8 @@ class Estimate:
         Median number of human ratings behind a used item: what the design value depends on.
     counts : mapping of str to float
         Counts that explain the value, e.g. the cells of a confusion matrix or the empty cells.
+    estimand : str
+        What the value estimates; as in `Interval`.
     """
 
     value: float | None
@@ -103,6 +122,7 @@ class Estimate:
     undefined_share: float | None = None
     ratings_per_item: float | None = None
     counts: Mapping[str, float] = field(default_factory=dict)
+    estimand: str = DESIGN_VALUE
 
 
 def percentile_interval(
@@ -111,12 +131,9 @@ def percentile_interval(
     """Return the percentile interval of (B,) replicates, and the share that is undefined."""
     if not replicates.size:
         return None, None
-    defined = replicates[~np.isnan(replicates)]
-    undefined_share = 1.0 - defined.size / replicates.size
-    if not defined.size:
-        return None, undefined_share
-    low, high = np.quantile(defined, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Interval(float(low), float(high), level, "percentile", unit), undefined_share
+    undefined_share = float(np.isnan(replicates).mean())
+    ends = percentile_ends(replicates, level)
+    return Interval(*ends, level, "percentile", unit) if ends else None, undefined_share
 
 
 def check_level(level: float) -> None:
@@ -151,6 +168,8 @@ class Job:
         Number of human ratings of each item.
     counts : callable
         Sums (d,) to the counts to be shown.
+    estimand : str
+        What the value estimates; as in `Interval`.
     """
 
     statistic: Statistic
@@ -161,6 +180,7 @@ class Job:
     n_tied: int = 0
     n_ratings: FloatArray | None = None
     counts: Callable[[FloatArray], Mapping[str, float]] = _no_counts
+    estimand: str = DESIGN_VALUE
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -172,36 +192,57 @@ class Estimated:
 
 
 def estimate_all(
-    groups: Sequence[Mapping[str, Job]], units: Units, resamples: Resamples, level: float
+    groups: Sequence[Mapping[str, Job]],
+    units: Units,
+    resamples: Resamples,
+    level: float,
+    *,
+    method: IntervalMethod = "percentile",
 ) -> list[dict[str, Estimated]]:
     """Do all jobs of all groups on the same resamples, keeping the shape of ``groups``."""
+    if method not in METHODS:
+        raise ValueError(f"interval is {method!r}; wanted one of {', '.join(METHODS)}")
     jobs = [job for group in groups for job in group.values()]
     results = replicate([job.statistic for job in jobs], units, resamples)
     done = iter(
-        Estimated(_describe(job, result, level, units.kind), result.replicates)
+        Estimated(_describe(job, result, (level, method, units)), result.replicates)
         for job, result in zip(jobs, results, strict=True)
     )
     return [{name: next(done) for name in group} for group in groups]
 
 
-def _describe(job: Job, result: Replicated, level: float, unit: Unit) -> Estimate:
+def _describe(job: Job, result: Replicated, how: tuple[float, IntervalMethod, Units]) -> Estimate:
     n_used = int(job.used.sum())
     undefined = bool(np.isnan(result.value))
-    interval, undefined_share = percentile_interval(result.replicates, level, unit)
     per_item = job.n_ratings[job.used] if job.n_ratings is not None else np.empty(0)
+    drawn = result.replicates
     return Estimate(
         value=None if undefined else result.value,
         reason=(job.why(result.totals) if n_used else job.nothing) if undefined else "",
-        interval=None if undefined else interval,
+        interval=None if undefined else _interval(job, result, *how),
         n_used=n_used,
         n_excluded=len(job.used) - n_used,
         excluded=job.excluded,
         n_tied=job.n_tied,
-        n_resamples=len(result.replicates),
-        undefined_share=undefined_share,
+        n_resamples=len(drawn),
+        undefined_share=float(np.isnan(drawn).mean()) if drawn.size else None,
         ratings_per_item=float(np.median(per_item)) if per_item.size else None,
         counts=job.counts(result.totals),
+        estimand=job.estimand,
     )
+
+
+def _interval(
+    job: Job, result: Replicated, level: float, method: IntervalMethod, units: Units
+) -> Interval | None:
+    if method == "percentile":
+        ends = percentile_ends(result.replicates, level)
+    elif method == "bca":
+        left_out = jackknife(job.statistic, units)
+        ends = bca_ends(result.value, result.replicates, left_out, level)
+    else:
+        ends = jackknife_ends(result.value, jackknife(job.statistic, units), level)
+    return Interval(*ends, level, method, units.kind, job.estimand) if ends else None
 
 
 def bootstrap(
@@ -247,7 +288,7 @@ def bootstrap(
         raise ValueError(f"contributions has shape {sums.shape}; wanted finite numbers, (n, d)")
     check_level(level)
     units = Units.of(len(sums), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
     used = np.asarray(sums.any(axis=1), dtype=np.bool_)
     job = Job(statistic=Statistic(sums, value), used=used, why=lambda _: "undefined")
     [found] = estimate_all([{"": job}], units, resamples, level)

@@ -12,7 +12,7 @@ from harness.stats.arrays import FloatArray, IntArray, frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-Unit: TypeAlias = Literal["item", "group"]
+Unit: TypeAlias = Literal["item", "group", "criterion"]
 CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
 DRAWN_CELLS = 1 << 14  # weights counted at once: what stays in the processor's cache
 ALIKE = 32  # units for each distinct row, from which it pays to draw rows instead of units
@@ -114,7 +114,7 @@ class Units:
         The unit of each item, 0 to ``n_units - 1``.
     n_units : int
         U, the number of units.
-    kind : {"item", "group"}
+    kind : {"item", "group", "criterion"}
         What a unit is.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -12,10 +12,24 @@ from harness.stats.arrays import FloatArray, ratio
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import ArrayLike
+
     from harness.stats.distributions import Form
     from harness.stats.response_sets import OptionSpace
 
 Better: TypeAlias = Literal["higher", "lower", "zero"]
+Family: TypeAlias = Literal[
+    "categorical",
+    "binary",
+    "ordinal",
+    "distributional",
+    "categorical multi-label",
+    "continuous multi-label",
+    "downstream",
+]
+Perfect: TypeAlias = Literal["bound", "best", "other"]
+DESIGN_VALUE = "design value"
+POPULATION_VALUE = "population value"
 
 
 def no_counts(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
@@ -53,6 +67,16 @@ class MetricRow:
         "bits", "nats", or "" for a pure number.
     paper : str
         Where the definition stands.
+    family : str
+        The group it is shown with; as in table 1 of Guerdan et al. 2025.
+    perfect : {"bound", "best", "other"}
+        What a judge gets that answers as the humans did: the best bound; a value that depends on
+        the ratings and that no judge betters; or something that another judge may better.
+    also : tuple of str
+        Other coefficients that are this same number on such data; it is printed once.
+    estimand : {"design value", "population value"}
+        What the value estimates: the expectation with this many raters and samples, or what
+        infinitely many of both would give.
     """
 
     name: str
@@ -65,6 +89,10 @@ class MetricRow:
     symmetric: bool
     bounds: tuple[float, float]
     paper: str
+    family: Family
+    perfect: Perfect = "bound"
+    also: tuple[str, ...] = ()
+    estimand: str = DESIGN_VALUE
     counts: Callable[[FloatArray, OptionSpace], dict[str, float]] = no_counts
     unit: str = ""
 
@@ -94,6 +122,85 @@ def mean(totals: FloatArray) -> FloatArray:
 def why_no_mean(totals: FloatArray) -> str:  # noqa: ARG001 -- the shape of MetricRow.why
     """Name the one reason for which a mean is undefined."""
     return "no_items"
+
+
+def average_row(
+    name: str,
+    contributions: Callable[[FloatArray, FloatArray], FloatArray],
+    forms: tuple[Form, Form],
+    *,
+    family: Family,
+    paper: str,
+    better: Better = "lower",
+    bounds: tuple[float, float] = (0.0, np.inf),
+    symmetric: bool = False,
+    **about: Any,  # noqa: ANN401 -- further fields of MetricRow
+) -> MetricRow:
+    """Make the row of a mean over items from ``forms``, the judge's and the humans'."""
+    return MetricRow(
+        name=name,
+        contributions=contributions,
+        value=mean,
+        why=why_no_mean,
+        human_form=forms[1],
+        judge_form=forms[0],
+        better=better,
+        symmetric=symmetric,
+        bounds=bounds,
+        paper=paper,
+        family=family,
+        **about,
+    )
+
+
+def infinite_row(
+    name: str,
+    contributions: Callable[[FloatArray, FloatArray], FloatArray],
+    forms: tuple[Form, Form],
+    *,
+    family: Family,
+    paper: str,
+    **about: Any,  # noqa: ANN401 -- further fields of MetricRow
+) -> MetricRow:
+    """Make the row of a mean in nats that one impossible answer makes infinite.
+
+    ``contributions`` are (n, 3): nats, weight, and the number of cells that are infinite.
+    """
+    return MetricRow(
+        name=name,
+        contributions=contributions,
+        value=_finite_mean,
+        why=_why_not_finite,
+        counts=_empty_cells,
+        human_form=forms[1],
+        judge_form=forms[0],
+        better="lower",
+        bounds=(0.0, np.inf),
+        unit="nats",
+        paper=paper,
+        family=family,
+        **{"symmetric": False, **about},
+    )
+
+
+def finite_part(cost: ArrayLike, weight: FloatArray) -> FloatArray:
+    """Return (n, 3): sums of the finite ones of (n, C) nats, weight, number of infinite ones."""
+    nats = np.asarray(cost, dtype=np.float64)
+    infinite = np.isposinf(nats)
+    n_infinite = np.where(weight > 0, infinite.sum(axis=1, keepdims=True), 0.0)
+    return np.hstack([weighted(np.where(infinite, 0.0, nats).sum(axis=1), weight), n_infinite])
+
+
+def _finite_mean(totals: FloatArray) -> FloatArray:
+    return np.where(totals[..., 2] > 0, np.nan, mean(totals))
+
+
+def _why_not_finite(totals: FloatArray) -> str:
+    return "infinite" if totals[2] > 0 else "no_items"
+
+
+def _empty_cells(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
+    return {"empty_cells": float(totals[2])}
 
 
 def find_metric(name: str, rows: Sequence[MetricRow]) -> MetricRow:

@@ -128,9 +128,10 @@ def beta_sweep(
     cut = Cut(tau, tuple(positive))
     added = {option: tuple(one) for option, one in adds.items()}
     sides = [Side.of(table, cut, rows) for table in judges]
-    supposed = [_suppose(human, beta, added, variant, cut) for beta in betas]
     fixed = [row for row in rows if row.human_form not in NEED_SETS]
     moving = [row for row in rows if row.human_form in NEED_SETS]
+    implied = [suppose(human, beta, added, variant=variant) for beta in betas]
+    supposed = [_supposed(human, one, cut, moving) for one in implied]
     once = [metric_jobs(Side.of(human, cut, fixed), side, fixed) for side in sides]
     jobs = []
     for one in supposed:
@@ -150,22 +151,36 @@ def beta_sweep(
     )
 
 
-def _suppose(
+def suppose(
     human: RatingTable,
     beta: float,
-    adds: Mapping[str, tuple[str, ...]],
-    variant: SweepVariant,
-    cut: Cut,
-) -> Side:
-    """Return the humans as their forced choices and beta imply them."""
+    adds: Mapping[str, Iterable[str]],
+    *,
+    variant: SweepVariant = "keeps_choice",
+) -> Distributions:
+    """Return the humans' distributions as their forced choices and one beta imply them.
+
+    Parameters
+    ----------
+    human : RatingTable
+        Its forced choices are used and nothing else.
+    beta, adds, variant
+        As in `sensitivity_family`.
+    """
     dist = Distributions.of(human)
     family = sensitivity_family(human.space, beta, adds, variant=variant)
     theta = reconstruct_theta(dist.O, family)
-    implied = replace(dist, theta=theta, omega=multilabel(theta, human.space), n_sets=dist.n_forced)
-    forms = {
-        form: aggregate(implied, form, tau=cut.tau, positive=cut.positive) for form in NEED_SETS
-    }
-    return replace(Side.of(human, cut, ()), dist=implied, forms=forms)
+    return replace(dist, theta=theta, omega=multilabel(theta, human.space), n_sets=dist.n_forced)
+
+
+def _supposed(
+    human: RatingTable, implied: Distributions, cut: Cut, rows: Sequence[MetricRow]
+) -> Side:
+    side = Side.of(human, cut, rows, implied)
+    if "decision" not in side.forms:  # the prevalence needs it
+        decided = aggregate(implied, "decision", tau=cut.tau, positive=cut.positive)
+        side.forms["decision"] = decided
+    return side
 
 
 def _prevalence(side: Side) -> Job:

@@ -145,6 +145,7 @@ def _row(name: str, value: Callable[[FloatArray], FloatArray], paper: str) -> Me
         symmetric=True,
         bounds=(-1.0, 1.0),
         paper=paper,
+        family="ordinal",
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness import stats
-from harness.stats import agreement, downstream
+from harness.stats import agreement, downstream, multi_label
 from harness.stats.binary import binary_rows
 from harness.stats.ranking import loss
 from harness.stats.weighted import ORDINAL_METRICS
@@ -47,13 +47,25 @@ def test_perfect_agreement_is_best(row, table):
     human = full(table, "human", 0)
     twin = value(row, human, human)
     others = [value(row, human, full(table, "z", seed)) for seed in range(1, 20)]
-    if row.human_form == row.judge_form:
-        assert (loss(twin, row.better) <= loss(np.array(others), row.better) + 1e-12).all()
+    if row.perfect != "other":
+        others = np.array(others)[~np.isnan(others)]  # infinite is worse than any
+        assert (loss(twin, row.better) <= loss(others, row.better) + 1e-12).all()
+    if row.perfect == "bound":
         best = {"higher": row.bounds[1], "lower": row.bounds[0], "zero": 0.0}[row.better]
         assert twin == pytest.approx(best)
-    else:
-        # The forms differ, so a twin need not be best: a mode may be endorsed by fewer than tau.
-        assert row.name == "coverage(h/hrs)"
+
+
+def test_rows_without_a_best_twin_are_these():
+    """Forms that differ, sizes, the judge's own code, and differences of estimates: no others."""
+    named = {
+        "ce(s/s, judge->human)",  # a judge that always says what humans say most is cheaper
+        "ce_dirichlet_0.5(s/s, judge->human)",
+        "predictive_efficiency(hrs/-)",  # an empty set is the smallest
+        "mse_without_rater_noise(s/s)",  # may be negative
+        "mse_without_rater_noise(srs/srs)",
+    }
+    found = {row.name for row in ROWS if row.perfect == "other"}
+    assert found == named | {row.name for row in ROWS if row.human_form != row.judge_form}
 
 
 @every_metric
@@ -75,7 +87,9 @@ def test_order_of_options_is_nothing(row, table):
     again = row
     if row in BINARY_ROWS:  # these hold the place of the positive option
         again = binary_rows(permuted[0].space, ("toxic",))[BINARY_ROWS.index(row)]
-    assert value(again, *permuted) == pytest.approx(value(row, human, judge), abs=1e-12)
+    assert value(again, *permuted) == pytest.approx(
+        value(row, human, judge), abs=1e-12, nan_ok=True
+    )
 
 
 def permute(table, options):
@@ -112,7 +126,8 @@ def test_symmetry_is_as_declared(row, table):
     forward = row.value(row.contributions(y, z).sum(axis=0))
     back = row.value(row.contributions(z, y).sum(axis=0))
     if row.human_form == row.judge_form:
-        assert np.isclose(forward, back, atol=1e-12) == row.symmetric
+        alike = np.isclose(forward, back, atol=1e-12, equal_nan=True)  # infinite both ways
+        assert alike == row.symmetric
     else:
         assert not row.symmetric
 
@@ -121,11 +136,22 @@ def test_symmetry_is_as_declared(row, table):
 def test_values_lie_within_bounds(row, table):
     """Bounds hold with ties, few ratings and perfect agreement alike."""
     tables = [table(str(s), s, n_raters=1 + s % 4, tied=True, n=5) for s in range(12)]
+    tables.append(unanimous(tables[0]))  # modes that miss cost infinitely much elsewhere
     values = np.array([value(row, human, judge) for human in tables for judge in tables])
     defined = values[~np.isnan(values)]
     assert defined.size
     assert (defined >= row.bounds[0] - 1e-12).all()
     assert (defined <= row.bounds[1] + 1e-12).all()
+
+
+def unanimous(table):
+    """Let two raters choose and endorse the first option of every item, and nothing else."""
+    fields = {field: getattr(table, field) for field in table.__slots__}
+    for field in ("forced_choice", "response_set"):
+        counts = np.zeros_like(fields[field])
+        counts[:, 0] = 2
+        fields[field] = counts
+    return stats.RatingTable(**fields)
 
 
 @every_metric
@@ -169,8 +195,10 @@ def test_vectors_of_different_shape_are_refused(row, table):
 @every_metric
 def test_name_shows_the_forms_as_judge_then_human(row):
     """As the papers print them."""
-    forms_of = {"smoothed": "s"}
+    forms_of = {"smoothed": "s", "noisy_s": "s", "smoothed_srs": "srs", "noisy_srs": "srs"}
     judge, human = (forms_of.get(form, form) for form in (row.judge_form, row.human_form))
+    if row.name == "predictive_efficiency(hrs/-)":
+        human = "-"  # looks at no human rating
     if row.human_form != "decision":
         assert f"({judge}/{human}" in row.name
     assert row.name in repr(row)
@@ -186,7 +214,7 @@ def test_names_are_unique():
         stats.find_metric("kappa", stats.METRICS)
 
 
-@pytest.mark.parametrize("module", [agreement, downstream])
+@pytest.mark.parametrize("module", [agreement, downstream, multi_label])
 def test_every_public_metric_is_in_the_table(module):
     """A function that stands in no row would escape this contract."""
     public = {
@@ -195,3 +223,94 @@ def test_every_public_metric_is_in_the_table(module):
         if function.__module__ == module.__name__ and not name.startswith("_")
     }
     assert public <= {row.contributions for row in stats.METRICS}
+
+
+PAIRS = {
+    "hit_rate": "h/h",
+    "cohen_kappa": "h/h",
+    "scott_pi": "h/h",  # and Fleiss' kappa, of two raters the same number
+    "krippendorff_alpha_nominal": "h/h",
+    "kl": "s/s",
+    "ce": "s/s",
+    "js_divergence": "s/s",
+    "coverage": "h/hrs hrs/h hrs/hrs",
+    "multi_label_recall": "h/hrs hrs/hrs",
+    "multi_label_precision": "hrs/h hrs/hrs",
+    "predictive_efficiency": "hrs/-",
+    "bce": "h/h s/h hrs/h srs/h h/hrs s/hrs hrs/hrs srs/hrs",
+    "mse": " ".join(f"{j}/{h}" for j in ("h", "s", "hrs", "srs") for h in ("h", "s", "hrs", "srs")),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_admissible_pair_of_aggregations_has_its_row(name):
+    """Guerdan et al. 2025, table 1; pairs that give the number of another row are its ``also``."""
+    for forms in PAIRS[name].split():
+        starts = tuple(f"{name}({forms}{end}" for end in "),")
+        found = [row for row in stats.METRICS if row.name.startswith(starts)]
+        assert len(found) == (2 if name in {"kl", "ce"} else 1), forms
+    also = " ".join(one for row in stats.METRICS for one in row.also)
+    for same in ("coverage, multi-label precision and recall (h/h)", "fleiss_kappa"):
+        assert same in also
+    for same in ("multi-label precision(h/hrs)", "multi-label recall(hrs/h)"):
+        assert same in also
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("coverage(h/hrs)", "multi_label_precision(hrs/hrs)"),
+        ("coverage(hrs/h)", "multi_label_recall(hrs/hrs)"),
+    ],
+)
+def test_precision_and_recall_of_one_label_are_coverage(table, name, same):
+    """With the mode on one side, the share is the chance."""
+    cover, share = (stats.find_metric(one, stats.METRICS) for one in (name, same))
+    y, z = forms(cover, full(table, "human", 0), full(table, "z", 1))
+    a, b = (row.value(row.contributions(y, z).sum(axis=0)) for row in (cover, share))
+    assert a == pytest.approx(b)
+
+
+def test_redundant_coefficients_are_printed_once(table):
+    """With two options, equal numbers stand in one row that names the others."""
+    space = stats.OptionSpace.powerset(("yes", "no"))
+    rows = stats.metrics_for(space, scale="ordinal", positive=("yes",))
+    human, judge = (full(table, name, seed, space=space) for name, seed in (("h", 0), ("z", 1)))
+    cut = {"tau": 0.6, "positive": ("yes",)}
+
+    def number(row):
+        sides = (
+            stats.aggregate(stats.Distributions.of(one), form, **cut)
+            for one, form in ((human, row.human_form), (judge, row.judge_form))
+        )
+        return float(row.value(row.contributions(*sides).sum(axis=0)))
+
+    dropped = {
+        row.name: row
+        for row in (*stats.ordinal_rows(), *stats.binary_rows(space, ("yes",)))
+        if row.name not in {one.name for one in rows}
+    }
+    assert len(dropped) == 8
+    for name, row in dropped.items():
+        [first] = [one for one in rows if name in one.also]
+        assert number(row) == pytest.approx(number(first)), name
+    values = [round(number(row), 9) for row in rows if row.family in {"binary", "categorical"}]
+    tied = {"hit_rate(h/h)", "hit_rate_ties_lost(h/h)", "hit_rate_ties_won(h/h)"}  # no ties here
+    assert len(values) - len(set(values)) == len(tied) - 1
+
+
+def test_scale_decides_which_rows_are_added():
+    """Ordered options add ordinal rows, positive options those of a yes-or-no decision."""
+    three = stats.OptionSpace.powerset(OPTIONS)
+    plain = stats.metrics_for(three, scale="nominal", positive=())
+    assert plain == stats.METRICS
+    ordinal = stats.metrics_for(three, scale="ordinal", positive=("toxic",))
+    assert {row.family for row in ordinal} - {row.family for row in plain} == {"ordinal", "binary"}
+    stars = stats.OptionSpace.powerset(("1", "2", "5"))
+    [interval] = [
+        row.value(np.array([3.0, 0, 1, 0, 2, 0, 0, 1, 2]))
+        for row in stats.metrics_for(stars, scale="ordinal", positive=())
+        if row.name == "krippendorff_alpha_interval(h/h)"
+    ]
+    steps = stats.ordinal_rows([1.0, 2.0, 5.0])[3].value(np.array([3.0, 0, 1, 0, 2, 0, 0, 1, 2]))
+    assert interval == steps

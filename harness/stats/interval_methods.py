@@ -1,0 +1,102 @@
+"""How an interval is made from replicates of a value, or from leaving out one unit at a time."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.arrays import TOLERANCE, FloatArray, ratio
+
+if TYPE_CHECKING:
+    from harness.stats.resampling import Statistic, Units
+
+IntervalMethod: TypeAlias = Literal["percentile", "bca", "jackknife"]
+METHODS: tuple[IntervalMethod, ...] = ("percentile", "bca", "jackknife")
+MIN_VALUES = 2  # one value has no spread
+_NORMAL = NormalDist()
+
+
+def jackknife(statistic: Statistic, units: Units) -> FloatArray:
+    """Evaluate a statistic with each unit left out in turn: (U,), nan where undefined."""
+    by_unit = units.sums(statistic.contributions)
+    return np.asarray(statistic.value(by_unit.sum(axis=0) - by_unit), dtype=np.float64)
+
+
+def percentile_ends(replicates: FloatArray, level: float) -> tuple[float, float] | None:
+    """Return quantiles of (B,) replicates, nan left out; None where none is defined."""
+    defined = replicates[~np.isnan(replicates)]
+    if not defined.size:
+        return None
+    low, high = np.quantile(defined, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return float(low), float(high)
+
+
+def bca_ends(
+    value: float, replicates: FloatArray, left_out: FloatArray, level: float
+) -> tuple[float, float] | None:
+    """Return quantiles of the replicates at levels corrected for bias and acceleration.
+
+    Parameters
+    ----------
+    value : float
+        On all units.
+    replicates : (B,) array
+        Of the bootstrap; nan where undefined.
+    left_out : (U,) array
+        Values with one unit left out; nan where undefined.
+    level : float
+        Nominal coverage.
+
+    Returns
+    -------
+    (low, high) or None
+        None where no replicate is defined. The plain quantiles where all replicates lie on one side
+        of the value, so that no bias can be told.
+
+    Notes
+    -----
+    Efron 1987, equations 2.3 and 6.6; replicates equal to the value count half.
+    """
+    defined = replicates[~np.isnan(replicates)]
+    if not defined.size:
+        return None
+    tied = np.abs(defined - value) <= TOLERANCE
+    below = float(((defined < value) & ~tied).mean() + tied.mean() / 2.0)
+    if not 0.0 < below < 1.0:
+        return percentile_ends(defined, level)
+    bias, acceleration = _NORMAL.inv_cdf(below), _acceleration(left_out)
+    tails = []
+    for share in ((1.0 - level) / 2.0, (1.0 + level) / 2.0):
+        moved = bias + _NORMAL.inv_cdf(share)
+        tails.append(_NORMAL.cdf(bias + moved / max(1.0 - acceleration * moved, TOLERANCE)))
+    low, high = np.quantile(defined, tails)
+    return float(low), float(high)
+
+
+def jackknife_ends(value: float, left_out: FloatArray, level: float) -> tuple[float, float] | None:
+    """Return value -/+ a normal quantile times the jackknife's standard error.
+
+    None where fewer than two of the (U,) values with one unit left out are defined.
+
+    Notes
+    -----
+    Tukey's jackknife, which for smooth functions of sums is the delta method.
+    """
+    defined = left_out[~np.isnan(left_out)]
+    U = defined.size
+    if U < MIN_VALUES:
+        return None
+    error = float(np.sqrt((U - 1.0) / U * ((defined - defined.mean()) ** 2).sum()))
+    reach = _NORMAL.inv_cdf((1.0 + level) / 2.0) * error
+    return value - reach, value + reach
+
+
+def _acceleration(left_out: FloatArray) -> float:
+    defined = left_out[~np.isnan(left_out)]
+    if not defined.size:
+        return 0.0
+    off = defined.mean() - defined
+    skew = ratio((off**3).sum(), 6.0 * (off**2).sum() ** 1.5)
+    return float(np.nan_to_num(skew))
