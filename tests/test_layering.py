@@ -22,14 +22,18 @@ LAYERS = (
     ),
     (
         *("elicit.prices", "elicit.specs", "elicit.faults", "elicit.wire", "elicit.providers"),
+        *("elicit.folders", "elicit.unpacked"),
         *("elicit.judges", "elicit.hosted", "elicit.endpoint", "elicit.embedded", "elicit.smollm2"),
     ),
-    ("elicit.cache", "elicit.log", "elicit.budget", "elicit.runner"),
+    (
+        *("elicit.leases", "elicit.cache", "elicit.log", "elicit.budget"),
+        *("elicit.jobs", "elicit.runner"),
+    ),
     ("ratings",),
     ("validate",),
     ("runs",),
     ("report",),
-    ("main_job",),
+    ("main_job", "doctor", "probe"),
     ("cli",),
 )
 HEAVY = {

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.elicit.endpoint import Endpoint
+from harness.elicit.folders import cache_folder
+from harness.elicit.unpacked import unpacked
 from harness.errors import CallFailed, JudgeUnavailable
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
     JudgeUnavailable
         If the engine or the weights are not installed; the message says how to get them.
     """
-    if find_spec("xllamacpp") is None:
+    if find_spec("xllamacpp") is None or find_spec("gguf") is None:
         raise JudgeUnavailable(
             "smollm2: its engine is not installed; pip install 'judge-harness[embedded]'"
         )
@@ -67,6 +69,7 @@ class SmolLM2(Endpoint):
             "n_ctx": CONTEXT,
             **spec.sent_params,
             "engine": f"xllamacpp {version('xllamacpp')}",
+            "weights": "unpacked to Q8_0",
         }
         self._key = secrets.token_hex(16)
         self._server: Any = None
@@ -91,7 +94,7 @@ class SmolLM2(Endpoint):
         self._server = None
 
     def _sent(self, request: Request) -> dict[str, Any]:
-        ours = {"n_ctx", "engine"}
+        ours = {"n_ctx", "engine", "weights"}
         return {key: value for key, value in request.params.items() if key not in ours}
 
     def _key_now(self) -> str:
@@ -102,7 +105,7 @@ class SmolLM2(Endpoint):
         import xllamacpp  # noqa: PLC0415 -- only when the model is asked
 
         params = xllamacpp.CommonParams()
-        params.model.path = str(self._file)
+        params.model.path = str(self._unpacked())
         params.model_alias = {self.spec.model}
         params.n_parallel = self.spec.concurrency  # each has a prompt cache of its own
         params.n_ctx = self._params["n_ctx"] * params.n_parallel
@@ -120,6 +123,15 @@ class SmolLM2(Endpoint):
         except RuntimeError:
             failure = CallFailed("model_not_loaded", stops_judge=True, hint=self._file.name)
         raise failure
+
+    def _unpacked(self) -> Path:
+        folder = cache_folder() / "weights"
+        try:
+            return unpacked(self._file, folder)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+        hint = f"{folder}: {why}; 150 MB must fit there, or set HARNESS_CACHE to another folder"
+        raise CallFailed("model_not_loaded", stops_judge=True, hint=hint)
 
 
 def _threads() -> int:
