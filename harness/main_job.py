@@ -6,15 +6,17 @@ import asyncio
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.elicit.budget import Budget
 from harness.elicit.cache import NoStore, default_cache_dir, open_store
 from harness.elicit.external import read_external
+from harness.elicit.jobs import Job
 from harness.elicit.judges import build, check, estimate, load_judges, price_of, resolve
 from harness.elicit.log import LogReading, read_log, replies_of
 from harness.elicit.prompts import Prompts
-from harness.elicit.runner import Job, Runner, Settings
+from harness.elicit.runner import Runner
 from harness.errors import JudgeUnavailable, RunError, TaskError, VerdictError
 from harness.ratings import select_items
 from harness.report import write_report
@@ -27,13 +29,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.elicit.cache import ResponseStore
+    from harness.elicit.jobs import Observer, Settings
     from harness.elicit.judges import JudgeSpec
     from harness.elicit.prompts import Elicitation
-    from harness.elicit.runner import Observer
     from harness.elicit.verdicts import Verdict
     from harness.task import Task
     from harness.validate import Validation
 
+RECOVERED_AT_ONCE = 1000  # replies brought into the cache in one transaction
 EXIT_DONE, EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_SIGINT, EXIT_SIGTERM = 0, 1, 3, 130, 143
 
 
@@ -229,9 +232,9 @@ def execute(
     RunError
         If the run folder or the cache cannot be used.
     """
-    store, notice = open_store(cache or default_cache_dir()) if use_cache else (NoStore(), "")
-    if notice:
-        observer.say(notice)
+    store: ResponseStore = (
+        open_store(cache or default_cache_dir(), observer.say) if use_cache else NoStore()
+    )
     with folder.open_log() as log:
         before = folder.read_verdicts()
         _recover(folder, before, store)
@@ -327,12 +330,17 @@ def spent(reading: LogReading) -> float:
 
 def _recover(folder: RunFolder, before: LogReading, store: ResponseStore) -> None:
     """Bring replies into the cache that were received by runs that did not get to it."""
-    store.put_many(r for v in before.final.values() if not v.cached for r in replies_of(v))
+    _put_back(before, store)
     for run in list_runs(folder.path.parent):
         if run.manifest.state == "running" and run.path != folder.path:
             with suppress(VerdictError):
-                log = read_log(run.verdicts)
-                store.put_many(r for v in log.final.values() if not v.cached for r in replies_of(v))
+                _put_back(read_log(run.verdicts), store)
+
+
+def _put_back(log: LogReading, store: ResponseStore) -> None:
+    replies = (r for v in log.final.values() if not v.cached for r in replies_of(v))
+    while batch := list(islice(replies, RECOVERED_AT_ONCE)):
+        store.put_many(batch)
 
 
 async def _until_signalled(runner: Runner) -> tuple[dict[str, str], int]:

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from harness.elicit.prompts import ELICITATIONS, Elicitation
-from harness.elicit.verdicts import CANNOT_ASSESS, OUTCOMES, PairValue, Verdict
+from harness.elicit.verdicts import CANNOT_ASSESS, OUTCOMES, PairValue
 from harness.errors import TaskError, VerdictError
 from harness.stats.distributions import RatingTable
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from harness.elicit.verdicts import Value, Verdict
     from harness.stats.response_sets import OptionSpace
     from harness.task import Item, Rating, Task
 
@@ -85,7 +86,7 @@ def count_outcomes(
 
 
 class _Counting:
-    """Arrays of counts that grow by one rating at a time."""
+    """Arrays of counts that grow by ``n`` equal ratings at a time."""
 
     def __init__(self, space: OptionSpace, items: Sequence[Item]) -> None:
         n, k, v = len(items), len(space.options), len(space.sets)
@@ -97,18 +98,18 @@ class _Counting:
         self.joint: NDArray[np.int64] | None = None  # (n, K, V), made with the first pair
         self.outcomes = np.zeros((n, len(ELICITATIONS), len(OUTCOMES)), dtype=np.int64)
 
-    def choice(self, row: int, option: str) -> None:
-        self.forced_choice[row, self.space.option_index(option)] += 1
+    def choice(self, row: int, option: str, n: int = 1) -> None:
+        self.forced_choice[row, self.space.option_index(option)] += n
 
-    def endorsed(self, row: int, options: tuple[str, ...]) -> None:
-        self.response_set[row, self.space.set_index(options)] += 1
+    def endorsed(self, row: int, options: tuple[str, ...], n: int = 1) -> None:
+        self.response_set[row, self.space.set_index(options)] += n
 
-    def pair(self, row: int, choice: str, endorsed: tuple[str, ...]) -> None:
+    def pair(self, row: int, choice: str, endorsed: tuple[str, ...], n: int = 1) -> None:
         if self.joint is None:
             self.joint = np.zeros(
                 (*self.forced_choice.shape, self.response_set.shape[1]), dtype=np.int64
             )
-        self.joint[row, self.space.option_index(choice), self.space.set_index(endorsed)] += 1
+        self.joint[row, self.space.option_index(choice), self.space.set_index(endorsed)] += n
 
     def table(self, name: str) -> RatingTable:
         return RatingTable(
@@ -172,34 +173,36 @@ def judge_table(
         If a verdict is no option or response set of the task.
     """
     counting = _Counting(task.space, items)
-    alone = {verdict.elicitation for verdict in verdicts}
-    for verdict in verdicts:
-        row = counting.row.get(verdict.item)
+    seen = Counter((v.item, v.elicitation, v.outcome, v.value) for v in verdicts)
+    alone = {elicitation for _, elicitation, _, _ in seen}
+    for (item, elicitation, outcome, value), n in seen.items():
+        row = counting.row.get(item)
         if row is None:
             continue
-        elicitation = ELICITATIONS.index(verdict.elicitation)
-        counting.outcomes[row, elicitation, OUTCOMES.index(verdict.outcome)] += 1
+        counting.outcomes[row, ELICITATIONS.index(elicitation), OUTCOMES.index(outcome)] += n
         try:
-            _count_value(counting, row, verdict, alone)
+            _count_value(counting, row, value, n, alone)
         except ValueError:
             raise VerdictError(
-                f"judge {name}, item {verdict.item}: the verdict is no option or response set "
+                f"judge {name}, item {item}: the verdict is no option or response set "
                 f"of task {task.name}; was it made for another task?"
             ) from None
     return counting.table(name)
 
 
-def _count_value(counting: _Counting, row: int, verdict: Verdict, alone: set[Elicitation]) -> None:
-    match verdict.value:
+def _count_value(
+    counting: _Counting, row: int, value: Value, n: int, alone: set[Elicitation]
+) -> None:
+    match value:
         case None:
             return
         case str() as option:
-            counting.choice(row, option)
+            counting.choice(row, option, n)
         case PairValue(set=endorsed, choice=choice):
-            counting.pair(row, choice, endorsed)
+            counting.pair(row, choice, endorsed, n)
             if "forced_choice" not in alone:
-                counting.choice(row, choice)
+                counting.choice(row, choice, n)
             if "response_set" not in alone:
-                counting.endorsed(row, endorsed)
+                counting.endorsed(row, endorsed, n)
         case endorsed:
-            counting.endorsed(row, endorsed)
+            counting.endorsed(row, endorsed, n)

@@ -22,7 +22,6 @@ LAYERS = (
     ),
     (
         *("elicit.prices", "elicit.specs", "elicit.faults", "elicit.wire", "elicit.providers"),
-        *("elicit.folders", "elicit.unpacked"),
         *("elicit.judges", "elicit.hosted", "elicit.endpoint", "elicit.embedded", "elicit.smollm2"),
     ),
     (
@@ -33,7 +32,7 @@ LAYERS = (
     ("validate",),
     ("runs",),
     ("report",),
-    ("main_job", "doctor", "probe"),
+    ("main_job",),
     ("cli",),
 )
 HEAVY = {

@@ -15,23 +15,61 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
+from harness.elicit.leases import Leases
 from harness.elicit.verdicts import Reply
 from harness.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Sequence
+
+
+class StoreUnwritable(RunError):  # noqa: N818 -- a state of the world, not a mistake
+    """Replies could not be remembered now; they stand in the log."""
+
 
 RAW = 1  # diskcache's mode for a value that stands in the row itself
+LOCKED_AFTER_S = 10.0  # how long another program may keep the cache to itself
+GET = "SELECT key, value FROM Cache WHERE raw = 1 AND mode = 1 AND key IN ({})"
+PUT = (
+    "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, 1, ?) "
+    "ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time, mode = 1, "
+    "filename = NULL, value = excluded.value"
+)
+
+Version = tuple[int, int]
 
 
 class ResponseStore(Protocol):
     """Where replies are looked up before anything is sent."""
 
+    @property
+    def version(self) -> Version:
+        """Changes whenever a reply may have come in, from this run or another."""
+
     def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
         """Replies that are known, by request hash."""
 
-    def put_many(self, replies: Iterable[Reply]) -> None:
-        """Remember replies under the hash of their request."""
+    def claim(self, request: str, since: Version) -> Reply | bool:
+        """Ask for the right to send a request that was unknown when the store had that version.
+
+        Returns
+        -------
+        Reply or bool
+            The reply, if it has come in meanwhile; True if the request may be sent, by this caller
+            alone until `release`; False if somebody else is about to receive the reply.
+        """
+
+    def release(self, request: str) -> None:
+        """Give up the right to send a request: its reply is stored, or there will be none."""
+
+    def put_many(self, replies: Sequence[Reply]) -> None:
+        """Remember replies under the hash of their request.
+
+        Raises
+        ------
+        StoreUnwritable
+            If they could not be remembered, all of them; another time they may.
+        """
 
     def close(self) -> None:
         """Give the files back."""
@@ -40,12 +78,22 @@ class ResponseStore(Protocol):
 class NoStore:
     """Remembers nothing (``--no-cache``)."""
 
+    version: Version = (0, 0)
+
     def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
         """Know nothing."""
         del hashes
         return {}
 
-    def put_many(self, replies: Iterable[Reply]) -> None:
+    def claim(self, request: str, since: Version) -> bool:
+        """Let everybody ask everything."""
+        del request, since
+        return True
+
+    def release(self, request: str) -> None:
+        """Have nothing to give up."""
+
+    def put_many(self, replies: Sequence[Reply]) -> None:
         """Forget at once."""
 
     def close(self) -> None:
@@ -60,31 +108,23 @@ def default_cache_dir() -> Path:
     return Path(base) / "judge-harness"
 
 
-def open_store(folder: Path) -> tuple[DiskStore, str]:
+def open_store(folder: Path, say: Callable[[str], None]) -> DiskStore:
     """Open the cache in ``folder``; a damaged one is moved aside, never read and never deleted.
 
-    Returns
-    -------
-    store, notice : DiskStore, str
-        ``notice`` is empty, or one line saying what was moved where.
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    say : callable
+        Is told, in one line, what was moved where, now or later.
 
     Raises
     ------
     RunError
-        If the folder cannot be written to.
+        If the folder cannot be written to, or another program keeps the cache to itself.
     """
     try:
-        return DiskStore(folder), ""
-    except (sqlite3.DatabaseError, TypeError) as error:
-        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-            raise RunError(
-                f"{folder}: the cache is locked by another program; retry later."
-            ) from None
-        aside = folder.with_name(f"{folder.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}")
-        folder.rename(aside)
-        return DiskStore(
-            folder
-        ), f"The cache was damaged and is now {aside}; replies will be asked anew."
+        return DiskStore(folder, say)
     except OSError as error:
         raise RunError(
             f"{folder}: the cache cannot be written ({error.strerror}); "
@@ -93,52 +133,129 @@ def open_store(folder: Path) -> tuple[DiskStore, str]:
 
 
 class DiskStore:
-    """`ResponseStore` over diskcache, eviction off."""
+    """`ResponseStore` over diskcache, eviction off.
 
-    def __init__(self, folder: Path) -> None:
-        from diskcache import Cache  # noqa: PLC0415 -- costs 30 ms that only runs need
+    diskcache makes and opens the file; many replies at once are read and written with one statement
+    of our own over a second connection.
+    """
 
+    def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._cache: Any = Cache(
-            str(folder),
-            disk=_bytes_disk(),
-            eviction_policy="none",
-            cull_limit=0,
-            statistics=0,
-            timeout=60,
-        )
+        self._say = say
+        self._n_puts = 0
+        try:
+            self._open()
+        except sqlite3.OperationalError:
+            raise self._locked() from None
+        except (sqlite3.DatabaseError, TypeError):  # diskcache's settings can be odd, too
+            self._move_aside()
+
+    @property
+    def version(self) -> Version:
+        """Changes whenever a reply may have come in, from this run or another."""
+        try:
+            found: int = self._database.execute("PRAGMA data_version").fetchone()[0]
+        except sqlite3.OperationalError:
+            raise self._locked() from None
+        except sqlite3.DatabaseError:
+            self._move_aside()
+            return self.version
+        return found, self._n_puts
 
     def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
         """Replies that are known; an entry that cannot be read counts as unknown."""
+        try:
+            rows = self._database.execute(GET.format(",".join("?" * len(hashes))), hashes)
+            entries = rows.fetchall()
+        except sqlite3.OperationalError:
+            raise self._locked() from None
+        except sqlite3.DatabaseError:
+            self._move_aside()
+            return {}
         found = {}
-        for key in hashes:
-            raw = self._cache.get(key)
-            if raw is None:
-                continue
+        for key, raw in entries:
             with suppress(ValidationError):
                 reply = Reply.model_validate_json(raw)
                 if reply.request == key:
-                    found[key] = reply
+                    found[reply.request] = reply
         return found
 
-    def put_many(self, replies: Iterable[Reply]) -> None:
+    def claim(self, request: str, since: Version) -> Reply | bool:
+        """Take the lease on a request, unless its reply is there by now."""
+        if not self._leases.take(request):
+            return False
+        if self.version != since and (found := self.get_many([request])):
+            self._leases.give_back(request)
+            return found[request]
+        return True
+
+    def release(self, request: str) -> None:
+        """Give a lease back."""
+        self._leases.give_back(request)
+
+    def put_many(self, replies: Sequence[Reply]) -> None:
         """Write one transaction."""
-        with self._cache.transact():
-            for reply in replies:
-                self._cache.set(
-                    reply.request, reply.model_dump_json(exclude_defaults=True).encode()
-                )
+        now = time.time()
+        rows = [
+            (reply.request, now, now, reply.model_dump_json(exclude_defaults=True).encode())
+            for reply in replies
+        ]
+        try:
+            with self._database:
+                self._database.execute("BEGIN IMMEDIATE")
+                self._database.executemany(PUT, rows)
+        except sqlite3.OperationalError as error:
+            raise StoreUnwritable(f"{self.folder}: the cache cannot be written ({error})") from None
+        except sqlite3.DatabaseError:
+            self._move_aside()
+            self.put_many(replies)
+        self._n_puts += 1
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database and give all leases back."""
+        self._database.close()
         self._cache.close()
+        self._leases.close()
 
     def __len__(self) -> int:
         return len(self._cache)
 
     def __repr__(self) -> str:
         return f"DiskStore({str(self.folder)!r}, {len(self)} replies)"
+
+    def _open(self) -> None:
+        from diskcache import Cache  # noqa: PLC0415 -- costs 30 ms that only runs need
+
+        self._cache: Any = Cache(
+            str(self.folder),
+            disk=_bytes_disk(),
+            eviction_policy="none",
+            cull_limit=0,
+            statistics=0,
+            timeout=LOCKED_AFTER_S,
+        )
+        self._database = sqlite3.connect(
+            self.folder / "cache.db", timeout=LOCKED_AFTER_S, isolation_level=None
+        )
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        self._leases = Leases(self.folder / "leases.lock")
+
+    def _locked(self) -> RunError:
+        return RunError(
+            f"{self.folder}: the cache is locked by another program, or its disk is full; "
+            "retry later, choose another with --cache DIR, or use --no-cache."
+        )
+
+    def _move_aside(self) -> None:
+        """Put a damaged cache out of the way and begin a new one."""
+        if hasattr(self, "_leases"):
+            self.close()
+        aside = self.folder.with_name(f"{self.folder.name}.damaged-{time.time_ns()}")
+        self.folder.rename(aside)
+        self.folder.mkdir()
+        self._open()
+        self._say(f"The cache was damaged and is now {aside}; replies will be asked anew.")
 
 
 def _bytes_disk() -> type:

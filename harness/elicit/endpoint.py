@@ -39,13 +39,10 @@ class Endpoint(Prompted):
         """Send one request and read the reply; `harness.elicit.faults` lists what can go wrong."""
         key = self._key_now()
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        body = {
-            **self._sent(request),
-            "model": request.model,
-            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-        }
+        rest = json.dumps({"model": request.model, **self._sent(request)})
+        body = f'{{"messages":{request.turns},{rest[1:]}'.encode()
         start = perf_counter()
-        answer = await self._wire.post(self._url, headers, json.dumps(body).encode())
+        answer = await self._wire.post(self._url, headers, body)
         return read_answer(answer, request, self._price, perf_counter() - start)
 
     async def aclose(self) -> None:

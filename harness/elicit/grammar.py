@@ -148,23 +148,46 @@ def parse(
     Parsed
         Takes time linear in the length of ``text``.
     """
+    parsed, quotable = parse_apart(text, elicitation, options, abstain=abstain, sets=sets)
+    if quotable and quotable in item_text:
+        return Parsed("invalid", reason="quoted")
+    return parsed
+
+
+def parse_apart(
+    text: str,
+    elicitation: Turn,
+    options: Sequence[Option],
+    *,
+    abstain: bool,
+    sets: Sequence[Sequence[str]] | None = None,
+) -> tuple[Parsed, str]:
+    """Read a whole reply apart from any item; see `parse`.
+
+    Returns
+    -------
+    parsed : Parsed
+        What it says.
+    quotable : str
+        What makes the reply a quotation if it stands in the item's text; mostly empty.
+    """
     body = _body(text)
     if not body:
-        return Parsed("invalid", reason="empty")
+        return Parsed("invalid", reason="empty"), ""
     if len(body) > MAX_REPLY:
-        return Parsed("invalid", reason="too_long")
+        return Parsed("invalid", reason="too_long"), ""
     names = _names(options)
     readings, led = _readings(body, names)
     if not readings and elicitation == "forced_choice":
         readings, led = _cut_off_readings(body, names)
     if not readings:
-        return _unread(body, names)
-    if led and body in item_text:
-        return Parsed("invalid", reason="quoted")
+        return _unread(body, names), ""
+    quotable = body if led else ""
     if len(readings) > 1:
-        return Parsed("invalid", reason="ambiguous")
+        return Parsed("invalid", reason="ambiguous"), quotable
     keys = [option.key for option in options]
-    return _decide(readings.pop(), elicitation, keys, abstain=abstain, sets=sets)
+    parsed = _decide(readings.pop(), elicitation, keys, abstain=abstain, sets=sets)
+    return parsed, quotable
 
 
 def render(value: str | Sequence[str], options: Sequence[Option]) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Literal, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from harness.elicit.templates import Template, read_template
+from harness.elicit.templates import ITEM_NAMES, Template, read_template, render
 from harness.errors import PromptError
 from harness.task import CANNOT_ASSESS, bundled
 
@@ -44,7 +45,8 @@ class Message(_Frozen):
 class Request(_Frozen):
     """Everything that can change a judge's reply; its hash is the cache key.
 
-    The judge's alias is not part of it: two aliases of one model share their replies.
+    The judge's alias is not part of it: two aliases of one model share their replies. Canonical is
+    JSON in ASCII without spaces, members in alphabetical order; the number of the sample is last.
     """
 
     provider: str
@@ -57,8 +59,43 @@ class Request(_Frozen):
     @property
     def hash(self) -> str:
         """SHA-256 of the canonical JSON, 64 hex digits."""
-        text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return self.hash_of(self.sample)
+
+    def hash_of(self, sample: int) -> str:
+        """Hash of the same request with another sample number."""
+        return hashlib.sha256(b"%b%d}" % (self._stem, sample)).hexdigest()
+
+    def for_sample(self, sample: int) -> Self:
+        """Ask the same once more, under another sample number."""
+        if sample == self.sample:
+            return self
+        return super().model_copy(update={"sample": sample})
+
+    @cached_property
+    def turns(self) -> str:
+        """The messages as canonical JSON."""
+        return _CANONICAL([{"content": m.content, "role": m.role} for m in self.messages])
+
+    @cached_property
+    def _stem(self) -> bytes:
+        """The canonical JSON up to the number of the sample."""
+        base_url, model, params, provider = map(
+            _CANONICAL, (self.base_url, self.model, self.params, self.provider)
+        )
+        return (
+            f'{{"base_url":{base_url},"messages":{self.turns},"model":{model},'
+            f'"params":{params},"provider":{provider},"sample":'
+        ).encode()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy; what was worked out of the old contents stays behind."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in ("turns", "_stem"):
+            copied.__dict__.pop(name, None)
+        return copied
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Unit(_Frozen):
@@ -84,6 +121,10 @@ class Prompts:
         self._values = {name: _task_values(task, template) for name, template in templates.items()}
         self._opening = {
             name: _opening(template.render("system", self._values[name]))
+            for name, template in templates.items()
+        }
+        self._question = {
+            name: template.head("user", self._values[name], ITEM_NAMES)
             for name, template in templates.items()
         }
         texts = json.dumps(
@@ -139,14 +180,14 @@ class Prompts:
         TaskError
             If the item has no text.
         """
-        template = self._templates[elicitation]
-        parts = self._task.parts_of(item)
-        criterion = template.render("criterion", {"criterion": item.criterion or ""})
-        values = self._values[elicitation] | {
-            "criterion": criterion if item.criterion else "",
-            **_fenced(parts),
-        }
-        question = Message(role="user", content=template.render("user", values))
+        criterion = ""
+        if item.criterion:
+            template = self._templates[elicitation]
+            criterion = template.render("criterion", {"criterion": item.criterion})
+        fenced = _fenced(self._task.parts_of(item))
+        values = self._values[elicitation] | fenced | {"criterion": criterion}
+        head, tail = self._question[elicitation]
+        question = Message(role="user", content=head + render(tail, values))
         return (*self._opening[elicitation], question)
 
     def follow_up(self, messages: tuple[Message, ...], reply: str) -> tuple[Message, ...]:

@@ -8,102 +8,76 @@ allows, and writes every verdict to the log before anything is made of it.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from dataclasses import dataclass
+from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
+from harness.elicit.cache import StoreUnwritable
+from harness.elicit.jobs import Job, Observer, Settings
 from harness.elicit.log import UnitKey, replies_of, unit_key
 from harness.elicit.prompts import Unit
-from harness.elicit.verdicts import Verdict, failed, read_reply
+from harness.elicit.verdicts import Reader, Reply, Verdict, failed
 from harness.errors import BudgetSpent, CallFailed, RunError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.elicit.budget import Budget
-    from harness.elicit.cache import ResponseStore
-    from harness.elicit.judges import Judge
+    from harness.elicit.cache import ResponseStore, Version
     from harness.elicit.log import VerdictLog
-    from harness.elicit.prompts import Elicitation, Request
-    from harness.elicit.verdicts import Reply
-    from harness.task import Item, Task
+    from harness.elicit.prompts import Request
+    from harness.task import Task
 
-LOOKUP_BATCH = 256  # units looked up in the store at once
-FLUSH_EVERY_S = 0.2  # how long a logged reply may wait for its place in the store
+LOOKUP_BATCH = 64  # units looked up in the store at once
+FLUSH_EVERY_S = 0.05  # how long a logged reply may wait for its place in the store
 WAITING_PER_SLOT = 4  # units in hand (in flight or backing off) per call that may be in flight
+LEASE_POLL_S = 0.1  # how often to look whether somebody else's reply has come in
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """All that one judge is asked in a run."""
+class _Open(NamedTuple):
+    """A unit that the log does not answer.
 
-    judge: Judge
-    items: tuple[Item, ...]
-    elicitations: tuple[Elicitation, ...]
-    samples: int
-
-    def units(self) -> Iterator[Unit]:
-        """Units in the order of asking: by elicitation first, so that prompts share prefixes."""
-        for elicitation in self.elicitations:
-            for item in self.items:
-                for sample in range(self.samples):
-                    yield Unit(item=item.id, elicitation=elicitation, sample=sample)
-
-    @property
-    def planned(self) -> dict[Elicitation, int]:
-        """How many units each elicitation has."""
-        return dict.fromkeys(self.elicitations, len(self.items) * self.samples)
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How calls are retried.
-
-    Attributes
-    ----------
-    attempts : int
-        Most requests sent for one call.
-    backoff_s, backoff_max_s : float
-        First and largest bound of the random wait between attempts, in seconds.
-    retry_after_max_s : float
-        Longest wait a server may ask for; a longer one stops its judge.
+    ``request`` is that of the unit's item and elicitation, for any sample; ``hash`` is of the
+    unit's own. ``known`` is the reply to the first turn of a pair, if the store has it, and
+    ``since`` the store's version when it was looked for.
     """
 
-    attempts: int = 6
-    backoff_s: float = 0.5
-    backoff_max_s: float = 30.0
-    retry_after_max_s: float = 60.0
-
-
-class Observer(Protocol):
-    """Who watches a run: progress bars, plain lines, nobody."""
-
-    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """These verdicts stand in the log, just written or since an earlier start of the run."""
-
-    def ended(self, judge: str, reason: str) -> None:
-        """A judge is at its end; ``reason`` is empty if it was asked all it was to be asked."""
-
-    def say(self, line: str) -> None:
-        """Something happened that the user should know."""
+    unit: Unit
+    request: Request
+    hash: str
+    known: Reply | None = None
+    since: Version = (0, 0)
 
 
 class _Lane:
-    """The state of one judge during a run."""
+    """The state of one judge during a run.
 
-    def __init__(self, job: Job) -> None:
+    Its workers take units from one iterator. As many work as calls may be in flight; for one that
+    backs off another is hired, up to a limit, so that waiting holds nobody up.
+    """
+
+    def __init__(self, job: Job, calls: asyncio.TaskGroup) -> None:
         spec = job.judge.spec
         self.job = job
         self.judge = job.judge
         self.name = spec.name
         self.deadline_s = spec.deadline_s
+        self.concurrency = spec.concurrency
         self.slots = asyncio.Semaphore(spec.concurrency)
-        self.window = asyncio.Semaphore(spec.concurrency * WAITING_PER_SLOT)
+        self.units: Iterator[_Open | None] = iter(())
+        self.calls = calls
+        self.n_workers = 0
+        self.n_waiting = 0
         self.stopped = ""
+
+    @property
+    def short_handed(self) -> bool:
+        """Whether one more worker may be hired."""
+        at_work = self.n_workers - self.n_waiting
+        return at_work < self.concurrency and self.n_workers < self.concurrency * WAITING_PER_SLOT
 
 
 class _NotAsked(Exception):  # noqa: N818 -- a state of the world, not a mistake
@@ -140,7 +114,6 @@ class Runner:
         budget: Budget,
         settings: Settings | None = None,
     ) -> None:
-        self._task = task
         self._jobs = jobs
         self._log = log
         self._store = store
@@ -149,7 +122,8 @@ class Runner:
         self._budget = budget
         self._settings = settings or Settings()
         self._draining = asyncio.Event()
-        self._unstored: deque[Reply] = deque()
+        self._unstored: list[Reply] = []
+        self._reader = Reader(task)
         self._retrying = AsyncRetrying(
             retry=retry_if_exception(_worth_a_retry),
             stop=stop_after_attempt(self._settings.attempts),
@@ -169,103 +143,149 @@ class Runner:
         Raises
         ------
         RunError
-            If verdicts can no longer be written.
+            If verdicts can no longer be written, or the store not be read.
         """
-        lanes = [_Lane(job) for job in self._jobs]
         flusher = asyncio.create_task(self._flush_regularly())
         try:
             async with asyncio.TaskGroup() as group:
-                for lane in lanes:
-                    group.create_task(self._serve(lane))
+                lanes = [group.create_task(self._serve(job)) for job in self._jobs]
         except* RunError as errors:
-            raise errors.exceptions[0] from None
+            raise _first(errors) from None
         finally:
             flusher.cancel()
-            self._flush()
+            self._flush(last=True)
             await asyncio.gather(*(job.judge.aclose() for job in self._jobs))
-        return {lane.name: lane.stopped for lane in lanes}
+        return dict(lane.result() for lane in lanes)
 
     def drain(self) -> None:
         """Send nothing more; what is in flight is still received."""
         self._draining.set()
 
-    async def _serve(self, lane: _Lane) -> None:
-        """Take one judge through its units; never more tasks than the lane's window."""
-        units = self._open_units(lane)
+    async def _serve(self, job: Job) -> tuple[str, str]:
+        """Take one judge through its units; return its name and why it stopped early."""
         async with asyncio.TaskGroup() as calls:
-            while not self._stops(lane) and (batch := list(islice(units, LOOKUP_BATCH))):
-                known = self._store.get_many([request.hash for _, request in batch])
-                self._record(
-                    lane, [v for pair in batch if (v := self._read_known(lane, *pair, known))]
-                )
-                for unit, request in batch:
-                    reply = known.get(request.hash)
-                    if reply is not None and unit.elicitation != "paired":
-                        continue
-                    await lane.window.acquire()
-                    if self._stops(lane):
-                        break
-                    calls.create_task(self._answer(lane, unit, request, reply))
-                await asyncio.sleep(0)
+            lane = _Lane(job, calls)
+            lane.units = self._to_ask(lane)
+            self._hire(lane)
         self._observer.ended(lane.name, lane.stopped)
+        return lane.name, lane.stopped
 
-    def _open_units(self, lane: _Lane) -> Iterator[tuple[Unit, Request]]:
+    def _hire(self, lane: _Lane) -> None:
+        if lane.short_handed:
+            lane.n_workers += 1
+            lane.calls.create_task(self._work(lane))
+
+    async def _work(self, lane: _Lane) -> None:
+        """Answer one unit after the other."""
+        for unit in lane.units:
+            if self._stops(lane):
+                break
+            if unit is None:
+                await asyncio.sleep(0)
+                continue
+            self._hire(lane)
+            await self._answer(lane, unit)
+            if lane.n_workers - lane.n_waiting > lane.concurrency:
+                break  # those who backed off are back
+        lane.n_workers -= 1
+
+    def _to_ask(self, lane: _Lane) -> Iterator[_Open | None]:
+        """Units that must be asked, and None now and then, for others to have their turn.
+
+        Those whose reply is in the store are written down on the way.
+        """
+        units = self._open_units(lane)
+        while batch := list(islice(units, LOOKUP_BATCH)):
+            since = self._store.version
+            known = self._store.get_many([unit.hash for unit in batch])
+            done = [u for u in batch if u.hash in known and u.unit.elicitation != "paired"]
+            self._record(lane, [self._read(lane, u.unit, known[u.hash]) for u in done])
+            for unit in batch:
+                if unit.unit.elicitation == "paired" or unit.hash not in known:
+                    yield unit._replace(known=known.get(unit.hash), since=since)
+            yield None
+
+    def _open_units(self, lane: _Lane) -> Iterator[_Open]:
         """Units that the log has no answer to, or an answer to another request."""
-        for unit in lane.job.units():
-            request = lane.judge.request(unit)
-            before = self._done.get(UnitKey(lane.name, unit.item, unit.elicitation, unit.sample))
-            if (
-                before is None
-                or before.outcome == "failed"
-                or first_request(before) != request.hash
-            ):
-                yield unit, request
-            else:
-                self._observer.advanced(lane.name, [before])
+        job = lane.job
+        for elicitation in job.elicitations:
+            for item in job.items:
+                request = lane.judge.request(Unit(item=item.id, elicitation=elicitation))
+                for sample in range(job.samples):
+                    asked = request.hash_of(sample)
+                    before = self._done.get(UnitKey(lane.name, item.id, elicitation, sample))
+                    if before and before.outcome != "failed" and first_request(before) == asked:
+                        self._observer.advanced(lane.name, [before])
+                    else:
+                        unit = Unit(item=item.id, elicitation=elicitation, sample=sample)
+                        yield _Open(unit, request, asked)
 
-    def _read_known(
-        self, lane: _Lane, unit: Unit, request: Request, known: Mapping[str, Reply]
-    ) -> Verdict | None:
-        reply = known.get(request.hash)
-        if reply is None or unit.elicitation == "paired":
-            return None
-        return read_reply(reply, unit, lane.name, self._task, cached=True)
-
-    async def _answer(self, lane: _Lane, unit: Unit, request: Request, known: Reply | None) -> None:
-        """Get one unit's verdict and write it down, whatever it is."""
-        try:
-            verdict = await self._converse(lane, unit, request, known)
-        except _NotAsked:
-            return
-        finally:
-            lane.window.release()
-        self._record(lane, [self._numbered(verdict)])
-
-    async def _converse(
-        self, lane: _Lane, unit: Unit, request: Request, known: Reply | None
+    def _read(
+        self,
+        lane: _Lane,
+        unit: Unit,
+        reply: Reply,
+        first: Reply | None = None,
+        *,
+        cached: bool = True,
     ) -> Verdict:
+        return self._reader.verdict(reply, unit, lane.name, first=first, cached=cached)
+
+    async def _answer(self, lane: _Lane, unit: _Open) -> None:
+        """Get one unit's verdict and write it down, whatever it is."""
+        with suppress(_NotAsked):
+            verdict = await self._converse(lane, unit)
+            self._record(lane, [self._numbered(verdict)])
+
+    async def _converse(self, lane: _Lane, open_unit: _Open) -> Verdict:
+        unit = open_unit.unit
+        request = open_unit.request.for_sample(unit.sample)
         first: Reply | None = None
-        asked = 0
         try:
-            reply = known or await self._call(lane, request)
-            asked += known is None
-            if unit.elicitation == "paired":
-                if not reply.text.strip():
-                    return self._without_choice(lane, unit, reply, cached=not asked)
-                first, request = reply, lane.judge.follow_up(request, reply)
-                known = self._store.get_many([request.hash]).get(request.hash)
-                reply = known or await self._call(lane, request)
-                asked += known is None
+            reply, cached = open_unit.known, True
+            if reply is None:
+                reply, cached = await self._obtain(lane, request, open_unit.hash, open_unit.since)
+            if unit.elicitation != "paired":
+                return self._read(lane, unit, reply, cached=cached)
+            if not reply.text.strip():
+                return self._without_choice(lane, unit, reply, cached=cached)
+            first, request = reply, lane.judge.follow_up(request, reply)
+            reply, second_cached = await self._obtain(lane, request, request.hash, None)
+            return self._read(lane, unit, reply, first, cached=cached and second_cached)
         except CallFailed as error:
             if error.stops_judge:
                 lane.stopped = lane.stopped or error.reason
             return failed(unit, lane.name, request.hash, reason=error.reason, first=first)
-        return read_reply(reply, unit, lane.name, self._task, first=first, cached=not asked)
+        except _NotAsked:
+            if first is None:
+                raise
+            return failed(unit, lane.name, request.hash, reason="interrupted", first=first)
+
+    async def _obtain(
+        self, lane: _Lane, request: Request, key: str, since: Version | None
+    ) -> tuple[Reply, bool]:
+        """Get a reply from the store or from the judge; say whether it cost nothing.
+
+        While somebody else is asking the same, here or in another run, their reply is waited for.
+        """
+        claim = self._store.claim(key, (-1, -1) if since is None else since)
+        while claim is False:
+            await self._sleep(LEASE_POLL_S)
+            if self._stops(lane):
+                raise _NotAsked
+            claim = self._store.claim(key, (-1, -1))
+        if isinstance(claim, Reply):
+            return claim, True
+        try:
+            return await self._call(lane, request), False
+        except BaseException:
+            self._store.release(key)
+            raise
 
     def _without_choice(self, lane: _Lane, unit: Unit, first: Reply, *, cached: bool) -> Verdict:
         """Read a pair whose first turn was blank: there is no conversation to go on with."""
         alone = unit.model_copy(update={"elicitation": "response_set"})
-        verdict = read_reply(first, alone, lane.name, self._task, cached=cached)
+        verdict = self._read(lane, alone, first, cached=cached)
         changes = {"elicitation": "paired", "first": first, "reply": None}
         return verdict.model_copy(update={**changes, "reason": f"set:{verdict.reason}"})
 
@@ -279,7 +299,23 @@ class Runner:
 
         A slot is held only while a request is in flight, never while backing off.
         """
-        return await self._retrying(self._attempt, lane, request)
+        try:
+            return await self._attempt(lane, request)
+        except CallFailed as error:
+            if not _worth_a_retry(error):
+                raise
+            failures = [error]  # tenacity takes over from here, with the first failure at hand
+        lane.n_waiting += 1
+        self._hire(lane)
+        try:
+            return await self._retrying(self._again, lane, request, failures)
+        finally:
+            lane.n_waiting -= 1
+
+    async def _again(self, lane: _Lane, request: Request, failures: list[CallFailed]) -> Reply:
+        if failures:
+            raise failures.pop()
+        return await self._attempt(lane, request)
 
     async def _attempt(self, lane: _Lane, request: Request) -> Reply:
         async with lane.slots:
@@ -332,7 +368,7 @@ class Runner:
         """Write verdicts down; only then do they count, and only then may they reach the store."""
         if verdicts:
             self._log.append(verdicts)
-            self._unstored.extend(r for v in verdicts if not v.cached for r in replies_of(v))
+            self._unstored += [r for v in verdicts if not v.cached for r in replies_of(v)]
             self._observer.advanced(lane.name, verdicts)
 
     async def _flush_regularly(self) -> None:
@@ -340,10 +376,19 @@ class Runner:
             await asyncio.sleep(FLUSH_EVERY_S)
             self._flush()
 
-    def _flush(self) -> None:
-        if self._unstored:
+    def _flush(self, *, last: bool = False) -> None:
+        """Bring what is in the log into the store, too; only then may others ask for it."""
+        if not self._unstored:
+            return
+        try:
             self._store.put_many(self._unstored)
-            self._unstored.clear()
+        except StoreUnwritable as error:
+            if last:
+                self._observer.say(f"{error}; the replies are safe in {self._log.path}")
+            return
+        for reply in self._unstored:
+            self._store.release(reply.request)
+        self._unstored.clear()
 
 
 def first_request(verdict: Verdict) -> str:
@@ -353,3 +398,9 @@ def first_request(verdict: Verdict) -> str:
 
 def _worth_a_retry(error: BaseException) -> bool:
     return isinstance(error, CallFailed) and error.retry and not error.stops_judge
+
+
+def _first(errors: BaseExceptionGroup[RunError]) -> RunError:
+    """Return the first error of a group of groups."""
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -67,8 +67,25 @@ class Template:
 
     def render(self, part: str, values: Mapping[str, str]) -> str:
         """Fill a part's placeholders, once; a part that the template has not is empty."""
-        lines = (_render_line(line, values) for line in self.parts.get(part, "").split("\n"))
-        return "\n".join(line for line in lines if line is not None)
+        return render(self.parts.get(part, "").split("\n"), values)
+
+    def head(
+        self, part: str, values: Mapping[str, str], later: frozenset[str]
+    ) -> tuple[str, list[str]]:
+        """Fill a part as far as it needs none of the values that come later.
+
+        Returns
+        -------
+        head : str
+            The lines before the first that has one of ``later``, filled; ends in a line break.
+        tail : list of str
+            The lines from there on, for `render`.
+        """
+        lines = self.parts.get(part, "").split("\n")
+        own = (n for n, line in enumerate(lines) if later & set(PLACEHOLDER.findall(line)))
+        first = next(own, len(lines))
+        filled = (_render_line(line, values) for line in lines[:first])
+        return "".join(f"{line}\n" for line in filled if line is not None), lines[first:]
 
 
 def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> Template:
@@ -169,8 +186,16 @@ def _check(template: Template) -> None:
         )
 
 
+def render(lines: Sequence[str], values: Mapping[str, str]) -> str:
+    """Fill the placeholders of lines, once; a line whose placeholders are all empty is left out."""
+    filled = (_render_line(line, values) for line in lines)
+    return "\n".join(line for line in filled if line is not None)
+
+
 def _render_line(line: str, values: Mapping[str, str]) -> str | None:
     """Fill one line; None if it holds placeholders alone and all are empty."""
+    if "{{" not in line:
+        return line
     filled = PLACEHOLDER.sub(lambda found: values[found[1]], line)
     bare = not filled.strip() and PLACEHOLDER.search(line)
     return None if bare else filled

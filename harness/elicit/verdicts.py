@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from harness.elicit.grammar import OUTCOMES, Outcome, Parsed, Turn, parse, render
+from harness.elicit.grammar import OUTCOMES, Outcome, Parsed, Turn, parse, parse_apart, render
 from harness.errors import VerdictError
 from harness.task import CANNOT_ASSESS
 
@@ -33,6 +34,7 @@ __all__ = [
     "Outcome",
     "PairValue",
     "Parsed",
+    "Reader",
     "Reply",
     "Value",
     "Verdict",
@@ -49,6 +51,7 @@ __all__ = [
 SCHEMA_VERSION = 1
 HEADER = b'{"schema_version": 1}\n'
 CRC_OPENING = b',"crc":"'
+REMEMBERED_CHARS = 64  # how long a reply may be to be remembered
 CRC_LENGTH = len(CRC_OPENING) + 8 + len(b'"}')
 ALWAYS_WRITTEN = (
     "item",
@@ -126,6 +129,114 @@ class Verdict(_Frozen):
         return f"Verdict({self.judge!r} on {self.item!r}, {self.elicitation} {self.sample}: {what})"
 
 
+class Reader:
+    """Reads the replies to one task's questions.
+
+    What it made of a short reply is remembered: judges say the same few words over and over.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._read = lru_cache(maxsize=1024)(self._parse)
+
+    def verdict(
+        self,
+        reply: Reply,
+        unit: Unit,
+        judge: str,
+        *,
+        first: Reply | None = None,
+        cached: bool = False,
+    ) -> Verdict:
+        """Read the reply to a unit; of a pair, both replies.
+
+        Parameters
+        ----------
+        reply : Reply
+            What answered the unit; of a pair, its second turn.
+        first : Reply, optional
+            The first turn of a pair, which gave the set.
+        cached : bool
+            Whether nothing was sent for it.
+
+        Returns
+        -------
+        Verdict
+            A pair is answered only if both turns were read. Otherwise its outcome is the worse of
+            the two and its reason says which turn: ``set:refusal``,
+            ``set:cut_off,choice:unreadable``.
+        """
+        value: Value
+        if unit.elicitation == "paired":
+            parsed, value = self._pair(first, reply, unit.item)
+        else:
+            parsed = self._turn(reply, unit.elicitation, unit.item)
+            value = parsed.value
+        return Verdict(
+            item=unit.item,
+            judge=judge,
+            elicitation=unit.elicitation,
+            outcome=parsed.outcome,
+            sample=unit.sample,
+            value=value,
+            request=reply.request,
+            reply=reply.text,
+            first=first,
+            model=reply.model,
+            finish_reason=reply.finish_reason,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            cached_tokens=reply.cached_tokens,
+            cost_usd=reply.cost_usd,
+            latency_s=reply.latency_s,
+            logprobs=reply.logprobs,
+            derived=reply.derived,
+            cached=cached,
+            reason=parsed.reason,
+        )
+
+    def _turn(self, reply: Reply, elicitation: Turn, item: str) -> Parsed:
+        """Read one reply to one question.
+
+        Why it ended counts too: what a content filter stopped is refused, a reply that was cut off
+        before it could be read is ``cut_off``, and so is a set that may have gone on.
+        """
+        if reply.finish_reason == "content_filter":
+            return Parsed("refused", reason="content_filter")
+        read = self._read if len(reply.text) <= REMEMBERED_CHARS else self._parse
+        parsed, quotable = read(reply.text, elicitation)
+        if quotable and quotable in _item_text(item, self._task):
+            return Parsed("invalid", reason="quoted")
+        if reply.finish_reason == "length":
+            unread = parsed.outcome == "invalid" and parsed.reason in {"empty", "unreadable"}
+            open_end = parsed.outcome == "answered" and elicitation == "response_set"
+            if unread or open_end:
+                return Parsed("invalid", reason="cut_off")
+        return parsed
+
+    def _parse(self, text: str, elicitation: Turn) -> tuple[Parsed, str]:
+        task = self._task
+        sets = None if task.response_sets == "all" else task.response_sets
+        return parse_apart(text, elicitation, task.options, abstain=task.abstain, sets=sets)
+
+    def _pair(self, first: Reply | None, second: Reply, item: str) -> tuple[Parsed, Value]:
+        """Read both turns of a pair."""
+        chosen = self._turn(second, "forced_choice", item)
+        given = (
+            self._turn(first, "response_set", item)
+            if first
+            else Parsed("failed", reason="no_reply")
+        )
+        if given.outcome == chosen.outcome == "answered":
+            assert isinstance(given.value, tuple)
+            assert isinstance(chosen.value, str)
+            return chosen, PairValue(set=given.value, choice=chosen.value)
+        worse = max(given.outcome, chosen.outcome, key=_ORDER.__getitem__)
+        turns = (("set", given), ("choice", chosen))
+        why = [f"{name}:{p.reason or p.outcome}" for name, p in turns if p.outcome != "answered"]
+        return Parsed(worse, reason=",".join(why)), None
+
+
 def read_reply(
     reply: Reply,
     unit: Unit,
@@ -135,75 +246,8 @@ def read_reply(
     first: Reply | None = None,
     cached: bool = False,
 ) -> Verdict:
-    """Read the reply to a unit; of a pair, both replies.
-
-    Parameters
-    ----------
-    reply : Reply
-        What answered the unit; of a pair, its second turn.
-    first : Reply, optional
-        The first turn of a pair, which gave the set.
-    cached : bool
-        Whether nothing was sent for it.
-
-    Returns
-    -------
-    Verdict
-        A pair is answered only if both turns were read. Otherwise its outcome is the worse of the
-        two and its reason says which turn: ``set:refusal``, ``set:cut_off,choice:unreadable``.
-    """
-    item_text = _item_text(unit.item, task)
-    value: Value
-    if unit.elicitation == "paired":
-        parsed, value = _read_pair(first, reply, task, item_text)
-    else:
-        parsed = read_turn(reply, unit.elicitation, task, item_text)
-        value = parsed.value
-    return Verdict(
-        item=unit.item,
-        judge=judge,
-        elicitation=unit.elicitation,
-        outcome=parsed.outcome,
-        sample=unit.sample,
-        value=value,
-        request=reply.request,
-        reply=reply.text,
-        first=first,
-        model=reply.model,
-        finish_reason=reply.finish_reason,
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        cached_tokens=reply.cached_tokens,
-        cost_usd=reply.cost_usd,
-        latency_s=reply.latency_s,
-        logprobs=reply.logprobs,
-        derived=reply.derived,
-        cached=cached,
-        reason=parsed.reason,
-    )
-
-
-def read_turn(reply: Reply, elicitation: Turn, task: Task, item_text: str = "") -> Parsed:
-    """Read one reply to one question.
-
-    Why it ended counts too: what a content filter stopped is refused, a reply that was cut off
-    before it could be read is ``cut_off``, and so is a set that may have gone on.
-    """
-    if reply.finish_reason == "content_filter":
-        return Parsed("refused", reason="content_filter")
-    parsed = parse(
-        reply.text,
-        elicitation,
-        task.options,
-        abstain=task.abstain,
-        sets=None if task.response_sets == "all" else task.response_sets,
-        item_text=item_text,
-    )
-    unread = parsed.outcome == "invalid" and parsed.reason in {"empty", "unreadable"}
-    open_end = parsed.outcome == "answered" and elicitation == "response_set"
-    if reply.finish_reason == "length" and (unread or open_end):
-        return Parsed("invalid", reason="cut_off")
-    return parsed
+    """Read the reply to one unit; see `Reader.verdict`."""
+    return Reader(task).verdict(reply, unit, judge, first=first, cached=cached)
 
 
 def failed(
@@ -231,9 +275,15 @@ def failed(
 
 def encode(verdict: Verdict) -> bytes:
     """Write a verdict as one line of the log, its checksum last."""
-    given = verdict.model_dump(exclude_defaults=True)
-    line = {name: given.pop(name, None) for name in ALWAYS_WRITTEN} | given
-    line |= {"sample": verdict.sample, "request": verdict.request, "attempt": verdict.attempt}
+    fields = verdict.__dict__
+    line = {name: fields[name] for name in ALWAYS_WRITTEN}
+    for name, default in _OPTIONAL:
+        value = fields[name]
+        if value is not default and value != default:
+            line[name] = value
+    for name in ("value", "first"):
+        if isinstance(value := line.get(name), BaseModel):
+            line[name] = value.model_dump(exclude_defaults=True)
     try:
         text = _ENCODER.encode(line)
     except ValueError:
@@ -293,28 +343,13 @@ def verdict_schema() -> dict[str, JsonValue]:
     return schema
 
 
+_OPTIONAL = tuple(
+    (name, field.default)
+    for name, field in Verdict.model_fields.items()
+    if name not in ALWAYS_WRITTEN
+)
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to worst
-
-
-def _read_pair(
-    first: Reply | None, second: Reply, task: Task, item_text: str
-) -> tuple[Parsed, PairValue | None]:
-    """Read both turns of a pair."""
-    chosen = read_turn(second, "forced_choice", task, item_text)
-    given = (
-        read_turn(first, "response_set", task, item_text)
-        if first
-        else Parsed("failed", reason="no_reply")
-    )
-    if given.outcome == chosen.outcome == "answered":
-        assert isinstance(given.value, tuple)
-        assert isinstance(chosen.value, str)
-        return chosen, PairValue(set=given.value, choice=chosen.value)
-    worse = max(given.outcome, chosen.outcome, key=_ORDER.__getitem__)
-    turns = (("set", given), ("choice", chosen))
-    reasons = [f"{name}:{p.reason or p.outcome}" for name, p in turns if p.outcome != "answered"]
-    return Parsed(worse, reason=",".join(reasons)), None
 
 
 def _item_text(item_id: str, task: Task) -> str:

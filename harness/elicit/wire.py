@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from aiohttp import ClientResponse, ClientSession
+    from yarl import URL
 
 MAX_REPLY_BYTES = 8 << 20
 LARGE_BODY = 1 << 20  # aiohttp wants larger ones as a stream
@@ -43,6 +44,7 @@ class Wire:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._session: ClientSession | None = None
+        self._urls: dict[str, URL] = {}
 
     def _open(self) -> ClientSession:
         import aiohttp  # noqa: PLC0415 -- loaded by now
@@ -73,12 +75,15 @@ class Wire:
             If no whole answer came, it was too large, or it was a redirect.
         """
         import aiohttp  # noqa: PLC0415 -- costs 100 ms; only when something is sent
+        from yarl import URL  # noqa: PLC0415 -- comes with aiohttp
 
         if self._session is None:
             self._session = self._open()
         try:
+            if url not in self._urls:
+                self._urls[url] = URL(url)  # read once, not with every request
             async with self._session.post(
-                url,
+                self._urls[url],
                 data=body if len(body) < LARGE_BODY else io.BytesIO(body),
                 headers=headers,
                 allow_redirects=False,

@@ -11,10 +11,11 @@ from making import make_task
 from harness.elicit.budget import Budget
 from harness.elicit.cache import DiskStore, NoStore
 from harness.elicit.embedded import scripted
+from harness.elicit.jobs import Job, Settings
 from harness.elicit.judges import JudgeSpec, Price, build
 from harness.elicit.log import VerdictLog, read_log
 from harness.elicit.prompts import Prompts
-from harness.elicit.runner import Job, Runner, Settings
+from harness.elicit.runner import Runner
 from harness.elicit.verdicts import Reply
 from harness.errors import CallFailed
 from harness.task import load_task

@@ -1,0 +1,119 @@
+"""Time of a second run over cached verdicts, and of planning a large first one.
+
+    python tests/benchmarks/replay.py [YARDSTICK] [--rounds 5]
+
+The second run is the whole command, from process start to metrics.json; nothing may be asked.
+Planning is timed from the moment that the task was checked to the first request that leaves, for
+10,000 items, 10 judges and 10 samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from yardstick import find_yardstick, n_requests, report, stub_running, write_judges, write_task
+
+N_ITEMS, SAMPLES = 5_000, 10
+ELICITATIONS = 2
+N_VERDICTS = N_ITEMS * SAMPLES * ELICITATIONS
+PLANNING = """
+import os, sys, time
+from harness import main_job
+from harness.cli import main
+from harness.elicit import wire
+
+make_plan = main_job.make_plan
+load_task = main_job.load_task
+post = wire.Wire.post
+checked = []
+
+def checking(*arguments):
+    task = load_task(*arguments)
+    checked.append(time.perf_counter())
+    return task
+
+async def first_request(*arguments):
+    print(time.perf_counter() - checked[0], flush=True)
+    os._exit(0)
+
+main_job.load_task = checking
+wire.Wire.post = first_request
+sys.argv = ["harness", *sys.argv[1:]]
+main()
+"""
+
+
+def main() -> None:
+    """Fill a cache, then run again and again; then plan."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("yardstick", nargs="?")
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    yardstick = find_yardstick(given.yardstick)
+    with stub_running(yardstick) as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_task(folder / "task", N_ITEMS)
+        write_judges(folder / "judges.yaml", port, samples=SAMPLES, concurrency=256)
+        first = timed(folder, [sys.executable, "-m", "harness", *command("local")])
+        asked = n_requests(port)
+        again = [
+            timed(folder, [sys.executable, "-m", "harness", *command("local")])
+            for _ in range(given.rounds)
+        ]
+        more = n_requests(port) - asked
+        plans = [planned(folder / f"plan{i}", port) for i in range(given.rounds)]
+    seconds = statistics.median(again)
+    print(f"first run over {N_VERDICTS} units: {first:.1f} s, load {os.getloadavg()[0]:.1f}")
+    holds = report("requests of the second run", more, 0, at_least=False)
+    holds &= report("seconds of the second run", seconds, 4, at_least=False)
+    holds &= report("verdicts/s of the second run", N_VERDICTS / seconds, 25_000, at_least=True)
+    planning = statistics.median(plans)
+    holds &= report("seconds to the first of 1,000,000 requests", planning, 1, at_least=False)
+    sys.exit(not holds)
+
+
+def command(judges: str) -> list[str]:
+    """Arguments of `harness` for a run."""
+    more = ["--judges-file", "judges.yaml", "--no-baselines", "--cache", "cache", "--quiet"]
+    return ["run", "--task", "task", "--judges", judges, *more]
+
+
+def timed(folder: Path, arguments: list[str]) -> float:
+    """Run a command to its end; seconds."""
+    start = time.perf_counter()
+    ran(folder, arguments)
+    return time.perf_counter() - start
+
+
+def ran(folder: Path, arguments: list[str]) -> str:
+    """Run a command; its output."""
+    env = {"PATH": "", "HOME": str(folder), "STUB_KEY": "sk-stub"}
+    done = subprocess.run(
+        arguments, cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
+    return done.stdout
+
+
+def planned(folder: Path, port: int) -> float:
+    """Seconds from a checked task to the first request, for 1,000,000 units."""
+    write_task(folder / "task", 10_000)
+    one = write_judges(folder / "judges.yaml", port, samples=10).read_text(encoding="utf-8")
+    head, line = one.split("\n", 1)
+    names = [f"local{i}" for i in range(10)]
+    judges = "".join(line.replace("local:", f"{n}:").replace("stub,", f"{n},") for n in names)
+    (folder / "judges.yaml").write_text(f"{head}\n{judges}", encoding="utf-8")
+    arguments = [*command(",".join(names)), "--elicitation", "forced_choice"]
+    return float(ran(folder, [sys.executable, "-c", PLANNING, *arguments]))
+
+
+if __name__ == "__main__":
+    main()
