@@ -6,15 +6,16 @@ import csv
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from harness.report.details import details_of
 from harness.report.page import page
 from harness.report.text import render
 from harness.report.words import decision
 
 if TYPE_CHECKING:
     from harness.runs import RunFolder
-    from harness.validate import Validation
+    from harness.validate import Source, Validation
 
-__all__ = ["decision", "page", "ranking_csv", "render", "write_report"]
+__all__ = ["decision", "details_of", "page", "ranking_csv", "render", "write_report"]
 
 COLUMNS = (
     *("rank", "judge", "baseline", "metric", "value", "low", "high", "level", "n_used"),
@@ -23,7 +24,7 @@ COLUMNS = (
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def write_report(folder: RunFolder, validation: Validation) -> None:
+def write_report(folder: RunFolder, validation: Validation, source: Source | None = None) -> None:
     """Write ``metrics.json``, ``ranking.csv`` and ``report.html`` into a run folder.
 
     Raises
@@ -33,7 +34,7 @@ def write_report(folder: RunFolder, validation: Validation) -> None:
     """
     folder.write("metrics.json", validation.model_dump_json(indent=1) + "\n")
     folder.write("ranking.csv", ranking_csv(validation))
-    folder.write("report.html", page(validation))
+    folder.write("report.html", page(validation, details_of(source, folder) if source else None))
 
 
 def ranking_csv(validation: Validation) -> str:

@@ -1,37 +1,260 @@
-"""A validation as one HTML page that needs no network and runs no script."""
+"""A validation as one HTML file that needs no network and runs no script but its own."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import re
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from harness.report import words
+from harness.report import figures, outlook, palette, words
+from harness.report.charts import dot_marks
+from harness.report.checklist import checklist
+from harness.report.findings import changes, facts, split_decision
+from harness.report.marks import Mark, label, line, tick
+from harness.report.paper import paragraph_latex, paragraph_markdown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2 import Environment
+
+    from harness.report.details import Details, ItemTable
+    from harness.report.marks import Chart
     from harness.validate import Validation
+    from harness.validate.result import RankedJudge
 
 HERE = Path(__file__).parent
-POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'"
+POLICY = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+SECTIONS = (
+    ("decision", "Decision"),
+    ("ranking", "Ranking"),
+    ("sensitivity", "Sensitivity"),
+    ("certainty", "Certainty"),
+    ("replacement", "May it replace a rater?"),
+    ("errors", "How each judge errs"),
+    ("checklist", "Checklist"),
+    ("provenance", "Provenance"),
+)
+OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not asked")
+PAGE_SIZE = 25
+_UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
-def page(validation: Validation) -> str:
-    """Render the page; everything that comes from the task or a judge is escaped."""
+def page(v: Validation, d: Details | None = None) -> str:
+    """Render the page; everything that comes from the task or a judge is escaped.
+
+    Parameters
+    ----------
+    v : Validation
+        Every number shown.
+    d : Details, optional
+        Items, prompts and how it was run; what needs them says so where they are absent.
+    """
+    grid = outlook.grid_block(v)
+    block = {"grid": grid, "items": d and _items_block(d.items), "pageSize": PAGE_SIZE}
+    return render(
+        "report.html.jinja",
+        {
+            "v": v,
+            "d": d,
+            "grid": grid,
+            "order": figures.in_order(v),
+            "style": figures.styles(v),
+            "verdict": split_decision(v),
+            "facts": facts(v),
+            "changes": changes(v),
+            "outcomes": OUTCOMES,
+            "page_size": PAGE_SIZE,
+            "checklist": checklist(v, d),
+            "paragraph_markdown": paragraph_markdown(v, d),
+            "paragraph_latex": paragraph_latex(v, d),
+            "asked": {one.name: one for one in d.asked} if d else {},
+            "provenance": _provenance(v, d),
+            "bounds": _bounds(v),
+            "translations": figures.translation_charts(v, d.sets if d else ()),
+            **_ranking(v),
+            **_outlook(v),
+        },
+        block=block,
+        title=f"{v.task.name}: which judge to use",
+        sections=SECTIONS,
+    )
+
+
+def render(
+    template: str,
+    context: Mapping[str, Any],
+    *,
+    block: Mapping[str, Any],
+    title: str,
+    sections: tuple[tuple[str, str], ...],
+) -> str:
+    """Render a template with the page's style, script and policy around it."""
+    chart_style = _read("chart.css")
+    style = palette.variables() + chart_style + _read("page.css")
+    script = _read("page.js")
+    policy = f"{POLICY}; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            words=words,
+            css=style,
+            script=script,
+            policy=policy,
+            title=title,
+            sections=sections,
+            block=block_json({**block, "chartStyle": palette.plain(chart_style)}),
+            **context,
+        )
+    )
+
+
+def drawing(chart: Chart) -> str:
+    """Return a chart as an SVG file that stands by itself, on light ground."""
+    style = palette.plain(_read("chart.css"))
+    return _environment().get_template("chart.svg.jinja").render(c=chart, style=style)
+
+
+def block_json(value: object) -> str:
+    """Return JSON that cannot end the script element it stands in."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+@cache
+def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- only for pages
 
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
+    return Environment(
+        loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = (HERE / "page.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return environment.get_template("page.html.jinja").render(
-        v=validation,
-        words=words,
-        style=style,
-        policy=f"{POLICY}; style-src 'sha256-{digest}'",
-    )
+
+
+@cache
+def _read(name: str) -> str:
+    return (HERE / "static" / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _items_block(table: ItemTable) -> dict[str, object]:
+    """Return the item table with each distinct answer once, by its number."""
+    numbers: dict[str, int] = {}
+
+    def number(text: str) -> int:
+        return numbers.setdefault(text, len(numbers))
+
+    rows = [
+        [
+            row.id,
+            row.text,
+            number(row.raters),
+            row.split if row.split is None else round(row.split, 4),
+            row.n_apart,
+            *(number(one) for one in row.judges),
+        ]
+        for row in table.rows
+    ]
+    return {"rows": rows, "answers": list(numbers)}
+
+
+def _ranking(v: Validation) -> dict[str, Any]:
+    """Return what the ranking's table and charts show."""
+    if v.ranking is None:
+        return {"groups": (), "undefined": {}, "places": None}
+    kind = figures.kinds(v)
+    places = {}
+    if v.choosing and v.ranking.metric in v.choosing.orders:
+        places = {one.judge: one for one in v.choosing.orders[v.ranking.metric].places}
+    return {
+        "ranked": [_ranked(v, row, kind[row.judge], places) for row in v.ranking.rows],
+        "places": places,
+        "ties": "tied" in kind.values(),
+        "axis": _row_axis(v),
+        "ranking_chart": figures.ranking_chart(v),
+        "groups": figures.metric_charts(v),
+        "undefined": figures.undefined_metrics(v),
+    }
+
+
+def _ranked(
+    v: Validation, row: RankedJudge, kind: str, places: Mapping[str, Any]
+) -> dict[str, Any]:
+    assert v.ranking is not None
+    judge = v.judge(row.judge)
+    one = judge.metrics[v.ranking.metric]
+    worse = row.difference
+    place = places.get(row.judge)
+    firm = place is not None and place.rank_low is not None
+    drawn = figures.dot_row(judge.name, one, kind)
+    return {
+        "judge": judge,
+        "kind": kind,
+        "rank": row.rank or "NA",
+        "ranks": f"{place.rank_low} to {place.rank_high}" if place and firm else "",
+        "p_best": words.percent(place.p_best) if place else "",
+        "value": words.estimate(one),
+        "worse": f"{words.number(worse.value)} {words.span(worse.interval)}" if worse else "",
+        "marks": dot_marks(drawn, figures.row_scale(v), 13.0),
+    }
+
+
+def _row_axis(v: Validation) -> list[Mark]:
+    scale = figures.row_scale(v)
+    marks = [line(scale.start, 19, scale.end, 19, "axis")]
+    for value in scale.ticks(3):
+        marks.append(label(scale(value), 12, tick(value), "tick x", anchor="middle"))
+        marks.append(line(scale(value), 15, scale(value), 19, "axis"))
+    return marks
+
+
+def _outlook(v: Validation) -> dict[str, Any]:
+    return {
+        "curves": outlook.curve_charts(v),
+        "regions": outlook.region_charts(v),
+        "facets": outlook.facet_charts(v),
+        "regret": outlook.regret_charts(v),
+    }
+
+
+def _bounds(v: Validation) -> list[tuple[str, str, Any]]:
+    bounds = v.sensitivity.bounds if v.sensitivity else {}
+    return [
+        (judge, figures.GOAL_WORDS.get(goal, goal), one)
+        for judge, goals in bounds.items()
+        for goal, one in goals.items()
+    ]
+
+
+def _provenance(v: Validation, d: Details | None) -> list[tuple[str, str]]:
+    s = v.settings
+    told = [
+        ("task, SHA-256", v.task.content_hash),
+        ("cut-off tau", f"{s.tau:g}"),
+        ("ranking metric", s.metric),
+        ("abstentions", s.mode),
+        ("aggregation", s.level),
+        ("seed", str(s.seed)),
+        ("resamples", f"{s.n_resamples} of {s.unit}s"),
+        ("schema of metrics.json", str(v.schema_version)),
+    ]
+    if d is not None:
+        told += [("run", d.run), ("begun", d.created), ("state", d.state)]
+        told += [("source of the data", d.source), ("licence of the data", d.licence)]
+        told += [(f"{name}, SHA-256", one) for name, one in d.hashes.items() if name != "task"]
+        told += list(d.versions.items())
+    return [(name, value) for name, value in told if value]

@@ -1,0 +1,198 @@
+"""The eleven practices of Rao et al. 2026, section 8, each with what this run gives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from harness.report.figures import in_order
+from harness.report.words import estimate, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.report.details import Details
+    from harness.validate import JudgeResult, Validation
+
+State = Literal["given", "missing", "not needed"]
+SAME_ON_BINARY = ("pearson", "spearman", "kendall", "phi", "mcc")
+KAPPA = "cohen_kappa(h/h)"
+CHANCE_CORRECTED = ("cohen", "scott", "krippendorff", "randolph", "phi")
+MODES = {
+    "exclude": "left out of the metrics (exclude)",
+    "recode": "taken for the opposite of the positive options (recode)",
+    "third_class": "an option of its own (third class)",
+}
+LEVELS = {
+    "micro": "micro: every item counts once, whatever its criterion",
+    "macro": "macro: the mean over criteria",
+    "item": "item: the mean over items of what was rated on each",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Practice:
+    """One practice of the checklist.
+
+    Attributes
+    ----------
+    asks : str
+        What it asks for.
+    state : str
+        Whether this run gives it; "not needed" where it does not apply.
+    told : str
+        The value, or what is missing.
+    """
+
+    asks: str
+    state: State
+    told: str
+
+
+def checklist(v: Validation, d: Details | None = None) -> tuple[Practice, ...]:
+    """Answer each of the eleven practices with this run's values, or with what is missing."""
+    return tuple(answer(v, d) for answer in PRACTICES)
+
+
+def _scale(v: Validation, d: Details | None) -> Practice:
+    asks = "Name the scale of the judgements"
+    n = len(v.task.options)
+    said = d.scale if d and d.scale else "binary" if n == 2 else ""  # noqa: PLR2004 -- two options are binary
+    options = ", ".join(f"{key} ({label})" for key, label in v.task.options.items())
+    if not said:
+        return Practice(asks, "missing", f"the scale was not recorded; {n} options: {options}")
+    return Practice(asks, "given", f"{said}, {n} options: {options}")
+
+
+def _one_association(v: Validation, _: Details | None) -> Practice:
+    asks = "On binary data, report one association coefficient, not several names of it"
+    if len(v.task.options) != 2:  # noqa: PLR2004 -- two options are binary
+        return Practice(asks, "not needed", f"{len(v.task.options)} options, so not binary")
+    printed = [n for n in _metrics(v) if n.startswith(SAME_ON_BINARY)]
+    if len(printed) > 1:
+        same = ", ".join(printed)
+        return Practice(asks, "given", f"{same} are one number on binary labels and marked so")
+    return Practice(asks, "given", f"{printed[0] if printed else 'none of them'} is reported")
+
+
+def _accuracy(v: Validation, _: Details | None) -> Practice:
+    asks = "Report accuracy with an agreement measure that is sensitive to the marginals"
+    told = [
+        f"{j.name}: hit rate {number(_value(j, 'hit_rate(h/h)'))}, kappa {number(_value(j, KAPPA))}"
+        for j in in_order(v)
+        if KAPPA in j.metrics
+    ]
+    return _given(asks, told, "no judge has a hit rate and Cohen's kappa")
+
+
+def _confusion(v: Validation, _: Details | None) -> Practice:
+    asks = "Report the confusion matrix, or at least precision and recall"
+    told = []
+    for judge in in_order(v):
+        cells = judge.metrics[KAPPA].counts if KAPPA in judge.metrics else {}
+        if cells:
+            shown = ", ".join(f"{cell}: {n:g}" for cell, n in cells.items() if n)
+            told.append(f"{judge.name} (raters | judge): {shown}")
+    return _given(asks, told, "no judge has items that the raters rated too")
+
+
+def _degenerate(v: Validation, _: Details | None) -> Practice:
+    asks = "State how undefined coefficients are handled"
+    na = [
+        f"{judge.name}: {name} is {estimate(one)}"
+        for judge in v.judges
+        for name, one in judge.metrics.items()
+        if one.value is None
+    ]
+    rule = "an undefined number is NA with its reason and counts, never 0 or dropped"
+    if not na:
+        return Practice(asks, "given", f"{rule}; none in this run")
+    more = f"; and {len(na) - 6} more" if len(na) > 6 else ""  # noqa: PLR2004 -- enough to see what kind
+    return Practice(asks, "given", f"{rule}. {'; '.join(na[:6])}{more}")
+
+
+def _mode(v: Validation, _: Details | None) -> Practice:
+    asks = "Name how abstentions, ties and unreadable replies enter each number"
+    told = f"abstentions: {MODES[v.settings.mode]}; ties for the most frequent answer are split "
+    told += "evenly; refused, invalid and failed replies are counted and enter no metric"
+    return Practice(asks, "given", told)
+
+
+def _rates(v: Validation, _: Details | None) -> Practice:
+    asks = "Report abstention, tie and invalid rates as metrics in their own right"
+    told = []
+    for judge in in_order(v):
+        planned = sum(c.planned for c in judge.outcomes)
+        if planned:
+            parts = {
+                "abstained": sum(c.abstained for c in judge.outcomes),
+                "refused": sum(c.refused for c in judge.outcomes),
+                "invalid": sum(c.invalid for c in judge.outcomes),
+                "failed": sum(c.failed for c in judge.outcomes),
+            }
+            rates = ", ".join(f"{name} {percent(n / planned)}" for name, n in parts.items())
+            hit = judge.metrics.get("hit_rate(h/h)")
+            ties = f", tied {percent(hit.n_tied / hit.n_used)}" if hit and hit.n_used else ""
+            told.append(f"{judge.name}: {rates}{ties}")
+    return _given(asks, told, "no judge was asked")
+
+
+def _coverage(v: Validation, _: Details | None) -> Practice:
+    asks = "With exclusion, report the answered share beside the performance"
+    if v.settings.mode != "exclude":
+        return Practice(asks, "not needed", f"abstentions are {MODES[v.settings.mode]}")
+    told = [f"{j.name}: {percent(j.answered_fraction)}" for j in in_order(v)]
+    return _given(asks, told, "no judge was asked")
+
+
+def _weights(v: Validation, _: Details | None) -> Practice:
+    asks = "With three or more classes, state the weights of the confusions"
+    n = len(v.task.options) + (v.settings.mode == "third_class")
+    if n <= 2:  # noqa: PLR2004 -- two classes are binary
+        return Practice(asks, "not needed", "two classes")
+    weighted = [name for name in _metrics(v) if "weighted" in name]
+    told = "every confusion weighs the same (nominal)"
+    if weighted:
+        told += f", but for {', '.join(weighted)}, whose weights are those of the options' order"
+    return Practice(asks, "given", told)
+
+
+def _level(v: Validation, _: Details | None) -> Practice:
+    told = f"{LEVELS[v.settings.level]}; the bootstrap resamples {v.settings.unit}s"
+    return Practice("Specify the level of aggregation", "given", told)
+
+
+def _ensemble(v: Validation, _: Details | None) -> Practice:
+    asks = "For an ensemble of judges, one agreement statistic and each judge's confusion matrix"
+    return Practice(
+        asks,
+        "not needed",
+        f"the {len(v.judges)} judges are candidates, not an ensemble: each is reported by itself",
+    )
+
+
+PRACTICES: tuple[Callable[[Validation, Details | None], Practice], ...] = (
+    _scale,
+    _one_association,
+    _accuracy,
+    _confusion,
+    _degenerate,
+    _mode,
+    _rates,
+    _coverage,
+    _weights,
+    _level,
+    _ensemble,
+)
+
+
+def _given(asks: str, told: list[str], missing: str) -> Practice:
+    return Practice(asks, "given", "; ".join(told)) if told else Practice(asks, "missing", missing)
+
+
+def _metrics(v: Validation) -> list[str]:
+    return list(v.judges[0].metrics) if v.judges else []
+
+
+def _value(judge: JudgeResult, metric: str) -> float | None:
+    return judge.metrics[metric].value if metric in judge.metrics else None

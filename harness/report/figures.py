@@ -1,0 +1,185 @@
+"""From a validation to charts: which numbers, in which order, in whose colour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.report.charts import N_STYLES, DotRow, Titles, dots, heat
+from harness.report.groups import grouped
+from harness.report.marks import Scale
+from harness.report.words import estimate, reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.report.groups import Group
+    from harness.report.marks import Chart
+    from harness.stats.intervals import Estimate
+    from harness.validate import JudgeResult, Validation
+
+BOUNDS = {"decision_consistency": (0.0, 1.0), "prevalence_bias": (-1.0, 1.0)}
+GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias": "prevalence bias"}
+USUAL_FORMS = ("(h/h)", "(s/s)", "(h/hrs)", "(srs/srs)")
+ROW_WIDTH = 240.0
+
+
+def in_order(v: Validation) -> list[JudgeResult]:
+    """Judges from best to worst; in the order given where nothing ranks them."""
+    if v.ranking is None:
+        return list(v.judges)
+    return [v.judge(row.judge) for row in v.ranking.rows]
+
+
+def kinds(v: Validation) -> dict[str, str]:
+    """Say of each judge whether it is the best, tied with it, a baseline, or neither."""
+    found = {judge.name: "baseline" if judge.baseline else "judge" for judge in v.judges}
+    for row in v.ranking.rows if v.ranking else ():
+        if not row.baseline and row.rank == 1:
+            found[row.judge] = "best"
+        elif not row.baseline and row.difference and not row.difference.separated:
+            found[row.judge] = "tied"
+    return found
+
+
+def styles(v: Validation) -> dict[str, str]:
+    """Give each judge a colour and a dash of its own; baselines share a grey."""
+    found, n = {}, 0
+    for judge in in_order(v):
+        if judge.baseline:
+            found[judge.name] = "jb"
+        else:
+            found[judge.name] = f"j{n % N_STYLES}" + (f" d{n // N_STYLES}" if n >= N_STYLES else "")
+            n += 1
+    return found
+
+
+def dot_row(name: str, one: Estimate, kind: str = "judge") -> DotRow:
+    """Return an estimate as one line of a chart of dots."""
+    low, high = (one.interval.low, one.interval.high) if one.interval else (None, None)
+    return DotRow(name, one.value, low, high, kind, "" if one.value is not None else reason(one))
+
+
+def metric_rows(v: Validation, metric: str) -> list[DotRow]:
+    """Every judge on one metric, in the order of the ranking."""
+    kind = kinds(v)
+    return [
+        dot_row(judge.name, judge.metrics[metric], kind[judge.name])
+        for judge in in_order(v)
+        if metric in judge.metrics
+    ]
+
+
+def slug(text: str) -> str:
+    """Return a text as part of a file name and of an id."""
+    kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
+    return "-".join(part for part in kept.split("-") if part)
+
+
+def ranking_chart(v: Validation) -> Chart:
+    """Draw the ranking: the primary metric of every judge."""
+    assert v.ranking is not None
+    rows = metric_rows(v, v.ranking.metric)
+    told = "; ".join(row.told for row in rows)
+    titles = Titles(
+        "ranking",
+        f"Judges by {v.ranking.metric}",
+        f"Dots with intervals, best judge first, {v.ranking.better} is better. {told}.",
+        x=f"{v.ranking.metric} ({v.ranking.better} is better)",
+    )
+    return dots(titles, rows, within=_bounds(rows))
+
+
+def row_scale(v: Validation) -> Scale:
+    """Return the axis that the rows of the ranking table share."""
+    assert v.ranking is not None
+    rows = metric_rows(v, v.ranking.metric)
+    ends = [x for row in rows for x in (row.value, row.low, row.high)]
+    return Scale.around(ends, 12.0, ROW_WIDTH - 12.0, within=_bounds(rows))
+
+
+def metric_charts(v: Validation) -> list[tuple[Group, list[Chart], list[Chart]]]:
+    """Draw every metric that is defined for some judge, in groups: the usual ones, the others."""
+    if not v.judges:
+        return []
+    found = []
+    for group, names in grouped(v.judges[0].metrics):
+        drawn = [name for name in names if _defined(v, name)]
+        first = [name for name in drawn if _usual(v, name)]
+        charts = [_metric_chart(v, name) for name in first]
+        more = [_metric_chart(v, name) for name in drawn if name not in first]
+        found.append((group, charts, more) if charts else (group, more[:3], more[3:]))
+    return found
+
+
+def _usual(v: Validation, metric: str) -> bool:
+    """Whether a metric compares like with like, or a hard judge with what the raters allow."""
+    usual = v.choosing.usual if v.choosing else ()
+    return metric.endswith(USUAL_FORMS) or metric in (*GOAL_WORDS, *usual, v.settings.metric)
+
+
+def undefined_metrics(v: Validation) -> dict[str, list[tuple[str, str]]]:
+    """Return, by group, the metrics that are NA for every judge, with the reasons."""
+    if not v.judges:
+        return {}
+    return {
+        group.title: [
+            (name, ", ".join(dict.fromkeys(reason(judge.metrics[name]) for judge in v.judges)))
+            for name in names
+            if not _defined(v, name)
+        ]
+        for group, names in grouped(v.judges[0].metrics)
+    }
+
+
+def _defined(v: Validation, metric: str) -> bool:
+    return any(judge.metrics[metric].value is not None for judge in v.judges)
+
+
+def _metric_chart(v: Validation, metric: str) -> Chart:
+    rows = metric_rows(v, metric)
+    told = "; ".join(row.told for row in rows)
+    titles = Titles(f"metric-{slug(metric)}", metric, f"{metric} of each judge. {told}.")
+    zero = 0.0 if metric == "prevalence_bias" else None
+    return dots(titles, rows, within=BOUNDS.get(metric, _bounds(rows)), reference=zero, width=340.0)
+
+
+def _bounds(rows: list[DotRow]) -> tuple[float, float]:
+    """Keep an axis from crossing 0 where no value does."""
+    values = [x for row in rows for x in (row.value, row.low) if x is not None]
+    return (0.0 if min(values, default=0.0) >= 0 else float("-inf"), float("inf"))
+
+
+def translation_charts(v: Validation, sets: Sequence[str]) -> list[Chart]:
+    """Draw F of the humans and of each judge: what they choose, given what they endorse.
+
+    Parameters
+    ----------
+    sets : sequence of str
+        Names of the V response sets; their numbers stand in where there are none.
+    """
+    sides = [("raters", v.humans.F, v.humans.beta)]
+    sides += [(judge.name, judge.F, judge.beta) for judge in in_order(v)]
+    return [_translation_chart(v, sets, name, F, beta) for name, F, beta in sides if F]
+
+
+def _translation_chart(
+    v: Validation,
+    sets: Sequence[str],
+    name: str,
+    cells: tuple[tuple[float | None, ...], ...],
+    beta: Estimate,
+) -> Chart:
+    named = sets if len(sets) == len(cells[0]) else [f"set {i + 1}" for i in range(len(cells[0]))]
+    kept = [i for i in range(len(named)) if any(row[i] is not None for row in cells)]
+    titles = Titles(
+        f"translation-{slug(name)}",
+        f"{name}: choice given the endorsed set",
+        f"Chance of each choice, given the response set endorsed, from pairs of {name}. "
+        f"Beta is {estimate(beta)}.",
+        x="endorsed set",
+        y="choice",
+    )
+    columns = [named[i] for i in kept]
+    widest = max((len(one) for one in columns), default=0) * 7.0 + 10
+    drawn = [[row[i] for i in kept] for row in cells]
+    return heat(titles, list(v.task.options), columns, drawn, cell_width=max(54.0, widest))

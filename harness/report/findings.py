@@ -1,0 +1,113 @@
+"""What the page shows first: the decision, the figures behind it, and what would change it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.report.figures import GOAL_WORDS, in_order
+from harness.report.words import decision, estimate, number, percent, span
+
+if TYPE_CHECKING:
+    from harness.validate import Validation
+
+_FIRST = re.compile(r"(.+?\.)\s+(?=[A-Z])(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A figure that the decision rests on."""
+
+    name: str
+    value: str
+    more: str = ""
+
+
+def split_decision(v: Validation) -> tuple[str, str]:
+    """Return the sentence that says what to do, and those that give its evidence."""
+    told = decision(v)
+    found = _FIRST.fullmatch(told)
+    return (found[1], found[2]) if found else (told, "")
+
+
+def facts(v: Validation) -> list[Fact]:
+    """Return the figures behind the decision; nothing for a task without judges."""
+    if v.ranking is None or not v.ranking.rows or v.ranking.rows[0].rank is None:
+        return []
+    best = in_order(v)[0]
+    one = best.metrics[v.ranking.metric]
+    found = [Fact(f"{best.name}: {v.ranking.metric}", number(one.value), span(one.interval))]
+    consistency = best.metrics["decision_consistency"]
+    if consistency.value is not None:
+        told = f"{span(consistency.interval)} at tau {v.settings.tau:g}"
+        found.append(Fact("Decides as the raters do", percent(consistency.value), told))
+    close = [r.judge for r in v.ranking.rows if r.difference and not r.difference.separated]
+    found.append(
+        Fact("Cannot be told apart", ", ".join(close) or "none", f"of {len(v.judges) - 1} others")
+    )
+    found.append(Fact("Answered", percent(best.answered_fraction), f"{one.n_used} items used"))
+    return found
+
+
+def changes(v: Validation) -> list[str]:
+    """Say what would change the decision, or what is not known about that."""
+    return [*_betas(v), *_goals(v), *_data(v)]
+
+
+def _betas(v: Validation) -> list[str]:
+    if v.sensitivity is None:
+        return []
+    if v.sensitivity.grid is None:
+        why = v.sensitivity.reason.replace("_", " ")
+        return [f"How it depends on beta is not known: {why}."] if why else []
+    told = []
+    for goal, even in v.sensitivity.break_evens.items():
+        name = GOAL_WORDS.get(goal, goal)
+        if len(even.pieces) > 1:
+            parts = [
+                f"{' and '.join(p.winners) or 'nobody'} from {p.low:.2f} to {p.high:.2f}"
+                for p in even.pieces
+            ]
+            told.append(f"Beta of the raters. Best by {name}: {'; '.join(parts)}.")
+        elif even.pieces:
+            winners = " and ".join(even.pieces[0].winners)
+            told.append(f"Not beta of the raters: {winners} is best by {name} whatever it is.")
+    return told
+
+
+def _goals(v: Validation) -> list[str]:
+    """Say where another metric, or another goal, picks another judge."""
+    if v.choosing is None or v.ranking is None:
+        return []
+    best = next((row.judge for row in v.ranking.rows if row.rank == 1), None)
+    told = []
+    for metric in dict.fromkeys((*v.choosing.goals, *v.choosing.usual)):
+        order = v.choosing.orders.get(metric)
+        first = [p.judge for p in order.places if p.rank == 1] if order else []
+        if first and best not in first:
+            names = " and ".join(first)
+            told.append(f"Choosing by {GOAL_WORDS.get(metric, metric)} instead: {names}.")
+    return told
+
+
+def _data(v: Validation) -> list[str]:
+    told = []
+    if not v.humans.n_response_sets:
+        told.append(
+            "Response sets from raters: none were collected, so which options they would have "
+            "allowed is supposed, not known. A subset of about 100 items would tell."
+        )
+    close = [
+        row
+        for row in (v.ranking.rows if v.ranking else ())
+        if row.difference and not row.difference.separated
+    ]
+    if close and v.humans.beta is not None:
+        told.append(
+            f"More items or raters: {len(close)} judge{'s' if len(close) > 1 else ''} cannot be "
+            "told apart from the first on these."
+        )
+    if v.humans.beta.value is not None:
+        told.append(f"Beta of the raters, from pairs, is {estimate(v.humans.beta)}.")
+    return told

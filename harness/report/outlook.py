@@ -1,0 +1,262 @@
+"""Charts of what hangs on beta and tau, and of what choosing by each metric costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.report.charts import Series, Titles, heat, lines
+from harness.report.figures import GOAL_WORDS, in_order, slug, styles
+from harness.report.marks import Chart, Mark, Scale, box, clip, dot, label, line, tick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.stats.break_evens import BreakEven
+    from harness.validate import Validation
+    from harness.validate.sensitivity import Grid
+
+PANEL = 230.0
+PLACES = 6  # digits of the numbers that the sliders step through
+Axis = tuple[float, ...]
+
+
+def curve_charts(v: Validation) -> list[Chart]:
+    """Draw decision consistency and absolute bias of each judge over beta, at the run's tau."""
+    if v.sensitivity is None or v.sensitivity.grid is None:
+        return []
+    grid = v.sensitivity.grid
+    at = nearest(grid.taus, v.settings.tau)
+    consistency = {name: one.consistency[at] for name, one in grid.judges.items()}
+    bias = {name: absolute(one.bias[at]) for name, one in grid.judges.items()}
+    surfaces = grid.judges.values()
+    highest = max(_known(absolute(row) for one in surfaces for row in one.bias), default=1.0)
+    lowest = min(_known(row for one in surfaces for row in one.consistency), default=0.0)
+    return [
+        _curves(v, grid, "decision_consistency", consistency, (lowest, 1.0)),
+        _curves(v, grid, "prevalence_bias", bias, (0.0, highest)),
+    ]
+
+
+def _known(rows: Iterable[Sequence[float | None]]) -> list[float]:
+    return [value for row in rows for value in row if value is not None]
+
+
+def absolute(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Return magnitudes; NA stays NA."""
+    return tuple(None if value is None else abs(value) for value in values)
+
+
+def nearest(grid: Sequence[float], value: float) -> int:
+    """Return the index of the grid's point next to a value."""
+    return min(range(len(grid)), key=lambda i: abs(grid[i] - value))
+
+
+def _curves(
+    v: Validation,
+    grid: Grid,
+    goal: str,
+    values: dict[str, tuple[float | None, ...]],
+    reach: tuple[float, float],
+) -> Chart:
+    assert v.sensitivity is not None
+    style = styles(v)
+    series = [
+        Series(
+            judge.name, tuple(zip(grid.betas, values[judge.name], strict=True)), style[judge.name]
+        )
+        for judge in in_order(v)
+        if judge.name in values
+    ]
+    even = v.sensitivity.break_evens.get(goal)
+    rug = [(j.beta.value, j.name, style[j.name]) for j in in_order(v) if j.beta.value is not None]
+    if v.humans.beta.value is not None:
+        rug.append((v.humans.beta.value, "raters", "rater"))
+    better = "higher is better" if goal == "decision_consistency" else "lower is better"
+    prefix = "" if goal == "decision_consistency" else "absolute "
+    titles = Titles(
+        slug(goal) + "-by-beta",
+        f"{prefix}{GOAL_WORDS[goal]}".capitalize() + " by beta",
+        f"One line per judge over beta of the raters, {better}. {winners_told(even)}",
+        x="beta of the raters",
+        y=f"{prefix}{GOAL_WORDS[goal]}",
+    )
+    return lines(
+        titles,
+        series,
+        y_within=(0.0, 1.0),
+        reach=reach,
+        rules=[(beta, tick(round(beta, 3))) for beta in (even.betas if even else ())],
+        rug=rug,
+        band=_band(even, style),
+        cursor=True,
+        width=520.0,
+        height=300.0,
+    )
+
+
+def _band(even: BreakEven | None, style: dict[str, str]) -> list[tuple[float, float, str, str]]:
+    """Return the stretches of beta with who wins there, and in whose colour."""
+    return [
+        (p.low, p.high, style.get(p.winners[0], "jb") if p.winners else "none", _listed(p.winners))
+        for p in (even.pieces if even else ())
+    ]
+
+
+def _listed(winners: Sequence[str]) -> str:
+    return " and ".join(winners) or "NA"
+
+
+def winners_told(even: BreakEven | None) -> str:
+    """Say in words who wins over which beta."""
+    if even is None or not even.pieces:
+        return ""
+    parts = [f"{_listed(p.winners)} from {p.low:.3f} to {p.high:.3f}" for p in even.pieces]
+    return f"Best: {'; '.join(parts)}."
+
+
+def grid_block(v: Validation) -> dict[str, object] | None:
+    """Return what the sliders step through: numbers that were computed, in a fixed order."""
+    if v.sensitivity is None or v.sensitivity.grid is None:
+        return None
+    grid = v.sensitivity.grid
+    style = styles(v)
+    judges = [judge for judge in in_order(v) if judge.name in grid.judges]
+    supposed = v.settings.beta if v.settings.beta is not None else v.humans.beta.value
+    return {
+        "judges": [[j.name, style[j.name], j.baseline] for j in judges],
+        "betas": grid.betas,
+        "taus": grid.taus,
+        "consistency": [_rounded(grid.judges[j.name].consistency) for j in judges],
+        "bias": [_rounded(grid.judges[j.name].bias) for j in judges],
+        "tau": nearest(grid.taus, v.settings.tau),
+        "beta": nearest(grid.betas, 0.0 if supposed is None else supposed),
+    }
+
+
+def _rounded(rows: Sequence[Sequence[float | None]]) -> list[list[float | None]]:
+    return [[None if x is None else round(x, PLACES) for x in row] for row in rows]
+
+
+def region_charts(v: Validation) -> list[Chart]:
+    """Draw who wins where, over beta and tau, for each goal."""
+    if v.sensitivity is None or v.sensitivity.grid is None:
+        return []
+    taus = v.sensitivity.grid.taus
+    regions = v.sensitivity.regions.items()
+    return [_regions(v, goal, taus, evens) for goal, evens in regions if evens]
+
+
+def _regions(v: Validation, goal: str, taus: Axis, evens: Sequence[BreakEven]) -> Chart:
+    style = styles(v)
+    left, right, top, each = 44.0, 356.0, 26.0, 11.0
+    across = Scale(0.0, 1.0, left, right)
+    bottom = top + each * len(evens)
+    marks: list[Mark] = []
+    for i, even in enumerate(reversed(evens)):
+        y = top + each * i
+        for piece in even.pieces:
+            told = f"tau {even.tau:g}, beta {piece.low:.3f} to {piece.high:.3f}: "
+            who = style.get(piece.winners[0], "jb") if piece.winners else "none"
+            width = across(piece.high) - across(piece.low)
+            title = told + _listed(piece.winners)
+            marks.append(box(across(piece.low), y, width, each, f"region {who}", title=title))
+        if i % 4 == (len(evens) - 1) % 4:
+            marks.append(label(left - 6, y + each - 2, tick(even.tau), "tick y", anchor="end"))
+    marks += [
+        label(across(x), bottom + 15, tick(x), "tick x", anchor="middle")
+        for x in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
+    marks.append(
+        label((left + right) / 2, bottom + 31, "beta of the raters", "small", anchor="middle")
+    )
+    marks.append(label(0, 14, "tau", "small"))
+    winners = list(dict.fromkeys(w for e in evens for p in e.pieces for w in p.winners))
+    for i, name in enumerate(winners[:8]):
+        y = bottom + 50 + 17 * i
+        marks += [
+            box(left, y - 9, 11, 11, f"region {style.get(name, 'jb')}"),
+            label(left + 17, y, clip(name, 280), "name"),
+        ]
+    rows = tuple((e.tau, p.low, p.high, _listed(p.winners)) for e in evens for p in e.pieces)
+    return Chart(
+        f"regions-{slug(goal)}",
+        f"Who is best by {GOAL_WORDS.get(goal, goal)}",
+        f"For each cut-off from {taus[0]:g} to {taus[-1]:g}, the best judge at each beta.",
+        400.0,
+        bottom + 44 + 17 * min(len(winners), 8),
+        tuple(marks),
+        ("tau", "beta from", "beta to", "best"),
+        rows,
+    )
+
+
+def regret_charts(v: Validation) -> list[Chart]:
+    """Draw what choosing by each metric costs on each goal."""
+    if v.choosing is None or not v.choosing.regret:
+        return []
+    goals = v.choosing.goals
+    rows = list(v.choosing.regret)
+    cells = [[v.choosing.regret[m][g].value for g in goals] for m in rows]
+    top = max((c for row in cells for c in row if c is not None), default=1.0) or 1.0
+    titles = Titles(
+        "regret",
+        "Regret: what choosing by each metric costs",
+        "Rows: the metric one selects by. Columns: the goal. Cells: loss against the best judge "
+        "for that goal, 0 is none.",
+        x="goal",
+        y="select by",
+    )
+    names = [GOAL_WORDS.get(goal, goal) for goal in goals]
+    return [heat(titles, rows, names, cells, top=top, digits=3, cell_width=160.0)]
+
+
+def facet_charts(v: Validation) -> list[Chart]:
+    """Draw the rank by each usual metric, and by the one that ranks, against that by each goal."""
+    if v.choosing is None:
+        return []
+    chosen = dict.fromkeys((v.settings.metric, *v.choosing.usual))
+    orders = v.choosing.orders
+    return [
+        _facet(v, metric, goal)
+        for goal in v.choosing.goals
+        for metric in chosen
+        if metric in orders and goal in orders and metric != goal
+    ]
+
+
+def _facet(v: Validation, metric: str, goal: str) -> Chart:
+    assert v.choosing is not None
+    style = styles(v)
+    by = {p.judge: p.rank for p in v.choosing.orders[metric].places}
+    down = {p.judge: p.rank for p in v.choosing.orders[goal].places}
+    drawn = [j.name for j in in_order(v) if by.get(j.name) and down.get(j.name)]
+    n = max(len(v.judges), 2)
+    across = Scale(1, n, 40, PANEL - 16)
+    up = Scale(1, n, 24, PANEL - 50)
+    marks = [line(across(1), up(1), across(n), up(n), "reference")]
+    for rank in range(1, n + 1):
+        marks.append(label(across(rank), PANEL - 28, str(rank), "tick x", anchor="middle"))
+        marks.append(label(24, up(rank) + 4, str(rank), "tick y", anchor="end"))
+    marks.append(
+        label(
+            (40 + PANEL - 16) / 2,
+            PANEL - 10,
+            clip(f"rank by {metric}", PANEL),
+            "small",
+            anchor="middle",
+        )
+    )
+    for name in drawn:
+        x, y = by[name] or 0, down[name] or 0
+        told = f"{name}: rank {x} by {metric}, {y} by {GOAL_WORDS.get(goal, goal)}"
+        marks.append(dot(across(x), up(y), f"dot {style[name]}", r=6, title=told, of=name))
+    moved = [f"{name} ({by[name]} to {down[name]})" for name in drawn if by[name] != down[name]]
+    alt = f"Ranks by {metric} against ranks by {GOAL_WORDS.get(goal, goal)}; on the diagonal they "
+    alt += "agree. "
+    alt += f"Moved: {', '.join(moved)}." if moved else "All agree."
+    columns = ("judge", f"rank by {metric}", f"rank by {goal}")
+    data = tuple((name, by[name], down[name]) for name in drawn)
+    title = f"{GOAL_WORDS.get(goal, goal)} against {metric}"
+    return Chart(
+        f"ranks-{slug(metric)}-{slug(goal)}", title, alt, PANEL, PANEL, tuple(marks), columns, data
+    )

@@ -1,0 +1,142 @@
+"""A paragraph for a paper, in Markdown and in LaTeX, and the one-page judge card."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from harness.report.checklist import LEVELS, MODES, checklist
+from harness.report.figures import in_order
+from harness.report.words import decision, estimate, headline, number, percent, span
+
+if TYPE_CHECKING:
+    from harness.report.details import Details
+    from harness.validate import JudgeResult, Validation
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+
+
+def latex(text: str) -> str:
+    """Escape a text so that LaTeX prints it and runs nothing."""
+    return "".join(_LATEX.get(c, c) for c in _CONTROL.sub(" ", text))
+
+
+def markdown(text: str) -> str:
+    """Escape a text so that Markdown prints it: no markup, no link, no HTML, no new line."""
+    return _MARKDOWN.sub(r"\\\1", _CONTROL.sub(" ", text))
+
+
+def paragraph(v: Validation, d: Details | None = None) -> str:
+    """Say in plain words what was done and found, ready for a methods section."""
+    s, h = v.settings, v.humans
+    scale = f"{d.scale}, " if d and d.scale else ""
+    told = (
+        f"We compared {len(v.judges)} judges with {h.n_raters} human raters on {v.task.n_items} "
+        f"items of the task {v.task.name} ({v.task.property}; {scale}{len(v.task.options)} "
+        "options). "
+        f"The raters gave {h.n_forced_choice} forced choices and {h.n_response_sets} response sets."
+    )
+    parts = [told]
+    if v.task.notice:
+        parts.append(f"Note: {v.task.notice}.")
+    if v.ranking is not None:
+        parts.append(
+            f"Judges were ranked by {v.ranking.metric} ({v.ranking.better} is better); an item "
+            f"counts as positive at a cut-off of {s.tau:g}."
+        )
+        parts.append(f"Results: {'; '.join(_result(v, judge) for judge in in_order(v))}.")
+    parts.append(
+        f"Brackets hold {s.confidence:.0%} {s.interval} intervals over {s.unit}s "
+        f"({s.n_resamples} resamples, seed {s.seed}); they cover the expectation with this many "
+        f"raters and samples. Abstentions were {MODES[s.mode]}; aggregation was {LEVELS[s.level]}."
+    )
+    return " ".join(parts)
+
+
+def _result(v: Validation, judge: JudgeResult) -> str:
+    assert v.ranking is not None
+    one = judge.metrics[v.ranking.metric]
+    name = judge.name + (" (baseline)" if judge.baseline else "")
+    answered = percent(judge.answered_fraction)
+    return f"{name} {estimate(one)} on {one.n_used} items, {answered} answered"
+
+
+def paragraph_markdown(v: Validation, d: Details | None = None) -> str:
+    """Return the paragraph as Markdown."""
+    return markdown(paragraph(v, d))
+
+
+def paragraph_latex(v: Validation, d: Details | None = None) -> str:
+    """Return the paragraph as LaTeX."""
+    return latex(paragraph(v, d))
+
+
+def judge_card(v: Validation, d: Details | None = None) -> str:
+    """Return a page of Markdown to publish with an evaluation that used the judge."""
+    lines = [
+        f"# Judge card: {markdown(v.task.name)}",
+        "",
+        markdown(decision(v)),
+        "",
+        f"*Task*: {markdown(v.task.property)}. {markdown(headline(v))}.",
+    ]
+    if v.task.notice:
+        lines += ["", f"**{markdown(v.task.notice)}**"]
+    if v.ranking is not None:
+        lines += ["", *_card_table(v)]
+    lines += ["", "## How these numbers came about", "", paragraph_markdown(v, d)]
+    lines += ["", "## Reporting checklist", ""]
+    lines += [
+        f"{i}. {markdown(p.asks)}: {markdown(_short(p.told))}"
+        for i, p in enumerate(checklist(v, d), 1)
+    ]
+    lines += ["", "## To reproduce", "", f"- task {v.task.content_hash}"]
+    if d is not None:
+        lines += [f"- {markdown(name)} {markdown(one)}" for name, one in d.versions.items()]
+        lines += [f"- run {markdown(d.run)}, {markdown(d.created)}"] if d.run else []
+    return "\n".join(lines) + "\n"
+
+
+def _card_table(v: Validation) -> list[str]:
+    assert v.ranking is not None
+    metric = v.ranking.metric
+    heads = (
+        f"| rank | judge | model | {markdown(metric)} | consistency at {v.settings.tau:g} "
+        "| answered |"
+    )
+    lines = [heads, "| --: | --- | --- | --- | --- | --: |"]
+    for row in v.ranking.rows:
+        judge = v.judge(row.judge)
+        consistency = judge.metrics["decision_consistency"]
+        models = ", ".join(judge.reported_models) or judge.model
+        name = judge.name + (" (baseline)" if judge.baseline else "")
+        cells = (
+            number(row.rank, 0) if row.rank else "NA",
+            name,
+            models,
+            estimate(judge.metrics[metric]),
+            f"{number(consistency.value)} {span(consistency.interval)}".strip(),
+            percent(judge.answered_fraction),
+        )
+        lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")
+    return lines
+
+
+def _short(text: str, n: int = 300) -> str:
+    return text if len(text) <= n else text[: n - 1] + "…"
