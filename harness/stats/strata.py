@@ -251,6 +251,13 @@ def stratify_judges(
     return {name: tuple(rows) for name, rows in results.items()}
 
 
+def _apart(part: str, batch: Batch, K: int) -> BoolArray | None:
+    """Tell the judge's labels in a bin from the humans'."""
+    if part != "js_b":
+        return None
+    return np.asarray(np.arange(batch.contributions.shape[1]) % (1 + 2 * K) > K, dtype=np.bool_)
+
+
 def _of_shape(human: FloatArray, judge: Counts) -> FloatArray:
     j = np.asarray(judge, dtype=np.float64)
     if human.ndim != 2 or human.shape != j.shape:  # noqa: PLR2004 -- a matrix has two axes

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Key = TypeVar("Key")
 CELLS = 1 << 22  # sums held at once: 32 MiB
+CACHED = 1 << 20  # weights that many sums are made of in one go, while they are at hand
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,14 +58,26 @@ class Pieces:
     def __repr__(self) -> str:
         return f"Pieces({len(self.of_item)} items, {len(self.inside)} strata)"
 
-    def cut(self, batch: Batch) -> Cut:
-        """Prepare a batch: what each unit adds to the sums of each piece."""
+    def cut(self, batch: Batch, *, apart: BoolArray | None = None) -> Cut:
+        """Prepare a batch: what each unit adds to the sums of each piece.
+
+        Parameters
+        ----------
+        batch : Batch
+            Over the n items.
+        apart : (d,) bool array, optional
+            Sums that other units have in common than the rest of them; looking for kinds of units
+            in both parts by themselves finds fewer.
+        """
         rows, columns = np.nonzero(batch.contributions)
         values = batch.contributions[rows, columns]
         width = batch.contributions.shape[1]
         used = np.asarray(batch.contributions.any(axis=1), dtype=np.bool_)
-        matrix = self._matrix(rows, columns, values, width)
-        return Cut(matrix, width, batch.measures, used, batch.nothing)
+        parts = [np.ones(len(columns), dtype=np.bool_)]
+        if apart is not None:
+            parts = [apart[columns], ~apart[columns]]
+        sums = tuple(self._sums(rows[one], columns[one], values[one], width) for one in parts)
+        return Cut(sums, width, batch.measures, used, batch.nothing)
 
     def cut_cells(
         self, place: IntArray, width: int, measures: tuple[Measure, ...], *, nothing: str
@@ -72,17 +85,61 @@ class Pieces:
         """Prepare items that each add 1 to one of ``width`` sums, (n,), or to none: -1."""
         used = np.asarray(place >= 0, dtype=np.bool_)
         rows = np.flatnonzero(used)
-        matrix = self._matrix(rows, place[rows], np.ones(len(rows)), width)
-        return Cut(matrix, width, measures, used, nothing)
+        sums = self._sums(rows, place[rows], np.ones(len(rows)), width)
+        return Cut((sums,), width, measures, used, nothing)
 
-    def _matrix(
-        self, rows: IntArray, columns: IntArray, values: FloatArray, width: int
-    ) -> csc_array:
+    def _sums(self, rows: IntArray, columns: IntArray, values: FloatArray, width: int) -> Sums:
         from scipy.sparse import coo_array  # noqa: PLC0415 -- only where strata are asked for
 
         place = (self.of_item[rows] * width + columns, self.units.of_item[rows])
         shape = (self.inside.shape[1] * width, self.units.n_units)
-        return coo_array((values, place), shape=shape).tocsc()
+        return Sums.of(coo_array((values, place), shape=shape).tocsc())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sums:
+    """What U units add to D sums; units that add the same are looked at as one kind.
+
+    Attributes
+    ----------
+    kinds : (D, T) sparse array
+        What a unit of each kind adds.
+    of_unit : (T, U) sparse array
+        1 at the kind of each unit.
+    """
+
+    kinds: csc_array
+    of_unit: csc_array
+
+    @classmethod
+    def of(cls, matrix: csc_array) -> Self:
+        """Find the different columns of (D, U)."""
+        from scipy.sparse import csc_array  # noqa: PLC0415 -- only where strata are asked for
+
+        D, U = matrix.shape
+        matrix.sort_indices()
+        one_number = matrix.T @ np.random.default_rng(0).random(D)
+        _, first, place = np.unique(one_number, return_index=True, return_inverse=True)
+        kinds = matrix[:, first]
+        if _differ(kinds[:, place], matrix):  # unlike columns gave the same number
+            kinds, place = matrix, np.arange(U)
+        of_unit = csc_array((np.ones(U), place.ravel(), np.arange(U + 1)), (kinds.shape[1], U))
+        return cls(kinds, of_unit)
+
+    def __repr__(self) -> str:
+        return f"Sums({self.of_unit.shape[1]} units of {self.of_unit.shape[0]} kinds)"
+
+    def weighted(self, weights: FloatArray) -> FloatArray:
+        """Add up units by (U, b) weights: (D, b)."""
+        return np.asarray(self.kinds @ (self.of_unit @ weights), dtype=np.float64)
+
+
+def _differ(first: csc_array, second: csc_array) -> bool:
+    first.sort_indices()
+    return not all(
+        np.array_equal(getattr(first, part), getattr(second, part))
+        for part in ("indptr", "indices", "data")
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,8 +148,8 @@ class Cut:
 
     Attributes
     ----------
-    matrix : (A * d, U) sparse array
-        What each unit adds.
+    sums : tuple of Sums
+        What each unit adds to the A * d sums; those of all parts are added.
     width : int
         d, the sums that the measures read.
     measures : tuple of Measure
@@ -103,11 +160,18 @@ class Cut:
         The reason when none does.
     """
 
-    matrix: csc_array
+    sums: tuple[Sums, ...]
     width: int
     measures: tuple[Measure, ...]
     used: BoolArray
     nothing: str
+
+    def weighted(self, weights: FloatArray) -> FloatArray:
+        """Add up units by (U, b) weights: (A * d, b)."""
+        total, *others = (one.weighted(weights) for one in self.sums)
+        for one in others:
+            total += one
+        return total
 
     def __repr__(self) -> str:
         return f"Cut({len(self.measures)} measures of {self.width} sums)"
@@ -161,35 +225,31 @@ def replicate_strata(
     """
     B = resamples.n_resamples if resamples.n_units >= MIN_UNITS else 0
     found: list[dict[Key, dict[str, Found]]] = []
+    once = np.ones((resamples.n_units, 1))
+    per_piece = {key: cut.weighted(once).reshape(-1, cut.width) for key, cut in cuts.items()}
     live: list[tuple[int, Key, Cut]] = []  # what has anything to evaluate
     for s in range(len(pieces.inside)):
         found.append({})
         for key, cut in cuts.items():
-            found[s][key] = _on_the_data(cut, pieces, s, B)
-            if (cut.used & pieces.members[:, s]).any():
+            n = int((cut.used & pieces.members[:, s]).sum())
+            totals = per_piece[key][pieces.inside[s]].sum(axis=0)
+            found[s][key] = {one.name: _on_the_data(one, totals, cut, n, B) for one in cut.measures}
+            if n:
                 live.append((s, key, cut))
     if B:
         for part, sums in _walk(cuts, pieces, resamples):
             for s, key, cut in live:
-                totals = sums[key][pieces.inside[s]].sum(axis=0).T
+                drawn = sums[key][pieces.inside[s]].sum(axis=0).T
                 for one in cut.measures:
-                    found[s][key][one.name].replicates[part] = one.value(totals)
+                    found[s][key][one.name].replicates[part] = one.value(drawn)
     return found
 
 
-def _on_the_data(cut: Cut, pieces: Pieces, s: int, B: int) -> dict[str, Found]:
-    """Evaluate one stratum, with room for its replicates."""
-    n = int((cut.used & pieces.members[:, s]).sum())
-    inside = pieces.inside[s]
-    per_piece = cut.matrix.sum(axis=1).reshape(len(inside), cut.width)
-    totals = per_piece[inside].sum(axis=0)
-    found = {}
-    for one in cut.measures:
-        value = float(one.value(totals)) if n else np.nan
-        undefined = np.isnan(value)
-        reason = (one.why(totals) if n else cut.nothing) if undefined else ""
-        found[one.name] = Found(value, reason, np.full(B, np.nan))
-    return found
+def _on_the_data(one: Measure, totals: FloatArray, cut: Cut, n: int, B: int) -> Found:
+    """Evaluate one measure of n items, with room for its replicates."""
+    value = float(one.value(totals)) if n else np.nan
+    reason = (one.why(totals) if n else cut.nothing) if np.isnan(value) else ""
+    return Found(value, reason, np.full(B, np.nan))
 
 
 def _walk(
@@ -200,14 +260,18 @@ def _walk(
     step = max(1, CELLS // max((A * cut.width for cut in cuts.values()), default=1))
     begin = 0
     for weights in resamples.weights():
+        few = max(1, CACHED // weights.shape[1])
         for first in range(0, len(weights), step):
-            some = np.ascontiguousarray(weights[first : first + step].T)
-            part = slice(begin, begin + some.shape[1])
+            some = weights[first : first + step]
+            part = slice(begin, begin + len(some))
             begin = part.stop
-            yield (
-                part,
-                {key: (cut.matrix @ some).reshape(A, cut.width, -1) for key, cut in cuts.items()},
-            )
+            sums = {key: np.empty((A * cut.width, len(some))) for key, cut in cuts.items()}
+            for at in range(0, len(some), few):
+                now = slice(at, at + few)
+                by_unit = np.ascontiguousarray(some[now].T)
+                for key, cut in cuts.items():
+                    sums[key][:, now] = cut.weighted(by_unit)
+            yield part, {key: sums[key].reshape(A, cut.width, -1) for key, cut in cuts.items()}
 
 
 def describe(
