@@ -10,8 +10,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.elicit.budget import Budget
-from harness.elicit.cache import NoStore, default_cache_dir, open_store
+from harness.elicit.cache import NoStore, open_store
 from harness.elicit.external import read_external
+from harness.elicit.folders import cache_folder
 from harness.elicit.jobs import Job
 from harness.elicit.judges import build, check, estimate, load_judges, price_of, resolve
 from harness.elicit.log import LogReading, read_log, replies_of
@@ -233,7 +234,7 @@ def execute(
         If the run folder or the cache cannot be used.
     """
     store: ResponseStore = (
-        open_store(cache or default_cache_dir(), observer.say) if use_cache else NoStore()
+        open_store(cache or cache_folder(), observer.say) if use_cache else NoStore()
     )
     with folder.open_log() as log:
         before = folder.read_verdicts()

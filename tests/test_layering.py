@@ -22,6 +22,7 @@ LAYERS = (
     ),
     (
         *("elicit.prices", "elicit.specs", "elicit.faults", "elicit.wire", "elicit.providers"),
+        *("elicit.folders", "elicit.unpacked"),
         *("elicit.judges", "elicit.hosted", "elicit.endpoint", "elicit.embedded", "elicit.smollm2"),
     ),
     (
@@ -32,7 +33,7 @@ LAYERS = (
     ("validate",),
     ("runs",),
     ("report",),
-    ("main_job",),
+    ("main_job", "doctor", "probe"),
     ("cli",),
 )
 HEAVY = {

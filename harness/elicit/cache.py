@@ -6,11 +6,9 @@ which the cache is filled in batches and can be filled again.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
@@ -21,6 +19,7 @@ from harness.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 
 class StoreUnwritable(RunError):  # noqa: N818 -- a state of the world, not a mistake
@@ -98,14 +97,6 @@ class NoStore:
 
     def close(self) -> None:
         """Have nothing to close."""
-
-
-def default_cache_dir() -> Path:
-    """``$HARNESS_CACHE``, else ``judge-harness`` in the user's cache folder."""
-    if chosen := os.environ.get("HARNESS_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "judge-harness"
 
 
 def open_store(folder: Path, say: Callable[[str], None]) -> DiskStore:

@@ -8,7 +8,8 @@ import sqlite3
 
 import pytest
 
-from harness.elicit.cache import DiskStore, default_cache_dir, open_store
+from harness.elicit.cache import DiskStore, open_store
+from harness.elicit.folders import cache_folder
 from harness.elicit.verdicts import Reply
 
 
@@ -88,6 +89,6 @@ def test_eviction_is_off(tmp_path):
 def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):
     """$HARNESS_CACHE comes before the user's cache folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_cache_dir() == tmp_path / "judge-harness"
+    assert cache_folder() == tmp_path / "judge-harness"
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "own"))
-    assert default_cache_dir() == tmp_path / "own"
+    assert cache_folder() == tmp_path / "own"
