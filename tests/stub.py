@@ -6,6 +6,7 @@ POST [/ms/N][/fault/PLAN][/say/TEXT]/v1/chat/completions                        
 POST [...]/v1/messages                                                          Anthropic
 POST [...]/models/MODEL:generateContent                                         Gemini
 POST [...]/api/chat or /api/generate                                            Ollama
+GET  [...]/v1/models                  one model, "stub" unless /say/NAME
 GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "by_path": {...}}
 GET  /seen     the last requests: [{"path", "headers", "body"}, ...]
 POST /reset    forgets both
@@ -284,6 +285,8 @@ async def complete(request: web.Request) -> web.StreamResponse:
             "body": raw.decode("utf-8", "replace"),
         }
     )
+    if request.method == "GET" and request.path.endswith("/models"):
+        return await models(request)
     make = next((make for end, make in STYLES.items() if request.path.endswith(end)), None)
     if make is None or request.method != "POST":
         return web.json_response(error_body("not_found_error", "no such path"), status=404)
@@ -303,6 +306,16 @@ async def complete(request: web.Request) -> web.StreamResponse:
             lambda text, finish="stop", **more: make(body, text, finish, **more),
         )
     return web.json_response(make(body, given.get("say") or answer_to(body)))
+
+
+async def models(request: web.Request) -> web.StreamResponse:
+    parts = request.raw_path.split("/")
+    given = {key: unquote(value) for key, value in pairwise(parts)}
+    listed = {"object": "list", "data": [{"id": given.get("say", "stub"), "object": "model"}]}
+    fault, facts = fault_for(given["fault"], 1) if "fault" in given else ("", {})
+    if fault:
+        return await misbehave(request, fault, facts, lambda *_, **__: listed)
+    return web.json_response(listed)
 
 
 async def in_turn(request: web.Request) -> web.StreamResponse:

@@ -7,6 +7,14 @@ from typing import Annotated
 
 import typer
 
+
+def split(names: str | None) -> list[str] | None:
+    """Read a comma-separated list; None where the option was not given."""
+    if names is None:
+        return None
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
 Task = Annotated[
     str, typer.Option("--task", "-t", help="Name of a task, or path of a task folder.")
 ]

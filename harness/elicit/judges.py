@@ -38,6 +38,7 @@ __all__ = [
     "estimate",
     "key_of",
     "load_judges",
+    "look_up",
     "notice_of",
     "price_of",
     "resolve",
@@ -149,7 +150,7 @@ def resolve(
     for name in names or ():
         if name in {spec.name for spec in specs}:
             raise JudgeError(f"judge {name!r} is named twice; name it once, samples repeat a judge")
-        spec = _look_up(name, registry, base_url, key_env)
+        spec = look_up(name, registry, base_url, key_env)
         if not spec.remote:
             check(spec, task)
         specs.append(spec)
@@ -170,9 +171,16 @@ def resolve(
     return Resolved(specs, skipped)
 
 
-def _look_up(
+def look_up(
     name: str, registry: Mapping[str, JudgeSpec], base_url: str | None, key_env: str | None
 ) -> JudgeSpec:
+    """Find a judge by alias, else take the name for a model string; see `resolve`.
+
+    Raises
+    ------
+    JudgeError
+        If the name is neither.
+    """
     if name in registry:
         return registry[name]
     if "/" not in name and base_url is None:

@@ -232,9 +232,13 @@ def load_judges(path: Path | None = None) -> dict[str, JudgeSpec]:
     JudgeError
         If a file cannot be read or an entry is wrong; the message names file and field.
     """
-    shipped = _read_file(Path(__file__).with_name("judges.yaml"))
     own = path or user_file()
-    return shipped if own is None else shipped | _read_file(own)
+    return shipped_judges() if own is None else shipped_judges() | _read_file(own)
+
+
+def shipped_judges() -> dict[str, JudgeSpec]:
+    """Read the aliases that come along, without the user's."""
+    return _read_file(Path(__file__).with_name("judges.yaml"))
 
 
 def _read_file(path: Path) -> dict[str, JudgeSpec]:
