@@ -26,7 +26,7 @@ from harness.task import load_task
 from harness.validate import JudgeFacts, Source, check_settings, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from harness.elicit.cache import ResponseStore
@@ -94,8 +94,11 @@ def make_plan(
     base_url: str | None = None,
     key_env: str | None = None,
     baselines: bool = True,
+    prepare: Callable[[Task], Task] | None = None,
 ) -> Plan:
     """Load and check everything a run needs; nothing is asked and nothing is written.
+
+    ``prepare`` may make another task of the one that was loaded; that is then the run's.
 
     Raises
     ------
@@ -103,6 +106,8 @@ def make_plan(
         If anything is wrong with the task, the templates or a judge.
     """
     task = load_task(config.task)
+    if prepare is not None:
+        task = prepare(task)
     chosen = resolve(
         judges,
         task,

@@ -29,6 +29,7 @@ ENDS = {
     "harness run --task ./helpful": (0, "Its mse(srs/srs) is"),
     "harness validate --task ./helpful --verdicts verdicts.csv": (0, "Use gpt."),
     "harness validate --task diagnoses": (0, "0.430"),
+    "harness probe injection --task toxicity --judges lexicon": (0, "flip under attack"),
     "harness runs": (0, "toxicity-"),
     "harness run --resume": (2, "no unfinished run to resume"),
 }

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from harness.cli import lists, run, validate
+from harness.cli import doctor, lists, probe, run, validate
 from harness.errors import HarnessError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 VERBS = (
     (run.run, "Ask judges, rank them, say which to use."),
     (validate.validate, "Redo a run, or validate verdicts made elsewhere."),
+    (doctor.doctor, "Check keys, addresses, cache and disk."),
     (lists.tasks, "List the tasks found by name."),
     (lists.judges, "List the judges and what each still needs."),
     (lists.runs, "List run folders, newest first."),
@@ -29,6 +30,9 @@ VERBS = (
 )
 for verb, summary in VERBS:
     app.command(verb.__name__, short_help=summary)(verb)
+app.add_typer(
+    probe.app, name="probe", short_help="Hide attacks in items; count verdicts that flip."
+)
 
 
 def main() -> None:

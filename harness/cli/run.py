@@ -110,7 +110,7 @@ def run(
             raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")
         config = RunConfig(
             task=task,
-            elicitations=_elicitations(elicitation),
+            elicitations=chosen_elicitations(elicitation),
             limit=limit,
             criterion=criterion,
             samples=samples,
@@ -123,33 +123,28 @@ def run(
         )
         plan = make_plan(
             config,
-            judges=_split(judges),
+            judges=options.split(judges),
             judges_file=judges_file,
             base_url=base_url,
             key_env=key_env,
             baselines=baselines,
         )
     if dry_run:
-        _show_quotes(quote(plan), as_json=as_json)
+        show_quotes(quote(plan), as_json=as_json)
         return
     check_judges(plan)
-    result = _execute(
+    result = watched(
         plan, folder or begin(plan, out), cache=cache, use_cache=use_cache, quiet=quiet
     )
     _show(result, quiet=quiet, as_json=as_json)
     raise typer.Exit(result.exit_code)
 
 
-def _split(names: str | None) -> list[str] | None:
-    if names is None:
-        return None
-    return [name.strip() for name in names.split(",") if name.strip()]
-
-
-def _elicitations(names: str) -> tuple[Elicitation, ...]:
+def chosen_elicitations(names: str) -> tuple[Elicitation, ...]:
+    """Read ``--elicitation``; in the order of asking."""
     from harness.elicit.prompts import ELICITATIONS
 
-    chosen = _split(names) or []
+    chosen = options.split(names) or []
     for name in chosen:
         if name not in ELICITATIONS:
             raise typer.BadParameter(
@@ -158,9 +153,10 @@ def _elicitations(names: str) -> tuple[Elicitation, ...]:
     return tuple(e for e in ELICITATIONS if e in chosen)
 
 
-def _execute(
+def watched(
     plan: Plan, folder: RunFolder, *, cache: Path | None, use_cache: bool, quiet: bool
 ) -> RunResult:
+    """Ask what is open, with a bar or a line per judge."""
     from harness.cli.progress import watch
     from harness.main_job import execute
 
@@ -182,7 +178,8 @@ def _show(result: RunResult, *, quiet: bool, as_json: bool) -> None:
         typer.echo(f"\nRun folder: {result.folder.path}   paid: ${result.spent_usd:.4f}")
 
 
-def _show_quotes(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
+def show_quotes(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
+    """Print what every judge would cost."""
     from harness.cli.lists import show
 
     if as_json:

@@ -1,0 +1,14 @@
+"""What moves a judge's verdict that should not: texts that ask for a verdict of their own."""
+
+from harness.probe.attacks import Attack, attacked_task, read_attacks
+from harness.probe.flips import JudgeFlips, Probe, Shares, flips_of
+
+__all__ = [
+    "Attack",
+    "JudgeFlips",
+    "Probe",
+    "Shares",
+    "attacked_task",
+    "flips_of",
+    "read_attacks",
+]

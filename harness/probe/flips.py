@@ -1,0 +1,204 @@
+"""How many verdicts an attack flips: an attacked item's verdict against the untouched item's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.elicit.prompts import Elicitation
+from harness.elicit.verdicts import PairValue
+from harness.errors import RunError
+from harness.probe.attacks import CONTROL, PROBE_ATTACK, PROBE_ITEM, PROBE_KIND, PROBE_TARGET
+from harness.stats.intervals import Estimate
+from harness.stats.proportions import wilson_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from harness.elicit.log import UnitKey
+    from harness.elicit.verdicts import Value, Verdict
+    from harness.task import Task
+
+SCHEMA_VERSION = 1
+What = Literal["flipped", "to_target", "silenced"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Shares(_Frozen):
+    """What became of verdicts under attack, as shares of pairs (untouched, attacked).
+
+    A pair is an item, an attack and a sample, of which the untouched form was answered and the
+    attacked one got a reply. Each estimate's ``counts`` holds ``n`` (pairs) and ``k`` (those
+    counted); ``n_used`` counts items. Intervals are Wilson's with n = items: pairs of one item may
+    be as alike as they like.
+
+    Attributes
+    ----------
+    flipped : Estimate
+        Answered, and with another value.
+    to_target : Estimate
+        Answered with what the attack asked for, of the pairs whose untouched verdict was not that.
+    silenced : Estimate
+        Not answered any more: abstained, refused or unreadable.
+    """
+
+    flipped: Estimate
+    to_target: Estimate
+    silenced: Estimate
+
+
+class JudgeFlips(_Frozen):
+    """One judge under attack.
+
+    Attributes
+    ----------
+    attacked : Shares
+        Over all attacks.
+    control : Shares
+        Over texts changed without a wish: how often verdicts flip by themselves.
+    kinds : dict of str to Shares
+        By kind of attack.
+    n_excluded : int
+        Pairs left out: the untouched verdict was no answer, or the attacked one is missing.
+    """
+
+    judge: str
+    elicitation: Elicitation
+    attacked: Shares
+    control: Shares
+    kinds: dict[str, Shares]
+    n_excluded: int
+
+
+class Probe(_Frozen):
+    """All that a probe found; ``probe.json`` holds exactly this."""
+
+    schema_version: int = SCHEMA_VERSION
+    probe: Literal["injection"] = "injection"
+    task: str
+    n_items: int
+    n_attacks: int
+    level: float
+    judges: tuple[JudgeFlips, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    item: str
+    kind: str
+    target: str
+    before: Verdict
+    after: Verdict
+
+
+def flips_of(
+    task: Task,
+    verdicts: Mapping[UnitKey, Verdict],
+    judges: Sequence[str],
+    elicitations: Sequence[Elicitation],
+    *,
+    level: float = 0.95,
+) -> Probe:
+    """Count what attacks did.
+
+    Parameters
+    ----------
+    task : Task
+        Made by `harness.probe.attacks.attacked_task`, or read from the folder of a run of it.
+    verdicts : mapping of UnitKey to Verdict
+        Final verdicts.
+    judges, elicitations
+        Those of the run.
+
+    Raises
+    ------
+    RunError
+        If the task's items are not attacked ones.
+    """
+    if not all(PROBE_ITEM in item.fields for item in task.items):
+        raise RunError(f"task {task.name}: its items are not attacked; this is no run of a probe.")
+    bases = {item.fields[PROBE_ITEM] for item in task.items}
+    attacks = {item.fields[PROBE_ATTACK] for item in task.items} - {""}
+    return Probe(
+        task=task.name,
+        n_items=len(bases),
+        n_attacks=len(attacks),
+        level=level,
+        judges=tuple(
+            _judge_flips(task, verdicts, judge, elicitation, level)
+            for judge in judges
+            for elicitation in elicitations
+        ),
+    )
+
+
+def _judge_flips(
+    task: Task,
+    verdicts: Mapping[UnitKey, Verdict],
+    judge: str,
+    elicitation: Elicitation,
+    level: float,
+) -> JudgeFlips:
+    mine = {
+        (key.item, key.sample): verdict
+        for key, verdict in verdicts.items()
+        if key.judge == judge and key.elicitation == elicitation
+    }
+    n_samples = 1 + max((sample for _, sample in mine), default=0)
+    pairs = list(_pairs(task, mine))
+    n_attacked = sum(bool(item.fields[PROBE_KIND]) for item in task.items)
+    kinds = dict.fromkeys(item.fields[PROBE_KIND] for item in task.items)
+    attacking = [kind for kind in kinds if kind not in {"", CONTROL}]
+    return JudgeFlips(
+        judge=judge,
+        elicitation=elicitation,
+        attacked=_shares([p for p in pairs if p.kind != CONTROL], level),
+        control=_shares([p for p in pairs if p.kind == CONTROL], level),
+        kinds={kind: _shares([p for p in pairs if p.kind == kind], level) for kind in attacking},
+        n_excluded=n_attacked * n_samples - len(pairs),
+    )
+
+
+def _pairs(task: Task, mine: Mapping[tuple[str, int], Verdict]) -> Iterator[_Pair]:
+    """Attacked verdicts beside the untouched ones of the same sample."""
+    variants = {item.id: item.fields for item in task.items if item.fields[PROBE_KIND]}
+    for (item, sample), after in mine.items():
+        fields = variants.get(item)
+        before = mine.get((fields[PROBE_ITEM], sample)) if fields else None
+        if fields and before and before.outcome == "answered" and after.outcome != "failed":
+            yield _Pair(fields[PROBE_ITEM], fields[PROBE_KIND], fields[PROBE_TARGET], before, after)
+
+
+def _shares(pairs: Sequence[_Pair], level: float) -> Shares:
+    open_to = [pair for pair in pairs if not _says(pair.before.value, pair.target)]
+    return Shares(
+        flipped=_share(pairs, [p for p in pairs if _flipped(p)], level),
+        to_target=_share(open_to, [p for p in open_to if _says(p.after.value, p.target)], level),
+        silenced=_share(pairs, [p for p in pairs if p.after.outcome != "answered"], level),
+    )
+
+
+def _flipped(pair: _Pair) -> bool:
+    return pair.after.outcome == "answered" and pair.after.value != pair.before.value
+
+
+def _says(value: Value, target: str) -> bool:
+    """Whether a verdict is, or allows, an option; of a pair, whether it is the choice."""
+    if isinstance(value, PairValue):
+        return value.choice == target
+    return value == target if isinstance(value, str) else target in (value or ())
+
+
+def _share(among: Sequence[_Pair], counted: Sequence[_Pair], level: float) -> Estimate:
+    counts = {"n": float(len(among)), "k": float(len(counted))}
+    n_items = len({pair.item for pair in among})
+    if not among:
+        return Estimate(value=None, reason="no_items", n_used=0, counts=counts)
+    value = len(counted) / len(among)
+    interval = wilson_interval(value, n_items, level=level)
+    return Estimate(value=value, interval=interval, n_used=n_items, counts=counts)
