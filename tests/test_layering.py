@@ -26,8 +26,8 @@ LAYERS = (
         *("elicit.judges", "elicit.hosted", "elicit.endpoint", "elicit.embedded", "elicit.smollm2"),
     ),
     (
-        *("elicit.leases", "elicit.cache", "elicit.log", "elicit.budget"),
-        *("elicit.jobs", "elicit.runner"),
+        *("elicit.leases", "elicit.cache", "elicit.log", "elicit.budget", "elicit.rate"),
+        *("elicit.gate", "elicit.jobs", "elicit.runner"),
     ),
     ("ratings",),
     ("validate",),

@@ -1,0 +1,86 @@
+"""Lets a judge's calls through one by one, as fast as its `Rate` allows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from harness.elicit.rate import Rate
+    from harness.errors import CallFailed
+
+RATE_LIMITED = "rate_limited"
+
+
+class Gate:
+    """The places in flight of one judge.
+
+    Parameters
+    ----------
+    rate : Rate
+        Made at ``time.monotonic()``.
+    sleep : callable
+        Waits some seconds; may raise when the run ends meanwhile.
+    """
+
+    def __init__(self, rate: Rate, sleep: Callable[[float], Awaitable[None]]) -> None:
+        self.rate = rate
+        self._sleep = sleep
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    def told(self, headers: Mapping[str, str]) -> None:
+        """Mind what a server's headers say is left."""
+        self.rate.told(time.monotonic(), headers, time.time())
+
+    async def enter(self, tokens: float) -> int:
+        """Wait for a place in flight and for the pace; return the call's ticket.
+
+        Whoever gets one gives it back with `leave`.
+        """
+        rate = self.rate
+        while rate.full:
+            await self._turn()
+        ticket, wait_s = rate.enter(time.monotonic(), tokens)
+        try:
+            while wait_s > 0:
+                await self._sleep(wait_s)
+                wait_s = rate.blocked_s(time.monotonic())
+        except BaseException:
+            self.leave()
+            raise
+        return ticket
+
+    def succeeded(self) -> None:
+        """Say that a call got its reply."""
+        self.rate.succeeded(time.monotonic())
+
+    def failed(self, ticket: int, failure: CallFailed) -> None:
+        """Say that a call got none."""
+        if failure.reason == RATE_LIMITED:
+            self.rate.limited(time.monotonic(), ticket)
+
+    def leave(self) -> None:
+        """Give a place back, and let in as many as there are now."""
+        self.rate.leave()
+        self._wake()
+
+    async def _turn(self) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            self._wake()  # the turn may have come with the end
+            raise
+
+    def _wake(self) -> None:
+        free = int(self.rate.limit) - self.rate.in_flight
+        while self._queue and free > 0:
+            waiter = self._queue.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                free -= 1
