@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def check_fields(task: TaskFields) -> None:
     if task.response_sets != "all":
         _check_sets(task.response_sets, keys)
     _check_sensitivity(task, keys)
+    if task.weights is not None:
+        _check_weights(task.weights, len(keys), abstain=task.abstain)
     if task.lexicon:
         _check_known("lexicon", (task.lexicon.positive, task.lexicon.negative), keys)
     if listed := [label for label in task.ignore_labels if label in keys]:
@@ -118,3 +121,22 @@ def _check_sensitivity(task: TaskFields, keys: Sequence[str]) -> None:
             raise ValueError(
                 f"sensitivity: give the options other than {key!r} that may go with it"
             )
+
+
+def _check_weights(weights: Sequence[Sequence[float]], K: int, *, abstain: bool) -> None:  # noqa: N803 -- K options
+    sizes = (K, K + 1) if abstain else (K,)
+    if len(weights) not in sizes or any(len(row) != len(weights) for row in weights):
+        wanted = " or ".join(f"{size} x {size}" for size in sizes)
+        shape = f"{len(weights)} rows of {sorted({len(row) for row in weights})} numbers"
+        raise ValueError(f"weights: found {shape}; wanted {wanted}, in the order of the options")
+    cells = [(i, j) for i in range(len(weights)) for j in range(len(weights))]
+    if not all(isfinite(weights[i][j]) and weights[i][j] >= 0 for i, j in cells):
+        raise ValueError("weights: a cost is negative or not finite; write numbers of 0 or more")
+    if any(weights[i][i] for i in range(len(weights))):
+        raise ValueError("weights: an option disagrees with itself; write 0 on the diagonal")
+    if any(weights[i][j] != weights[j][i] for i, j in cells):
+        raise ValueError("weights: the matrix is not symmetric; give both orders the same cost")
+    if not any(weights[i][j] for i, j in cells):
+        raise ValueError(
+            "weights: every cost is 0; leave weights out, or give disagreements a cost"
+        )

@@ -43,6 +43,10 @@ class TaskFields(Frozen):
         ``real``: an id is a person. ``positional``: it is only the place within the item.
     ignore_labels : tuple of str
         Foreign labels that are known to occur in the ratings; counted and left out.
+    weights : tuple of tuple of float, or None
+        What each disagreement costs, for weighted kappa and alpha: a row and a column per option,
+        in their order, and one more for CANNOT_ASSESS where abstaining shall have its own cost.
+        0 on the diagonal, symmetric.
     lexicon : Lexicon or None
         What a word-list judge means for this task, if anything.
     text : tuple of str
@@ -68,6 +72,7 @@ class TaskFields(Frozen):
     raters: Literal["expert", "skilled", "crowd"] = "crowd"
     rater_ids: Literal["real", "positional"] = "real"
     ignore_labels: tuple[Key, ...] = ()
+    weights: tuple[tuple[float, ...], ...] | None = None
     lexicon: Lexicon | None = None
     text: tuple[str, ...] = Field(("text",), min_length=1)
     prompts: dict[Literal["forced_choice", "response_set", "paired"], str] = Field(

@@ -11,7 +11,7 @@ from harness.stats.binned import binned_divergence, binned_measures, binned_sums
 from harness.stats.intervals import Estimate  # noqa: TC001 -- pydantic reads it when it runs
 from harness.stats.labels import means, medians
 from harness.stats.measures import Batch
-from harness.stats.resampling import Resamples
+from harness.stats.resampling import Resamples, Units
 from harness.stats.selective import risk_coverage
 from harness.stats.strata import By, Stratum, StratumResult, default_strata, stratify_judges
 from harness.stats.stratified import Pieces, describe, replicate_strata
@@ -206,7 +206,7 @@ def section(p: Prepared) -> Certainty:
         scale=scale.numbers,
         groups=p.groups,
         n_resamples=p.source.n_resamples,
-        confidence=p.evaluation.level,
+        confidence=p.source.confidence,
     )
     everywhere = _on_all_items(p, scale, human, judges)
     return Certainty(
@@ -267,7 +267,7 @@ def _on_all_items(
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Estimate what is not stratified, all judges on one walk through the resamples."""
     everything = np.ones((len(human), 1), dtype=np.bool_)
-    pieces = Pieces.of(everything, p.evaluation.units)
+    pieces = Pieces.of(everything, Units.of(len(human), p.groups))
     cuts: dict[tuple[str, str, str], Cut] = {}
     said: dict[str, dict[str, dict[str, Any]]] = {}
     for name, judge in judges.items():
@@ -281,7 +281,7 @@ def _on_all_items(
     [found] = replicate_strata(cuts, pieces, resamples)
     for (name, part, key), each in found.items():
         cut = cuts[name, part, key]
-        made = describe(each, cut, everything[:, 0], p.evaluation.level, pieces.units.kind)
+        made = describe(each, cut, everything[:, 0], p.source.confidence, pieces.units.kind)
         if part == "correlation":
             said[name][part][key] = made
         else:

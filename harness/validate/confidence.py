@@ -73,7 +73,7 @@ def _said(verdict: Verdict) -> float | None:
     except ValueError:
         return None
     value = said.get("confidence") if isinstance(said, dict) else None
-    return float(value) if _is_number(value) else None
+    return _number(value)
 
 
 def _log_probability(verdict: Verdict) -> float | None:
@@ -86,10 +86,11 @@ def _log_probability(verdict: Verdict) -> float | None:
     else:
         listed = given.get("token_logprobs")
         each = listed if isinstance(listed, list) else []
-    if not each or not all(_is_number(one) for one in each):
+    known = [number for number in map(_number, each) if number is not None]
+    return sum(known) if known and len(known) == len(each) else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(sum(each))  # type: ignore[arg-type]  # all are numbers
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value)

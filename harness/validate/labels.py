@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.stats.arrays import FloatArray, IntArray, frozen, ratio
 from harness.stats.distributions import hard
+from harness.stats.raters import pairwise_agreement
 from harness.task.checks import numeric_keys
 
 if TYPE_CHECKING:
@@ -78,3 +79,9 @@ def drawn_modes(counts: FloatArray, rng: np.random.Generator) -> tuple[FloatArra
     jitter = rng.random(each.shape)  # drawn for all, so that one tie does not move another
     place = np.where(each > 0, jitter, -1.0).argmax(axis=1).astype(np.float64)
     return np.where(counts.any(axis=1), place, np.nan), int(tied.sum())
+
+
+def disagreement(table: RatingTable) -> FloatArray:
+    """Return (n,): share of the pairs of an item's ratings that differ; nan below two ratings."""
+    agreeing, pairs = pairwise_agreement(table.forced_choice).T
+    return 1.0 - ratio(agreeing, pairs)

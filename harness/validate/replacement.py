@@ -218,7 +218,7 @@ def _tested(
     for table in p.judges:
         verdicts[table.name], n_tied[table.name] = _verdicts(scale, table, rng)
     tests: dict[str, AltTest] = {}
-    for some in _batches(verdicts, p.evaluation.units.n_units * max(len(panel.raters), 1)):
+    for some in _batches(verdicts, len(panel.items) * max(len(panel.raters), 1)):
         tests |= annotator_tests(
             panel,
             {name: _by_item(panel, verdicts[name]) for name in some},
@@ -226,7 +226,7 @@ def _tested(
             rng=p.rng(),
             groups=p.groups,
             n_resamples=p.source.n_resamples,
-            level=p.evaluation.level,
+            level=p.source.confidence,
         )
     controls = annotator_controls(
         panel,
@@ -236,7 +236,7 @@ def _tested(
         groups=p.groups,
         n_draws=N_DRAWS,
         n_resamples=p.source.n_resamples,
-        level=p.evaluation.level,
+        level=p.source.confidence,
     )
     rivals = {name: test for name, test in tests.items() if name not in p.baselines}
     joint = together(rivals, design.q) if len(rivals) > 1 else {}
