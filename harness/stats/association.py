@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.arrays import FloatArray, ratio
+from harness.stats.arrays import FloatArray, distinct, ratio
 from harness.stats.intervals import Estimate
 from harness.stats.measures import Measure, read
 
@@ -64,9 +64,10 @@ def _coded(
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"x has shape {x.shape} and y {y.shape}; wanted (n,) for both")
     both = np.asarray(~(np.isnan(x) | np.isnan(y)), dtype=np.bool_)
-    rows, i = np.unique(x[both], return_inverse=True)
-    columns, j = np.unique(y[both], return_inverse=True)
-    return both, rows, i.ravel(), columns, j.ravel()
+    at = slice(None) if both.all() else both
+    rows, i = distinct(x[at])
+    columns, j = distinct(y[at])
+    return both, rows, i, columns, j
 
 
 def pearson_of(totals: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
@@ -105,17 +106,11 @@ def kendall_of(totals: FloatArray) -> FloatArray:
     """
     of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
     squared = of_x.sum(axis=-1) ** 2
-    untied_x, untied_y = squared - (of_x**2).sum(axis=-1), squared - (of_y**2).sum(axis=-1)
-    balance = (totals * _ahead(_ahead(totals, -1), -2)).sum(axis=(-2, -1))
-    constant = _constant(of_x) | _constant(of_y)
-    tau = np.clip(ratio(balance, np.sqrt(untied_x * untied_y)), -1.0, 1.0)
-    return np.where(constant, np.nan, tau)
-
-
-def _ahead(cells: FloatArray, axis: int) -> FloatArray:
-    """Sum of what lies before each place of an axis minus the sum of what lies after it."""
-    through = np.cumsum(cells, axis=axis)
-    return np.asarray(2.0 * through - cells - cells.sum(axis, keepdims=True), dtype=np.float64)
+    untied_x, untied_y = (np.maximum(squared - np.vecdot(m, m), 0.0) for m in (of_x, of_y))
+    above = totals.cumsum(axis=-2) - totals
+    ahead = 2.0 * above.cumsum(axis=-1) - above - above.sum(axis=-1, keepdims=True)
+    balance = 2.0 * (totals * ahead).sum(axis=(-2, -1))
+    return np.clip(ratio(balance, np.sqrt(untied_x * untied_y)), -1.0, 1.0)
 
 
 def correlation_measures(rows: FloatArray, columns: FloatArray) -> tuple[Measure, ...]:

@@ -48,6 +48,8 @@ class Side:
 
     Attributes
     ----------
+    given : dict of form to (n,) bool array
+        Which items have a rating vector of this form.
     implied : bool
         Whether theta follows from a supposition rather than from response sets.
     """
@@ -55,6 +57,7 @@ class Side:
     table: RatingTable
     dist: Distributions
     forms: dict[Form, FloatArray]
+    given: dict[Form, BoolArray]
     positive: tuple[str, ...]
     implied: bool = False
 
@@ -72,15 +75,12 @@ class Side:
         forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in wanted}
         if implied is not None and "noisy_srs" in forms:  # its noise is not that of m raters
             forms["noisy_srs"] = np.full_like(forms["noisy_srs"], np.nan)
-        return cls(table, dist, forms, cut.positive, implied is not None)
+        given = {form: _complete(vectors) for form, vectors in forms.items()}
+        return cls(table, dist, forms, given, cut.positive, implied is not None)
 
     def undecided(self, form: Form) -> bool:
         """Whether the form asks for a decision that no positive option defines."""
         return form == "decision" and not self.positive
-
-    def usable(self, form: Form) -> BoolArray:
-        """Return (n,) bool: which items have a rating vector of this form."""
-        return np.asarray(~np.isnan(self.forms[form]).any(axis=1), dtype=np.bool_)
 
     def n_ratings(self, form: Form) -> FloatArray:
         """Return (n,) numbers of ratings behind this form's vectors."""
@@ -89,8 +89,9 @@ class Side:
 
     def single(self, form: Form) -> BoolArray:
         """Return (n,) bool: which items lack a vector of this form for want of a second rating."""
-        one = np.asarray((self.n_ratings(form) == 1) & ~self.usable(form), dtype=np.bool_)
-        return one if form in NOISY else np.zeros_like(one)
+        if form not in NOISY:
+            return np.zeros(len(self.given[form]), dtype=np.bool_)
+        return np.asarray((self.n_ratings(form) == 1) & ~self.given[form], dtype=np.bool_)
 
     def outcomes(self, form: Form) -> FloatArray:
         """Return (n, 5) outcomes of the elicitations that could have filled this form."""
@@ -98,6 +99,13 @@ class Side:
         asked = "forced_choice" if choices else ELICITATION_OF[form]
         axis = [ELICITATIONS.index(asked), ELICITATIONS.index("paired")]
         return np.asarray(self.table.outcomes[:, axis].sum(axis=1), dtype=np.float64)
+
+
+def _complete(vectors: FloatArray) -> BoolArray:
+    """Return (n,) bool: which rows of (n, K) hold no nan."""
+    if not np.isnan(vectors.sum()):
+        return np.ones(len(vectors), dtype=np.bool_)
+    return np.asarray(~np.isnan(vectors).any(axis=1), dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +120,7 @@ class Overlap:
     @classmethod
     def of(cls, human: tuple[Side, Form], judge: tuple[Side, Form]) -> Overlap:
         """Compare two sides in the forms named with them."""
-        used = human[0].usable(human[1]) & judge[0].usable(judge[1])
+        used = human[0].given[human[1]] & judge[0].given[judge[1]]
         tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if form == "h"]
         n_tied = int((np.any(tied, axis=0) & used).sum())
         return cls(used, _exclusions(human, judge), _why_nothing(human, judge), n_tied)
@@ -156,7 +164,9 @@ def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exc
         return _named([(NO_POSITIVE, len(left))])
     found: list[tuple[str, int]] = []
     for who, (side, form) in (("human", human), ("judge", judge)):
-        missing = left & ~side.usable(form)
+        missing = left & ~side.given[form]
+        if not missing.any():
+            continue
         left &= ~missing
         found.append((f"{who}_single_rating", int((missing & side.single(form)).sum())))
         missing &= ~side.single(form)
@@ -172,7 +182,7 @@ def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
     for side, form in (human, judge):
         if not side.table.items:
             return "no_items"
-        if not side.usable(form).any():
+        if not side.given[form].any():
             return _why_unusable(side, form)
     return "no_overlap"
 

@@ -48,7 +48,8 @@ def label_cells(human: IntArray, judge: IntArray, K: int) -> FloatArray:
     h, j = np.asarray(human), np.asarray(judge)
     if h.ndim != 1 or h.shape != j.shape or h.dtype.kind not in "bui" or j.dtype.kind not in "bui":
         raise ValueError(f"human has shape {h.shape} and judge {j.shape}; wanted (n,) integers")
-    cells = option_indices(h, K) * K + option_indices(j, K)
+    cells = option_indices(h, K) * K
+    cells += option_indices(j, K)
     return np.bincount(cells, minlength=K * K).astype(np.float64)
 
 

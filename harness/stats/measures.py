@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.intervals import Estimate, Exclusion, Job, check_level, estimate_all
-from harness.stats.resampling import Resamples, Statistic, Units
+from harness.stats.resampling import OneWalk, Resamples, Statistic, Units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from harness.stats.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.arrays import BoolArray, FloatArray
     from harness.stats.rows import Better
 
 
@@ -166,7 +166,7 @@ def estimate_batches(
         raise ValueError(f"batches have {sorted(lengths)} items; wanted one number of items")
     check_level(level)
     units = Units.of(lengths.pop(), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
     return estimate_on(batches, units, resamples, level)
 
 
@@ -179,45 +179,6 @@ def estimate_on(
         name: {measure: one.estimate for measure, one in each.items()}
         for name, each in zip(batches, found, strict=True)
     }
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Restricted(Resamples):
-    """The same draws of all units, of which only some are looked at.
-
-    Attributes
-    ----------
-    keep : (u,) int array
-        The units that are looked at.
-    """
-
-    keep: IntArray
-
-    def weights(self) -> Iterator[FloatArray]:
-        """Yield (b, u) weights of the kept units; a row need not sum to u."""
-        for weights in Resamples.weights(self):
-            yield weights[:, self.keep]
-
-    def totals(self, by_unit: FloatArray) -> FloatArray:
-        """Return the (B, D) resampled sums of the kept units' (u, D) contributions."""
-        if not self.keep.size:
-            return np.zeros((self.n_resamples, by_unit.shape[1]))
-        return Resamples.totals(self, by_unit)
-
-
-def restrict(units: Units, resamples: Resamples, inside: BoolArray) -> tuple[Units, Restricted]:
-    """Look at some items only, as a stratum does, on the resamples of all.
-
-    Parameters
-    ----------
-    units, resamples
-        Of all n items.
-    inside : (n,) bool array
-        The items to look at.
-    """
-    keep, of_item = np.unique(units.of_item[inside], return_inverse=True)
-    some = Restricted(resamples.n_units, resamples.n_resamples, resamples.seed, keep)
-    return Units(of_item.ravel(), len(keep), units.kind), some
 
 
 def estimate(

@@ -52,26 +52,34 @@ class Resamples:
 
     def weights(self) -> Iterator[FloatArray]:
         """Yield (b, U) multinomial weights, each row summing to U, until B rows were given."""
+        for weights in self._blocks():
+            yield weights.copy()
+
+    def _blocks(self) -> Iterator[FloatArray]:
+        """Yield the same, each block in the memory of the one before."""
         rng = np.random.default_rng(self.seed)
         rows, few = (max(1, cells // max(self.n_units, 1)) for cells in (CHUNK_CELLS, DRAWN_CELLS))
+        weights = np.empty((min(rows, self.n_resamples), self.n_units))
         for start in range(0, self.n_resamples, rows):
-            weights = np.empty((min(rows, self.n_resamples - start), self.n_units))
-            for at in range(0, len(weights), few):
-                weights[at : at + few] = _drawn(rng, *weights[at : at + few].shape)
-            yield weights
+            block = weights[: self.n_resamples - start]
+            for at in range(0, len(block), few):
+                part = block[at : at + few]
+                part[:] = _drawn(rng, len(part), self.n_units)
+            yield block
 
     def totals(self, by_unit: FloatArray) -> FloatArray:
         """Return the (B, D) resampled sums of (U, D) contributions."""
         if self.n_units < MIN_UNITS or not self.n_resamples:
             return np.empty((0, by_unit.shape[1]))
-        return np.concatenate([weights @ by_unit for weights in self.weights()])
+        return np.concatenate([weights @ by_unit for weights in self._blocks()])
 
 
 def _drawn(rng: np.random.Generator, b: int, n_units: int) -> IntArray:
     """Draw b times as many units as there are, and count how often each came: (b, U)."""
-    drawn = rng.integers(n_units, size=(b, n_units))
-    drawn += np.arange(b)[:, None] * n_units
-    return np.bincount(drawn.ravel(), minlength=b * n_units).reshape(b, n_units)
+    drawn = rng.integers(n_units, size=b * n_units)
+    if b > 1:
+        drawn += np.repeat(np.arange(0, b * n_units, n_units), n_units)  # a range for each
+    return np.bincount(drawn, minlength=b * n_units).reshape(b, n_units)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
