@@ -256,6 +256,8 @@ def _x_axis(scale: Scale, top: float, bottom: float, title: str) -> list[Mark]:
         marks.append(line(x, top, x, bottom, "grid"))
         marks.append(label(x, bottom + 14, tick(value), "tick x", anchor="middle"))
     middle = (scale.start + scale.end) / 2
+    half = len(title) * CHARACTER * 0.46  # kept inside the drawing where the axis is short
+    middle = min(middle, scale.end + GUTTER - half)
     marks.append(label(middle, bottom + 29, title, "small", anchor="middle"))
     return marks
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from harness.stats.break_evens import BreakEven
     from harness.validate import Validation
-    from harness.validate.sensitivity import Grid
 
 PANEL = 230.0
 PLACES = 6  # digits of the numbers that the sliders step through
@@ -32,8 +31,8 @@ def curve_charts(v: Validation) -> list[Chart]:
     highest = max(_known(absolute(row) for one in surfaces for row in one.bias), default=1.0)
     lowest = min(_known(row for one in surfaces for row in one.consistency), default=0.0)
     return [
-        _curves(v, grid, "decision_consistency", consistency, (lowest, 1.0)),
-        _curves(v, grid, "prevalence_bias", bias, (0.0, highest)),
+        _curves(v, grid.betas, "decision_consistency", consistency, (lowest, 1.0)),
+        _curves(v, grid.betas, "prevalence_bias", bias, (0.0, highest)),
     ]
 
 
@@ -53,7 +52,7 @@ def nearest(grid: Sequence[float], value: float) -> int:
 
 def _curves(
     v: Validation,
-    grid: Grid,
+    betas: Axis,
     goal: str,
     values: dict[str, tuple[float | None, ...]],
     reach: tuple[float, float],
@@ -61,9 +60,7 @@ def _curves(
     assert v.sensitivity is not None
     style = styles(v)
     series = [
-        Series(
-            judge.name, tuple(zip(grid.betas, values[judge.name], strict=True)), style[judge.name]
-        )
+        Series(judge.name, tuple(zip(betas, values[judge.name], strict=True)), style[judge.name])
         for judge in in_order(v)
         if judge.name in values
     ]

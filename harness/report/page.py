@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.report import figures, outlook, palette, words
+from harness.report import certain, figures, outlook, palette, replacing, words
 from harness.report.charts import dot_marks
 from harness.report.checklist import checklist
 from harness.report.findings import changes, facts, split_decision
@@ -81,6 +81,7 @@ def page(v: Validation, d: Details | None = None) -> str:
             "translations": figures.translation_charts(v, d.sets if d else ()),
             **_ranking(v),
             **_outlook(v),
+            **_sections(v),
         },
         block=block,
         title=f"{v.task.name}: which judge to use",
@@ -228,6 +229,21 @@ def _outlook(v: Validation) -> dict[str, Any]:
         "regions": outlook.region_charts(v),
         "facets": outlook.facet_charts(v),
         "regret": outlook.regret_charts(v),
+    }
+
+
+def _sections(v: Validation) -> dict[str, Any]:
+    reason = v.replacement.reason if v.replacement else ""
+    return {
+        "slug": figures.slug,
+        "strata": certain.strata_charts(v),
+        "perception": certain.perception_charts(v),
+        "binned": certain.binned_charts(v),
+        "risk": certain.risk_charts(v),
+        "replacing": replacing.in_order_of_advantage(v),
+        "replacement_reason": replacing.REASONS.get(reason, reason.replace("_", " ")) + ".",
+        "replacement_charts": replacing.charts(v),
+        "rater_charts": replacing.rater_charts(v),
     }
 
 

@@ -1,0 +1,197 @@
+"""Charts of judges by how certain the humans were (Elangovan et al. 2025, tables 1 to 3)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from harness.report.charts import DotRow, Series, Titles, dots, lines
+from harness.report.figures import dot_row, in_order, kinds, slug, styles
+from harness.report.marks import Chart, Mark, Scale, clip, dot, label, line, px
+from harness.report.words import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.intervals import Estimate
+    from harness.validate import Validation
+    from harness.validate.certainty import Certainty, JudgeBin, JudgeCertainty, PerceptionBin
+
+MEASURE = "krippendorff_alpha"
+BANDS = {
+    "majority_share": "By the share of raters who chose the most frequent answer (PA)",
+    "n_labels": "By how many different answers the raters gave",
+}
+PANEL_WIDTH, PANEL_HEIGHT = 224.0, 190.0
+FULL = 0.999
+
+
+def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
+    """Draw alpha in each stratum: the raters, each judge's mode, and a rater at random."""
+    c = v.certainty
+    if c is None:
+        return []
+    drawn = {by: [i for i, s in enumerate(c.strata) if s.by == by and s.n_items] for by in BANDS}
+    return [(BANDS[by], [_stratum(v, c, i) for i in some]) for by, some in drawn.items() if some]
+
+
+def _stratum(v: Validation, c: Certainty, i: int) -> Chart:
+    row, kind = c.strata[i], kinds(v)
+    rows = [dot_row("raters (HH)", _alpha(row.hh), "rater")]
+    by_name = {one.judge: one for one in c.judges}
+    rows += [
+        dot_row(judge.name, _alpha(by_name[judge.name].strata[i].hw_mw), kind[judge.name])
+        for judge in in_order(v)
+        if judge.name in by_name
+    ]
+    rows.append(dot_row("random rater", _alpha(row.random), "baseline"))
+    share = f", {percent(row.share_of_items)}" if row.share_of_items is not None else ""
+    told = "; ".join(one.told for one in rows)
+    titles = Titles(
+        f"stratum-{slug(row.name)}",
+        f"{row.name} · {row.n_items} item{'s' if row.n_items != 1 else ''}{share}",
+        f"Krippendorff's alpha in the stratum {row.name}. {told}.",
+        x="Krippendorff's alpha",
+    )
+    return dots(titles, rows, within=(-1.0, 1.0), reference=0.0, width=340.0)
+
+
+def _alpha(measures: dict[str, Estimate]) -> Estimate:
+    return next(one for name, one in measures.items() if name.startswith(MEASURE))
+
+
+def perception_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
+    """Draw, per judge, the answers of humans and judge in each bin of the human answers."""
+    c = v.certainty
+    if c is None:
+        return []
+    found = {one.judge: one for one in c.judges}
+    return [
+        (judge.name, _perception(c, found[judge.name]))
+        for judge in in_order(v)
+        if judge.name in found and found[judge.name].bins
+    ]
+
+
+def _perception(c: Certainty, judge: JudgeCertainty) -> list[Chart]:
+    bins = {one.label: one for one in c.bins}
+    return [_bin(c, judge.judge, bins[one.label], one) for one in judge.bins if one.label in bins]
+
+
+def _bin(c: Certainty, judge: str, human: PerceptionBin, own: JudgeBin) -> Chart:
+    across = Scale(0, max(len(c.options) - 1, 1), 52, PANEL_WIDTH - 24)
+    up = Scale(0.0, 1.0, PANEL_HEIGHT - 26, 46)
+    marks = [*_dial(human.share_of_items), *_shares(up, across)]
+    rows = []
+    for k, option in enumerate(c.options):
+        x = across(k)
+        pair = (human.labels.get(option, 0.0), own.labels.get(option, 0.0))
+        rows.append((option, *pair))
+        told = f"{option}: raters {percent(pair[0])}, {judge} {percent(pair[1])}"
+        for offset, value, kind in ((-5, pair[0], "rater"), (5, pair[1], "best")):
+            marks.append(line(x + offset, up(0), x + offset, up(value), f"stem {kind}"))
+            marks.append(
+                dot(x + offset, up(value), f"dot {kind}", title=told, of=f"{kind} {option}")
+            )
+        if len(c.options) <= 7 or k % 3 == 0:  # noqa: PLR2004 -- names that still fit side by side
+            name = clip(option, max((across.end - across.start) / len(c.options), 24))
+            marks.append(label(x, PANEL_HEIGHT - 8, name, "tick x", anchor="middle"))
+    parts = [f"{o} raters {percent(h)}, {judge} {percent(j)}" for o, h, j in rows]
+    return Chart(
+        f"perception-{slug(judge)}-{slug(human.label)}",
+        f"raters say {human.label}",
+        f"Items whose human {c.bins_by} is {human.label}, {percent(human.share_of_items)} of all. "
+        f"{'; '.join(parts)}. Divergence {own.divergence_bits:.3f} bits.",
+        PANEL_WIDTH,
+        PANEL_HEIGHT,
+        tuple(marks),
+        ("option", "share of human labels", f"share of labels of {judge}"),
+        tuple(rows),
+    )
+
+
+def _shares(up: Scale, across: Scale) -> list[Mark]:
+    marks = []
+    for share in (0.0, 0.5, 1.0):
+        marks.append(line(across.start - 14, up(share), across.end + 14, up(share), "grid"))
+        text = f"{share:.0%}"
+        marks.append(label(across.start - 20, up(share) + 4, text, "tick y", anchor="end"))
+    return marks
+
+
+def _dial(share: float) -> list[Mark]:
+    """Draw the share of all items that are in this bin as a part of a ring."""
+    x, y, r = 16.0, 18.0, 11.0
+    angle = 2 * math.pi * min(share, FULL)
+    end = f"{px(x + r * math.sin(angle))} {px(y - r * math.cos(angle))}"
+    arc = f"M{px(x)} {px(y - r)} A{px(r)} {px(r)} 0 {int(angle > math.pi)} 1 {end}"
+    ring = {"cx": px(x), "cy": px(y), "r": px(r), "class": "dial"}
+    return [
+        Mark("circle", ring),
+        Mark("path", {"d": arc, "class": "dial part"}),
+        label(x + 20, y + 4, f"{percent(share)} of items", "small"),
+    ]
+
+
+def risk_charts(v: Validation) -> list[Chart]:
+    """Draw the risk of each judge that answers only where its score is high enough."""
+    c = v.certainty
+    if c is None:
+        return []
+    style = styles(v)
+    scores = dict.fromkeys(curve.score for one in c.judges for curve in one.risk_coverage)
+    return [_risk(c, score, style) for score in scores]
+
+
+def _risk(c: Certainty, score: str, style: dict[str, str]) -> Chart:
+    series = [
+        Series(
+            one.judge,
+            tuple(zip(curve.answered_fraction, curve.risk, strict=True)),
+            style[one.judge],
+        )
+        for one in c.judges
+        for curve in one.risk_coverage
+        if curve.score == score and curve.risk
+    ]
+    named = score.replace("_", " ")
+    titles = Titles(
+        f"risk-{slug(score)}",
+        f"Risk when only the surest answers are kept, by {named}",
+        f"Share of wrong answers against share of items answered, one line per judge; {named} "
+        "decides which answers are kept. A useful score falls towards the left.",
+        x="share of items answered",
+        y="share of answers that are wrong",
+    )
+    return lines(titles, series, y_within=(0.0, 1.0), width=520.0)
+
+
+def binned_rows(v: Validation) -> list[DotRow]:
+    """Return the binned divergence of each judge, best first."""
+    if v.certainty is None:
+        return []
+    kind = kinds(v)
+    rows = [
+        dot_row(one.judge, one.binned["js_divergence_bits"], kind[one.judge])
+        for one in v.certainty.judges
+        if "js_divergence_bits" in one.binned
+    ]
+    return sorted(rows, key=lambda row: (row.value is None, row.value or 0.0))
+
+
+def binned_charts(v: Validation) -> list[Chart]:
+    """Draw the binned Jensen-Shannon divergence for perception."""
+    rows = binned_rows(v)
+    titles = Titles(
+        "binned-divergence",
+        "Binned Jensen-Shannon divergence",
+        f"How far each judge's answers are from the raters', bin by bin, in bits; lower is better. "
+        f"{'; '.join(row.told for row in rows)}.",
+        x="bits (lower is better)",
+    )
+    return [dots(titles, rows, within=(0.0, 1.0))] if rows else []
+
+
+def flat(charts: Sequence[tuple[str, list[Chart]]]) -> list[Chart]:
+    """Return the charts of all judges in one list."""
+    return [chart for _, some in charts for chart in some]
