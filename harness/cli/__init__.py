@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
 
-from harness.cli import doctor, lists, probe, run, validate
+from harness.cli import doctor, lists, new_task, probe, report, run, validate
 from harness.errors import HarnessError
+
+FIRST = """
+\b
+What to type first:
+  harness run --task toxicity                   an example, nothing else needed
+  harness new-task mine --from ratings.csv      your own table becomes a task
+  harness validate --task ./mine --verdicts ./mine/verdicts.csv
+"""
+USAGE_ERROR: type[Exception] = typer.BadParameter.__base__ or typer.BadParameter
 
 app = typer.Typer(
     name="harness",
     help="Rank LLM judges by how well they agree with people who do not all agree with each other.",
-    epilog="First: harness run --task toxicity",
-    no_args_is_help=True,
+    epilog=FIRST,
+    invoke_without_command=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help starts in half the time
@@ -22,23 +32,51 @@ app = typer.Typer(
 VERBS = (
     (run.run, "Ask judges, rank them, say which to use."),
     (validate.validate, "Redo a run, or validate verdicts made elsewhere."),
+    (report.report, "Write a run's page again, or two side by side."),
     (doctor.doctor, "Check keys, addresses, cache and disk."),
+    (new_task.new_task, "Write a task folder, from your table if you like."),
     (lists.tasks, "List the tasks found by name."),
     (lists.judges, "List the judges and what each still needs."),
     (lists.runs, "List run folders, newest first."),
     (lists.schema, "Print the JSON schema of a file."),
 )
 for verb, summary in VERBS:
-    app.command(verb.__name__, short_help=summary)(verb)
+    app.command(verb.__name__.replace("_", "-"), short_help=summary)(verb)
 app.add_typer(
     probe.app, name="probe", short_help="Hide attacks in items; count verdicts that flip."
 )
 
 
+@app.callback()
+def alone(ctx: typer.Context) -> None:
+    """Rank LLM judges by how well they agree with people who do not all agree with each other."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
 def main() -> None:
-    """Run the command line; every `HarnessError` becomes one line and its exit code."""
+    """Run the command line; whatever is wrong becomes one line and an exit code."""
     try:
-        app()
+        code = app(prog_name="harness", standalone_mode=False)
     except HarnessError as error:
         sys.stderr.write(f"harness: {error}\n")
         sys.exit(error.exit_code)
+    except USAGE_ERROR as error:
+        sys.stderr.write(f"{_usage(error)}\n")
+        sys.exit(2)
+    except BrokenPipeError:  # as with `harness tasks | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except typer.Abort:  # end of input where a question was asked
+        sys.stderr.write("harness: nothing was written.\n")
+        sys.exit(2)
+    sys.exit(code or 0)
+
+
+def _usage(error: Exception) -> str:
+    """Tell a fault of the command's words in one line, with where to look."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "harness"
+    told = error.format_message() if hasattr(error, "format_message") else str(error)
+    message = " ".join(told.replace("Value error, ", "").split()).removesuffix(".")
+    return f"{command}: {message}. See: {command} --help"

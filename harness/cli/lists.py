@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 
 def tasks(*, as_json: options.Json = False) -> None:
-    """List the tasks that --task finds by name."""
+    """List the tasks that --task finds by name.
+
+    They are looked for in $HARNESS_TASKS, in ./datasets, and among those that come along.
+
+    \b
+    Examples:
+      harness tasks
+      harness tasks --json
+    """
     from harness.task import available_tasks, describe
 
     rows = [describe(folder) for _, folder in available_tasks()]
@@ -25,7 +33,13 @@ def tasks(*, as_json: options.Json = False) -> None:
 
 
 def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = False) -> None:
-    """List the judges that --judges finds by alias, and whether each can run here."""
+    """List the judges that --judges finds by alias, and whether each can run here.
+
+    \b
+    Examples:
+      harness judges
+      harness judges --judges-file judges.yaml --json
+    """
     from harness.elicit.judges import load_judges
 
     show([_about(spec) for spec in load_judges(judges_file).values()], as_json=as_json)
@@ -54,7 +68,13 @@ def _about(spec: JudgeSpec) -> dict[str, object]:
 
 
 def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
-    """List run folders, newest first."""
+    """List run folders, newest first.
+
+    \b
+    Examples:
+      harness runs
+      harness runs --out runs --json
+    """
     from harness.runs import default_out, list_runs
 
     rows = [
@@ -69,12 +89,23 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
     show(rows, as_json=as_json, empty="No runs here yet. Begin with: harness run --task toxicity")
 
 
-def schema(what: Annotated[Literal["metrics", "verdicts", "task"], typer.Argument()]) -> None:
-    """Print the JSON schema of metrics.json, of a line of verdicts.jsonl, or of task.yaml."""
-    typer.echo(json.dumps(_schema(what), indent=2))
+def schema(
+    what: Annotated[
+        Literal["metrics", "verdicts", "task"], typer.Argument(help="The file it is the schema of.")
+    ],
+) -> None:
+    """Print the JSON schema of metrics.json, of a line of verdicts.jsonl, or of task.yaml.
+
+    \b
+    Examples:
+      harness schema task
+      harness schema metrics > metrics.schema.json
+    """
+    typer.echo(json.dumps(schema_of(what), indent=2))
 
 
-def _schema(what: str) -> Mapping[str, object]:
+def schema_of(what: str) -> Mapping[str, object]:
+    """Return the JSON schema of a file."""
     match what:
         case "metrics":
             from harness.validate import Validation
@@ -101,9 +132,13 @@ def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = ""
     from rich.console import Console
     from rich.table import Table
 
+    console = Console()
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in rows[0]:
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*map(str, row.values()))
-    Console().print(table, soft_wrap=False)
+    with console.capture() as drawn:
+        console.print(table, soft_wrap=False)
+    typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))

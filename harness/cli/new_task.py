@@ -239,11 +239,12 @@ def _wrapped(start: str, text: str) -> str:
 
 
 def _made_words(plan: Plan, made: Made) -> str:
-    ratings = (
-        f"{made.n_items} items, {len(made.raters)} raters, {sum(made.raters.values())} ratings"
-    )
-    verdicts = f", {len(made.judges)} judges, {sum(made.judges.values())} verdicts"
-    lines = ["", f"Wrote {made.folder}: {ratings}{verdicts if made.judges else ''}."]
+    counts = [(made.n_items, "item"), (len(made.raters), "rater")]
+    counts += [(sum(made.raters.values()), "rating")]
+    if made.judges:
+        counts += [(len(made.judges), "judge"), (sum(made.judges.values()), "verdict")]
+    told = ", ".join(f"{n} {word}{'s' * (n != 1)}" for n, word in counts)
+    lines = ["", f"Wrote {made.folder}: {told}."]
     if made.n_rejected:
         lines.append(f"Not used: {made.n_rejected}, listed in {made.folder}/rejected.csv:")
         lines += [

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness.task.make.mapping import Mapping
     from harness.task.make.profile import Table
 
+ENOUGH = 10
 RaterIds = Literal["real", "positional"]
 
 
@@ -67,18 +68,18 @@ def tally_labels(table: Table, mapping: Mapping) -> Tally:
         If the raters use too many different ones, as free text and continuous numbers do.
     """
     tally = Tally()
-    nested, uneven = True, False
+    nested, n_uneven = True, 0
     for _, row in read_rows(table.path):
         filled = [bool(text_of(row.get(name))) for name in mapping.raters]
         nested = nested and filled == sorted(filled, reverse=True)
-        uneven = uneven or not all(filled)
+        n_uneven += not all(filled)
         for judged, who, column in answers_in(row, mapping, table):
             labels = labels_of(row.get(column))[0]
             side = tally.judges.setdefault(who, Counter()) if judged else tally.humans
             side.update(labels)
         if len(tally.humans) > MAX_LABELS:
             _too_many(table, mapping)
-    if mapping.raters and _are_places(mapping.raters, nested=nested, uneven=uneven):
+    if mapping.raters and _are_places(mapping.raters, nested, n_uneven):
         tally.rater_ids = "positional"
     return tally
 
@@ -91,10 +92,12 @@ def _too_many(table: Table, mapping: Mapping) -> None:
     )
 
 
-def _are_places(raters: tuple[str, ...], *, nested: bool, uneven: bool) -> bool:
-    """Whether numbered columns are places: filled from the left, or called after the label."""
-    alike = len({words.stem(name) for name in raters}) == 1 < len(raters)
-    if not alike:
+def _are_places(raters: tuple[str, ...], nested: bool, n_uneven: int) -> bool:  # noqa: FBT001 -- a private helper
+    """Whether numbered columns are places: always filled from the left, or called after the label.
+
+    Columns called after people need more rows to show it, as it may be chance.
+    """
+    if not len({words.stem(name) for name in raters}) == 1 < len(raters):
         return False
     called = words.speaks_of(raters[0], words.LABELS)
-    return (nested and uneven) or (called and not uneven)
+    return (nested and n_uneven >= (1 if called else ENOUGH)) or (called and not n_uneven)

@@ -1,0 +1,467 @@
+"""New task folders: the example that runs at once, and other people's tables read as tasks."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from making import harness
+
+from harness.elicit.external import read_external
+from harness.errors import TaskError
+from harness.task import CANNOT_ASSESS, load_task
+from harness.task.make import Wanted, make_plan, make_task, profile
+from harness.task.make.cells import labels_of
+
+JUDGES = {
+    *("gemini-1.5-flash", "gemini-1.5-pro", "gpt-4o", "gpt-4o-mini"),
+    *("llama-3.1-instruct", "mistral-7b-instruct-v0.3"),
+}
+RENAMED = {
+    "mtbench": {
+        "id": "battle",
+        "group": "prompt no",
+        "conversation_a": "left chat",
+        "conversation_b": "right chat",
+        "author_0": "Ann. 1",
+        "author_4": "Ann. 2",
+        "expert_24": "Ann. 3",
+        "gpt-4o": "GPT-4o verdict",
+    },
+    "wax": {
+        "id": "example",
+        "cue": "stimulus",
+        "association": "reply_word",
+        "explanation": "why",
+        **{f"r{i:02}": f"rating by {name}" for i, name in enumerate("ABCDEFGHIJ", 1)},
+    },
+}
+
+
+def write_csv(path, rows) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def truth_rows(truth, name):
+    folder = truth / "data" / name
+    lines = (folder / "items.jsonl").read_text(encoding="utf-8").splitlines()
+    tables = []
+    for table in ("ratings", "verdicts"):
+        with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+            tables.append(list(csv.DictReader(file)))
+    return [json.loads(line) for line in lines], *tables
+
+
+def wide(truth, name, path, renamed):
+    """Export a data set with one column per rater and per judge, columns named differently."""
+    items, ratings, verdicts = truth_rows(truth, name)
+    cells = {(r["item"], r["rater"]): r["value"] for r in ratings}
+    cells |= {(v["item"], v["judge"]): v["value"] for v in verdicts}
+    people = sorted({r["rater"] for r in ratings}) + sorted({v["judge"] for v in verdicts})
+    rows = []
+    for item in items:
+        row = {k: v if isinstance(v, str) else json.dumps(v) for k, v in item.items()}
+        row |= {who: cells.get((item["id"], who), "") for who in people}
+        rows.append({renamed.get(k, k): v for k, v in row.items()})
+    write_csv(path, rows)
+    return items, ratings, verdicts
+
+
+def plan_of(path, given=None, **wanted):
+    return make_plan("mine", profile(path), given or {}, wanted=Wanted(**wanted))
+
+
+def table(tmp_path, text, name="table.csv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", RENAMED)
+@pytest.mark.parametrize("change", [True, False], ids=["renamed", "as released"])
+def test_wide_table_becomes_the_same_task(truth, tmp_path, name, change):
+    """Every rating and verdict of a wide export is there again, whatever its columns are called."""
+    renamed = RENAMED[name] if change else {}
+    items, ratings, verdicts = wide(truth, name, tmp_path / "t.csv", renamed)
+    made = make_task(plan_of(tmp_path / "t.csv"), tmp_path / "mine")
+    task = load_task(tmp_path / "mine")
+    assert made.n_rejected == 0
+    found = {(r.item, r.rater, r.value) for r in task.ratings}
+    assert found == {(r["item"], renamed.get(r["rater"], r["rater"]), r["value"]) for r in ratings}
+    read = read_external(tmp_path / "mine" / "verdicts.csv", task)
+    assert {(v.item, v.judge, v.value) for v in read} == {
+        (v["item"], renamed.get(v["judge"], v["judge"]), v["value"]) for v in verdicts
+    }
+    texts = [name for name in items[0] if name not in {"id", "group"}]
+    assert [renamed.get(text, text) for text in texts] == list(task.text)
+    assert [item.group for item in task.items] == [item.get("group") for item in items]
+    assert task.rater_ids == "real"
+
+
+@pytest.mark.parametrize("name", RENAMED)
+@pytest.mark.parametrize("columns", [("case", "worker", "relation"), ("q", "who", "x")])
+def test_long_table_becomes_the_same_task(truth, tmp_path, name, columns):
+    """Raters' and judges' rows of a long export are told apart; each is there again."""
+    items, ratings, verdicts = truth_rows(truth, name)
+    by_id = {item["id"]: item for item in items}
+    rows = [
+        dict(zip(columns, (r["item"], r.get("rater") or r["judge"], r["value"]), strict=True))
+        | {"body": json.dumps({k: v for k, v in by_id[r["item"]].items() if k != "id"})}
+        for r in ratings + verdicts
+    ]
+    write_csv(tmp_path / "t.csv", rows)
+    plan = plan_of(tmp_path / "t.csv")
+    assert set(plan.mapping.judges) == JUDGES
+    make_task(plan, tmp_path / "mine")
+    task = load_task(tmp_path / "mine")
+    assert {(r.item, r.rater, r.value) for r in task.ratings} == {
+        (r["item"], r["rater"], r["value"]) for r in ratings
+    }
+    assert len(read_external(tmp_path / "mine" / "verdicts.csv", task)) == len(verdicts)
+    assert task.text == ("body",)
+
+
+def test_decision_from_a_table_of_ones_own(truth, tmp_path):
+    """Two commands lead from a wide table to the judge to use."""
+    wide(truth, "mtbench", tmp_path / "battles.csv", RENAMED["mtbench"])
+    made = harness("new-task", "mtb", "--from", "battles.csv", "--yes", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    [line] = [x for x in made.stdout.splitlines() if x.startswith("  harness validate")]
+    done = harness(*line.split()[1:], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "720" not in done.stderr
+    for judge in ("GPT-4o verdict", "gemini-1.5-pro"):
+        assert judge in done.stdout.replace("\n", " ")
+
+
+def test_new_task_runs_at_once(tmp_path):
+    """The example loads, says that it is one, and a run on it ends with a decision."""
+    made = harness("new-task", "politeness", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert "harness run --task ./politeness" in made.stdout
+    task = load_task(tmp_path / "politeness")
+    assert (task.name, len(task.items)) == ("politeness", 12)
+    assert "# " in (tmp_path / "politeness" / "task.yaml").read_text()
+    done = harness("run", "--task", "./politeness", "--judges", "lexicon", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "made-up example" in done.stdout
+
+
+def test_existing_folder_is_refused(tmp_path):
+    """Nothing of the user's is written over."""
+    (tmp_path / "mine").mkdir()
+    path = table(tmp_path, "id,a1,a2\n1,yes,no\n")
+    for arguments in (("mine",), ("mine", "--from", path, "--yes")):
+        done = harness("new-task", *arguments, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "mine: exists already" in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_a_guess_is_not_taken_without_consent(tmp_path):
+    """Without a terminal, --yes or named columns, the guess is shown and nothing is written."""
+    path = table(tmp_path, "id,ann1,ann2\na,yes,no\nb,no,no\n")
+    done = harness("new-task", "mine", "--from", path, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "ann1, ann2" in done.stdout
+    assert "--yes" in done.stderr
+    assert not (tmp_path / "mine").exists()
+    named = harness("new-task", "mine", "--from", path, "--raters", "ann1,ann2", cwd=tmp_path)
+    assert named.returncode == 0, named.stderr
+
+
+def test_guess_is_confirmed_and_corrected_on_a_terminal(tmp_path):
+    """On a terminal one change is typed, then Enter, then what was rated."""
+    path = table(tmp_path, "id,note,ann1,ann2,extra\na,good one,yes,no,yes\nb,bad one,no,no,yes\n")
+    terminal, inside = pty.openpty()
+    command = [sys.executable, "-m", "harness", "new-task", "mine", "--from", str(path)]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=inside, stdout=inside, stderr=inside
+    ) as process:
+        os.close(inside)
+        os.write(terminal, b"raters=ann1,ann2,extra\nnonsense=1\n\nwhether it is good\n")
+        shown = b""
+        while process.poll() is None or b"Next:" not in shown:
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:
+                break
+        assert process.wait() == 0, shown
+    os.close(terminal)
+    task = load_task(tmp_path / "mine")
+    assert {r.rater for r in task.ratings} == {"ann1", "ann2", "extra"}
+    assert task.property == "whether it is good"
+    assert b"'nonsense' is no role" in shown
+
+
+def test_rejected_rows_are_listed_with_line_and_reason(tmp_path):
+    """What cannot be used is named; the rest is kept."""
+    path = table(
+        tmp_path,
+        "id,ann1,ann2,gpt-4o\na,yes,no,yes\n,yes,no,no\na,no,no,no\nb,maybe,no,no\nc,,,yes\nd,,no,\n",
+    )
+    plan = plan_of(path, options=("yes", "no"))
+    made = make_task(plan, tmp_path / "mine")
+    text = (tmp_path / "mine" / "rejected.csv").read_text(encoding="utf-8")
+    listed = list(csv.DictReader(text.splitlines()))
+    assert [(row["line"], row["column"], row["reason"]) for row in listed] == [
+        ("3", "id", "the item is not named"),
+        ("4", "id", "item 'a' stands on an earlier line"),
+        ("5", "ann1", "label 'maybe' is no option"),
+        ("6", "", "no rater rated it"),
+        ("4", "gpt-4o", "judge 'gpt-4o' has rated this item before"),
+    ]
+    assert (made.n_rejected, made.n_items, made.raters) == (5, 3, {"ann1": 1, "ann2": 3})
+    assert [v.item for v in read_external(tmp_path / "mine/verdicts.csv", load_task(made.folder))]
+
+
+def test_no_answer_is_lost(tmp_path):
+    """Answers written + answers rejected = answers in the table, for wide tables of any cells."""
+
+    @settings(max_examples=40, deadline=None)
+    @given(
+        st.lists(
+            st.lists(
+                st.sampled_from(["yes", "no", "maybe", "", CANNOT_ASSESS]), min_size=3, max_size=3
+            ),
+            min_size=1,
+            max_size=6,
+        )
+    )
+    def check(rows):
+        path = tmp_path / "t.csv"
+        text = "".join(f"i{i},{','.join(row)}\n" for i, row in enumerate(rows))
+        path.write_text(f"id,ann1,ann2,ann3\n{text}first,yes,no,\n", encoding="utf-8")
+        plan = plan_of(path, {"raters": ["ann1,ann2,ann3"]}, options=("yes", "no"))
+        folder = tmp_path / f"mine{len(list(tmp_path.iterdir()))}"
+        made = make_task(plan, folder)
+        filled = sum(bool(cell) for row in rows for cell in row) + 2
+        empty_rows = sum(not any(row) for row in rows)
+        refused = {i for i, row in enumerate(rows) if set(row) <= {"", "maybe"} and any(row)}
+        assert sum(made.raters.values()) + made.n_rejected == filled + empty_rows + len(refused)
+        assert len(load_task(folder).ratings) == sum(made.raters.values())
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("text", "scale", "options", "positive"),
+    [
+        ("id,a1,a2\n1,yes,no\n2,no,no\n", "binary", ["no", "yes"], ("yes",)),
+        ("id,a1,a2\n1,toxic,not toxic\n", "binary", ["not toxic", "toxic"], ("toxic",)),
+        ("id,a1,a2\n1,unsafe,safe\n", "binary", ["safe", "unsafe"], ("safe",)),
+        ("id,a1,a2\n1,0,1\n2,1,1\n", "binary", ["0", "1"], ("1",)),
+        ("id,a1,a2\n1,left,tie\n2,right,tie\n", "pairwise", ["left", "right", "tie"], ()),
+        ("id,a1,a2\n1,model_a,model_b\n", "pairwise", ["model_a", "model_b"], ()),
+        ("id,a1,a2\n1,1.0,5\n2,2,4\n3,,5.0\n", "ordinal", ["1", "2", "3", "4", "5"], ()),
+        ("id,a1,a2\n1,high,low\n2,medium,low\n", "ordinal", ["low", "medium", "high"], ()),
+        ("id,a1,a2\n1,red,blue\n2,Red,green\n", "nominal", ["blue", "green", "red"], ()),
+        ('id,a1,a2\n1,"no, really",yes\n', "binary", ["no really", "yes"], ("yes",)),
+    ],
+)
+def test_scale_and_options_follow_the_labels(tmp_path, text, scale, options, positive):
+    """Labels say which scale it is, in which order its options stand, and what is positive."""
+    plan = plan_of(table(tmp_path, text))
+    assert (plan.answers.scale, list(plan.answers.labels)) == (scale, options)
+    assert plan.answers.positive == positive
+    make_task(plan, tmp_path / "mine")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "id,a1,a2\n" + "".join(f"{i},{i * 0.37:.2f},{i * 0.3:.1f}\n" for i in range(30)),
+            "continuous",
+        ),
+        (
+            "id,rater,text\n" + "".join(f"{i // 3},r{i % 3},words {i}\n" for i in range(400)),
+            "--raters",
+        ),
+        ("id;a;b\n1;yes;no\n", "commas"),
+        ("id,a1,a2\n1,yes,yes\n", "only the label 'yes'"),
+        ("one,two\nalpha,beta\n", "the columns are 'one', 'two'".replace("the", "The")),
+        ("", "empty"),
+        ("id,a1,a2\n1,yes\n", "line 2"),
+    ],
+)
+def test_unusable_table_is_one_line_that_says_why(tmp_path, text, words):
+    """Exit 2, what was found and what to do, and no folder."""
+    path = table(tmp_path, text)
+    done = harness("new-task", "mine", "--from", path, "--yes", cwd=tmp_path)
+    assert done.returncode == 2, done.stdout
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "mine").exists()
+
+
+def test_numbers_up_to_the_cap_are_steps_when_told_so(tmp_path):
+    """--scale ordinal uses each number as a step."""
+    text = "id,a1,a2\n" + "".join(f"{i},{i * 2},{i * 2 + 1}\n" for i in range(15))
+    plan = plan_of(table(tmp_path, text), scale="ordinal")
+    assert list(plan.answers.labels) == [str(i) for i in range(30)]
+
+
+def test_labels_of_judges_alone(tmp_path):
+    """What two judges say is an option; what one alone says is kept and counted as invalid."""
+    text = "id,a1,a2,gpt,claude\n1,yes,no,none,none\n2,no,no,ERROR,yes\n"
+    plan = plan_of(table(tmp_path, text), {"judges": ["gpt,claude"]})
+    made = make_task(plan, tmp_path / "mine")
+    task = load_task(made.folder)
+    assert [option.key for option in task.options] == ["no", "none", "yes"]
+    verdicts = read_external(made.folder / "verdicts.csv", task)
+    assert [v.outcome for v in verdicts] == ["answered", "answered", "invalid", "answered"]
+
+
+def test_response_sets_in_cells(tmp_path):
+    """A JSON array in a cell is a response set, for raters and judges alike."""
+    text = 'id,a1,a2,gpt\n1,"[""x"",""y""]","[""x""]","[""y"",""x""]"\n2,x,y,y\n'
+    made = make_task(plan_of(table(tmp_path, text)), tmp_path / "mine")
+    task = load_task(made.folder)
+    assert [(r.elicitation, r.value) for r in task.ratings] == [
+        ("response_set", ("x", "y")),
+        ("response_set", ("x",)),
+        ("forced_choice", "x"),
+        ("forced_choice", "y"),
+    ]
+    kinds = [v.elicitation for v in read_external(made.folder / "verdicts.csv", task)]
+    assert kinds == ["response_set", "forced_choice"]
+
+
+def test_pairs_in_a_long_table(tmp_path):
+    """A column `elicitation` keeps a rater's choice and set apart."""
+    rows = ["doc,rater,elicitation,value"]
+    for i in range(4):
+        for rater in ("p1", "p2"):
+            rows += [f"d{i},{rater},forced_choice,{'ab'[i % 2]}"]
+            rows += [f'd{i},{rater},response_set,"[""a"", ""b""]"']
+    made = make_task(plan_of(table(tmp_path, "\n".join(rows) + "\n")), tmp_path / "mine")
+    assert made.n_rejected == 0
+    assert len(load_task(made.folder).ratings) == 16
+
+
+def test_abstentions_and_ignored_labels(tmp_path):
+    """CANNOT_ASSESS allows abstaining; an ignored label is counted and left out."""
+    text = f"id,a1,a2\n1,yes,{CANNOT_ASSESS}\n2,no,n/a\n"
+    made = make_task(plan_of(table(tmp_path, text), ignore=("n/a",)), tmp_path / "mine")
+    task = load_task(made.folder)
+    assert task.abstain
+    assert task.n_ignored == {"n/a": 1}
+
+
+def test_positional_raters(tmp_path):
+    """Numbered label columns filled from the left are places; crossed workers are persons."""
+    places = "id,label_1,label_2,label_3\n1,yes,no,\n2,no,no,yes\n3,yes,,\n"
+    people = "id,w1,w2,w3\n1,yes,no,\n2,,no,yes\n3,yes,,no\n"
+    assert plan_of(table(tmp_path, places)).tally.rater_ids == "positional"
+    assert plan_of(table(tmp_path, people)).tally.rater_ids == "real"
+
+
+def test_items_named_by_several_columns(tmp_path):
+    """Where no column alone names an item, those that do together are joined."""
+    rows = ["question_id,model_a,model_b,winner,judge,turn"]
+    for i in range(40):
+        for judge in ("author_4", "expert_24", "author_2"):
+            pair = f"{'alpaca' if i % 2 else 'gpt-4'},{'vicuna' if i % 4 < 2 else 'claude-v1'}"
+            winner = ["model_a", "model_b", "tie"][i % 3]
+            rows.append(f"{80 + i // 8},{pair},{winner},{judge},{1 + i % 8 // 4}")
+    plan = plan_of(table(tmp_path, "\n".join(rows) + "\n"))
+    assert plan.mapping.id == ("question_id", "model_a", "model_b", "turn")
+    assert (plan.mapping.rater, plan.mapping.label) == ("judge", "winner")
+    assert plan.mapping.group == "question_id"
+    assert make_task(plan, tmp_path / "mine").n_items == 40
+
+
+def test_texts_that_name_themselves(tmp_path):
+    """In a long table without ids, the text names the item."""
+    rows = [
+        f"This is comment number {i // 3},p{i % 3},{'yes' if i % 2 else 'no'}" for i in range(30)
+    ]
+    text = "comment,annotator,toxic\n" + "\n".join(rows) + "\n"
+    made = make_task(plan_of(table(tmp_path, text)), tmp_path / "mine")
+    task = load_task(made.folder)
+    assert len(task.items) == 10
+    assert task.items[0].fields == {"comment": "This is comment number 0"}
+
+
+def test_item_that_reads_otherwise_is_rejected(tmp_path):
+    """Two texts under one id are no one item; the later row is listed."""
+    text = "id,rater,label,body\n1,p1,yes,first\n1,p2,no,second\n2,p1,no,x\n2,p2,no,x\n"
+    given_ = {"id": ["id"], "rater": ["rater"], "label": ["label"], "text": ["body"]}
+    made = make_task(plan_of(table(tmp_path, text), given_), tmp_path / "mine")
+    assert [(one.line, one.reason) for one in made.rejected] == [
+        (3, "item '1' reads otherwise before")
+    ]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_other_formats(tmp_path, ending):
+    """jsonl and parquet are read as csv is; truth values and numbers become labels."""
+    rows = [
+        {
+            "uid": f"u{i}",
+            "prompt": f"tell me about {i}",
+            "ann1": i % 2 == 0,
+            "ann2": True,
+            "gpt": False,
+        }
+        for i in range(8)
+    ]
+    path = tmp_path / f"t.{ending}"
+    if ending == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        parquet.write_table(pa.Table.from_pylist(rows), path)
+    plan = plan_of(path)
+    assert plan.mapping.judges == ("gpt",)
+    assert list(plan.answers.labels) == ["false", "true"]
+    assert make_task(plan, tmp_path / "mine").n_items == 8
+
+
+def test_facts_as_json(tmp_path):
+    """--json prints what was read and written; --dry-run writes nothing."""
+    path = table(tmp_path, "id,a1,a2,gpt\n1,yes,no,yes\n2,no,no,no\n")
+    command = ("new-task", "mine", "--from", path, "--json")
+    seen = json.loads(harness(*command, "--dry-run", cwd=tmp_path).stdout)
+    assert seen["columns"] == {"id": ["id"], "raters": ["a1", "a2"], "judges": ["gpt"]}
+    assert not (tmp_path / "mine").exists()
+    made = json.loads(harness(*command, "--yes", cwd=tmp_path).stdout)
+    assert made["judges"] == {"gpt": 2}
+    assert (tmp_path / "mine" / "task.yaml").exists()
+
+
+def test_unknown_column_is_named_with_those_there_are(tmp_path):
+    """A mistyped column costs one line."""
+    path = table(tmp_path, "id,a1,a2\n1,yes,no\n")
+    with pytest.raises(TaskError, match="found no column 'a3'; the columns are 'id', 'a1', 'a2'"):
+        plan_of(path, {"raters": ["a1,a3"]})
+
+
+def test_guess_fits_80_columns(tmp_path):
+    """Long names of columns and labels are wrapped."""
+    names = ",".join(f"annotator_with_a_long_name_{i}" for i in range(9))
+    labels = ",".join(["a rather long label", "another label that is long"] * 4 + ["third"])
+    path = table(tmp_path, f"id,{names}\n1,{labels}\n")
+    shown = harness("new-task", "mine", "--from", path, "--dry-run", cwd=tmp_path).stdout
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@given(st.text(max_size=30))
+def test_any_cell_is_read(text):
+    """No cell crashes the reader of labels, and none holds spaces around it."""
+    labels, _ = labels_of(text)
+    assert all(label == label.strip() and label for label in labels)
