@@ -23,7 +23,7 @@ from harness.ratings import select_items
 from harness.report import write_report
 from harness.runs import RunConfig, RunFolder, list_runs, source_of
 from harness.task import load_task
-from harness.validate import JudgeFacts, Source, check_settings, validate
+from harness.validate import Choices, JudgeFacts, Source, check_choices, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,7 +155,7 @@ def _plan(
             f"{task.folder}: the task has labels but no texts, so no judge can be asked; "
             f"`harness validate --task {task.name}` shows what its ratings say."
         )
-    check_settings(task, tau=config.tau, metric=config.metric)
+    check_choices(task, config.choices)
     jobs = tuple(
         Job(
             judge=build(spec, task, prompts, seed=config.seed),
@@ -268,18 +268,16 @@ def execute(
     return RunResult(folder, validation, budget.spent_usd, _exit_code(ends, budget, signalled))
 
 
-def finish(folder: RunFolder, *, tau: float | None = None, metric: str | None = None) -> Validation:
+def finish(folder: RunFolder, choices: Choices | None = None) -> Validation:
     """Compute everything a run folder's verdicts say and write it beside them.
 
-    With another ``tau`` or ``metric`` than the run's own, nothing is written.
+    With other choices than the run's own, nothing is written.
     """
     source = source_of(folder)
-    if tau is not None or metric is not None:
-        return validate(
-            replace(source, tau=source.tau if tau is None else tau, metric=metric or source.metric)
-        )
+    if choices is not None and choices.given():
+        return validate(replace(source, **choices.given()))
     validation = validate(source)
-    write_report(folder, validation)
+    write_report(folder, validation, source)
     return validation
 
 
@@ -289,8 +287,7 @@ def validate_verdicts(
     *,
     criterion: str | None = None,
     limit: int | None = None,
-    tau: float | None = None,
-    metric: str | None = None,
+    choices: Choices | None = None,
     seed: int = 0,
 ) -> Validation:
     """Validate verdicts that were made elsewhere; without any, describe the human ratings.
@@ -313,9 +310,8 @@ def validate_verdicts(
         judges=tuple(JudgeFacts(name=judge) for judge in by_judge),
         verdicts=by_judge,
         planned={judge: planned_at_least(given, len(items)) for judge, given in by_judge.items()},
-        tau=tau,
-        metric=metric,
         seed=seed,
+        **(choices or Choices()).given(),
     )
     return validate(source)
 

@@ -28,7 +28,7 @@ from harness.elicit.prompts import Elicitation
 from harness.errors import RunError
 from harness.ratings import select_items
 from harness.task import Task, load_task, write_task
-from harness.validate import JudgeFacts, Source
+from harness.validate import Choices, JudgeFacts, Source
 
 if TYPE_CHECKING:
     from harness.elicit.prompts import Prompts
@@ -49,6 +49,8 @@ class RunConfig(BaseModel):
         Number of items from the top of the task; all when absent.
     samples : int or None
         Samples for every judge; each judge's own default when absent.
+    choices : Choices
+        What was chosen about the numbers.
     max_cost : float or None
         USD.
     """
@@ -61,8 +63,7 @@ class RunConfig(BaseModel):
     criterion: str | None = None
     samples: int | None = None
     seed: int = 0
-    tau: float | None = None
-    metric: str | None = None
+    choices: Choices = Choices()
     max_cost: float | None = None
     item_text: bool = True
     allow_redirects: bool = False
@@ -254,10 +255,9 @@ def source_of(folder: RunFolder) -> Source:
             spec.name: dict.fromkeys(elicitations, len(items) * (config.samples or spec.samples))
             for spec in manifest.judges
         },
-        tau=config.tau,
-        metric=config.metric,
         seed=config.seed,
         notes=_notes(manifest, reading),
+        **config.choices.given(),
     )
 
 

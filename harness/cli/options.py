@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from harness.validate.source import Choices
 
 
 def split(names: str | None) -> list[str] | None:
@@ -30,6 +33,36 @@ Metric = Annotated[
         help="Metric that ranks, e.g. 'hit_rate(h/h)'; by default what the ratings allow."
     ),
 ]
+Beta = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        help="Assume how often raters who chose a negative option would endorse a positive one.",
+    ),
+]
+Mode = Annotated[
+    str | None,
+    typer.Option(help="CANNOT_ASSESS is left out (exclude), negative (recode), or third_class."),
+]
+Level = Annotated[
+    str | None,
+    typer.Option(
+        help="Average over decisions (micro), criteria (macro), or judge whole items (item)."
+    ),
+]
+Unanswered = Annotated[
+    str | None,
+    typer.Option(
+        help="In the alternative annotator test, an item without an answer: loss, exclude."
+    ),
+]
+Confidence = Annotated[
+    float | None, typer.Option(help="Confidence level of the intervals; 0.95 by default.")
+]
+Interval = Annotated[
+    str | None, typer.Option(help="How intervals are made: percentile, bca or jackknife.")
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Bootstrap replicates behind each interval.")]
 Criterion = Annotated[str | None, typer.Option(help="Only items with this criterion.")]
@@ -44,3 +77,17 @@ JudgesFile = Annotated[
     Path | None,
     typer.Option(help="A judges.yaml of your own; its aliases come before the shipped ones."),
 ]
+
+
+def choices(**made: object) -> Choices:
+    """Read what the user chose about the numbers; one that cannot be is a wrong command."""
+    from pydantic import ValidationError
+
+    from harness.validate.source import Choices
+
+    try:
+        return Choices.model_validate(made)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = f"--{first['loc'][0]}"
+        raise typer.BadParameter(f"{first['input']!r}: {first['msg']}", param_hint=name) from None

@@ -31,6 +31,12 @@ def validate(
     criterion: options.Criterion = None,
     tau: options.Tau = None,
     metric: options.Metric = None,
+    beta: options.Beta = None,
+    mode: options.Mode = None,
+    level: options.Level = None,
+    unanswered: options.Unanswered = None,
+    confidence: options.Confidence = None,
+    interval: options.Interval = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -42,19 +48,30 @@ def validate(
       harness validate --task diagnoses
       harness validate --task ./my-task --verdicts verdicts.csv
       harness validate runs/toxicity-20260101T120000Z-1a2b3c
+      harness validate runs/toxicity-20260101T120000Z-1a2b3c --beta 0.3 --tau 0.4
     """
     from harness.main_job import finish, validate_verdicts
     from harness.report.text import render
     from harness.runs import RunFolder
 
+    chosen = options.choices(
+        tau=tau,
+        metric=metric,
+        beta=beta,
+        mode=mode,
+        level=level,
+        unanswered=unanswered,
+        confidence=confidence,
+        interval=interval,
+    )
     result: Validation
     if run is not None:
         if task or verdicts:
             raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
-        result = finish(RunFolder.open(run), tau=tau, metric=metric)
+        result = finish(RunFolder.open(run), chosen)
     elif task is not None:
         result = validate_verdicts(
-            task, verdicts, criterion=criterion, limit=limit, tau=tau, metric=metric, seed=seed
+            task, verdicts, criterion=criterion, limit=limit, choices=chosen, seed=seed
         )
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")

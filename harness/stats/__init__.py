@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from harness.stats.likelihood import CommonF, F_by_likelihood, beta_by_likelihood
     from harness.stats.measures import Batch, Measure, estimate, estimate_batches, read
     from harness.stats.metric_table import metrics_for
-    from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
+    from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli, holm
     from harness.stats.panel import Panel
     from harness.stats.ranking import Difference, Ranked, Ranking, rank
     from harness.stats.rater_experiments import (
@@ -261,6 +261,7 @@ __all__ = [
     "free_bounds",
     "gamma_for",
     "hard",
+    "holm",
     "identifiability",
     "judge_values",
     "krippendorff_alpha",
@@ -369,7 +370,7 @@ _MODULES = {
     "likelihood": ("CommonF", "F_by_likelihood", "beta_by_likelihood"),
     "measures": ("Batch", "Measure", "estimate", "estimate_batches", "read"),
     "metric_table": ("metrics_for",),
-    "multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli"),
+    "multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli", "holm"),
     "panel": ("Panel",),
     "ranking": ("Difference", "Ranked", "Ranking", "rank"),
     "rater_experiments": (

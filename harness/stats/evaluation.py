@@ -110,12 +110,16 @@ class Evaluation:
             unit=self.units.kind,
         )
 
-    def differences(self, metric: str) -> tuple[Difference, ...]:
-        """Compare every judge with every judge named before it, as losses: positive is worse."""
+    def losses(self, metric: str) -> tuple[FloatArray, FloatArray]:
+        """Return (J,) losses and their (J, B) replicates: lower is better, nan where undefined."""
         better = self.row(metric).better
         values = [self.estimates[judge][metric].value for judge in self.judges]
-        losses = loss(np.array([np.nan if v is None else v for v in values]), better)
-        replicates = loss(self.replicates[metric], better)
+        point = np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+        return loss(point, better), loss(self.replicates[metric], better)
+
+    def differences(self, metric: str) -> tuple[Difference, ...]:
+        """Compare every judge with every judge named before it, as losses: positive is worse."""
+        losses, replicates = self.losses(metric)
         return tuple(
             compare(
                 (self.judges[j], self.judges[i]),

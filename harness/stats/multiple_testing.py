@@ -87,6 +87,45 @@ def benjamini_yekutieli(p: ArrayLike, q: float = 0.05) -> FalseDiscoveries:
     )
 
 
+def holm(p: ArrayLike) -> FloatArray:
+    """Adjust p-values so that the chance of any false rejection is held, whatever their dependence.
+
+    Parameters
+    ----------
+    p : (m,) numbers in [0, 1]
+        One per comparison; nan for one that was not made, which is not counted.
+
+    Returns
+    -------
+    (m,) array
+        Adjusted p-values, at most 1; nan where nan.
+
+    Raises
+    ------
+    ValueError
+        If a p-value lies outside [0, 1].
+
+    Notes
+    -----
+    Holm 1979, step down: the i-th smallest of m times m - i + 1, never falling.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    values = np.asarray(p, dtype=np.float64)
+    made = ~np.isnan(values)
+    if values.ndim != 1 or ((values[made] < 0.0) | (values[made] > 1.0)).any():
+        raise ValueError(f"p has shape {values.shape}; wanted (m,) numbers between 0 and 1")
+    order = np.argsort(values[made], kind="stable")
+    m = order.size
+    scaled = np.maximum.accumulate(values[made][order] * np.arange(m, 0, -1))
+    adjusted = np.full_like(values, np.nan)
+    adjusted[np.flatnonzero(made)[order]] = np.minimum(scaled, 1.0)
+    return adjusted
+
+
 def check_rate(q: float) -> None:
     """Refuse a false discovery rate outside (0, 1)."""
     if not 0.0 < q < 1.0:

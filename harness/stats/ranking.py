@@ -33,6 +33,9 @@ class Difference:
         Of the same items for both; None where no replicate is defined for both.
     separated : bool
         Whether the interval excludes 0.
+    p_value : float or None
+        Two-sided, of no difference: twice the share of replicates on the far side of 0, the data
+        themselves counted among them. None without replicates.
     """
 
     judge: str
@@ -40,6 +43,7 @@ class Difference:
     value: float | None
     interval: Interval | None
     separated: bool
+    p_value: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,15 @@ def compare(
 ) -> Difference:
     """Compare a judge with a reference: their (2,) losses and paired (2, B) replicates of them."""
     value = float(losses[0] - losses[1])
-    interval, _ = percentile_interval(replicates[0] - replicates[1], level, unit)
+    apart = replicates[0] - replicates[1]
+    interval, _ = percentile_interval(apart, level, unit)
     separated = interval is not None and (interval.low > TOLERANCE or interval.high < -TOLERANCE)
-    return Difference(*names, None if np.isnan(value) else value, interval, separated)
+    p_value = _two_sided(apart[~np.isnan(apart)])
+    return Difference(*names, None if np.isnan(value) else value, interval, separated, p_value)
+
+
+def _two_sided(apart: FloatArray) -> float | None:
+    if not apart.size:
+        return None
+    least = min(int((apart <= TOLERANCE).sum()), int((apart >= -TOLERANCE).sum()))
+    return min(1.0, 2.0 * (least + 1) / (apart.size + 1))

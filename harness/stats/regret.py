@@ -9,7 +9,6 @@ import numpy as np
 
 from harness.stats.arrays import TOLERANCE, BoolArray, FloatArray, ratio
 from harness.stats.intervals import Interval, check_level, percentile_interval
-from harness.stats.ranking import loss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,6 +117,7 @@ def regret_matrix(
     *,
     metrics: Sequence[str] | None = None,
     goals: Sequence[str] = GOALS,
+    judges: Sequence[str] | None = None,
 ) -> dict[str, dict[str, Regret]]:
     """Say for each metric what choosing by it costs on each downstream goal.
 
@@ -129,6 +129,8 @@ def regret_matrix(
         Rows of the matrix. Default: all that were evaluated.
     goals : sequence of str, optional
         Columns: metrics that were evaluated. Default: decision consistency and prevalence bias.
+    judges : sequence of str, optional
+        Those one may choose. Default: all that were evaluated.
 
     Returns
     -------
@@ -138,15 +140,19 @@ def regret_matrix(
     Raises
     ------
     ValueError
-        If a metric was not evaluated.
+        If a metric or a judge was not evaluated.
     """
+    names = evaluation.judges if judges is None else tuple(judges)
+    if unknown := [name for name in names if name not in evaluation.judges]:
+        raise ValueError(f"judges: {unknown[0]!r} was not evaluated")
+    places = [evaluation.judges.index(name) for name in names]
     chosen = [row.name for row in evaluation.metrics] if metrics is None else list(metrics)
-    losses = {name: _losses(evaluation, name) for name in {*chosen, *goals}}
+    losses = {name: _losses(evaluation, name, places) for name in {*chosen, *goals}}
     return {
         metric: {
             goal: regret_of(
                 (metric, goal),
-                evaluation.judges,
+                names,
                 losses[metric],
                 losses[goal],
                 level=evaluation.level,
@@ -158,11 +164,11 @@ def regret_matrix(
     }
 
 
-def _losses(evaluation: Evaluation, metric: str) -> tuple[FloatArray, FloatArray]:
-    better = evaluation.row(metric).better
-    values = (evaluation.estimates[judge][metric].value for judge in evaluation.judges)
-    point = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    return loss(point, better), loss(evaluation.replicates[metric], better)
+def _losses(
+    evaluation: Evaluation, metric: str, places: Sequence[int]
+) -> tuple[FloatArray, FloatArray]:
+    losses, replicates = evaluation.losses(metric)
+    return losses[places], replicates[places]
 
 
 def chosen_by(losses: FloatArray) -> BoolArray:

@@ -6,22 +6,19 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from harness.elicit.log import replies_of
 from harness.elicit.prompts import ELICITATIONS
 from harness.elicit.verdicts import CANNOT_ASSESS
-from harness.errors import TaskError
-from harness.ratings import count_outcomes, human_table, judge_table
-from harness.stats.agreement import METRICS
-from harness.stats.distributions import ELICITATION_OF, check_tau
-from harness.stats.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
-from harness.stats.rows import find_metric
-from harness.validate.prepared import Prepared
+from harness.ratings import count_outcomes
+from harness.stats.distributions import ELICITATION_OF
+from harness.stats.evaluation import primary_metric
+from harness.validate import certainty, choosing, errors, replacement, sensitivity
+from harness.validate.prepared import Prepared, prepare
 from harness.validate.result import (
     Cost,
     HumanResult,
     JudgeResult,
+    MetricFacts,
     RankedJudge,
     Ranking,
     Settings,
@@ -37,8 +34,14 @@ if TYPE_CHECKING:
     from harness.stats.distributions import RatingTable
     from harness.stats.evaluation import Evaluation, TableTranslation
     from harness.stats.rows import MetricRow
-    from harness.task import Item, Task
+    from harness.task import Task
     from harness.validate.source import JudgeFacts, Source
+
+
+POPULATION_ROWS = {
+    "mse(s/s)": "mse_without_rater_noise(s/s)",
+    "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
+}
 
 
 def validate(source: Source) -> Validation:
@@ -61,7 +64,7 @@ def validate(source: Source) -> Validation:
     TaskError
         If tau, or the metric that ranks, is not one the task knows.
     """
-    p = _prepare(source)
+    p = prepare(source)
     return Validation(
         task=_task_facts(source),
         settings=_settings(p),
@@ -70,46 +73,21 @@ def validate(source: Source) -> Validation:
             _judge_result(source, facts, p.metric, p.evaluation) for facts in source.judges
         ),
         ranking=_ranking(source, p.metric, p.evaluation) if source.judges else None,
-        notes=(*source.notes, *_metric_note(source, p.metric, p.human)),
+        metrics=tuple(_metric_facts(row) for row in p.evaluation.metrics),
+        notes=(*source.notes, *_notes(p)),
         **_sections(p),
     )
 
 
-def _sections(p: Prepared) -> dict[str, Any]:  # noqa: ARG001 -- the sections that follow read it
+def _sections(p: Prepared) -> dict[str, Any]:
     """Compute what a validation holds beside its metrics: one line per section."""
-    return {}
-
-
-def _prepare(source: Source) -> Prepared:
-    task = source.task
-    human = human_table(task, source.items)
-    tables = tuple(
-        judge_table(task, source.items, j.name, source.verdicts[j.name]) for j in source.judges
-    )
-    groups = _groups(source.items)
-    try:
-        evaluation = evaluate(
-            human,
-            tables,
-            tau=task.tau if source.tau is None else source.tau,
-            positive=task.positive,
-            rng=np.random.default_rng(source.seed),
-            groups=groups,
-            n_resamples=source.n_resamples,
-            level=source.confidence,
-        )
-        metric = source.metric or _ranking_metric(human, evaluation)
-        evaluation.row(metric)
-    except ValueError as error:
-        raise TaskError(f"task {task.name}: {error}") from None
-    return Prepared(
-        source=source,
-        human=human,
-        judges=tables,
-        evaluation=evaluation,
-        metric=metric,
-        groups=groups,
-    )
+    return {
+        "choosing": choosing.section(p),
+        "sensitivity": sensitivity.section(p),
+        "certainty": certainty.section(p),
+        "replacement": replacement.section(p),
+        "errors": errors.section(p),
+    }
 
 
 def _settings(p: Prepared) -> Settings:
@@ -128,39 +106,36 @@ def _settings(p: Prepared) -> Settings:
     )
 
 
-def _metric_note(source: Source, metric: str, human: RatingTable) -> list[str]:
-    wanted = primary_metric(human)
-    if source.metric or metric == wanted or not source.judges:
-        return []
-    return [f"no judge has a reply that {wanted} needs, so {metric} ranks"]
+def _notes(p: Prepared) -> list[str]:
+    wanted, notes = primary_metric(p.compared.human), []
+    if not p.source.metric and p.metric != wanted and p.source.judges:
+        notes.append(f"no judge has a reply that {wanted} needs, so {p.metric} ranks")
+    if p.source.beta is not None:
+        given = int(p.human.response_set.sum())
+        unused = f"; the {given} response sets that humans gave are not used" if given else ""
+        notes.append(
+            f"beta {p.source.beta:g} is assumed: response sets of the humans follow from their "
+            f"forced choices{unused}"
+        )
+    return notes
 
 
-def _ranking_metric(human: RatingTable, evaluation: Evaluation) -> str:
-    """What ranks unless the user says otherwise: what the humans gave, if any judge gave it too."""
-    wanted = primary_metric(human)
-    defined = any(e[wanted].n_used for e in evaluation.estimates.values())
-    return wanted if defined or not evaluation.judges else RANKS_WITHOUT_SETS
-
-
-def check_settings(task: Task, *, tau: float | None, metric: str | None) -> None:
-    """Refuse settings under which `validate` would fail, before anything is asked.
-
-    Raises
-    ------
-    TaskError
-        If tau is no cut-off or the metric is none of the table.
-    """
-    try:
-        check_tau(task.tau if tau is None else tau)
-        if metric is not None:
-            find_metric(metric, METRICS)
-    except ValueError as error:
-        raise TaskError(str(error)) from None
-
-
-def _groups(items: Sequence[Item]) -> list[str | None] | None:
-    groups = [item.group for item in items]
-    return groups if any(group is not None for group in groups) else None
+def _metric_facts(row: MetricRow) -> MetricFacts:
+    return MetricFacts(
+        name=row.name,
+        family=row.family,
+        human_form=row.human_form,
+        judge_form=row.judge_form,
+        better=row.better,
+        low=row.bounds[0] if math.isfinite(row.bounds[0]) else None,
+        high=row.bounds[1] if math.isfinite(row.bounds[1]) else None,
+        unit=row.unit,
+        symmetric=row.symmetric,
+        also=row.also,
+        estimand=row.estimand,
+        population=POPULATION_ROWS.get(row.name),
+        paper=row.paper,
+    )
 
 
 def _task_facts(source: Source) -> TaskFacts:

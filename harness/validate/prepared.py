@@ -7,11 +7,59 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.elicit.verdicts import CANNOT_ASSESS
+from harness.errors import TaskError
+from harness.ratings import human_table, judge_table
+from harness.stats.distributions import check_tau
+from harness.stats.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
+from harness.stats.intervals import check_level
+from harness.stats.metric_table import metrics_for
+from harness.stats.resolved import MET, one_verdict_per_group, resolve_abstentions
+from harness.stats.rows import find_metric
+from harness.stats.sweep import suppose
+from harness.stats.translation import sensitivity_family
+from harness.validate.source import Choices
+
 if TYPE_CHECKING:
-    from harness.stats.distributions import RatingTable
+    from collections.abc import Sequence
+
+    from harness.stats.distributions import Distributions, RatingTable
     from harness.stats.evaluation import Evaluation
+    from harness.stats.response_sets import OptionSpace
+    from harness.stats.rows import MetricRow
     from harness.task import Task
     from harness.validate.source import Source
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Compared:
+    """The tables that the metrics compare: as counted, but for what mode and level make of them.
+
+    Attributes
+    ----------
+    human : RatingTable
+        The raters.
+    judges : tuple of RatingTable
+        Over the same items.
+    positive : tuple of str
+        The positive options of these tables.
+    rows : tuple of MetricRow
+        The metrics.
+    groups : list of str or None, or None
+        The cluster of each item; None where items are resampled one by one.
+    criteria : list of str or None
+        The criterion of each item where metrics are averages over criteria.
+    """
+
+    human: RatingTable
+    judges: tuple[RatingTable, ...]
+    positive: tuple[str, ...]
+    rows: tuple[MetricRow, ...]
+    groups: list[str | None] | None
+    criteria: list[str] | None
+
+    def __repr__(self) -> str:
+        return f"Compared({self.human!r}, {len(self.judges)} judges, {len(self.rows)} metrics)"
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -26,6 +74,8 @@ class Prepared:
         What the raters answered; its items are those of ``source``, in their order.
     judges : tuple of RatingTable
         What each judge answered, in the order of ``source.judges``.
+    compared : Compared
+        What the evaluation compares in their place.
     evaluation : Evaluation
         Every metric of every judge, and the bootstrap they share.
     metric : str
@@ -37,6 +87,7 @@ class Prepared:
     source: Source
     human: RatingTable
     judges: tuple[RatingTable, ...]
+    compared: Compared
     evaluation: Evaluation
     metric: str
     groups: list[str | None] | None
@@ -62,3 +113,169 @@ class Prepared:
     def rng(self) -> np.random.Generator:
         """Return a generator that starts from the run's seed, the same for whoever asks."""
         return np.random.default_rng(self.source.seed)
+
+
+def prepare(source: Source) -> Prepared:
+    """Count, resolve and evaluate.
+
+    Raises
+    ------
+    VerdictError
+        If a verdict is no option or response set of the task.
+    TaskError
+        If a setting does not fit the task.
+    """
+    task = source.task
+    human = human_table(task, source.items)
+    judges = tuple(
+        judge_table(task, source.items, j.name, source.verdicts[j.name]) for j in source.judges
+    )
+    groups = _groups(source)
+    try:
+        compared = _compared(source, human, judges, groups)
+        evaluation = evaluate(
+            compared.human,
+            compared.judges,
+            tau=task.tau if source.tau is None else source.tau,
+            positive=compared.positive,
+            rng=np.random.default_rng(source.seed),
+            groups=compared.groups,
+            metrics=compared.rows,
+            n_resamples=source.n_resamples,
+            level=source.confidence,
+            interval=source.interval,
+            implied=_implied(source, compared.human),
+            criteria=compared.criteria,
+        )
+        metric = source.metric or _ranking_metric(compared.human, evaluation)
+        evaluation.row(metric)
+    except ValueError as error:
+        raise TaskError(f"task {task.name}: {error}") from None
+    return Prepared(
+        source=source,
+        human=human,
+        judges=judges,
+        compared=compared,
+        evaluation=evaluation,
+        metric=metric,
+        groups=groups,
+    )
+
+
+def check_choices(task: Task, choices: Choices) -> None:
+    """Refuse choices under which `prepare` would fail, before anything is asked.
+
+    Raises
+    ------
+    TaskError
+        If one does not fit the task.
+    """
+    try:
+        check_tau(task.tau if choices.tau is None else choices.tau)
+        if choices.confidence is not None:
+            check_level(choices.confidence)
+        if choices.metric is not None:
+            find_metric(choices.metric, _rows(task, task.space, task.positive))
+        if choices.beta is not None:
+            sensitivity_family(task.space, choices.beta, _adds(task))
+        if choices.mode == "recode":
+            _recoded_to(task)
+    except ValueError as error:
+        raise TaskError(f"task {task.name}: {error}") from None
+
+
+def check_settings(task: Task, *, tau: float | None, metric: str | None) -> None:
+    """Refuse settings as `check_choices` does."""
+    check_choices(task, Choices(tau=tau, metric=metric))
+
+
+def _compared(
+    source: Source,
+    human: RatingTable,
+    judges: tuple[RatingTable, ...],
+    groups: list[str | None] | None,
+) -> Compared:
+    task, positive = source.task, source.task.positive
+    tables, criteria = [human, *judges], None
+    if source.mode != "exclude":
+        option = _recoded_to(task) if source.mode == "recode" else CANNOT_ASSESS
+        tables = [resolve_abstentions(one, source.mode, option=option) for one in tables]
+    if source.level != "micro":
+        criteria = _criteria(source)
+    if source.level == "item":
+        whole = _whole(source)
+        tables = [one_verdict_per_group(one, whole, positive=positive) for one in tables]
+        positive, groups, criteria = (MET,), None, None
+    return Compared(
+        human=tables[0],
+        judges=tuple(tables[1:]),
+        positive=positive,
+        rows=_rows(task, tables[0].space, positive),
+        groups=groups,
+        criteria=criteria,
+    )
+
+
+def _rows(task: Task, space: OptionSpace, positive: Sequence[str]) -> tuple[MetricRow, ...]:
+    return metrics_for(space, scale=task.scale, positive=positive)
+
+
+def _groups(source: Source) -> list[str | None] | None:
+    groups = [item.group for item in source.items]
+    return groups if any(group is not None for group in groups) else None
+
+
+def _criteria(source: Source) -> list[str]:
+    criteria = [item.criterion or "" for item in source.items]
+    if "" in criteria:
+        raise ValueError(
+            f"level {source.level} averages over criteria, and some items have none; give each "
+            "item its criterion, or use level micro"
+        )
+    return criteria
+
+
+def _whole(source: Source) -> list[str]:
+    """Return what each decision is about."""
+    if not source.task.positive:
+        raise ValueError("level item needs positive options; name them in task.yaml")
+    groups = [item.group or "" for item in source.items]
+    if "" in groups:
+        raise ValueError(
+            "level item puts the criteria of one group together, and some items have no group"
+        )
+    return groups
+
+
+def _recoded_to(task: Task) -> str:
+    negative = [option.key for option in task.options if option.key not in task.positive]
+    if len(negative) != 1:
+        raise ValueError(
+            f"mode recode takes CANNOT_ASSESS for the one negative option, but there are "
+            f"{len(negative)}; use mode exclude or third_class"
+        )
+    return negative[0]
+
+
+def _adds(task: Task) -> dict[str, tuple[str, ...]]:
+    if not task.sensitivity:
+        raise ValueError(
+            "beta says how often options are endorsed along with a negative one, and task.yaml "
+            "names none; add e.g. sensitivity: {NEGATIVE: [POSITIVE]}"
+        )
+    return task.sensitivity
+
+
+def _implied(source: Source, human: RatingTable) -> Distributions | None:
+    if source.beta is None:
+        return None
+    if source.level == "item":
+        raise ValueError("beta cannot be assumed at level item; use level micro or macro")
+    return suppose(human, source.beta, _adds(source.task))
+
+
+def _ranking_metric(human: RatingTable, evaluation: Evaluation) -> str:
+    """What ranks unless the user says otherwise: what the humans gave, if any judge gave it too."""
+    wanted = primary_metric(human)
+    defined = any(e[wanted].n_used for e in evaluation.estimates.values())
+    return wanted if defined or not evaluation.judges else RANKS_WITHOUT_SETS

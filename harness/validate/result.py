@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from harness.elicit.prompts import Elicitation  # noqa: TC001 -- pydantic reads it when it runs
 from harness.ratings import OutcomeCounts  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.interval_methods import (
+    IntervalMethod,  # noqa: TC001 -- pydantic reads it when it runs
+)
 from harness.stats.intervals import Estimate  # noqa: TC001 -- pydantic reads it when it runs
 from harness.stats.ranking import Difference  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.resolved import (
+    AbstentionMode,  # noqa: TC001 -- pydantic reads it when it runs
+)
 from harness.validate.certainty import Certainty  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.choosing import Choosing  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.errors import Errors  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.replacement import Replacement  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.sensitivity import Sensitivity  # noqa: TC001 -- pydantic reads it when it runs
-from harness.validate.source import (
-    AbstentionMode,
-    AggregationLevel,
-    Frozen,
-    IntervalMethod,
-    Unanswered,
-)
+from harness.validate.source import AggregationLevel, Frozen, Unanswered
 
 SCHEMA_VERSION = 1
 
@@ -33,6 +33,41 @@ class TaskFacts(Frozen):
     positive: tuple[str, ...]
     n_items: int
     n_items_in_task: int
+
+
+class MetricFacts(Frozen):
+    """How to read one metric.
+
+    Attributes
+    ----------
+    family : str
+        The group it is shown with.
+    human_form, judge_form : str
+        Which aggregations are compared.
+    low, high : float or None
+        Bounds; None for none.
+    also : tuple of str
+        Other coefficients that are this same number on such data.
+    estimand : str
+        What its values estimate.
+    population : str or None
+        The metric that estimates what infinitely many raters would give. None where there is none:
+        its value hangs on the number of raters per item.
+    """
+
+    name: str
+    family: str
+    human_form: str
+    judge_form: str
+    better: str
+    low: float | None
+    high: float | None
+    unit: str
+    symmetric: bool
+    also: tuple[str, ...]
+    estimand: str
+    population: str | None
+    paper: str
 
 
 class Settings(Frozen):
@@ -154,6 +189,8 @@ class Validation(Frozen):
 
     Attributes
     ----------
+    metrics : tuple of MetricFacts
+        How to read each metric.
     ranking : Ranking or None
         By the metric that ranks; None without judges.
     choosing : Choosing or None
@@ -170,6 +207,7 @@ class Validation(Frozen):
     humans: HumanResult
     judges: tuple[JudgeResult, ...]
     ranking: Ranking | None
+    metrics: tuple[MetricFacts, ...]
     choosing: Choosing | None = None
     sensitivity: Sensitivity | None = None
     certainty: Certainty | None = None

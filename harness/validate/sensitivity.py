@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
 from pydantic import Field
 
-from harness.stats.bounds import Bound  # noqa: TC001 -- pydantic reads it when it runs
-from harness.stats.break_evens import BreakEven  # noqa: TC001 -- pydantic reads it when it runs
-from harness.stats.intervals import Estimate  # noqa: TC001 -- pydantic reads it when it runs
-from harness.stats.rating_error import (
-    Identifiability,  # noqa: TC001 -- pydantic reads it when it runs
-)
+from harness.stats.bounds import Bound, Limit, common_bounds, free_bounds, omega_bounds
+from harness.stats.break_evens import BreakEven, winning_regions
+from harness.stats.distributions import Distributions
+from harness.stats.evaluation import evaluate
+from harness.stats.intervals import Estimate
+from harness.stats.likelihood import beta_by_likelihood
+from harness.stats.rating_error import Identifiability, identifiability
+from harness.stats.reconstruction import reconstruct
+from harness.stats.regret import GOALS
+from harness.stats.sweep import beta_sweep
+from harness.validate.grid import Grid, Numbers, grid_of
 from harness.validate.source import Frozen
 
-Numbers = tuple[float | None, ...]
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harness.stats.arrays import FloatArray
+    from harness.stats.distributions import RatingTable
+    from harness.validate.prepared import Prepared
+
+__all__ = ["Curve", "Grid", "OmegaBound", "Reconstructed", "Sensitivity", "section"]
+
+CURVE_BETAS = tuple(step / 10 for step in range(11))
+TAUS = tuple(step / 20 for step in range(1, 20))
+MAX_SETS = 31  # beyond this many response sets a common F has too many entries for a few calls
+MAX_ITEMS = 2000  # beyond, the likelihood takes minutes
+COMMON_RESAMPLES = 400  # each follows every break point of every item
+RECONSTRUCTED = (*GOALS, "mse(srs/srs)")
 
 
 class Curve(Frozen):
@@ -21,37 +44,6 @@ class Curve(Frozen):
     value: Numbers
     low: Numbers
     high: Numbers
-
-
-class Surface(Frozen):
-    """One judge at every (tau, beta) of a grid: rows by tau, columns by beta; None where NA."""
-
-    consistency: tuple[Numbers, ...]
-    bias: tuple[Numbers, ...]
-
-
-class Grid(Frozen):
-    """Consistency and bias of every judge at every beta of the humans and every cut-off.
-
-    Attributes
-    ----------
-    betas : tuple of float
-        0 to 1 by .02, and every beta at which the best judge by either goal changes.
-    taus : tuple of float
-        .05 to .95 by .05, and the run's own.
-    judges : dict of str to Surface
-        By judge.
-    prevalence : tuple of tuple of float
-        Share of the items that are positive for the humans.
-    n_left_out : int
-        Break points that are no column of their own because there are too many.
-    """
-
-    betas: tuple[float, ...]
-    taus: tuple[float, ...]
-    judges: dict[str, Surface]
-    prevalence: tuple[Numbers, ...]
-    n_left_out: int
 
 
 class Reconstructed(Frozen):
@@ -81,8 +73,8 @@ class OmegaBound(Frozen):
     """Mean over items of the least and the greatest share of raters who may endorse an option."""
 
     option: str
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 class Sensitivity(Frozen):
@@ -106,13 +98,16 @@ class Sensitivity(Frozen):
         By goal, one per tau of ``grid``: where each judge wins.
     grid : Grid or None
         For looking around.
-    bounds : dict of str to dict of str to Bound
-        By judge and goal, over every way in which the choices may hide options; where the humans
-        gave no response sets.
+    bounds, common_bounds : dict of str to dict of str to Bound
+        By judge and goal, where the humans gave no response sets: over every way in which choices
+        may hide options, item by item, and over every beta that is the same for all items.
     omega_bounds : tuple of OmegaBound
         Likewise.
     reconstructed : Reconstructed or None
         Where some raters gave both.
+    judge_betas : dict of str to Estimate
+        beta of each judge, baselines apart, from its independent calls, by maximum likelihood for
+        one F; that of pairs stands with the judge.
     """
 
     identifiability: Identifiability
@@ -124,5 +119,156 @@ class Sensitivity(Frozen):
     regions: dict[str, tuple[BreakEven, ...]] = Field(default_factory=dict)
     grid: Grid | None = None
     bounds: dict[str, dict[str, Bound]] = Field(default_factory=dict)
+    common_bounds: dict[str, dict[str, Bound]] = Field(default_factory=dict)
     omega_bounds: tuple[OmegaBound, ...] = ()
     reconstructed: Reconstructed | None = None
+    judge_betas: dict[str, Estimate] = Field(default_factory=dict)
+
+
+def section(p: Prepared) -> Sensitivity:
+    """Work out what the response sets behind forced choices may be, and what hangs on it."""
+    space, adds = p.task.space, p.task.sensitivity
+    reason = _why_no_sweep(p)
+    found: dict[str, Any] = {} if reason else _sweep(p)
+    if p.source.level == "micro" and p.compared.positive:
+        found |= _without_sets(p)
+        found["reconstructed"] = _reconstructed(p)
+        found["judge_betas"] = _judge_betas(p)
+    return Sensitivity(
+        identifiability=identifiability(space), adds=dict(adds), reason=reason, **found
+    )
+
+
+def _why_no_sweep(p: Prepared) -> str:
+    if p.source.level != "micro":
+        return "only_at_level_micro"
+    if not p.task.positive:
+        return "no_positive_option"
+    if p.task.space.fully_specified:
+        return "fully_specified"
+    if not p.task.sensitivity:
+        return "no_sensitivity"
+    return "" if p.compared.human.forced_choice.any() else "no_forced_choices"
+
+
+def _sweep(p: Prepared) -> dict[str, Any]:
+    human, judges = p.compared.human, p.compared.judges
+    about: dict[str, Any] = {"adds": p.task.sensitivity, "positive": p.compared.positive}
+    taus = tuple(sorted({*TAUS, p.tau}))
+    regions = {goal: winning_regions(human, judges, goal, taus=taus, **about) for goal in GOALS}
+    points = beta_sweep(
+        human,
+        judges,
+        betas=CURVE_BETAS,
+        tau=p.tau,
+        rng=p.rng(),
+        groups=p.groups,
+        metrics=GOALS,
+        n_resamples=p.source.n_resamples,
+        level=p.source.confidence,
+        **about,
+    )
+    return {
+        "curve_betas": CURVE_BETAS,
+        "curves": {
+            table.name: {
+                goal: _curve([point.estimates[table.name][goal] for point in points])
+                for goal in GOALS
+            }
+            for table in judges
+        },
+        "break_evens": {goal: rows[taus.index(p.tau)] for goal, rows in regions.items()},
+        "regions": regions,
+        "grid": grid_of(human, judges, regions, taus=taus, tau=p.tau, **about),
+    }
+
+
+def _curve(estimates: list[Estimate]) -> Curve:
+    spans = [one.interval for one in estimates]
+    return Curve(
+        value=tuple(one.value for one in estimates),
+        low=tuple(span and span.low for span in spans),
+        high=tuple(span and span.high for span in spans),
+    )
+
+
+def _without_sets(p: Prepared) -> dict[str, Any]:
+    """Bound what forced choices alone leave open; nothing where the humans gave response sets."""
+    human, judges = p.compared.human, p.compared.judges
+    if human.response_set.any() or human.space.fully_specified or not human.space.sets_known:
+        return {}
+    about: dict[str, Any] = {
+        "tau": p.tau,
+        "positive": p.compared.positive,
+        "groups": p.groups,
+        "level": p.source.confidence,
+    }
+    n_resamples = p.source.n_resamples
+    low, high = omega_bounds(Distributions.of(human).O, human.space)
+    limits = [Limit(option, tuple(adds), 0.0, 1.0) for option, adds in p.task.sensitivity.items()]
+    found: dict[str, Any] = {
+        "bounds": free_bounds(human, judges, rng=p.rng(), n_resamples=n_resamples, **about),
+        "omega_bounds": tuple(
+            OmegaBound(option=option, low=_mean(low[:, k]), high=_mean(high[:, k]))
+            for k, option in enumerate(human.space.options)
+        ),
+    }
+    if limits:
+        few = min(n_resamples, COMMON_RESAMPLES)
+        found["common_bounds"] = common_bounds(
+            human, judges, limits, rng=p.rng(), n_resamples=few, **about
+        )
+    return found
+
+
+def _mean(shares: FloatArray) -> float | None:
+    seen = shares[~np.isnan(shares)]
+    return float(seen.mean()) if seen.size else None
+
+
+def _reconstructed(p: Prepared) -> Reconstructed | None:
+    human = p.compared.human
+    if human.joint is None:
+        return None
+    implied = reconstruct(human, rng=p.rng(), n_resamples=0)
+    evaluation = evaluate(
+        human,
+        p.compared.judges,
+        tau=p.tau,
+        positive=p.compared.positive,
+        rng=p.rng(),
+        groups=p.groups,
+        metrics=RECONSTRUCTED,
+        n_resamples=p.source.n_resamples,
+        level=p.source.confidence,
+        implied=implied.distributions,
+    )
+    reasons = Counter(reason for reason in implied.reasons if reason)
+    return Reconstructed(
+        F_reverse=tuple(
+            tuple(None if np.isnan(cell) else cell for cell in row)
+            for row in implied.F_reverse.tolist()
+        ),
+        n_pairs=implied.n_pairs,
+        n_paired_items=implied.n_paired_items,
+        n_items=len(implied.reasons) - sum(reasons.values()),
+        reasons=dict(reasons),
+        judges={name: dict(each) for name, each in evaluation.estimates.items()},
+    )
+
+
+def _judge_betas(p: Prepared) -> dict[str, Estimate]:
+    space = p.compared.human.space
+    if space.fully_specified or not space.sets_known or len(space.sets) > MAX_SETS:
+        return {}
+    return {
+        table.name: _judge_beta(p, table)
+        for table in p.compared.judges
+        if table.name not in p.baselines
+    }
+
+
+def _judge_beta(p: Prepared, table: RatingTable) -> Estimate:
+    if len(table.items) > MAX_ITEMS:
+        return Estimate(value=None, reason="not_computed", n_used=0, n_excluded=len(table.items))
+    return beta_by_likelihood(table, p.compared.positive, rng=p.rng(), groups=p.groups)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+from harness.stats.interval_methods import IntervalMethod
+from harness.stats.resolved import AbstentionMode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,9 +18,7 @@ if TYPE_CHECKING:
     from harness.task import Item, Task
 
 N_RESAMPLES = 2000
-AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
 AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
-IntervalMethod: TypeAlias = Literal["percentile", "bca", "jackknife"]
 Unanswered: TypeAlias = Literal["loss", "exclude"]
 
 
@@ -42,6 +43,23 @@ class JudgeFacts(Frozen):
     kind: str = "external"
     model: str = ""
     baseline: bool = False
+
+
+class Choices(Frozen):
+    """What a user may choose about the numbers; None leaves it to the task or the default."""
+
+    tau: float | None = None
+    metric: str | None = None
+    beta: float | None = Field(None, ge=0, le=1)
+    mode: AbstentionMode | None = None
+    level: AggregationLevel | None = None
+    unanswered: Unanswered | None = None
+    confidence: float | None = None
+    interval: IntervalMethod | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Return those that were made."""
+        return self.model_dump(exclude_none=True)
 
 
 @dataclass(frozen=True, slots=True)
