@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.report.details import details_of
+from harness.report.details import details_of, disputed
 from harness.report.files import all_charts, ranking_csv, write_charts
 from harness.report.page import page
 from harness.report.paper import judge_card
@@ -38,5 +38,5 @@ def write_report(folder: RunFolder, validation: Validation, source: Source | Non
     """
     folder.write("metrics.json", validation.model_dump_json(indent=1) + "\n")
     folder.write("ranking.csv", ranking_csv(validation))
-    details = details_of(source, folder) if source else None
+    details = details_of(source, folder, disputed=disputed(validation)) if source else None
     folder.write("report.html", page(validation, details))

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from harness.errors import RunError
 from harness.report.compare import comparison
-from harness.report.details import details_of
+from harness.report.details import details_of, disputed
 from harness.report.files import all_charts, ranking_csv, write_charts, write_parquet
 from harness.report.page import page
 from harness.report.paper import judge_card
@@ -63,12 +63,6 @@ def report_beside(folder: RunFolder, other: RunFolder) -> Path:
     names = (folder.path.name, other.path.name)
     both = (validation_of(folder, source_of(folder)), validation_of(other, source_of(other)))
     return other.write(f"beside-{names[0]}.html", comparison(names, both))
-
-
-def disputed(v: Validation) -> tuple[str, ...]:
-    """Return the items that the validation calls most disputed; none where it does not say."""
-    del v
-    return ()
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:

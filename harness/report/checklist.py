@@ -88,11 +88,16 @@ def _accuracy(v: Validation, _: Details | None) -> Practice:
 def _confusion(v: Validation, _: Details | None) -> Practice:
     asks = "Report the confusion matrix, or at least precision and recall"
     told = []
-    for judge in in_order(v):
-        cells = judge.metrics[KAPPA].counts if KAPPA in judge.metrics else {}
-        if cells:
-            shown = ", ".join(f"{cell}: {n:g}" for cell, n in cells.items() if n)
-            told.append(f"{judge.name} (raters | judge): {shown}")
+    for one in v.errors.judges if v.errors else ():
+        if one.confusion.n_items:
+            rows = zip(one.confusion.human, one.confusion.cells, strict=True)
+            cells = [
+                f"{human} as {judge} {n:g}"
+                for human, row in rows
+                for judge, n in zip(one.confusion.judge, row, strict=True)
+                if n
+            ]
+            told.append(f"{one.judge}: {', '.join(cells)}")
     return _given(asks, told, "no judge has items that the raters rated too")
 
 
@@ -164,11 +169,12 @@ def _level(v: Validation, _: Details | None) -> Practice:
 
 def _ensemble(v: Validation, _: Details | None) -> Practice:
     asks = "For an ensemble of judges, one agreement statistic and each judge's confusion matrix"
-    return Practice(
-        asks,
-        "not needed",
-        f"the {len(v.judges)} judges are candidates, not an ensemble: each is reported by itself",
-    )
+    found = v.errors.ensemble if v.errors else None
+    if found is None:
+        return Practice(asks, "not needed", "fewer than two judges that are no baselines")
+    name, one = next(iter(found.agreement.items()))
+    told = f"{name} of the {len(found.judges)} judges is {estimate(one)}; matrices as in practice 4"
+    return Practice(asks, "given", told)
 
 
 PRACTICES: tuple[Callable[[Validation, Details | None], Practice], ...] = (

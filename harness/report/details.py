@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.elicit.verdicts import Verdict
     from harness.runs import RunFolder
     from harness.task import Item
-    from harness.validate import Source
+    from harness.validate import Source, Validation
 
 MAX_TEXT = 240
 MAX_FULL_TEXT = 6000
@@ -173,6 +173,11 @@ def details_of(
         versions=dict(manifest.versions) if manifest else {},
         asked=tuple(_asked(source, folder)),
     )
+
+
+def disputed(v: Validation) -> tuple[str, ...]:
+    """Return the items that the validation calls most disputed; none where it does not say."""
+    return tuple(one.item for one in v.errors.disputed) if v.errors else ()
 
 
 def answer(value: object) -> str:

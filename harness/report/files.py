@@ -7,7 +7,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.report import certain, figures, outlook, replacing
+from harness.report import certain, erring, figures, outlook, replacing
 from harness.report.groups import group_of
 from harness.report.page import drawing
 
@@ -138,6 +138,7 @@ def all_charts(v: Validation, d: Details | None = None) -> list[Chart]:
     charts += [*certain.flat(certain.strata_charts(v)), *certain.binned_charts(v)]
     charts += [*certain.flat(certain.perception_charts(v)), *certain.risk_charts(v)]
     charts += [*replacing.charts(v), *replacing.rater_charts(v)]
+    charts += [*erring.confusion_charts(v), *erring.leniency_charts(v)]
     return [*charts, *figures.translation_charts(v, d.sets if d else ())]
 
 

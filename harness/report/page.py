@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.report import certain, figures, outlook, palette, replacing, words
+from harness.report import certain, erring, figures, outlook, palette, replacing, words
 from harness.report.charts import dot_marks
 from harness.report.checklist import checklist
 from harness.report.findings import changes, facts, split_decision
@@ -244,6 +244,10 @@ def _sections(v: Validation) -> dict[str, Any]:
         "replacement_reason": replacing.REASONS.get(reason, reason.replace("_", " ")) + ".",
         "replacement_charts": replacing.charts(v),
         "rater_charts": replacing.rater_charts(v),
+        "erring": erring.ordered(v),
+        "confusions": erring.confusion_charts(v),
+        "leniency": erring.leniency_charts(v),
+        "modes": erring.mode_rows(v),
     }
 
 

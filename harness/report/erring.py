@@ -1,0 +1,88 @@
+"""Charts of how each judge errs: confusion matrices and leniency (Rao et al. 2026)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.report.charts import Titles, dots, heat
+from harness.report.figures import dot_row, in_order, kinds, slug
+
+if TYPE_CHECKING:
+    from harness.report.marks import Chart
+    from harness.validate import Validation
+    from harness.validate.errors import Confusion, JudgeErrors
+
+LENIENCY = (
+    ("precision", "Precision: of the items it calls positive, the share that is", None),
+    ("recall", "Recall: of the positive items, the share that it finds", None),
+    ("marginal_drift", "Drift: share it calls positive, less the share that is", 0.0),
+)
+
+
+def ordered(v: Validation) -> list[JudgeErrors]:
+    """Return how each judge errs, in the order of the ranking."""
+    found = {one.judge: one for one in v.errors.judges} if v.errors else {}
+    return [found[judge.name] for judge in in_order(v) if judge.name in found]
+
+
+def confusion_charts(v: Validation) -> list[Chart]:
+    """Draw each judge's confusion matrix, in items."""
+    return [_confusion(one.judge, one.confusion) for one in ordered(v) if one.confusion.n_items]
+
+
+def _confusion(judge: str, found: Confusion) -> Chart:
+    rows = [i for i, cells in enumerate(found.cells) if any(cells)]
+    n_options = len(found.human) - 1  # without CANNOT_ASSESS
+    columns = [
+        j
+        for j in range(len(found.judge))
+        if j < n_options or any(cells[j] for cells in found.cells)
+    ]
+    drawn = [[found.cells[i][j] for j in columns] for i in rows]
+    names = [found.judge[j] for j in columns]
+    whole = all(float(cell).is_integer() for row in drawn for cell in row)
+    titles = Titles(
+        f"confusion-{slug(judge)}",
+        judge,
+        f"Items by the raters' most frequent answer (rows) and that of {judge} (columns); tied "
+        "answers count in equal parts.",
+        x="judge",
+        y="raters",
+    )
+    widest = max((len(name) for name in names), default=0) * 7.0 + 12
+    return heat(
+        titles,
+        [found.human[i] for i in rows],
+        names,
+        drawn,
+        top=max((cell for row in drawn for cell in row), default=1.0),
+        digits=0 if whole else 1,
+        cell_width=min(max(46.0, widest), 110.0),
+    )
+
+
+def leniency_charts(v: Validation) -> list[Chart]:
+    """Draw precision, recall and prevalence drift of every judge that has them."""
+    kind = kinds(v)
+    charts = []
+    for name, title, reference in LENIENCY:
+        rows = [
+            dot_row(one.judge, one.leniency[name], kind[one.judge])
+            for one in ordered(v)
+            if name in one.leniency
+        ]
+        if rows:
+            told = "; ".join(row.told for row in rows)
+            titles = Titles(f"leniency-{slug(name)}", title, f"{title}. {told}.", x=slug(name))
+            charts.append(dots(titles, rows, within=(-1.0, 1.0), reference=reference, width=340.0))
+    return charts
+
+
+def mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:
+    """Return judge, measure, and its estimate in each of the three modes, None where undefined."""
+    rows: list[tuple[str, str, list[object]]] = []
+    for one in ordered(v):
+        modes = (one.modes.exclude, one.modes.recode, one.modes.third_class)
+        names = dict.fromkeys(name for mode in modes for name in mode)
+        rows += [(one.judge, name, [mode.get(name) for mode in modes]) for name in names]
+    return rows
