@@ -200,10 +200,21 @@ def _per_bin(totals: FloatArray, K: int) -> tuple[FloatArray, FloatArray]:
     width = 1 + 2 * K
     table = totals.reshape(*totals.shape[:-1], totals.shape[-1] // width, width)
     n, h, j = table[..., 0], table[..., 1 : 1 + K], table[..., 1 + K :]
-    p, q = (np.nan_to_num(ratio(side, side.sum(axis=-1)[..., None])) for side in (h, j))
+    bits = np.zeros(n.shape)
+    every = tuple(range(n.ndim - 1))
+    bins = np.flatnonzero(n.any(axis=every))  # the others have no labels, here or in any resample
+    used = np.flatnonzero(h.any(axis=(*every, -2)) | j.any(axis=(*every, -2)))
+    p, q = (_shares(side[..., bins, :][..., used]) for side in (h, j))
     middle = (p + q) / 2.0
-    bits = (rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=-1) / (2.0 * np.log(2.0))
-    return n, np.maximum(bits, 0.0)
+    found = (rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=-1) / (2.0 * np.log(2.0))
+    bits[..., bins] = np.maximum(found, 0.0)
+    return n, bits
+
+
+def _shares(labels: FloatArray) -> FloatArray:
+    """Divide the labels of each bin by their number; 0 where there are none."""
+    n = labels.sum(axis=-1, keepdims=True)
+    return np.asarray(labels / np.where(n > 0, n, 1.0), dtype=np.float64)
 
 
 def _distance(bits: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ for all strata and measures, and the sums of a stratum are those of its pieces.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,15 +17,18 @@ from harness.stats.resampling import MIN_UNITS, Resamples, Units
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from numpy.typing import NDArray
     from scipy.sparse import csc_array
 
     from harness.stats.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.measures import Batch, Measure
     from harness.stats.resampling import Unit
 
+    Weights: TypeAlias = NDArray[np.floating[Any]]
+
 Key = TypeVar("Key")
+MAX_FLOAT32 = 1 << 24  # up to here float32 holds every whole number
 CELLS = 1 << 22  # sums held at once: 32 MiB
-CACHED = 1 << 20  # weights that many sums are made of in one go, while they are at hand
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -123,15 +126,22 @@ class Sums:
         kinds = matrix[:, first]
         if _differ(kinds[:, place], matrix):  # unlike columns gave the same number
             kinds, place = matrix, np.arange(U)
-        of_unit = csc_array((np.ones(U), place.ravel(), np.arange(U + 1)), (kinds.shape[1], U))
+        ones = np.ones(U, dtype=_exact(U))
+        of_unit = csc_array((ones, place.ravel(), np.arange(U + 1)), (kinds.shape[1], U))
         return cls(kinds, of_unit)
 
     def __repr__(self) -> str:
         return f"Sums({self.of_unit.shape[1]} units of {self.of_unit.shape[0]} kinds)"
 
-    def weighted(self, weights: FloatArray) -> FloatArray:
-        """Add up units by (U, b) weights: (D, b)."""
-        return np.asarray(self.kinds @ (self.of_unit @ weights), dtype=np.float64)
+    def weighted(self, weights: Weights) -> FloatArray:
+        """Add up units by (U, b) weights, whole numbers: (D, b)."""
+        of_kind = np.asarray(self.of_unit @ weights, dtype=np.float64)
+        return np.asarray(self.kinds @ of_kind, dtype=np.float64)
+
+
+def _exact(n_units: int) -> type[np.floating[Any]]:
+    """Return the smallest type that counts draws of this many units exactly."""
+    return np.float32 if n_units <= MAX_FLOAT32 else np.float64
 
 
 def _differ(first: csc_array, second: csc_array) -> bool:
@@ -166,7 +176,7 @@ class Cut:
     used: BoolArray
     nothing: str
 
-    def weighted(self, weights: FloatArray) -> FloatArray:
+    def weighted(self, weights: Weights) -> FloatArray:
         """Add up units by (U, b) weights: (A * d, b)."""
         total, *others = (one.weighted(weights) for one in self.sums)
         for one in others:
@@ -225,9 +235,9 @@ def replicate_strata(
     """
     B = resamples.n_resamples if resamples.n_units >= MIN_UNITS else 0
     found: list[dict[Key, dict[str, Found]]] = []
-    once = np.ones((resamples.n_units, 1))
+    once = np.ones((resamples.n_units, 1), dtype=_exact(resamples.n_units))
     per_piece = {key: cut.weighted(once).reshape(-1, cut.width) for key, cut in cuts.items()}
-    live: list[tuple[int, Key, Cut]] = []  # what has anything to evaluate
+    live: list[tuple[int, Key]] = []  # what has anything to evaluate
     for s in range(len(pieces.inside)):
         found.append({})
         for key, cut in cuts.items():
@@ -235,14 +245,28 @@ def replicate_strata(
             totals = per_piece[key][pieces.inside[s]].sum(axis=0)
             found[s][key] = {one.name: _on_the_data(one, totals, cut, n, B) for one in cut.measures}
             if n:
-                live.append((s, key, cut))
-    if B:
-        for part, sums in _walk(cuts, pieces, resamples):
-            for s, key, cut in live:
-                drawn = sums[key][pieces.inside[s]].sum(axis=0).T
-                for one in cut.measures:
-                    found[s][key][one.name].replicates[part] = one.value(drawn)
+                live.append((s, key))
+    begin = 0
+    for weights in resamples.weights() if B else ():
+        by_unit = np.ascontiguousarray(weights.T, dtype=_exact(resamples.n_units))
+        for key, cut in cuts.items():
+            strata = [s for s, live_key in live if live_key == key]
+            for part, sums in _in_parts(cut, by_unit, len(pieces.inside.T)):
+                now = slice(begin + part.start, begin + part.stop)
+                for s in strata:
+                    drawn = sums[pieces.inside[s]].sum(axis=0).T
+                    for one in cut.measures:
+                        found[s][key][one.name].replicates[now] = one.value(drawn)
+        begin += len(weights)
     return found
+
+
+def _in_parts(cut: Cut, by_unit: Weights, A: int) -> Iterator[tuple[slice, FloatArray]]:
+    """Give the resampled sums of every piece, (A, d, b), as many replicates as fit at a time."""
+    step = max(1, CELLS // max(A * cut.width, 1))
+    for first in range(0, by_unit.shape[1], step):
+        part = slice(first, min(first + step, by_unit.shape[1]))
+        yield part, cut.weighted(by_unit[:, part]).reshape(A, cut.width, -1)
 
 
 def _on_the_data(one: Measure, totals: FloatArray, cut: Cut, n: int, B: int) -> Found:
@@ -250,28 +274,6 @@ def _on_the_data(one: Measure, totals: FloatArray, cut: Cut, n: int, B: int) -> 
     value = float(one.value(totals)) if n else np.nan
     reason = (one.why(totals) if n else cut.nothing) if np.isnan(value) else ""
     return Found(value, reason, np.full(B, np.nan))
-
-
-def _walk(
-    cuts: Mapping[Key, Cut], pieces: Pieces, resamples: Resamples
-) -> Iterator[tuple[slice, dict[Key, FloatArray]]]:
-    """Give the resampled sums of every piece, (A, d, b) per key, a few replicates at a time."""
-    A = pieces.inside.shape[1]
-    step = max(1, CELLS // max((A * cut.width for cut in cuts.values()), default=1))
-    begin = 0
-    for weights in resamples.weights():
-        few = max(1, CACHED // weights.shape[1])
-        for first in range(0, len(weights), step):
-            some = weights[first : first + step]
-            part = slice(begin, begin + len(some))
-            begin = part.stop
-            sums = {key: np.empty((A * cut.width, len(some))) for key, cut in cuts.items()}
-            for at in range(0, len(some), few):
-                now = slice(at, at + few)
-                by_unit = np.ascontiguousarray(some[now].T)
-                for key, cut in cuts.items():
-                    sums[key][:, now] = cut.weighted(by_unit)
-            yield part, {key: sums[key].reshape(A, cut.width, -1) for key, cut in cuts.items()}
 
 
 def describe(

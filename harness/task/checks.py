@@ -123,8 +123,8 @@ def _check_sensitivity(task: TaskFields, keys: Sequence[str]) -> None:
             )
 
 
-def _check_weights(weights: Sequence[Sequence[float]], K: int, *, abstain: bool) -> None:  # noqa: N803 -- K options
-    sizes = (K, K + 1) if abstain else (K,)
+def _check_weights(weights: Sequence[Sequence[float]], n: int, *, abstain: bool) -> None:
+    sizes = (n, n + 1) if abstain else (n,)
     if len(weights) not in sizes or any(len(row) != len(weights) for row in weights):
         wanted = " or ".join(f"{size} x {size}" for size in sizes)
         shape = f"{len(weights)} rows of {sorted({len(row) for row in weights})} numbers"
