@@ -21,7 +21,14 @@ LAYERS = (
         *("elicit.mentions", "elicit.grammar", "elicit.verdicts", "elicit.external"),
     ),
     (
-        *("elicit.prices", "elicit.specs", "elicit.faults", "elicit.wire", "elicit.providers"),
+        *(
+            "elicit.prices",
+            "elicit.usage",
+            "elicit.specs",
+            "elicit.faults",
+            "elicit.wire",
+            "elicit.providers",
+        ),
         *("elicit.folders", "elicit.unpacked"),
         *("elicit.judges", "elicit.hosted", "elicit.endpoint", "elicit.embedded", "elicit.smollm2"),
     ),

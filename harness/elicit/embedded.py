@@ -80,8 +80,23 @@ def scripted(replies: Script, *, name: str = "scripted", samples: int = 1) -> Ju
     return JudgeSpec(name=name, kind="scripted", model="script", samples=samples, replies=replies)
 
 
-class _Embedded:
-    """What the judges of this module share: a request that holds all that decides the answer."""
+class _Local:
+    """What all judges of this module share: nothing leaves, and each sample is asked alone."""
+
+    async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
+        """Answer the first; the others are then asked for alone."""
+        return [await self.ask(requests[0])]
+
+    async def ask(self, request: Request) -> Reply:
+        """Answer one request."""
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+class _Embedded(_Local):
+    """What most of them share: a request that holds all that decides the answer."""
 
     def __init__(self, spec: JudgeSpec, task: Task) -> None:
         self.spec = spec
@@ -110,9 +125,6 @@ class _Embedded:
                 "messages": (*request.messages, Message(role="assistant", content=reply.text)),
             }
         )
-
-    async def aclose(self) -> None:
-        """Nothing is held."""
 
     def __repr__(self) -> str:
         """One line that tells the judge."""
@@ -238,7 +250,7 @@ class Lexicon(_Embedded):
         return float(self._score(text)["compound"])
 
 
-class Scripted:
+class Scripted(_Local):
     """Replays what it was given; see `scripted`."""
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts) -> None:
@@ -276,9 +288,6 @@ class Scripted:
             cost_usd=0.0,
             latency_s=0.0,
         )
-
-    async def aclose(self) -> None:
-        """Nothing is held."""
 
     def __repr__(self) -> str:
         """One line that tells the judge."""

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from harness.elicit.faults import OK, code_in, failure_of, filtered
 from harness.elicit.judges import Prompted
 from harness.elicit.prices import price_of
 from harness.elicit.specs import key_now
+from harness.elicit.usage import cost_of, shared, token_counts
 from harness.elicit.verdicts import Reply
-from harness.elicit.wire import Wire
 from harness.errors import CallFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import JsonValue
 
     from harness.elicit.prices import Price
     from harness.elicit.prompts import Prompts, Request
     from harness.elicit.specs import JudgeSpec
+    from harness.elicit.usage import Counts
     from harness.elicit.wire import Answer
     from harness.task import Task
-
-MOST_TOKENS = 10**12  # a larger count is no count
 
 
 class Endpoint(Prompted):
@@ -33,21 +34,22 @@ class Endpoint(Prompted):
         super().__init__(spec, task, prompts)
         self._url = f"{spec.base_url}/chat/completions"
         self._price = price_of(spec)
-        self._wire = Wire(spec.concurrency)
 
     async def ask(self, request: Request) -> Reply:
         """Send one request and read the reply; `harness.elicit.faults` lists what can go wrong."""
+        return (await self.ask_many([request]))[0]
+
+    async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
+        """Send requests that differ in the sample alone as one; there may be fewer replies."""
+        request = requests[0]
         key = self._key_now()
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        rest = json.dumps({"model": request.model, **self._sent(request)})
+        several = {"n": len(requests)} if len(requests) > 1 else {}
+        rest = json.dumps({"model": request.model, **self._sent(request), **several})
         body = f'{{"messages":{request.turns},{rest[1:]}'.encode()
         start = perf_counter()
-        answer = await self._wire.post(self._url, headers, body)
-        return read_answer(answer, request, self._price, perf_counter() - start)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._wire.aclose()
+        answer = await self.wire.post(self._url, headers, body)
+        return read_answer(answer, requests, self._price, perf_counter() - start)
 
     def _key_now(self) -> str | None:
         return key_now(self.spec)
@@ -56,15 +58,17 @@ class Endpoint(Prompted):
         return request.params
 
 
-def read_answer(answer: Answer, request: Request, price: Price | None, latency_s: float) -> Reply:
-    """Make a reply of what an OpenAI-compatible server sent.
+def read_answer(
+    answer: Answer, requests: Sequence[Request], price: Price | None, latency_s: float
+) -> list[Reply]:
+    """Make replies of what an OpenAI-compatible server sent: one per choice, in order.
 
     Parameters
     ----------
     answer : Answer
         Status, headers and body.
-    request : Request
-        What was asked.
+    requests : sequence of Request
+        What was asked at once: the same request under several sample numbers.
     price : Price or None
         What tokens cost, if that is known.
     latency_s : float
@@ -78,9 +82,8 @@ def read_answer(answer: Answer, request: Request, price: Price | None, latency_s
     status, headers, body = answer
     if status != OK:
         if filtered(status, body):
-            return Reply(
-                request=request.hash, text="", finish_reason="content_filter", latency_s=latency_s
-            )
+            filtered_out = {"text": "", "finish_reason": "content_filter", "latency_s": latency_s}
+            return [Reply(request=request.hash, **filtered_out) for request in requests]
         raise failure_of(status, headers, body)
     try:
         document = json.loads(body)
@@ -93,14 +96,30 @@ def read_answer(answer: Answer, request: Request, price: Price | None, latency_s
         raise failure_of(code_in(document), headers, body)
     if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
         raise CallFailed("no_choices", retry=True)
-    return _reply_of(document, choices[0], request, price, latency_s)
+    usable = [choice for choice in choices if isinstance(choice, dict)][: len(requests)]
+    usage = document.get("usage")
+    counts = shared(token_counts(usage if isinstance(usage, dict) else {}), len(usable))
+    model = document.get("model")
+    return [
+        _reply_of(
+            model,
+            choice,
+            request,
+            counts=share,
+            cost_usd=cost_of(share, price),
+            latency_s=latency_s,
+        )
+        for choice, request, share in zip(usable, requests, counts, strict=False)
+    ]
 
 
 def _reply_of(
-    document: dict[str, Any],
+    model: object,
     choice: dict[str, Any],
     request: Request,
-    price: Price | None,
+    *,
+    counts: Counts,
+    cost_usd: float | None,
     latency_s: float,
 ) -> Reply:
     message = choice.get("message")
@@ -109,9 +128,6 @@ def _reply_of(
     text = text_of(said.get("content"))
     if not text and said.get("refusal"):
         text, finish = text_of(said["refusal"]), "content_filter"
-    usage = document.get("usage")
-    counts = token_counts(usage if isinstance(usage, dict) else {})
-    model = document.get("model")
     return Reply(
         request=request.hash,
         text=text,
@@ -120,38 +136,10 @@ def _reply_of(
         prompt_tokens=counts.prompt,
         completion_tokens=counts.completion,
         cached_tokens=counts.cached,
-        cost_usd=cost_of(counts, price),
+        cost_usd=cost_usd,
         latency_s=latency_s,
         logprobs=plain(choice.get("logprobs")),
     )
-
-
-class Counts(NamedTuple):
-    """Tokens as the provider counted them; None for what it did not tell."""
-
-    prompt: int | None
-    completion: int | None
-    cached: int | None  # part of the prompt's
-
-
-def token_counts(usage: dict[str, Any]) -> Counts:
-    """Read an OpenAI-style ``usage``."""
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    return Counts(
-        _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")), _count(cached)
-    )
-
-
-def _count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value < MOST_TOKENS else None
-
-
-def cost_of(counts: Counts, price: Price | None) -> float | None:
-    """USD for one reply; None when the price or a count is unknown."""
-    if price is None or counts.prompt is None or counts.completion is None:
-        return None
-    return price.cost_usd(counts.prompt, counts.completion, counts.cached or 0)
 
 
 def plain(logprobs: object) -> JsonValue:

@@ -20,24 +20,26 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from harness.elicit.endpoint import clean, cost_of, plain, text_of, token_counts
+from harness.elicit.endpoint import clean, plain, text_of
 from harness.elicit.faults import OK, code_in, failure_of, filtered
 from harness.elicit.judges import Prompted
 from harness.elicit.prices import price_of
 from harness.elicit.providers import PROVIDERS, provider_of
 from harness.elicit.specs import key_now, key_of
+from harness.elicit.usage import cost_of, shared, token_counts
 from harness.elicit.verdicts import Reply
-from harness.elicit.wire import Wire
 from harness.errors import CallFailed, JudgeUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
     import httpx
 
     from harness.elicit.prompts import Prompts, Request
     from harness.elicit.specs import JudgeSpec
-    from harness.elicit.wire import Answer
+    from harness.elicit.usage import Counts
+    from harness.elicit.wire import Answer, Wire
     from harness.task import Task
 
 PLACEHOLDER = "the-key-is-put-in-on-the-wire"
@@ -99,39 +101,44 @@ class Hosted(Prompted):
         super().__init__(spec, task, prompts)
         self._provider = PROVIDERS.get(provider_of(spec.model))
         self._price = price_of(spec)
-        self._wire = Wire(spec.concurrency)
         self._client: Any = None
         self._address = spec.base_url or (self._provider.address if self._provider else None)
 
     async def ask(self, request: Request) -> Reply:
         """Send one request and read the reply; `harness.elicit.faults` lists what can go wrong."""
+        return (await self.ask_many([request]))[0]
+
+    async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
+        """Send requests that differ in the sample alone as one; there may be fewer replies."""
         exchange = _Exchange(key_now(self.spec))
         _EXCHANGE.set(exchange)
         start = perf_counter()
         try:
-            answer = await self._complete(request, exchange)
-            reply = self._reply_of(answer, request, perf_counter() - start)
+            answer = await self._complete(requests[0], len(requests), exchange)
+            replies = self._replies_of(answer, requests, perf_counter() - start)
         except Exception as error:  # noqa: BLE001 -- litellm raises anything; all of it is classified
             failure = exchange.failure or _meaning_of(error, exchange)
         else:
             if self._provider is None or exchange.sent:
-                return reply
+                return replies
             failure = CallFailed("unguarded", stops_judge=True, hint="litellm went around us")
         if exchange.filtered or failure.reason == "content_filter":
-            return Reply(request=request.hash, text="", finish_reason="content_filter")
+            refused = {"text": "", "finish_reason": "content_filter"}
+            return [Reply(request=request.hash, **refused) for request in requests]
         raise failure.with_traceback(None)  # frames and causes know the key and the text
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._wire.aclose()
+        await super().aclose()
         self._client = None
 
-    async def _complete(self, request: Request, exchange: _Exchange) -> Any:  # noqa: ANN401 -- litellm's
+    async def _complete(self, request: Request, n: int, exchange: _Exchange) -> Any:  # noqa: ANN401 -- litellm's
         if "litellm" not in sys.modules:  # seconds of importing must not hold up the other judges
             await asyncio.to_thread(load_litellm)
         litellm = load_litellm()
         return await litellm.acompletion(
             **request.params,
+            **({"n": n} if n > 1 else {}),
             **self._connection(exchange),
             model=request.model,
             messages=[{"role": m.role, "content": m.content} for m in request.messages],
@@ -161,7 +168,7 @@ class Hosted(Prompted):
         import httpx  # noqa: PLC0415 -- comes with litellm
 
         guarded = httpx.AsyncClient(
-            transport=_transport(self._wire, self._address or ""),
+            transport=_transport(self.wire, self._address or ""),
             follow_redirects=False,
             trust_env=False,
             timeout=None,  # noqa: S113 -- the runner holds a wall deadline around each call
@@ -180,10 +187,30 @@ class Hosted(Prompted):
         handler.client = guarded
         return handler
 
-    def _reply_of(self, answer: Any, request: Request, latency_s: float) -> Reply:  # noqa: ANN401 -- litellm's
-        choice = answer.choices[0]
+    def _replies_of(
+        self,
+        answer: Any,  # noqa: ANN401 -- litellm's
+        requests: Sequence[Request],
+        latency_s: float,
+    ) -> list[Reply]:
         usage = getattr(answer, "usage", None)
         counts = token_counts(usage.model_dump() if usage is not None else {})
+        choices = [answer.choices[0], *answer.choices[1 : len(requests)]]  # none at all is a fault
+        return [
+            self._reply_of(str(answer.model), choice, request, share, latency_s)
+            for choice, request, share in zip(
+                choices, requests, shared(counts, len(choices)), strict=False
+            )
+        ]
+
+    def _reply_of(
+        self,
+        model: str,
+        choice: Any,  # noqa: ANN401 -- litellm's
+        request: Request,
+        counts: Counts,
+        latency_s: float,
+    ) -> Reply:
         text, finish = text_of(choice.message.content), choice.finish_reason
         more = getattr(choice.message, "provider_specific_fields", None) or {}
         if not text and more.get("refusal"):
@@ -192,7 +219,7 @@ class Hosted(Prompted):
         return Reply(
             request=request.hash,
             text=text,
-            model=clean(str(answer.model)),
+            model=clean(model),
             finish_reason=clean(str(finish)),
             prompt_tokens=counts.prompt,
             completion_tokens=counts.completion,

@@ -17,6 +17,7 @@ from harness.elicit.specs import (
     load_judges,
     user_file,
 )
+from harness.elicit.wire import Wire
 from harness.errors import JudgeError, JudgeUnavailable
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ class Judge(Protocol):
     async def ask(self, request: Request) -> Reply:
         """Answer one request once, or raise `harness.errors.CallFailed`; never retries."""
 
+    async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
+        """Answer requests that differ in the sample alone, in order; there may be fewer replies."""
+
     async def aclose(self) -> None:
         """Let go of connections and models."""
 
@@ -71,6 +75,7 @@ class Prompted:
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts) -> None:
         self.spec = spec
+        self.wire = Wire(spec.concurrency)
         self._prompts = prompts
         self._items = {item.id: item for item in task.items}
         self._model = spec.model
@@ -94,7 +99,8 @@ class Prompted:
         )
 
     async def aclose(self) -> None:
-        """Nothing is held."""
+        """Close the connections."""
+        await self.wire.aclose()
 
     def __repr__(self) -> str:
         """One line that tells the judge; no key."""

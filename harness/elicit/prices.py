@@ -11,30 +11,59 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from harness.elicit.providers import provider_of
+
 if TYPE_CHECKING:
     from harness.elicit.prompts import Request
     from harness.elicit.specs import JudgeSpec
 
 
 class Price(BaseModel):
-    """What tokens cost, in USD per million; ``cached`` is for prompt tokens the provider had."""
+    """What tokens cost, in USD per million.
+
+    Attributes
+    ----------
+    input, output : float
+        Of the prompt and of the reply.
+    cached, cache_write : float or None
+        Of prompt tokens that the provider read from its cache, or put into it; as any when None.
+    batch : float
+        Share of the price that is asked when requests are sent as a batch.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     cached: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    cache_write: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    batch: Annotated[float, Field(gt=0, le=1)] = 1.0
 
-    def cost_usd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
-        """USD for one reply; ``cached_tokens`` are part of ``prompt_tokens``."""
+    def cost_usd(
+        self,
+        prompt_tokens: int,
+        completion_tokens: int,
+        cached_tokens: int = 0,
+        written_tokens: int = 0,
+    ) -> float:
+        """USD for one reply; tokens read from and put into a cache are part of the prompt's."""
         cached = self.input if self.cached is None else self.cached
-        fresh = max(0, prompt_tokens - cached_tokens)
-        return (
-            fresh * self.input + cached_tokens * cached + completion_tokens * self.output
-        ) / 1_000_000
+        written = self.input if self.cache_write is None else self.cache_write
+        fresh = max(0, prompt_tokens - cached_tokens - written_tokens)
+        prompt = fresh * self.input + cached_tokens * cached + written_tokens * written
+        return (prompt + completion_tokens * self.output) / 1_000_000
+
+    def in_batch(self) -> Price:
+        """Price of a request that is part of a batch."""
+        rates = {
+            name: None if rate is None else rate * self.batch
+            for name, rate in self.model_dump(exclude={"batch"}).items()
+        }
+        return Price(**rates)
 
 
 FREE = Price(input=0, output=0)
+HALF_IN_BATCH = frozenset({"openai", "anthropic"})
 
 
 class Tokens(NamedTuple):
@@ -71,12 +100,19 @@ def _listed_price(model: str) -> Price | None:
         entry = _price_list()[bare]
     if entry is None or not {"input_cost_per_token", "output_cost_per_token"} <= entry.keys():
         return None
-    cached = entry.get("cache_read_input_token_cost")
+    read = entry.get("cache_read_input_token_cost")
+    written = entry.get("cache_creation_input_token_cost")
     return Price(
-        input=round(entry["input_cost_per_token"] * 1e6, 9),
-        output=round(entry["output_cost_per_token"] * 1e6, 9),
-        cached=None if cached is None else round(cached * 1e6, 9),
+        input=_per_million(entry["input_cost_per_token"]),
+        output=_per_million(entry["output_cost_per_token"]),
+        cached=None if read is None else _per_million(read),
+        cache_write=None if written is None else _per_million(written),
+        batch=0.5 if provider_of(model) in HALF_IN_BATCH else 1.0,
     )
+
+
+def _per_million(usd: float) -> float:
+    return round(usd * 1e6, 9)
 
 
 @cache

@@ -23,7 +23,14 @@ CUT = 0.5
 MOST_EVENTS = 1000
 TOKEN_KINDS = ("tokens", "input-tokens", "output-tokens")
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
-OPENAI, ANTHROPIC = "x-ratelimit-", "anthropic-ratelimit-"
+HEADERS = [
+    (kind, remaining, reset)
+    for kind in ("requests", *TOKEN_KINDS)
+    for remaining, reset in (
+        (f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}"),
+        (f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset"),
+    )
+]
 
 
 class Event(NamedTuple):
@@ -117,6 +124,11 @@ class Rate:
         """Whether another call must wait for one in flight."""
         return self.in_flight >= int(self.limit)
 
+    @property
+    def minds_tokens(self) -> bool:
+        """Whether `enter` needs to know a call's tokens."""
+        return self._tokens.per_minute is not None or self._tokens.learned_s > 0
+
     def enter(self, now: float, tokens: float = 0.0) -> tuple[int, float]:
         """Take a place in flight.
 
@@ -198,16 +210,12 @@ def allowances(headers: Mapping[str, str], wall_s: float) -> Iterator[Allowance]
     Allowance
         One per kind that has a readable ``remaining`` and ``reset``.
     """
-    for kind in ("requests", *TOKEN_KINDS):
-        for remaining, reset in (
-            (f"{OPENAI}remaining-{kind}", f"{OPENAI}reset-{kind}"),
-            (f"{ANTHROPIC}{kind}-remaining", f"{ANTHROPIC}{kind}-reset"),
-        ):
-            left = headers.get(remaining)
-            if left is not None and left.isascii() and left.isdecimal():
-                reset_s = _reset_s(headers.get(reset, ""), wall_s)
-                if reset_s is not None:
-                    yield Allowance(kind, int(left[:18]), reset_s)
+    for kind, remaining, reset in HEADERS:
+        left = headers.get(remaining)
+        if left is not None and left.isascii() and left.isdecimal():
+            reset_s = _reset_s(headers.get(reset, ""), wall_s)
+            if reset_s is not None:
+                yield Allowance(kind, int(left[:18]), reset_s)
 
 
 def _reset_s(text: str, wall_s: float) -> float | None:

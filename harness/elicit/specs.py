@@ -31,6 +31,7 @@ Script = dict[
 ]
 
 _OPENING: dict[str, JsonValue] = {"temperature": 1.0, "max_tokens": 32}
+SEVERAL_AT_ONCE = 10  # samples in one request, where the provider is known to allow it
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "litellm": {"samples": 10, "concurrency": 16, "deadline_s": 60.0, "params": _OPENING},
     "endpoint": {"samples": 10, "concurrency": 64, "deadline_s": 60.0, "params": _OPENING},
@@ -82,8 +83,16 @@ class JudgeSpec(BaseModel):
         Name of the environment variable that holds the key.
     samples : int
         Calls per item and elicitation, unless the command line says otherwise.
+    n_per_request : int
+        Most samples asked for in one request (``n``), so that its prompt is paid for once. Left
+        out: 10 for OpenAI's own models, else 1. A server that gives fewer is asked singly.
     concurrency : int
-        Calls in flight at once.
+        Most calls in flight at once.
+    concurrency_start : int or None
+        Calls in flight to begin with. Left out: a quarter of ``concurrency`` where that was left
+        out too, else all of it.
+    rpm, tpm : float or None
+        Requests and tokens per minute that the provider allows.
     deadline_s : float
         Wall time one call may take, in seconds.
     price : Price or None
@@ -103,7 +112,11 @@ class JudgeSpec(BaseModel):
     params: dict[str, JsonValue] = {}
     key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")] | None = None
     samples: Annotated[int, Field(ge=1, le=10_000)] = 1
+    n_per_request: Annotated[int, Field(ge=1, le=128)] = 1
     concurrency: Annotated[int, Field(ge=1, le=4096)] = 8
+    concurrency_start: Annotated[int, Field(ge=1, le=4096)] | None = None
+    rpm: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    tpm: Annotated[float, Field(gt=0, le=1e12)] | None = None
     deadline_s: Annotated[float, Field(gt=0, le=86_400)] = 30.0
     price: Price | None = None
     allow_redirects: bool = False
@@ -143,6 +156,10 @@ class JudgeSpec(BaseModel):
         )
         if provider is not None and not given.get("base_url"):
             filled.setdefault("key_env", provider.key_env)  # never sent to an address of one's own
+            if provider is PROVIDERS["openai"]:
+                filled.setdefault("n_per_request", SEVERAL_AT_ONCE)
+        if kind in {"litellm", "endpoint"} and "concurrency" not in given:
+            filled.setdefault("concurrency_start", filled["concurrency"] // 4)
         if isinstance(params := given.get("params", {}), dict):
             filled["params"] = {**defaults.get("params", {}), **params}
         return filled

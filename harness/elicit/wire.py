@@ -14,7 +14,7 @@ from harness.elicit.faults import REDIRECTS, failure_of
 from harness.errors import CallFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from aiohttp import ClientResponse, ClientSession
     from yarl import URL
@@ -39,12 +39,18 @@ class Wire:
     ----------
     limit : int
         Most connections open at once.
+
+    Attributes
+    ----------
+    told : callable or None
+        Gets the headers of every answer.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._session: ClientSession | None = None
         self._urls: dict[str, URL] = {}
+        self.told: Callable[[Mapping[str, str]], None] | None = None
 
     def _open(self) -> ClientSession:
         import aiohttp  # noqa: PLC0415 -- loaded by now
@@ -88,6 +94,8 @@ class Wire:
                 headers=headers,
                 allow_redirects=False,
             ) as response:
+                if self.told is not None:
+                    self.told(response.headers)
                 if response.status in REDIRECTS:
                     response.close()
                     raise failure_of(response.status, {}, b"")
