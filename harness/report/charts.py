@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 WIDTH = 460.0
 ROW = 26.0
 TOP = 8.0
-BAND = 20.0
+BAND = 22.0
+RULE_LABEL = 34.0
 AXIS = 34.0
 GUTTER = 14.0
-MAX_LABEL = 150.0
+MAX_LABEL = 168.0
 CELL = 30.0
 N_STYLES = 8
 
@@ -178,10 +179,8 @@ def lines(
     for first, last, style, told in band:
         reached = across(last) - across(first)
         title = f"{told}: {first:.3f} to {last:.3f}"
-        marks.append(box(across(first), TOP + 6, reached, 7, f"band region {style}", title=title))
-    for x, told in rules:
-        marks.append(line(across(x), TOP + 4, across(x), height - AXIS, "rule"))
-        marks.append(label(across(x), TOP, told, "small rule-label", anchor="middle"))
+        marks.append(box(across(first), TOP + 8, reached, 7, f"band region {style}", title=title))
+    marks += _rules(rules, across, height - AXIS)
     for one in series:
         drawn = [(across(x), up(y)) for x, y in one.points if y is not None]
         if drawn:
@@ -267,6 +266,17 @@ def _y_axis(up: Scale, across: Scale) -> list[Mark]:
     for value in up.ticks():
         marks.append(line(across.start, up(value), across.end, up(value), "grid"))
         marks.append(label(across.start - 6, up(value) + 4, tick(value), "tick y", anchor="end"))
+    return marks
+
+
+def _rules(rules: Sequence[tuple[float, str]], across: Scale, bottom: float) -> list[Mark]:
+    """Draw vertical lines, and say what they are where the words do not run into each other."""
+    marks, last = [], float("-inf")
+    for x, told in rules:
+        marks.append(line(across(x), TOP + 6, across(x), bottom, "rule"))
+        if across(x) - last >= RULE_LABEL:
+            last = across(x)
+            marks.append(label(last, TOP + 3, told, "small rule-label", anchor="middle"))
     return marks
 
 

@@ -33,11 +33,8 @@ def confusion_charts(v: Validation) -> list[Chart]:
 def _confusion(judge: str, found: Confusion) -> Chart:
     rows = [i for i, cells in enumerate(found.cells) if any(cells)]
     n_options = len(found.human) - 1  # without CANNOT_ASSESS
-    columns = [
-        j
-        for j in range(len(found.judge))
-        if j < n_options or any(cells[j] for cells in found.cells)
-    ]
+    used = [any(cells[j] for cells in found.cells) for j in range(len(found.judge))]
+    columns = [j for j, seen in enumerate(used) if seen or j < n_options]
     drawn = [[found.cells[i][j] for j in columns] for i in rows]
     names = [found.judge[j] for j in columns]
     whole = all(float(cell).is_integer() for row in drawn for cell in row)

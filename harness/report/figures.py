@@ -42,11 +42,12 @@ def kinds(v: Validation) -> dict[str, str]:
 
 
 def styles(v: Validation) -> dict[str, str]:
-    """Give each judge a colour and a dash of its own; baselines share a grey."""
-    found, n = {}, 0
+    """Give each judge a colour and a dash of its own; baselines are grey."""
+    found, n, n_baselines = {}, 0, 0
     for judge in in_order(v):
         if judge.baseline:
-            found[judge.name] = "jb"
+            found[judge.name] = f"b{n_baselines % 2}"
+            n_baselines += 1
         else:
             found[judge.name] = f"j{n % N_STYLES}" + (f" d{n // N_STYLES}" if n >= N_STYLES else "")
             n += 1
@@ -103,15 +104,15 @@ def metric_charts(v: Validation) -> list[tuple[Group, list[Chart], list[Chart]]]
         return []
     found = []
     for group, names in grouped(v.judges[0].metrics):
-        drawn = [name for name in names if _defined(v, name)]
-        first = [name for name in drawn if _usual(v, name)]
+        drawn = [name for name in names if is_defined(v, name)]
+        first = [name for name in drawn if is_usual(v, name)]
         charts = [_metric_chart(v, name) for name in first]
         more = [_metric_chart(v, name) for name in drawn if name not in first]
         found.append((group, charts, more) if charts else (group, more[:3], more[3:]))
     return found
 
 
-def _usual(v: Validation, metric: str) -> bool:
+def is_usual(v: Validation, metric: str) -> bool:
     """Whether a metric compares like with like, or a hard judge with what the raters allow."""
     usual = v.choosing.usual if v.choosing else ()
     return metric.endswith(USUAL_FORMS) or metric in (*GOAL_WORDS, *usual, v.settings.metric)
@@ -125,13 +126,14 @@ def undefined_metrics(v: Validation) -> dict[str, list[tuple[str, str]]]:
         group.title: [
             (name, ", ".join(dict.fromkeys(reason(judge.metrics[name]) for judge in v.judges)))
             for name in names
-            if not _defined(v, name)
+            if not is_defined(v, name)
         ]
         for group, names in grouped(v.judges[0].metrics)
     }
 
 
-def _defined(v: Validation, metric: str) -> bool:
+def is_defined(v: Validation, metric: str) -> bool:
+    """Whether a metric has a value for some judge."""
     return any(judge.metrics[metric].value is not None for judge in v.judges)
 
 

@@ -47,7 +47,29 @@ def facts(v: Validation) -> list[Fact]:
         Fact("Cannot be told apart", ", ".join(close) or "none", f"of {len(v.judges) - 1} others")
     )
     found.append(Fact("Answered", percent(best.answered_fraction), f"{one.n_used} items used"))
-    return found
+    return [*found, *_replacing(v, best.name), *_usual(v)]
+
+
+def _replacing(v: Validation, judge: str) -> list[Fact]:
+    """Say whether the first judge may replace a rater."""
+    tested = {one.judge: one for one in v.replacement.judges} if v.replacement else {}
+    if judge not in tested or tested[judge].passes is None:
+        return []
+    one = tested[judge]
+    told = f"beats {one.wins} of {one.n_tested} raters; advantage {number(one.advantage.value)}"
+    return [Fact("May replace a rater", "yes" if one.passes else "no", told)]
+
+
+def _usual(v: Validation) -> list[Fact]:
+    """Say what the first of the usual metrics would have picked, and what that costs."""
+    if v.choosing is None or not v.choosing.usual:
+        return []
+    regret = v.choosing.regret.get(v.choosing.usual[0], {})
+    one = regret.get(v.choosing.goals[0]) if v.choosing.goals else None
+    if one is None or one.value is None:
+        return []
+    told = f"costs {number(one.value)} {span(one.interval)} in {GOAL_WORDS.get(one.goal, one.goal)}"
+    return [Fact(f"Picked by {one.metric}", " or ".join(one.selected), told)]
 
 
 def changes(v: Validation) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.charts import Series, Titles, heat, lines
-from harness.report.figures import GOAL_WORDS, in_order, slug, styles
+from harness.report.figures import GOAL_WORDS, in_order, is_usual, slug, styles
 from harness.report.marks import Chart, Mark, Scale, box, clip, dot, label, line, tick
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.stats.break_evens import BreakEven
+    from harness.stats.regret import Regret
     from harness.validate import Validation
 
 PANEL = 230.0
@@ -94,7 +95,7 @@ def _curves(
 def _band(even: BreakEven | None, style: dict[str, str]) -> list[tuple[float, float, str, str]]:
     """Return the stretches of beta with who wins there, and in whose colour."""
     return [
-        (p.low, p.high, style.get(p.winners[0], "jb") if p.winners else "none", _listed(p.winners))
+        (p.low, p.high, style.get(p.winners[0], "b0") if p.winners else "none", _listed(p.winners))
         for p in (even.pieces if even else ())
     ]
 
@@ -153,7 +154,7 @@ def _regions(v: Validation, goal: str, taus: Axis, evens: Sequence[BreakEven]) -
         y = top + each * i
         for piece in even.pieces:
             told = f"tau {even.tau:g}, beta {piece.low:.3f} to {piece.high:.3f}: "
-            who = style.get(piece.winners[0], "jb") if piece.winners else "none"
+            who = style.get(piece.winners[0], "b0") if piece.winners else "none"
             width = across(piece.high) - across(piece.low)
             title = told + _listed(piece.winners)
             marks.append(box(across(piece.low), y, width, each, f"region {who}", title=title))
@@ -171,7 +172,7 @@ def _regions(v: Validation, goal: str, taus: Axis, evens: Sequence[BreakEven]) -
     for i, name in enumerate(winners[:8]):
         y = bottom + 50 + 17 * i
         marks += [
-            box(left, y - 9, 11, 11, f"region {style.get(name, 'jb')}"),
+            box(left, y - 9, 11, 11, f"region {style.get(name, 'b0')}"),
             label(left + 17, y, clip(name, 280), "name"),
         ]
     rows = tuple((e.tau, p.low, p.high, _listed(p.winners)) for e in evens for p in e.pieces)
@@ -192,7 +193,7 @@ def regret_charts(v: Validation) -> list[Chart]:
     if v.choosing is None or not v.choosing.regret:
         return []
     goals = v.choosing.goals
-    rows = list(v.choosing.regret)
+    rows = [metric for metric in v.choosing.regret if is_usual(v, metric)]
     cells = [[v.choosing.regret[m][g].value for g in goals] for m in rows]
     top = max((c for row in cells for c in row if c is not None), default=1.0) or 1.0
     titles = Titles(
@@ -205,6 +206,16 @@ def regret_charts(v: Validation) -> list[Chart]:
     )
     names = [GOAL_WORDS.get(goal, goal) for goal in goals]
     return [heat(titles, rows, names, cells, top=top, digits=3, cell_width=160.0)]
+
+
+def regret_rows(v: Validation) -> list[tuple[str, str, Regret]]:
+    """Return metric, goal and regret of every metric, defined or not."""
+    regret = v.choosing.regret if v.choosing else {}
+    return [
+        (metric, GOAL_WORDS.get(goal, goal), one)
+        for metric, goals in regret.items()
+        for goal, one in goals.items()
+    ]
 
 
 def facet_charts(v: Validation) -> list[Chart]:

@@ -186,6 +186,7 @@ def _ranking(v: Validation) -> dict[str, Any]:
         "places": places,
         "ties": "tied" in kind.values(),
         "axis": _row_axis(v),
+        "goals": [goal for goal in figures.GOAL_WORDS if figures.is_defined(v, goal)],
         "ranking_chart": figures.ranking_chart(v),
         "groups": figures.metric_charts(v),
         "undefined": figures.undefined_metrics(v),
@@ -229,6 +230,7 @@ def _outlook(v: Validation) -> dict[str, Any]:
         "regions": outlook.region_charts(v),
         "facets": outlook.facet_charts(v),
         "regret": outlook.regret_charts(v),
+        "regret_rows": outlook.regret_rows(v),
     }
 
 

@@ -14,6 +14,7 @@ PALETTE: dict[str, tuple[str, str]] = {
     "soft": ("#f1eee8", "#23272e"),
     "accent": ("#0067a5", "#62b8ec"),
     "tint": ("#e3eff7", "#17303f"),
+    "pale": ("#8f98a3", "#737c88"),
     "warn": ("#a63f00", "#f0935a"),
     # Okabe and Ito 2008; on light ground the pale ones are darkened until they reach 3 to 1
     "j0": ("#0072b2", "#56a8e0"),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from io import StringIO
+from textwrap import fill
 from typing import TYPE_CHECKING
 
-from harness.report.words import decision, estimate, headline, number, percent, span
+from harness.report.words import estimate, headline, number, percent, sentences, span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.validate import JudgeResult, Validation
+    from harness.validate import JudgeResult, Ranking, Validation
+    from harness.validate.result import RankedJudge
 
 WIDTH = 80
 BESIDE = "decision_consistency"
@@ -27,7 +29,8 @@ def render(validation: Validation, *, brief: bool = False) -> str:
         parts += ["", _ranking(validation)]
         if not brief:
             parts += ["", _outcomes(validation)]
-    parts += [*(f"note: {note}" for note in validation.notes), "", decision(validation)]
+    parts += [fill(f"note: {note}", WIDTH) for note in validation.notes]
+    parts += ["", *(fill(told, WIDTH) for told in sentences(validation))]
     return "\n".join(parts)
 
 
@@ -39,7 +42,7 @@ def _ranking(validation: Validation) -> str:
         judge = validation.judge(ranked.judge)
         rows.append(
             (
-                number(ranked.rank, 0) if ranked.rank else "-",
+                _rank(validation, ranking, ranked),
                 judge.name + (" *" if judge.baseline else ""),
                 _cell(judge, ranking.metric),
                 _cell(judge, BESIDE),
@@ -47,13 +50,36 @@ def _ranking(validation: Validation) -> str:
             )
         )
     consistency = f"consistency tau={validation.settings.tau:g}"
-    table = _table(("", "judge", ranking.metric, consistency, "answered"), rows)
+    table = _table(("rank", "judge", ranking.metric, consistency, "answered"), rows)
     reasons = _reasons(validation, (ranking.metric, BESIDE))
     starred = any(judge.baseline for judge in validation.judges)
     settings = validation.settings
     legend = f"{settings.confidence:.0%} intervals: bootstrap of {settings.unit}s"
-    legend += f", {settings.n_resamples} resamples, design value."
+    legend += f", {settings.n_resamples} resamples.\n{_estimand(validation, ranking)}"
     return "\n".join([table, *(["* baseline"] if starred else []), *reasons, legend])
+
+
+def _estimand(validation: Validation, ranking: Ranking) -> str:
+    """Say what the intervals cover, and where the value for infinitely many raters stands."""
+    facts = next(one for one in validation.metrics if one.name == ranking.metric)
+    counts = [judge.metrics[ranking.metric].ratings_per_item for judge in validation.judges]
+    m = next((one for one in counts if one is not None), None)
+    told = f"They cover the {facts.estimand}"
+    if facts.estimand == "design value":
+        told += f" with {m:g} ratings per item" if m else ""
+        told += f"; population value: {facts.population}" if facts.population else ""
+    return f"{told}."
+
+
+def _rank(validation: Validation, ranking: Ranking, ranked: RankedJudge) -> str:
+    """Write a rank with its interval, as in 2 (1-3)."""
+    if ranked.rank is None or validation.choosing is None:
+        return "-"
+    places = validation.choosing.orders[ranking.metric].places
+    mine = next(place for place in places if place.judge == ranked.judge)
+    return (
+        f"{ranked.rank} ({mine.rank_low}-{mine.rank_high})" if mine.rank_low else f"{ranked.rank}"
+    )
 
 
 def _cell(judge: JudgeResult, metric: str) -> str:

@@ -1,0 +1,44 @@
+"""Numbers in words: with their intervals, or NA with the reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.stats.intervals import Estimate, Interval
+
+REASONS = {
+    "no_items": "no item has both sides",
+    "constant_labels": "all labels are the same",
+    "infinite": "infinite: an option was never chosen by one side",
+    "unequal_raters": "items have unequal numbers of raters",
+    "too_few_raters": "too few raters per item",
+    "single_rating": "one rating shows no noise",
+}
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number, or NA."""
+    return "NA" if value is None else f"{value:.{digits}f}"
+
+
+def span(interval: Interval | None, digits: int = 3) -> str:
+    """An interval in brackets, or nothing."""
+    return "" if interval is None else f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+
+
+def estimate(one: Estimate, digits: int = 3) -> str:
+    """A number with its interval, or NA with the reason."""
+    if one.value is None:
+        return f"NA ({reason(one)})"
+    return f"{number(one.value, digits)} {span(one.interval, digits)}".strip()
+
+
+def reason(one: Estimate) -> str:
+    """Why a number is NA, in words."""
+    return REASONS.get(one.reason, one.reason.replace("_", " "))
+
+
+def percent(share: float | None) -> str:
+    """A share in percent, or NA."""
+    return "NA" if share is None else f"{share:.1%}"
