@@ -1,0 +1,206 @@
+"""Writes the pages of docs/reference from the code: `python docs/generate.py [FOLDER]`.
+
+`tests/test_docs.py` fails when what this writes is not what is committed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from inspect import cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from formulas import FORMULAS
+from typer.testing import CliRunner
+
+from harness import stats
+from harness.cli import app
+from harness.cli.lists import schema_of
+from harness.elicit.verdicts import Verdict
+from harness.stats.agreement import METRICS
+from harness.task.files import TaskFile
+from harness.task.options import Lexicon, Option
+from harness.validate import Validation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+HERE = Path(__file__).resolve().parent
+MARK = "<!-- Made by docs/generate.py from the code; do not edit. -->\n"
+
+
+def main(folder: Path) -> None:
+    """Write every generated page into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = {
+        "cli.md": cli(),
+        "files.md": files(),
+        "metrics.md": metrics(),
+        "schemas.md": schemas(),
+        "statistics.md": statistics(),
+    }
+    for name, text in pages.items():
+        body = "\n".join(line.rstrip() for line in (MARK + text).splitlines())
+        (folder / name).write_text(body + "\n", encoding="utf-8", newline="\n")
+
+
+def fragment(name: str) -> str:
+    """Prose that stands between generated parts."""
+    return (HERE / "fragments" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def cli() -> str:
+    """Help of every command."""
+    os.environ["COLUMNS"] = "80"
+    parts = ["# Command line", "", "`harness` alone says what to type first. Every help page:", ""]
+    for words in _commands(typer.main.get_command(app)):
+        shown = CliRunner().invoke(app, [*words, "--help"], prog_name="harness")
+        title = " ".join(["harness", *words])
+        parts += [f"## {title}", "", "```text", shown.output.rstrip(), "```", ""]
+    return "\n".join([*parts, fragment("exit-codes")])
+
+
+def _commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 -- typer's own type is private
+    yield words
+    for name, command in getattr(group, "commands", {}).items():
+        yield from _commands(command, (*words, name))
+
+
+def files() -> str:
+    """The task folder, verdict files and the run folder, field by field."""
+    parts = [
+        "# File formats",
+        "",
+        fragment("task-folder"),
+        "### task.yaml",
+        "",
+        *_fields(TaskFile),
+        "#### An option",
+        "",
+        *_fields(Option),
+        "#### lexicon",
+        "",
+        *_fields(Lexicon),
+        fragment("tables"),
+        *_fields(Verdict),
+        fragment("run-folder"),
+        *_fields(Validation),
+        "The whole schemas are on [their own page](schemas.md).",
+    ]
+    return "\n".join(parts)
+
+
+def _fields(model: Any) -> list[str]:  # noqa: ANN401 -- a pydantic class
+    """A table of a model's fields: type, default and what its docstring says."""
+    said: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        said |= _attributes(base.__doc__ or "")
+    schema = model.model_json_schema()
+    required = set(schema.get("required", ()))
+    rows = ["| field | type | default | meaning |", "| --- | --- | --- | --- |"]
+    for name, field in schema["properties"].items():
+        default = "required" if name in required else f"`{json.dumps(field.get('default'))}`"
+        kind = _type(field).replace("|", "\\|")
+        rows.append(f"| `{name}` | {kind} | {default} | {said.get(name, '')} |")
+    return [*rows, ""]
+
+
+def _attributes(doc: str) -> dict[str, str]:
+    """What the Attributes section of a docstring says of each name."""
+    found: dict[str, str] = {}
+    names: list[str] = []
+    inside = False
+    for line in cleandoc(doc).splitlines():
+        if line == "Attributes":
+            inside = True
+        elif inside and re.match(r"[\w, ]+ : ", line):
+            names = [name.strip() for name in line.split(" : ")[0].split(",")]
+        elif inside and names and line.startswith("    "):
+            for name in names:
+                text = line.strip().replace("``", "`").replace("|", "\\|")
+                found[name] = f"{found.get(name, '')} {text}".strip()
+        elif inside and line and not line.startswith("-"):
+            inside = False
+    return found
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    if "enum" in field or "const" in field:
+        return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))
+    if "anyOf" in field:
+        kinds = [_type(one) for one in field["anyOf"] if one.get("type") != "null"]
+        return " or ".join(dict.fromkeys(kinds))
+    if field.get("type") == "array":
+        return f"list of {_type(field.get('items', {}))}"
+    if field.get("type") == "object":
+        return "mapping"
+    if "$ref" in field:
+        return field["$ref"].rsplit("/", 1)[-1]
+    return str(field.get("type", "any"))
+
+
+def metrics() -> str:
+    """Every row of the metric table with formula, paper and reading."""
+    rows = []
+    for row in METRICS:
+        base = base_name(row.name)
+        if base not in FORMULAS:
+            raise SystemExit(f"docs/formulas.py: metric {base!r} has no formula; add one.")
+        rows.append((row, FORMULAS[base]))
+    bases = list(dict.fromkeys(base_name(row.name) for row, _ in rows))
+    parts = [fragment("metrics"), "| metric | formula | reading |", "| --- | --- | --- |"]
+    for base in bases:
+        formula, reading = FORMULAS[base]
+        parts.append(f"| `{base}` | {formula} | {reading} |")
+    parts += [
+        "",
+        "## Every row",
+        "",
+        "| row | better | bounds | unit | source |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row, _ in rows:
+        low, high = (f"{x:.3g}".replace("inf", "∞") for x in row.bounds)
+        name = row.name.replace("|", "\\|")
+        parts.append(f"| `{name}` | {row.better} | {low} to {high} | {row.unit} | {row.paper} |")
+    return "\n".join([*parts, ""])
+
+
+def base_name(name: str) -> str:
+    """Name of a metric without its forms and its smoothing."""
+    return re.sub(r"_(dirichlet|beta)_[\d.]+$", "", name.partition("(")[0])
+
+
+def schemas() -> str:
+    """The JSON schemas that `harness schema` prints."""
+    parts = ["# JSON schemas", "", "As `harness schema NAME` prints them.", ""]
+    for name in ("task", "verdicts", "metrics"):
+        text = json.dumps(schema_of(name), indent=2)
+        parts += [f"## {name}", "", "```json", text, "```", ""]
+    return "\n".join(parts)
+
+
+def statistics() -> str:
+    """What `harness.stats` offers, with the first line of each docstring."""
+    by_module: dict[str, list[str]] = {}
+    for name in sorted(stats.__all__):
+        thing = getattr(stats, name)
+        module = str(getattr(thing, "__module__", "harness.stats")).removeprefix("harness.stats.")
+        first = (thing.__doc__ or "").strip().splitlines()[:1] if callable(thing) else []
+        by_module.setdefault(module, []).append(f"| `{name}` | {_cell(first)} |")
+    parts = [fragment("statistics")]
+    for module, rows in sorted(by_module.items()):
+        parts += [f"## {module}", "", "| name | |", "| --- | --- |", *rows, ""]
+    return "\n".join(parts)
+
+
+def _cell(first: Sequence[str]) -> str:
+    return first[0].replace("|", "\\|").replace("``", "`") if first else "a constant"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "reference")

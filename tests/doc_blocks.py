@@ -1,0 +1,167 @@
+"""Runs what README and the pages of docs show: files, commands, outputs and Python, in order.
+
+A fenced block is, by its language and where it stands:
+
+- with ``title="NAME"``: a file that the reader makes; it is written there;
+- ``sh``: commands that are run as they stand (``harness`` in this process) and end with 0;
+- ``text`` right after ``sh`` or ``python``: what that printed, to the letter; a line ``...`` stands
+  for any lines;
+- ``python``: code that is run, sharing its names with the page's other code;
+- ``console``: commands for machines, keys or servers that a test has not; they are not run.
+
+A comment before ``sh`` changes that: ``<!-- exit: 2 -->`` names another exit code,
+``<!-- stub -->`` has the loopback server of the tests answer at the address that is named, and
+``<!-- setup -->`` leaves the block to a test of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+BLOCK = re.compile(
+    r"^(?:<!-- (?P<note>[^>]*) -->\n+)?(?P<indent> *)```(?P<kind>\w+)(?P<more>[^\n]*)\n"
+    r"(?P<text>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
+TITLE = re.compile(r'title="([^"]+)"')
+SHELL = set("|><;&$")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    kind: str
+    text: str
+    title: str
+    note: str
+    span: tuple[int, int]  # of its text in the page
+
+
+def blocks(page: str) -> list[Block]:
+    """All fenced blocks of a page, in order."""
+    found = []
+    for match in BLOCK.finditer(page):
+        title = TITLE.search(match["more"])
+        text = re.sub(f"^{match['indent']}", "", match["text"], flags=re.MULTILINE)
+        note = (match["note"] or "").strip()
+        found.append(
+            Block(match["kind"], text, title[1] if title else "", note, match.span("text"))
+        )
+    return found
+
+
+def commands(text: str) -> list[str]:
+    """The commands of a block; a line that ends in a backslash goes on."""
+    joined = text.replace("\\\n", " ")
+    return [line.strip() for line in joined.splitlines() if line.strip()]
+
+
+def run(command: str, cwd: Path) -> tuple[int, str, str]:
+    """Run a command as a reader would: exit code, stdout, stderr."""
+    if command.startswith("harness") and not SHELL & set(command):
+        return _in_process(shlex.split(command)[1:])
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=cwd,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def _in_process(arguments: list[str]) -> tuple[int, str, str]:
+    from harness.cli import main
+
+    out, err, before = StringIO(), StringIO(), sys.argv
+    sys.argv = ["harness", *arguments]
+    code = 0
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        sys.argv = before
+    return code, out.getvalue(), err.getvalue()
+
+
+def same(shown: str, printed: str) -> bool:
+    """Whether an output is the one shown, where a line ``...`` stands for any lines."""
+    parts = re.split(r"^\.\.\.\n", shown, flags=re.MULTILINE)
+    pattern = r"(?:.*\n)*?".join(re.escape(part) for part in parts)
+    return re.fullmatch(pattern, printed) is not None
+
+
+class Page:
+    """A page whose blocks are played in order in one folder."""
+
+    def __init__(self, path: Path, cwd: Path, stub_url: str) -> None:
+        self.path = path
+        self.cwd = cwd
+        self.stub_url = stub_url
+        self.faults: list[str] = []
+        self.updates: list[tuple[tuple[int, int], str]] = []
+        self._names: dict[str, object] = {"__name__": "page"}
+        self._printed: str | None = None
+
+    def play(self) -> None:
+        """Play every block; what went wrong stands in `faults`."""
+        for block in blocks(self.path.read_text(encoding="utf-8")):
+            printed, self._printed = self._printed, None
+            if block.title:
+                target = self.cwd / block.title
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(block.text, encoding="utf-8")
+            elif block.kind == "sh" and block.note != "setup":
+                self._shell(block)
+            elif block.kind == "python":
+                self._python(block)
+            elif block.kind == "text" and printed is not None:
+                self._compare(block, printed)
+
+    def _shell(self, block: Block) -> None:
+        wanted = int(found[1]) if (found := re.search(r"exit: (\d+)", block.note)) else 0
+        printed = ""
+        for command in commands(block.text):
+            actual = command
+            if "stub" in block.note:
+                actual = command.replace("http://127.0.0.1:8000/v1", self.stub_url)
+            code, out, err = run(actual, self.cwd)
+            if code != wanted:
+                self.faults.append(f"{command}\nended with {code}, not {wanted}:\n{out}{err}")
+            printed += out + (err if wanted else "")
+        self._printed = printed
+
+    def _python(self, block: Block) -> None:
+        out = StringIO()
+        try:
+            with redirect_stdout(out):
+                exec(compile(block.text, str(self.path), "exec"), self._names)
+        except Exception as error:  # noqa: BLE001 -- a page's code may fail in any way
+            self.faults.append(f"{block.text}\nfailed: {error!r}")
+        self._printed = out.getvalue()
+
+    def _compare(self, block: Block, printed: str) -> None:
+        if not same(block.text, printed):
+            self.faults.append(f"shown:\n{block.text}\nprinted:\n{printed}")
+            if "...\n" not in block.text:
+                self.updates.append((block.span, printed))
+
+    def updated(self) -> str:
+        """The page with the outputs of today."""
+        text = self.path.read_text(encoding="utf-8")
+        for (start, end), printed in reversed(self.updates):
+            text = text[:start] + printed + text[end:]
+        return text
