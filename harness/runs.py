@@ -18,7 +18,7 @@ import secrets
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from harness.elicit.prompts import Prompts
     from harness.elicit.verdicts import Verdict
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 State = Literal["running", "done", "stopped"]
 
 
@@ -155,7 +155,7 @@ class RunFolder:
                 f"read it with harness {raw.get('versions', {}).get('harness', '(unknown)')}."
             )
         try:
-            return cls(path, Manifest.model_validate(raw))
+            return cls(path, Manifest.model_validate(_upgraded(raw)))
         except ValidationError as error:
             fault = error.errors(include_input=False)[0]
             where = ".".join(map(str, fault["loc"]))
@@ -224,6 +224,16 @@ class RunFolder:
 
     def __repr__(self) -> str:
         return f"RunFolder({self.path.name!r}, {self.manifest.state})"
+
+
+def _upgraded(raw: dict[str, Any]) -> dict[str, Any]:
+    """Read a manifest of an older schema: 1 kept tau and the metric beside the choices of 2."""
+    config = raw.get("config")
+    if raw["schema_version"] == 1 and isinstance(config, dict):
+        old = {name: config.get(name) for name in ("tau", "metric")}
+        kept = {name: value for name, value in config.items() if name not in old}
+        raw = raw | {"schema_version": SCHEMA_VERSION, "config": {"choices": old} | kept}
+    return raw
 
 
 def source_of(folder: RunFolder) -> Source:
