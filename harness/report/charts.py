@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.report.marks import (
@@ -189,7 +189,8 @@ def lines(
     for x, name, style in rug:
         marks.append(dot(across(x), height - AXIS, f"rug {style}", r=4, title=f"{name}: {x:.3f}"))
     if cursor:
-        marks.append(line(across(low), TOP + BAND, across(low), height - AXIS, "cursor"))
+        still = line(across(low), TOP + BAND, across(low), height - AXIS, "cursor")
+        marks.append(replace(still, attributes={**still.attributes, "visibility": "hidden"}))
     data = tuple((one.name, x, y) for one in series for x, y in one.points)
     columns = ("name", titles.x or "x", titles.y or "y")
     return _chart(titles, (width, height), marks, (columns, data), (across, up))

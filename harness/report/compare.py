@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.report.charts import DotRow, Titles, dots
+from harness.report.deciding import sentences
 from harness.report.figures import dot_row, in_order
-from harness.report.findings import split_decision
 from harness.report.groups import grouped
 from harness.report.page import render
 from harness.report.words import headline
@@ -42,7 +42,7 @@ def comparison(names: tuple[str, str], both: tuple[Validation, Validation]) -> s
             "names": names,
             "both": both,
             "headlines": [headline(v).replace("  ", " · ") for v in both],
-            "verdicts": [split_decision(v) for v in both],
+            "sentences": [sentences(v) for v in both],
             "facts": facts(a, b),
             "shared": shared,
             "only": [_only(a, b), _only(b, a)],

@@ -36,9 +36,23 @@ def kinds(v: Validation) -> dict[str, str]:
     for row in v.ranking.rows if v.ranking else ():
         if not row.baseline and row.rank == 1:
             found[row.judge] = "best"
-        elif not row.baseline and row.difference and not row.difference.separated:
+        elif not row.baseline and row.judge in may_be_best(v):
             found[row.judge] = "tied"
     return found
+
+
+def may_be_best(v: Validation) -> set[str]:
+    """Return the judges that cannot be told apart from the best, it included.
+
+    The model confidence set where there is one, else those whose paired difference from the best
+    has an interval that holds 0.
+    """
+    if v.ranking is None:
+        return set()
+    order = v.choosing.orders.get(v.ranking.metric) if v.choosing else None
+    inside = {place.judge for place in order.places if place.in_best_set} if order else set()
+    close = {r.judge for r in v.ranking.rows if r.difference and not r.difference.separated}
+    return inside or close
 
 
 def styles(v: Validation) -> dict[str, str]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.figures import GOAL_WORDS, in_order
-from harness.report.words import decision, estimate, number, percent, span
+from harness.report.figures import GOAL_WORDS, in_order, kinds
+from harness.report.words import estimate, number, percent, span
 
 if TYPE_CHECKING:
     from harness.validate import Validation
-
-_FIRST = re.compile(r"(.+?\.)\s+(?=[A-Z])(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +19,6 @@ class Fact:
     name: str
     value: str
     more: str = ""
-
-
-def split_decision(v: Validation) -> tuple[str, str]:
-    """Return the sentence that says what to do, and those that give its evidence."""
-    told = decision(v)
-    found = _FIRST.fullmatch(told)
-    return (found[1], found[2]) if found else (told, "")
 
 
 def facts(v: Validation) -> list[Fact]:
@@ -42,7 +32,7 @@ def facts(v: Validation) -> list[Fact]:
     if consistency.value is not None:
         told = f"{span(consistency.interval)} at tau {v.settings.tau:g}"
         found.append(Fact("Decides as the raters do", percent(consistency.value), told))
-    close = [r.judge for r in v.ranking.rows if r.difference and not r.difference.separated]
+    close = [name for name, kind in kinds(v).items() if kind == "tied"]
     found.append(
         Fact("Cannot be told apart", ", ".join(close) or "none", f"of {len(v.judges) - 1} others")
     )
@@ -119,16 +109,6 @@ def _data(v: Validation) -> list[str]:
         told.append(
             "Response sets from raters: none were collected, so which options they would have "
             "allowed is supposed, not known. A subset of about 100 items would tell."
-        )
-    close = [
-        row
-        for row in (v.ranking.rows if v.ranking else ())
-        if row.difference and not row.difference.separated
-    ]
-    if close and v.humans.beta is not None:
-        told.append(
-            f"More items or raters: {len(close)} judge{'s' if len(close) > 1 else ''} cannot be "
-            "told apart from the first on these."
         )
     if v.humans.beta.value is not None:
         told.append(f"Beta of the raters, from pairs, is {estimate(v.humans.beta)}.")

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from harness.report import certain, erring, figures, outlook, palette, replacing, words
 from harness.report.charts import dot_marks
 from harness.report.checklist import checklist
-from harness.report.findings import changes, facts, split_decision
+from harness.report.deciding import sentences
+from harness.report.findings import changes, facts
 from harness.report.marks import Mark, label, line, tick
 from harness.report.paper import paragraph_latex, paragraph_markdown
 
@@ -67,7 +69,7 @@ def page(v: Validation, d: Details | None = None) -> str:
             "grid": grid,
             "order": figures.in_order(v),
             "style": figures.styles(v),
-            "verdict": split_decision(v),
+            "sentences": sentences(v),
             "facts": facts(v),
             "changes": changes(v),
             "outcomes": OUTCOMES,
@@ -121,7 +123,8 @@ def render(
 def drawing(chart: Chart) -> str:
     """Return a chart as an SVG file that stands by itself, on light ground."""
     style = palette.plain(_read("chart.css"))
-    return _environment().get_template("chart.svg.jinja").render(c=chart, style=style)
+    still = replace(chart, marks=tuple(m for m in chart.marks if "visibility" not in m.attributes))
+    return _environment().get_template("chart.svg.jinja").render(c=still, style=style)
 
 
 def block_json(value: object) -> str:

@@ -116,6 +116,7 @@
     drawing.querySelectorAll(".rule, .rule-label, .band").forEach((el) => { el.setAttribute("visibility", atRun ? "visible" : "hidden"); });
     const cursor = drawing.querySelector(".cursor");
     const at = x(grid.betas[state.beta]).toFixed(2);
+    cursor.setAttribute("visibility", "visible");
     cursor.setAttribute("x1", at);
     cursor.setAttribute("x2", at);
   };
