@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.elicit.judges import estimate, price_of
 from harness.errors import BudgetSpent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from typing import Self
 
     from harness.elicit.judges import JudgeSpec
     from harness.elicit.prompts import Request
     from harness.elicit.verdicts import Reply
 
 
-@dataclass(slots=True)
 class Bill:
-    """One call's cost in USD: reserved until settled."""
+    """One call's cost in USD: reserved while the call is in flight, until it is settled."""
 
-    cost_usd: float
+    __slots__ = ("_budget", "_reserved_usd", "cost_usd")
+
+    def __init__(self, budget: Budget, reserved_usd: float) -> None:
+        self._budget = budget
+        self._reserved_usd = self.cost_usd = reserved_usd
 
     def settle(self, reply: Reply) -> None:
         """Take the price of the reply, where it is known."""
         if reply.cost_usd is not None:
             self.cost_usd = reply.cost_usd
+
+    def __enter__(self) -> Self:
+        self._budget.reserved_usd += self._reserved_usd
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        self._budget.reserved_usd -= self._reserved_usd
+        if error is None:  # no reply, no price
+            self._budget.spent_usd += self.cost_usd
 
 
 class Budget:
@@ -38,41 +48,36 @@ class Budget:
         What may be spent.
     spent_usd : float
         What the run had cost when it was resumed.
+
+    Attributes
+    ----------
+    reserved_usd : float
+        The most that the calls in flight may cost.
+    exhausted : bool
+        Whether a call was refused.
     """
 
     def __init__(self, limit_usd: float | None, spent_usd: float = 0.0) -> None:
         self.limit_usd = limit_usd
         self.spent_usd = spent_usd
+        self.reserved_usd = 0.0
         self.exhausted = False
-        self._reserved_usd = 0.0
 
-    @contextmanager
-    def reserving(self, spec: JudgeSpec, request: Request) -> Iterator[Bill]:
-        """Hold the most that a call may cost while it is in flight.
+    def reserving(self, spec: JudgeSpec, request: Request) -> Bill:
+        """Hold, as a context, the most that a call may cost while it is in flight.
 
         Raises
         ------
         BudgetSpent
             If the call could take the run over its limit. Nothing was sent.
         """
-        bill = Bill(0.0 if self.limit_usd is None else worst_cost(spec, request))
-        if self.limit_usd is not None and self._committed_usd + bill.cost_usd > self.limit_usd:
+        if self.limit_usd is None:
+            return Bill(self, 0.0)
+        most = worst_cost(spec, request)
+        if self.spent_usd + self.reserved_usd + most > self.limit_usd:
             self.exhausted = True
             raise BudgetSpent(f"the next request could exceed --max-cost {self.limit_usd:g}")
-        reserved = bill.cost_usd
-        self._reserved_usd += reserved
-        try:
-            yield bill
-        except BaseException:
-            bill.cost_usd = 0.0  # no reply, no price
-            raise
-        finally:
-            self._reserved_usd -= reserved
-            self.spent_usd += bill.cost_usd
-
-    @property
-    def _committed_usd(self) -> float:
-        return self.spent_usd + self._reserved_usd
+        return Bill(self, most)
 
 
 def worst_cost(spec: JudgeSpec, request: Request) -> float:

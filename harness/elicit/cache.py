@@ -35,27 +35,17 @@ PUT = (
     "filename = NULL, value = excluded.value"
 )
 
-Version = tuple[int, int]
-
 
 class ResponseStore(Protocol):
     """Where replies are looked up before anything is sent."""
 
-    @property
-    def version(self) -> Version:
-        """Changes whenever a reply may have come in, from this run or another."""
-
     def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
         """Replies that are known, by request hash."""
 
-    def claim(self, request: str, since: Version) -> Reply | bool:
-        """Ask for the right to send a request that was unknown when the store had that version.
+    def claim(self, request: str) -> bool:
+        """Ask for the right to send a request; False if somebody else is about to.
 
-        Returns
-        -------
-        Reply or bool
-            The reply, if it has come in meanwhile; True if the request may be sent, by this caller
-            alone until `release`; False if somebody else is about to receive the reply.
+        Whoever has it looks for the reply once more before sending: it may just have come in.
         """
 
     def release(self, request: str) -> None:
@@ -77,16 +67,14 @@ class ResponseStore(Protocol):
 class NoStore:
     """Remembers nothing (``--no-cache``)."""
 
-    version: Version = (0, 0)
-
     def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
         """Know nothing."""
         del hashes
         return {}
 
-    def claim(self, request: str, since: Version) -> bool:
+    def claim(self, request: str) -> bool:
         """Let everybody ask everything."""
-        del request, since
+        del request
         return True
 
     def release(self, request: str) -> None:
@@ -134,25 +122,12 @@ class DiskStore:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._say = say
-        self._n_puts = 0
         try:
             self._open()
         except sqlite3.OperationalError:
             raise self._locked() from None
         except (sqlite3.DatabaseError, TypeError):  # diskcache's settings can be odd, too
             self._move_aside()
-
-    @property
-    def version(self) -> Version:
-        """Changes whenever a reply may have come in, from this run or another."""
-        try:
-            found: int = self._database.execute("PRAGMA data_version").fetchone()[0]
-        except sqlite3.OperationalError:
-            raise self._locked() from None
-        except sqlite3.DatabaseError:
-            self._move_aside()
-            return self.version
-        return found, self._n_puts
 
     def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
         """Replies that are known; an entry that cannot be read counts as unknown."""
@@ -172,14 +147,9 @@ class DiskStore:
                     found[reply.request] = reply
         return found
 
-    def claim(self, request: str, since: Version) -> Reply | bool:
-        """Take the lease on a request, unless its reply is there by now."""
-        if not self._leases.take(request):
-            return False
-        if self.version != since and (found := self.get_many([request])):
-            self._leases.give_back(request)
-            return found[request]
-        return True
+    def claim(self, request: str) -> bool:
+        """Take the lease on a request."""
+        return self._leases.take(request)
 
     def release(self, request: str) -> None:
         """Give a lease back."""
@@ -201,7 +171,6 @@ class DiskStore:
         except sqlite3.DatabaseError:
             self._move_aside()
             self.put_many(replies)
-        self._n_puts += 1
 
     def close(self) -> None:
         """Close the database and give all leases back."""

@@ -80,17 +80,18 @@ class Prompted:
         self._items = {item.id: item for item in task.items}
         self._model = spec.model
         self._params = spec.sent_params
+        self._empty = Request(
+            provider=spec.kind,
+            base_url=spec.base_url,
+            model=spec.model,
+            params=self._params,
+            messages=(),
+        )
 
     def request(self, unit: Unit) -> Request:
         """Say what will be asked; of a pair, the first turn."""
-        return Request(
-            provider=self.spec.kind,
-            base_url=self.spec.base_url,
-            model=self._model,
-            params=self._params,
-            messages=self._prompts.messages(self._items[unit.item], unit.elicitation),
-            sample=unit.sample,
-        )
+        messages = self._prompts.messages(self._items[unit.item], unit.elicitation)
+        return self._empty.saying(messages).for_sample(unit.sample)
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Say what the second turn asks; the first reply is part of it."""

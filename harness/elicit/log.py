@@ -147,9 +147,11 @@ class VerdictLog:
 
     def _write(self, data: bytes) -> None:
         try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(self._fd, rest) :]
+            rest = data
+            while written := os.write(self._fd, rest):
+                rest = rest[written:]
+                if not rest:
+                    break
         except OSError as error:
             os.ftruncate(self._fd, self._size)
             raise RunError(

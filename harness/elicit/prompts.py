@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -35,6 +35,9 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_AnyRequest = TypeVar("_AnyRequest", bound="Request")
+
+
 class Message(_Frozen):
     """One turn of a conversation."""
 
@@ -56,20 +59,27 @@ class Request(_Frozen):
     messages: tuple[Message, ...]
     sample: int = 0
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """SHA-256 of the canonical JSON, 64 hex digits."""
-        return self.hash_of(self.sample)
+        return hashlib.sha256(b"%b%d}" % (self._stem, self.sample)).hexdigest()
 
     def hash_of(self, sample: int) -> str:
         """Hash of the same request with another sample number."""
+        if sample == self.sample:
+            return self.hash
         return hashlib.sha256(b"%b%d}" % (self._stem, sample)).hexdigest()
 
     def for_sample(self, sample: int) -> Self:
         """Ask the same once more, under another sample number."""
         if sample == self.sample:
             return self
-        return super().model_copy(update={"sample": sample})
+        return _forgetting(super().model_copy(update={"sample": sample}), "hash")
+
+    def saying(self, messages: tuple[Message, ...]) -> Self:
+        """Ask the same judge something else."""
+        copied = super().model_copy(update={"messages": messages})
+        return _forgetting(copied, "hash", "_stem", "turns")
 
     @cached_property
     def turns(self) -> str:
@@ -79,26 +89,36 @@ class Request(_Frozen):
     @cached_property
     def _stem(self) -> bytes:
         """The canonical JSON up to the number of the sample."""
+        before, after = self._frame
+        return f"{before}{self.turns}{after}".encode()
+
+    @cached_property
+    def _frame(self) -> tuple[str, str]:
+        """The canonical JSON before the messages, and from there to the number of the sample."""
         base_url, model, params, provider = map(
             _CANONICAL, (self.base_url, self.model, self.params, self.provider)
         )
-        return (
-            f'{{"base_url":{base_url},"messages":{self.turns},"model":{model},'
-            f'"params":{params},"provider":{provider},"sample":'
-        ).encode()
+        after = f',"model":{model},"params":{params},"provider":{provider},"sample":'
+        return f'{{"base_url":{base_url},"messages":', after
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Copy; what was worked out of the old contents stays behind."""
-        copied = super().model_copy(update=update, deep=deep)
-        for name in ("turns", "_stem"):
-            copied.__dict__.pop(name, None)
-        return copied
+        return _forgetting(
+            super().model_copy(update=update, deep=deep), "hash", "_stem", "turns", "_frame"
+        )
+
+
+def _forgetting(request: _AnyRequest, *names: str) -> _AnyRequest:
+    """Drop what was worked out of contents that a copy no longer has."""
+    for name in names:
+        request.__dict__.pop(name, None)
+    return request
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-class Unit(_Frozen):
+class Unit(NamedTuple):
     """One thing to ask one judge: an item, an elicitation and the number of the sample."""
 
     item: str

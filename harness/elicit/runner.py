@@ -17,16 +17,16 @@ from tenacity.wait import wait_random_exponential
 
 from harness.elicit.cache import StoreUnwritable
 from harness.elicit.jobs import Job, Observer, Settings
-from harness.elicit.log import UnitKey, replies_of, unit_key
+from harness.elicit.log import UnitKey, unit_key
 from harness.elicit.prompts import Unit
 from harness.elicit.verdicts import Reader, Reply, Verdict, failed
 from harness.errors import BudgetSpent, CallFailed, RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from harness.elicit.budget import Budget
-    from harness.elicit.cache import ResponseStore, Version
+    from harness.elicit.cache import ResponseStore
     from harness.elicit.log import VerdictLog
     from harness.elicit.prompts import Request
     from harness.task import Task
@@ -41,15 +41,15 @@ class _Open(NamedTuple):
     """A unit that the log does not answer.
 
     ``request`` is that of the unit's item and elicitation, for any sample; ``hash`` is of the
-    unit's own. ``known`` is the reply to the first turn of a pair, if the store has it, and
-    ``since`` the store's version when it was looked for.
+    unit's own. ``known`` is the reply to the first turn of a pair, if the store has it; ``mine``
+    says that the store has none and that this lane alone may ask.
     """
 
     unit: Unit
     request: Request
     hash: str
     known: Reply | None = None
-    since: Version = (0, 0)
+    mine: bool = False
 
 
 class _Lane:
@@ -165,8 +165,9 @@ class Runner:
         """Take one judge through its units; return its name and why it stopped early."""
         async with asyncio.TaskGroup() as calls:
             lane = _Lane(job, calls)
-            lane.units = self._to_ask(lane)
+            lane.units = units = self._to_ask(lane)
             self._hire(lane)
+        units.close()
         self._observer.ended(lane.name, lane.stopped)
         return lane.name, lane.stopped
 
@@ -179,6 +180,7 @@ class Runner:
         """Answer one unit after the other."""
         for unit in lane.units:
             if self._stops(lane):
+                self._give_up(unit)
                 break
             if unit is None:
                 await asyncio.sleep(0)
@@ -189,36 +191,61 @@ class Runner:
                 break  # those who backed off are back
         lane.n_workers -= 1
 
-    def _to_ask(self, lane: _Lane) -> Iterator[_Open | None]:
+    def _to_ask(self, lane: _Lane) -> Generator[_Open | None]:
         """Units that must be asked, and None now and then, for others to have their turn.
 
         Those whose reply is in the store are written down on the way.
         """
         units = self._open_units(lane)
         while batch := list(islice(units, LOOKUP_BATCH)):
-            since = self._store.version
-            known = self._store.get_many([unit.hash for unit in batch])
-            done = [u for u in batch if u.hash in known and u.unit.elicitation != "paired"]
-            self._record(lane, [self._read(lane, u.unit, known[u.hash]) for u in done])
-            for unit in batch:
-                if unit.unit.elicitation == "paired" or unit.hash not in known:
-                    yield unit._replace(known=known.get(unit.hash), since=since)
+            batch = self._without_known(lane, batch)
+            batch = [u if u.known else u._replace(mine=self._store.claim(u.hash)) for u in batch]
+            batch = self._without_known(lane, batch)  # it may have come in just before the claim
+            batch.reverse()
+            try:
+                while batch:
+                    yield batch.pop()
+            finally:
+                for unit in batch:
+                    self._give_up(unit)
             yield None
+
+    def _without_known(self, lane: _Lane, batch: list[_Open]) -> list[_Open]:
+        """Write down those whose reply is in the store; return the others."""
+        known = self._store.get_many([unit.hash for unit in batch if not unit.known])
+        answered = []
+        remaining = []
+        for unit in batch:
+            reply = known.get(unit.hash)
+            if reply is None:
+                remaining.append(unit)
+                continue
+            self._give_up(unit)
+            if unit.unit.elicitation == "paired":
+                remaining.append(unit._replace(known=reply, mine=False))
+            else:
+                answered.append(self._read(lane, unit.unit, reply))
+        self._record(lane, answered)
+        return remaining
+
+    def _give_up(self, unit: _Open | None) -> None:
+        """Let others ask for a unit."""
+        if unit and unit.mine:
+            self._store.release(unit.hash)
 
     def _open_units(self, lane: _Lane) -> Iterator[_Open]:
         """Units that the log has no answer to, or an answer to another request."""
         job = lane.job
         for elicitation in job.elicitations:
             for item in job.items:
-                request = lane.judge.request(Unit(item=item.id, elicitation=elicitation))
+                request = lane.judge.request(Unit(item.id, elicitation))
                 for sample in range(job.samples):
                     asked = request.hash_of(sample)
                     before = self._done.get(UnitKey(lane.name, item.id, elicitation, sample))
                     if before and before.outcome != "failed" and first_request(before) == asked:
                         self._observer.advanced(lane.name, [before])
                     else:
-                        unit = Unit(item=item.id, elicitation=elicitation, sample=sample)
-                        yield _Open(unit, request, asked)
+                        yield _Open(Unit(item.id, elicitation, sample), request, asked)
 
     def _read(
         self,
@@ -233,65 +260,70 @@ class Runner:
 
     async def _answer(self, lane: _Lane, unit: _Open) -> None:
         """Get one unit's verdict and write it down, whatever it is."""
+        received: list[Reply] = []
         with suppress(_NotAsked):
-            verdict = await self._converse(lane, unit)
-            self._record(lane, [self._numbered(verdict)])
+            verdict = await self._converse(lane, unit, received)
+            self._record(lane, [self._numbered(verdict)], received)
 
-    async def _converse(self, lane: _Lane, open_unit: _Open) -> Verdict:
+    async def _converse(self, lane: _Lane, open_unit: _Open, received: list[Reply]) -> Verdict:
+        """Ask what one unit needs; replies that were paid for are put among the received."""
         unit = open_unit.unit
         request = open_unit.request.for_sample(unit.sample)
         first: Reply | None = None
         try:
-            reply, cached = open_unit.known, True
+            reply = open_unit.known
             if reply is None:
-                reply, cached = await self._obtain(lane, request, open_unit.hash, open_unit.since)
+                reply = await self._obtain(lane, request, received, mine=open_unit.mine)
             if unit.elicitation != "paired":
-                return self._read(lane, unit, reply, cached=cached)
+                return self._read(lane, unit, reply, cached=not received)
             if not reply.text.strip():
-                return self._without_choice(lane, unit, reply, cached=cached)
+                return self._without_choice(lane, unit, reply, cached=not received)
             first, request = reply, lane.judge.follow_up(request, reply)
-            reply, second_cached = await self._obtain(lane, request, request.hash, None)
-            return self._read(lane, unit, reply, first, cached=cached and second_cached)
+            reply = await self._obtain(lane, request, received)
+            return self._read(lane, unit, reply, first, cached=not received)
         except CallFailed as error:
             if error.stops_judge:
                 lane.stopped = lane.stopped or error.reason
             return failed(unit, lane.name, request.hash, reason=error.reason, first=first)
         except _NotAsked:
-            if first is None:
+            if first is None or not received:
                 raise
             return failed(unit, lane.name, request.hash, reason="interrupted", first=first)
 
     async def _obtain(
-        self, lane: _Lane, request: Request, key: str, since: Version | None
-    ) -> tuple[Reply, bool]:
-        """Get a reply from the store or from the judge; say whether it cost nothing.
+        self, lane: _Lane, request: Request, received: list[Reply], *, mine: bool = False
+    ) -> Reply:
+        """Get a reply from the judge, or from the store if it has come in meanwhile.
 
         While somebody else is asking the same, here or in another run, their reply is waited for.
         """
-        claim = self._store.claim(key, (-1, -1) if since is None else since)
-        while claim is False:
-            await self._sleep(LEASE_POLL_S)
-            if self._stops(lane):
-                raise _NotAsked
-            claim = self._store.claim(key, (-1, -1))
-        if isinstance(claim, Reply):
-            return claim, True
+        while not mine:
+            mine = self._store.claim(request.hash)
+            if not mine:
+                await self._sleep(LEASE_POLL_S)
+                if self._stops(lane):
+                    raise _NotAsked
+            elif known := self._store.get_many([request.hash]):
+                self._store.release(request.hash)
+                return known[request.hash]
         try:
-            return await self._call(lane, request), False
+            reply = await self._call(lane, request)
         except BaseException:
-            self._store.release(key)
+            self._store.release(request.hash)
             raise
+        received.append(reply)
+        return reply
 
     def _without_choice(self, lane: _Lane, unit: Unit, first: Reply, *, cached: bool) -> Verdict:
         """Read a pair whose first turn was blank: there is no conversation to go on with."""
-        alone = unit.model_copy(update={"elicitation": "response_set"})
+        alone = unit._replace(elicitation="response_set")
         verdict = self._read(lane, alone, first, cached=cached)
         changes = {"elicitation": "paired", "first": first, "reply": None}
         return verdict.model_copy(update={**changes, "reason": f"set:{verdict.reason}"})
 
     def _numbered(self, verdict: Verdict) -> Verdict:
         """Count how often a unit was tried, over all starts of the run."""
-        before = self._done.get(unit_key(verdict))
+        before = self._done.get(unit_key(verdict)) if self._done else None
         return verdict.model_copy(update={"attempt": before.attempt + 1}) if before else verdict
 
     async def _call(self, lane: _Lane, request: Request) -> Reply:
@@ -364,11 +396,13 @@ class Runner:
     def _stops(self, lane: _Lane) -> bool:
         return bool(lane.stopped) or self._draining.is_set()
 
-    def _record(self, lane: _Lane, verdicts: Sequence[Verdict]) -> None:
+    def _record(
+        self, lane: _Lane, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()
+    ) -> None:
         """Write verdicts down; only then do they count, and only then may they reach the store."""
         if verdicts:
             self._log.append(verdicts)
-            self._unstored += [r for v in verdicts if not v.cached for r in replies_of(v)]
+            self._unstored += received
             self._observer.advanced(lane.name, verdicts)
 
     async def _flush_regularly(self) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from harness.errors import PromptError
@@ -196,6 +197,14 @@ def _render_line(line: str, values: Mapping[str, str]) -> str | None:
     """Fill one line; None if it holds placeholders alone and all are empty."""
     if "{{" not in line:
         return line
-    filled = PLACEHOLDER.sub(lambda found: values[found[1]], line)
-    bare = not filled.strip() and PLACEHOLDER.search(line)
+    words = _words(line)
+    filled = "".join([values[word] if named else word for word, named in words])
+    bare = not filled.strip() and any(named for _, named in words)
     return None if bare else filled
+
+
+@cache
+def _words(line: str) -> list[tuple[str, bool]]:
+    """Cut a line into texts and the names of placeholders."""
+    pieces = PLACEHOLDER.split(line)
+    return [(piece, i % 2 == 1) for i, piece in enumerate(pieces) if piece or i % 2]

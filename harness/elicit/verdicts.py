@@ -12,6 +12,7 @@ import json
 import math
 import zlib
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
@@ -276,20 +277,13 @@ def failed(
 def encode(verdict: Verdict) -> bytes:
     """Write a verdict as one line of the log, its checksum last."""
     fields = verdict.__dict__
-    line = {name: fields[name] for name in ALWAYS_WRITTEN}
-    for name, default in _OPTIONAL:
+    parts = [f"{opening}{_json(fields[name])}" for name, opening in _ALWAYS]
+    for name, opening, default in _OPTIONAL:
         value = fields[name]
         if value is not default and value != default:
-            line[name] = value
-    for name in ("value", "first"):
-        if isinstance(value := line.get(name), BaseModel):
-            line[name] = value.model_dump(exclude_defaults=True)
-    try:
-        text = _ENCODER.encode(line)
-    except ValueError:
-        text = _ENCODER.encode(_finite(line))
-    body = text.encode("ascii")
-    return b'%b,"crc":"%08x"}\n' % (body[:-1], zlib.crc32(body))
+            parts.append(f"{opening}{_json(value)}")
+    body = ",".join(parts).encode("ascii")
+    return b'{%b,"crc":"%08x"}\n' % (body, zlib.crc32(b"{%b}" % body))
 
 
 def decode(line: bytes) -> Verdict:
@@ -343,8 +337,9 @@ def verdict_schema() -> dict[str, JsonValue]:
     return schema
 
 
+_ALWAYS = tuple((name, f'"{name}":') for name in ALWAYS_WRITTEN)
 _OPTIONAL = tuple(
-    (name, field.default)
+    (name, f'"{name}":', field.default)
     for name, field in Verdict.model_fields.items()
     if name not in ALWAYS_WRITTEN
 )
@@ -355,6 +350,20 @@ _ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to wors
 def _item_text(item_id: str, task: Task) -> str:
     item = task.by_id.get(item_id)
     return task.text_of(item) if item and task.has_text(item) else ""
+
+
+def _json(value: object) -> str:
+    """Write a member's value: the common kinds at once, the others through the encoder."""
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return repr(value)
+    if isinstance(value, BaseModel):
+        value = value.model_dump(exclude_defaults=True)
+    try:
+        return _ENCODER.encode(value)
+    except ValueError:
+        return _ENCODER.encode(_finite(value))
 
 
 def _finite(value: object) -> object:
