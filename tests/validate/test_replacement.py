@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from validating import INVALID, source_of, task_of, truth_source
+
+from harness.stats.alt_test import annotator_test
+from harness.stats.alt_test_design import AltTestDesign
+from harness.stats.alt_test_variants import eps_sweep, smallest_eps
+from harness.stats.panel import Panel
+from harness.validate import replacement
+from harness.validate.prepared import prepare
+
+
+def panel_of(n=40, raters=3, seed=0, noise=0.2):
+    """Make ratings of n items by raters who err at random around one label, and that label."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(["A", "B"], n)
+    ratings = {
+        f"r{j}": {
+            f"i{i}": str(rng.choice(["A", "B"]) if rng.random() < 2 * noise else truth[i])
+            for i in range(n)
+        }
+        for j in range(raters)
+    }
+    return ratings, {f"i{i}": str(label) for i, label in enumerate(truth)}
+
+
+def section_of(ratings, judges, *, source=None, **more):
+    """Compute the section."""
+    return replacement.section(
+        prepare(source_of(task_of(ratings, **more), judges, **(source or {})))
+    )
+
+
+def test_positional_raters_are_refused_with_the_reason_not_an_error():
+    """The section is NA and says why; the run goes on."""
+    ratings, truth = panel_of()
+    found = section_of(ratings, {"z": truth}, rater_ids="positional")
+    assert (found.reason, found.judges, found.controls) == ("positional_raters", (), None)
+
+
+@pytest.mark.parametrize(("kind", "eps"), [("expert", 0.2), ("skilled", 0.15), ("crowd", 0.1)])
+def test_the_margin_follows_the_kind_of_raters(kind, eps):
+    """0.2, 0.15 and 0.1, as the paper has it."""
+    ratings, truth = panel_of(10)
+    assert section_of(ratings, {"z": truth}, raters=kind).eps == eps
+
+
+def test_a_good_judge_passes_with_every_control_beside_it():
+    """Per-rater table, sweep, smallest margin, random and majority judge, human agreement."""
+    ratings, truth = panel_of(120)
+    found = section_of(ratings, {"z": truth})
+    [judge] = found.judges
+    assert judge.passes is True
+    assert judge.winning_rate.value == 1.0
+    assert judge.winning_rate.interval is not None
+    assert judge.advantage.interval.low <= judge.advantage.value <= judge.advantage.interval.high
+    assert [row.rater for row in judge.raters] == ["r0", "r1", "r2"]
+    assert all(row.rejected and row.n == 120 and row.p_adjusted >= row.p for row in judge.raters)
+    assert judge.joint is None
+    controls = found.controls
+    assert controls.random.n_draws == 20
+    assert controls.random.passes_share <= 0.05
+    assert controls.majority_winning_rate.value is not None
+    assert set(controls.human_agreement) == {"pairwise_agreement", "krippendorff_alpha_nominal"}
+
+
+def test_the_sweep_holds_the_margin_of_every_kind_and_only_rises():
+    """A wider margin never costs a win, and the smallest one that passes passes."""
+    ratings, truth = panel_of(seed=3, noise=0.1)
+    worse = {item: "A" if i % 5 == 0 else label for i, (item, label) in enumerate(truth.items())}
+    [judge] = section_of(ratings, {"z": worse}).judges
+    grid = [point.eps for point in judge.sweep]
+    assert {0.0, 0.1, 0.15, 0.2, 0.5} <= set(grid)
+    rates = [point.winning_rate for point in judge.sweep]
+    assert rates == sorted(rates)
+    assert 0 < judge.smallest_eps < 0.5
+    assert all(point.passes == (point.eps >= judge.smallest_eps) for point in judge.sweep)
+
+
+def test_silence_does_not_lift_the_winning_rate():
+    """A judge that answers only what it has right loses the rest, unless told otherwise."""
+    ratings, truth = panel_of(60)
+    silent = {item: label if i % 2 else INVALID for i, (item, label) in enumerate(truth.items())}
+    [loss] = section_of(ratings, {"z": silent}).judges
+    left_out = section_of(ratings, {"z": silent}, source={"unanswered": "exclude"})
+    assert left_out.unanswered == "exclude"
+    [exclude] = left_out.judges
+    assert (loss.winning_rate.value, exclude.winning_rate.value) == (0.0, 1.0)
+    assert loss.answered_fraction == exclude.answered_fraction == 0.5
+    assert any(warning.startswith("unanswered_excluded") for warning in exclude.warnings)
+
+
+def test_coin_flip_humans_pass_a_coin_with_a_warning():
+    """Where raters toss coins, judges that answer at random pass, and that is said."""
+    rng = np.random.default_rng(0)
+    ratings = {f"r{j}": {f"i{i}": str(rng.choice(["A", "B"])) for i in range(200)} for j in "012"}
+    coin = {f"i{i}": str(rng.choice(["A", "B"])) for i in range(200)}
+    found = section_of(ratings, {"z": coin}, raters="expert")
+    assert found.controls.random.passes_share > 0.5
+    assert any(one.startswith("random_judge_passes") for one in found.controls.warnings)
+    assert found.controls.human_agreement["krippendorff_alpha_nominal"].value < 0.2
+
+
+def test_a_pass_on_fewer_than_30_items_carries_a_warning():
+    """The raters concerned are named."""
+    ratings, truth = panel_of(20, noise=0.3, seed=1)
+    [judge] = section_of(ratings, {"z": truth}).judges
+    assert judge.passes
+    assert judge.raters[0].test == "wilcoxon"
+    assert any(one.startswith("few_items: passes with fewer than 30") for one in judge.warnings)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "answers", "reason"),
+    [
+        ({"r0": {"i0": "A", "i1": "B"}}, {"i0": "A"}, "too_few_raters"),
+        ({"r0": {"i0": "A"}, "r1": {"i1": "B"}}, {"i0": "A"}, "no_overlap"),
+        ({"r0": {"i0": "CANNOT_ASSESS"}}, {"i0": "A"}, "no_items"),
+    ],
+)
+def test_too_little_to_test_is_na_with_the_reason(ratings, answers, reason):
+    """No division by zero, no pass, no rate."""
+    [judge] = section_of(ratings, {"z": answers}).judges
+    assert (judge.winning_rate.value, judge.winning_rate.reason) == (None, reason)
+    assert (judge.passes, judge.smallest_eps, judge.n_tested) == (None, None, 0)
+
+
+def test_several_judges_are_also_adjusted_together():
+    """One family of the raters of all judges; baselines are controls and not in it."""
+    ratings, truth = panel_of(120)
+    judges = {"y": truth, "z": truth, "random": dict.fromkeys(truth, "A")}
+    found = section_of(ratings, judges, source={"baselines": ("random",)})
+    y, z, baseline = found.judges
+    assert y.joint.n_family == z.joint.n_family == 6
+    assert y.joint.rejected == ("r0", "r1", "r2")
+    assert baseline.joint is None
+    assert baseline.baseline
+
+
+def test_tied_samples_are_drawn_and_counted():
+    """One verdict is needed; the number of those drawn stands beside the result."""
+    ratings, truth = panel_of()
+    tied = {item: ["A", "B"] if i < 7 else label for i, (item, label) in enumerate(truth.items())}
+    [judge] = section_of(ratings, {"z": tied}).judges
+    assert judge.n_tied_verdicts == 7
+    assert judge.answered_fraction == 1.0
+
+
+def test_ordered_scales_are_scored_by_rmse_of_medians():
+    """The judge's samples count as their median, which no tie is drawn for."""
+    rng = np.random.default_rng(0)
+    levels = rng.integers(1, 6, 40)
+    ratings = {
+        f"r{j}": {
+            f"i{i}": str(np.clip(x + rng.integers(-1, 2), 1, 5)) for i, x in enumerate(levels)
+        }
+        for j in range(3)
+    }
+    judge = {f"i{i}": [str(x), str(min(x + 1, 5))] for i, x in enumerate(levels)}
+    found = section_of(ratings, {"z": judge}, options="12345", scale="ordinal", positive=())
+    assert (found.score, found.judges[0].n_tied_verdicts) == ("neg_rmse", 0)
+    panel = Panel.of((i, r, float(v)) for r, rated in ratings.items() for i, v in rated.items())
+    verdicts = {f"i{i}": (x + min(x + 1, 5)) / 2 for i, x in enumerate(levels.tolist())}
+    design = AltTestDesign(score="neg_rmse", eps=0.1)
+    alone = annotator_test(panel, verdicts, design, rng=np.random.default_rng(0), n_resamples=0)
+    assert found.judges[0].advantage.value == pytest.approx(alone.advantage.value)
+    assert found.judges[0].smallest_eps == smallest_eps(alone)
+
+
+def test_without_judges_there_is_nothing_to_test():
+    """The reason says so."""
+    ratings, _ = panel_of(5)
+    assert section_of(ratings, {}).reason == "no_judges"
+
+
+@pytest.mark.parametrize("name", ["wax", "mtbench"])
+def test_real_data_gives_what_the_statistics_give(truth, tmp_path, name):
+    """The judges of the truth folder, tested one at a time, give the same rates and rows."""
+    source = truth_source(truth, name, tmp_path, judges=3)
+    found = replacement.section(prepare(source))
+    panel = Panel.of(
+        ((one.item, one.rater, one.value) for one in source.task.ratings),
+        items=[item.id for item in source.items],
+    )
+    design = AltTestDesign(score="accuracy", eps=found.eps)
+    for judge in found.judges:
+        verdicts = {one.item: one.value for one in source.verdicts[judge.judge]}
+        alone = annotator_test(panel, verdicts, design, rng=np.random.default_rng(0), n_resamples=0)
+        assert judge.winning_rate.value == pytest.approx(alone.winning_rate.value)
+        assert judge.advantage.value == pytest.approx(alone.advantage.value)
+        assert [row.p for row in judge.raters] == [row.p for row in alone.per_rater]
+        points = eps_sweep(alone, [point.eps for point in judge.sweep])
+        assert [point.passes for point in judge.sweep] == [point.passes for point in points]
