@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from doc_blocks import Page, blocks
-from making import harness
+from doc_blocks import Page, blocks, run
 from stubbing import start_stub
 
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -41,16 +40,16 @@ def test_what_the_readme_shows_is_what_happens(tmp_path, monkeypatch, stub, requ
     assert played.faults == [], "\n\n".join(played.faults)
 
 
-def test_main_output_in_the_readme_has_the_shape_of_a_run(tmp_path):
+def test_main_output_in_the_readme_has_the_shape_of_a_run(tmp_path, monkeypatch):
     """The pasted output of the main job has the lines that a run has today."""
     shown = BLOCKS[BLOCKS.index(QUICK_START) + 1].text
-    command = ("run", "--task", "toxicity", "--judges", "lexicon", "--limit", "5")
-    printed = harness(*command, cwd=tmp_path).stdout
+    monkeypatch.chdir(tmp_path)
+    _, printed, _ = run("harness run --task toxicity --judges lexicon --limit 5", tmp_path)
     for line in printed.splitlines():
         if line.startswith((" ", "(", "*", "95%", "judge ", "lexicon   response_set")):
             head = line.split("  ")[0].strip()
             assert head in shown
-    ranked = set(re.findall(r"^\d\s+(\w+)", shown, re.MULTILINE))
+    ranked = set(re.findall(r"^\d(?: \(\d+-\d+\))?\s+(\w+)", shown, re.MULTILINE))
     assert ranked == {"smollm2", "lexicon", "random", "majority"}
     assert "authored probe, ratings simulated" in shown
 

@@ -1,4 +1,4 @@
-"""The sentences that end a run: which judge to use, what that hangs on, and what to collect next."""
+"""The sentences that end a run: which judge to use, what it hangs on, what to collect next."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def sentences(v: Validation) -> list[str]:
     if best is None:
         first = v.judge(ranking.rows[0].judge)
         why = reason(first.metrics[ranking.metric])
-        told = f"No judge can be recommended: {ranking.metric} is NA for all of them ({why})."
-        return [told, *_notice(v)]
+        none = f"No judge can be recommended: {ranking.metric} is NA for all of them ({why})."
+        return [none, *_notice(v)]
     winner = v.judge(best)
     told = [
         _choice(v, winner),
-        _evidence(v, winner, ranking),
+        _evidence(winner, ranking),
         _others(v, ranking, best),
         _beta(v),
         _usual(v, ranking),
@@ -55,7 +55,7 @@ def _choice(v: Validation, winner: JudgeResult) -> str:
     return f"Use {winner.name} {job}."
 
 
-def _evidence(v: Validation, winner: JudgeResult, ranking: Ranking) -> str:
+def _evidence(winner: JudgeResult, ranking: Ranking) -> str:
     metric = winner.metrics[ranking.metric]
     told = f"Its {ranking.metric} is {estimate(metric)} on {metric.n_used} items"
     told += "" if ranking.better == "zero" else f" ({ranking.better} is better)"

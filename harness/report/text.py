@@ -7,12 +7,13 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from harness.report.words import estimate, headline, number, percent, sentences, span
+from harness.stats.rows import DESIGN_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.validate import JudgeResult, Ranking, Validation
-    from harness.validate.result import RankedJudge
+    from harness.validate.result import RankedJudge, Settings
 
 WIDTH = 80
 BESIDE = "decision_consistency"
@@ -53,22 +54,29 @@ def _ranking(validation: Validation) -> str:
     table = _table(("rank", "judge", ranking.metric, consistency, "answered"), rows)
     reasons = _reasons(validation, (ranking.metric, BESIDE))
     starred = any(judge.baseline for judge in validation.judges)
+    legend = (fill(one, WIDTH) for one in _legend(validation, ranking))
+    return "\n".join([table, *(["* baseline"] if starred else []), *reasons, *legend])
+
+
+def _legend(validation: Validation, ranking: Ranking) -> list[str]:
+    """Say how the intervals are made, what they cover, and where the other estimand stands."""
     settings = validation.settings
-    legend = f"{settings.confidence:.0%} intervals: bootstrap of {settings.unit}s"
-    legend += f", {settings.n_resamples} resamples.\n{_estimand(validation, ranking)}"
-    return "\n".join([table, *(["* baseline"] if starred else []), *reasons, legend])
-
-
-def _estimand(validation: Validation, ranking: Ranking) -> str:
-    """Say what the intervals cover, and where the value for infinitely many raters stands."""
     facts = next(one for one in validation.metrics if one.name == ranking.metric)
+    how = f"{settings.confidence:.0%} intervals: {_method(settings)}, {facts.estimand}."
     counts = [judge.metrics[ranking.metric].ratings_per_item for judge in validation.judges]
     m = next((one for one in counts if one is not None), None)
-    told = f"They cover the {facts.estimand}"
-    if facts.estimand == "design value":
-        told += f" with {m:g} ratings per item" if m else ""
-        told += f"; population value: {facts.population}" if facts.population else ""
-    return f"{told}."
+    if facts.estimand != DESIGN_VALUE or m is None:
+        return [how]
+    many = f"for infinitely many see {facts.population}" if facts.population else "it hangs on them"
+    return [how, f"The design has {m:g} ratings per item; {many}."]
+
+
+def _method(settings: Settings) -> str:
+    many = {"item": "items", "group": "groups", "criterion": "criteria"}[settings.unit]
+    if settings.interval == "jackknife":
+        return f"jackknife of {many}"
+    corrected = " (BCa)" if settings.interval == "bca" else ""
+    return f"bootstrap of {many}{corrected}, {settings.n_resamples} resamples"
 
 
 def _rank(validation: Validation, ranking: Ranking, ranked: RankedJudge) -> str:
