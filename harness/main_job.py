@@ -14,9 +14,10 @@ from harness.elicit.cache import NoStore, open_store
 from harness.elicit.external import read_external
 from harness.elicit.folders import cache_folder
 from harness.elicit.jobs import Job
-from harness.elicit.judges import build, check, estimate, load_judges, price_of, resolve
+from harness.elicit.judges import build, check, load_judges, price_of, resolve
 from harness.elicit.log import LogReading, read_log, replies_of
 from harness.elicit.prompts import Prompts
+from harness.elicit.quotes import quote_of
 from harness.elicit.runner import Runner
 from harness.errors import JudgeUnavailable, RunError, TaskError, VerdictError
 from harness.ratings import select_items
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from harness.elicit.jobs import Observer, Settings
     from harness.elicit.judges import JudgeSpec
     from harness.elicit.prompts import Elicitation
+    from harness.elicit.quotes import JudgeQuote
     from harness.elicit.verdicts import Verdict
     from harness.task import Task
     from harness.validate import Validation
@@ -63,17 +65,6 @@ class Plan:
     def specs(self) -> tuple[JudgeSpec, ...]:
         """The judges' specifications."""
         return tuple(job.judge.spec for job in self.jobs)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeQuote:
-    """What one judge would cost: calls, tokens and USD at most (None where no price is known)."""
-
-    judge: str
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +161,7 @@ def _plan(
 
 def quote(plan: Plan) -> list[JudgeQuote]:
     """Say what every judge would cost if nothing were cached; nothing is asked."""
-    return [_quote(job) for job in plan.jobs]
-
-
-def _quote(job: Job) -> JudgeQuote:
-    spec = job.judge.spec
-    calls = prompt_tokens = completion_tokens = 0
-    for unit in job.units():
-        tokens = estimate(spec, job.judge.request(unit))
-        turns = 2 if unit.elicitation == "paired" else 1
-        calls += turns
-        prompt_tokens += tokens.prompt * turns
-        completion_tokens += tokens.completion * turns
-    price = price_of(spec)
-    cost = price.cost_usd(prompt_tokens, completion_tokens) if price else None
-    return JudgeQuote(spec.name, calls, prompt_tokens, completion_tokens, cost)
+    return [quote_of(job, plan.task) for job in plan.jobs]
 
 
 def check_judges(plan: Plan) -> None:

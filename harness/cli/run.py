@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.elicit.prompts import Elicitation
-    from harness.main_job import JudgeQuote, Plan, RunResult
+    from harness.elicit.quotes import JudgeQuote
+    from harness.main_job import Plan, RunResult
     from harness.runs import RunFolder
 
 
@@ -204,9 +205,14 @@ def show_quotes(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
             "judge": q.judge,
             "calls": q.calls,
             "prompt tokens": q.prompt_tokens,
-            "reply tokens": q.completion_tokens,
-            "cost at most": "unknown price" if q.cost_usd is None else f"${q.cost_usd:.4f}",
+            "reply tokens": q.expected_completion_tokens,
+            "cost": _usd(q.expected_usd),
+            "cost at most": _usd(q.cost_usd),
         }
         for q in quotes
     ]
     show(rows, as_json=False)
+
+
+def _usd(amount: float | None) -> str:
+    return "unknown price" if amount is None else f"${amount:.4f}"

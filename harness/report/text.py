@@ -6,6 +6,7 @@ from io import StringIO
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from harness.report.costs import costs
 from harness.report.words import estimate, headline, number, percent, sentences, span
 from harness.stats.rows import DESIGN_VALUE
 
@@ -30,6 +31,7 @@ def render(validation: Validation, *, brief: bool = False) -> str:
         parts += ["", _ranking(validation)]
         if not brief:
             parts += ["", _outcomes(validation)]
+            parts += [fill(line, WIDTH) for line in costs(validation)]
     parts += [fill(f"note: {note}", WIDTH) for note in validation.notes]
     parts += ["", *(fill(told, WIDTH) for told in sentences(validation))]
     return "\n".join(parts)

@@ -6,16 +6,15 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from harness.elicit.log import replies_of
 from harness.elicit.prompts import ELICITATIONS
 from harness.elicit.verdicts import CANNOT_ASSESS
 from harness.ratings import count_outcomes
 from harness.stats.distributions import ELICITATION_OF
 from harness.stats.evaluation import primary_metric
 from harness.validate import certainty, choosing, errors, replacement, sensitivity
+from harness.validate.costs import cost_of
 from harness.validate.prepared import Prepared, prepare
 from harness.validate.result import (
-    Cost,
     HumanResult,
     JudgeResult,
     MetricFacts,
@@ -29,7 +28,6 @@ from harness.validate.result import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.elicit.verdicts import Verdict
     from harness.ratings import OutcomeCounts
     from harness.stats.distributions import RatingTable
     from harness.stats.evaluation import Evaluation, TableTranslation
@@ -190,7 +188,7 @@ def _judge_result(
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,
         F=_matrix(translation),
-        cost=_cost(verdicts),
+        cost=cost_of(verdicts),
     )
 
 
@@ -210,16 +208,6 @@ def _matrix(translation: TableTranslation) -> tuple[tuple[float | None, ...], ..
         return None
     rows = translation.translation.F.tolist()
     return tuple(tuple(None if math.isnan(cell) else cell for cell in row) for row in rows)
-
-
-def _cost(verdicts: Sequence[Verdict]) -> Cost:
-    paid = [reply for v in verdicts if not v.cached for reply in replies_of(v)]
-    known = all(reply.cost_usd is not None for reply in paid)
-    return Cost(
-        usd=sum(reply.cost_usd or 0.0 for reply in paid) if known else None,
-        n_paid=len(paid),
-        n_cached=sum(v.cached for v in verdicts),
-    )
 
 
 def _ranking(source: Source, metric: str, evaluation: Evaluation) -> Ranking:

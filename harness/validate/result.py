@@ -125,11 +125,28 @@ class HumanResult(Frozen):
 
 
 class Cost(Frozen):
-    """What a judge's replies cost; ``usd`` is None where a price is unknown."""
+    """What a judge's replies cost.
+
+    Attributes
+    ----------
+    usd : float or None
+        Paid in this run; None where a price is unknown.
+    n_paid, n_cached : int
+        Replies that were paid for in this run, and verdicts that the cache gave.
+    usd_per_answered : float or None
+        What all replies cost when they were bought, cached ones too, per answered verdict. None
+        where a price is unknown or nothing was answered.
+    prompt_tokens, completion_tokens, cached_tokens : int
+        Of the replies paid for; cached are those of the prompt that the provider had in its cache.
+    """
 
     usd: float | None
     n_paid: int
     n_cached: int
+    usd_per_answered: float | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
 
 
 class JudgeResult(Frozen):
