@@ -15,7 +15,8 @@ from harness.stats.labels import (
     medians,
     n_distinct,
 )
-from harness.stats.strata import Stratum, default_strata, stratify
+from harness.stats.resampling import Resamples, Units
+from harness.stats.strata import Stratum, default_strata, stratify, stratify_judges
 
 counts_of_items = arrays.arrays(np.int64, (6, 4), elements=st.integers(0, 3))
 
@@ -182,6 +183,43 @@ def test_a_stratum_sees_the_resamples_of_all_items():
     alone = results(human, strata=strata[:1], n_resamples=500)
     assert found["all"].hh["pairwise_agreement"] == alone["all"].hh["pairwise_agreement"]
     assert found["some"].random["agreement"].interval is not None
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_strata_against_a_loop_over_resamples(grouped):
+    """Each stratum's replicates are those of its own items under the weights of all."""
+    rng = np.random.default_rng(0)
+    n, n_resamples = 60, 40
+    human, judge = rng.multinomial(3, [0.6, 0.4], n), rng.multinomial(2, [0.5, 0.5], n)
+    groups = [f"g{i % 20}" for i in range(n)] if grouped else None
+    units = Units.of(n, groups)
+    weights = np.concatenate(
+        list(Resamples.draw(units.n_units, n_resamples, np.random.default_rng(5)).weights())
+    )
+    stratum = Stratum("split", "n_labels", 2)
+    chosen = {"n_resamples": n_resamples, "rng": np.random.default_rng(5), "groups": groups}
+    found = results(human, judge, strata=[stratum], confidence=0.5, **chosen)["split"]
+    inside = stratum.members(human)
+    modes = judge == judge.max(axis=1, keepdims=True)
+    share = (human / 3 * modes / modes.sum(axis=1, keepdims=True)).sum(axis=1)
+    by_item = weights[:, units.of_item] * inside
+    wanted = np.quantile((by_item @ share) / by_item.sum(axis=1), [0.25, 0.75])
+    interval = found.h_mw["agreement"].interval
+    assert (interval.low, interval.high) == pytest.approx(tuple(wanted))
+
+
+def test_judges_together_are_judges_alone():
+    """One walk for several judges changes no number of any."""
+    rng = np.random.default_rng(0)
+    human = rng.multinomial(3, [0.5, 0.3, 0.2], 50)
+    judges = {name: rng.multinomial(4, [0.4, 0.4, 0.2], 50) for name in "xyz"}
+    common = {"strata": default_strata(3, ordinal=True), "level": "ordinal", "n_resamples": 100}
+    together = stratify_judges(human, judges, rng=np.random.default_rng(1), **common)
+    for name, judge in judges.items():
+        alone = stratify(human, judge, rng=np.random.default_rng(1), **common)
+        for one, other in zip(together[name], alone, strict=True):
+            for part in ("hh", "mm", "hw_mw", "h_mw", "random", "delta", "js_b"):
+                assert getattr(one, part) == getattr(other, part)
 
 
 @pytest.mark.parametrize(
