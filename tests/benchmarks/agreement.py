@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import krippendorff
 import numpy as np
-from ratios import Bounds, in_child, times_faster
+from ratios import Bounds, in_child, on_one_thread, times_faster
 from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
@@ -99,4 +99,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    on_one_thread()
     main()

@@ -9,7 +9,7 @@ them; both sides see the same ones wherever they are drawn unit by unit.
 from __future__ import annotations
 
 import numpy as np
-from ratios import Bounds, cpu_s, in_child, same, times_faster
+from ratios import Bounds, cpu_s, in_child, on_one_thread, same, times_faster
 from sklearn.metrics import cohen_kappa_score
 
 from harness import stats
@@ -145,4 +145,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    on_one_thread()
     main()

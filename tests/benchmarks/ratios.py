@@ -1,11 +1,13 @@
 """What the benchmarks of `harness.stats` share: CPU-time ratios, and a table of bounds.
 
-Both sides of a ratio run back to back in one process, and must give the same numbers.
+Both sides of a ratio run back to back in one process, and must give the same numbers. Matrix
+products run on one thread on both sides: threads that wait for each other spend CPU time too.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROUNDS = 3
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def on_one_thread() -> None:
+    """Start the process again with matrix products on one thread, unless they are."""
+    if not ONE_THREAD.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ONE_THREAD)
 
 
 def same(wanted: object, found: object) -> None:

@@ -1,0 +1,60 @@
+"""Binned divergence from raw labels against a row-wise pandas implementation.
+
+    python tests/benchmarks/binned.py
+
+Needs the dependency group ``benchmarks``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+from ratios import Bounds, on_one_thread, times_faster
+
+from harness.stats.binned import binned_measures, median_totals
+
+N, M, K = 10_000, 5, 5
+
+
+def row_wise(human: np.ndarray, judge: np.ndarray) -> list[float]:
+    """Bin rows by their median, pool each bin's labels, and compare: bits, and distance in nats."""
+    frame = pd.DataFrame({"human": human.tolist(), "judge": judge.tolist()})
+    frame["bin"] = frame.apply(lambda row: pd.Series(row["human"]).median(), axis=1)
+    bits = distance = 0.0
+    for _, rows in frame.groupby("bin"):
+        p, q = Counter(), Counter()
+        for _, row in rows.iterrows():
+            p.update(row["human"])
+            q.update(row["judge"])
+        nats = 0.0
+        for label in range(K):
+            a, b = p[label] / p.total(), q[label] / q.total()
+            middle = (a + b) / 2
+            nats += sum(x * np.log(x / middle) / 2 for x in (a, b) if x > 0)
+        bits += len(rows) / len(frame) * nats / np.log(2)
+        distance += len(rows) / len(frame) * np.sqrt(nats)
+    return [bits, distance]
+
+
+def ours(human: np.ndarray, judge: np.ndarray) -> list[float]:
+    """Do the same from sums."""
+    totals = median_totals(human, judge, K)
+    return [float(one.value(totals)) for one in binned_measures(K)]
+
+
+def main() -> None:
+    """Print the bound and leave."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(K, size=(N, 1))
+    human, judge = (np.clip(truth + rng.integers(-1, 2, size=(N, m)), 0, K - 1) for m in (M, 2 * M))
+    bounds = Bounds()
+    found = times_faster(lambda: row_wise(human, judge), lambda: ours(human, judge), calls=10)
+    bounds.at_least(f"binned divergence, {N} items: row-wise pandas", found, 200)
+    bounds.leave()
+
+
+if __name__ == "__main__":
+    on_one_thread()
+    main()

@@ -1,0 +1,123 @@
+"""Growth of time with the number of items: 10 times the items, at most 12 times the time.
+
+    python tests/benchmarks/growth.py
+
+From a thousand to a million items. Sizes are timed from the smallest up, small ones several times.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING
+
+import numpy as np
+from ratios import Bounds, cpu_s, on_one_thread
+
+from harness import stats
+from harness.stats.binned import binned_divergence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SIZES = (10**3, 10**4, 10**5, 10**6)
+BOUND = 12.0
+FEW = 20  # replicates: they add to every size alike
+SPACE = stats.OptionSpace.powerset(("toxic", "fine"))
+F = np.array([[1.0, 0.0, 0.3], [0.0, 1.0, 0.7]])
+
+
+def table(name: str, theta: np.ndarray, m: int, rng: np.random.Generator) -> stats.RatingTable:
+    """Draw choices and response sets."""
+    n = len(theta)
+    return stats.RatingTable(
+        space=SPACE,
+        name=name,
+        items=tuple(map(str, range(n))),
+        forced_choice=rng.multinomial(m, theta @ F.T),
+        response_set=rng.multinomial(m, theta),
+        joint=None,
+        outcomes=np.zeros((n, 3, 5), int),
+    )
+
+
+def evaluation(n: int) -> Callable[[], object]:
+    """Every metric of one judge, with intervals."""
+    rng = np.random.default_rng(0)
+    theta = rng.dirichlet((1, 1, 1), n)
+    human, judge = (table(name, theta, 5, rng) for name in ("human", "judge"))
+    return lambda: stats.evaluate(
+        human, [judge], tau=0.5, positive=("toxic",), rng=rng, n_resamples=FEW
+    )
+
+
+def labels(n: int) -> np.ndarray:
+    """Draw (n, 5) labels 0 to 4."""
+    rng = np.random.default_rng(0)
+    return np.clip(rng.integers(5, size=(n, 1)) + rng.integers(-1, 2, size=(n, 5)), 0, 4)
+
+
+def ordinal_alpha(n: int) -> Callable[[], object]:
+    """Alpha from raw ratings."""
+    raw = labels(n)
+    return lambda: stats.krippendorff_alpha(raw, "ordinal")
+
+
+def continuous_alpha(n: int, level: str) -> Callable[[], object]:
+    """Alpha of numbers that hardly ever repeat."""
+    raw = np.abs(labels(n) + np.random.default_rng(1).normal(size=(n, 5)))
+    return lambda: stats.krippendorff_alpha(raw, level)
+
+
+def binned(n: int) -> Callable[[], object]:
+    """Binned divergence with its interval."""
+    human, judge = (stats.label_counts(one, 5) for one in (labels(n), labels(n)[::-1]))
+    options, rng = tuple("12345"), np.random.default_rng(0)
+    return lambda: binned_divergence(
+        human, judge, by="median", options=options, rng=rng, n_resamples=FEW
+    )
+
+
+def annotator_test(n: int) -> Callable[[], object]:
+    """The alternative annotator test with five raters."""
+    raw, items, rng = labels(n), tuple(map(str, range(n))), np.random.default_rng(0)
+    ratings = (
+        (item, f"r{j}", x)
+        for item, row in zip(items, raw.tolist(), strict=True)
+        for j, x in enumerate(row)
+    )
+    panel = stats.Panel.of(ratings, items=items)
+    verdicts = panel.coded(dict(zip(items, raw[::-1, 0].tolist(), strict=True)))
+    design = stats.AltTestDesign(score="neg_rmse", eps=0.1)
+    return lambda: stats.annotator_test(panel, verdicts, design, rng=rng, n_resamples=FEW)
+
+
+WORK = {
+    "every metric of one judge": evaluation,
+    "alpha, ordinal": ordinal_alpha,
+    "alpha, interval, continuous": lambda n: continuous_alpha(n, "interval"),
+    "alpha, ratio, continuous": lambda n: continuous_alpha(n, "ratio"),
+    "binned divergence": binned,
+    "alternative annotator test": annotator_test,
+}
+
+
+def seconds(work: Callable[[], object], n: int) -> float:
+    """Median CPU time of three rounds, each of several calls where one is short."""
+    calls = max(1, 10**4 // n)
+    return statistics.median(cpu_s(work, calls)[0] for _ in range(3))
+
+
+def main() -> None:
+    """Print every bound and leave."""
+    bounds = Bounds()
+    for what, made in WORK.items():
+        spent = [seconds(made(n), n) for n in SIZES]
+        for size, before, after in zip(SIZES[1:], spent, spent[1:], strict=False):
+            told = f"{what}: to {size} items, {after:.3g} s"
+            bounds.at_most(told, after / before, BOUND, "times")
+    bounds.leave()
+
+
+if __name__ == "__main__":
+    on_one_thread()
+    main()
