@@ -291,6 +291,17 @@ def list_runs(out: Path) -> list[RunFolder]:
     return sorted(runs, key=lambda run: run.manifest.created, reverse=True)
 
 
+def unreadable_runs(out: Path) -> dict[str, str]:
+    """Folders below ``out`` whose manifest cannot be read, with the reason."""
+    found = {}
+    for file in sorted(out.glob("*/manifest.json")):
+        try:
+            RunFolder.open(file.parent)
+        except RunError as error:
+            found[file.parent.name] = str(error)
+    return found
+
+
 def find_run(out: Path, name: str | None) -> RunFolder:
     """Find a run by path or by name below ``out``; by default the newest unfinished one.
 

@@ -33,6 +33,7 @@ BLOCK = re.compile(
 )
 TITLE = re.compile(r'title="([^"]+)"')
 SHELL = set("|><;&$")
+INTO_FILE = re.compile(r"(harness [^|<>;&$]*) > (\S+)")
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,13 @@ def commands(text: str) -> list[str]:
 
 def run(command: str, cwd: Path) -> tuple[int, str, str]:
     """Run a command as a reader would: exit code, stdout, stderr."""
+    if into := INTO_FILE.fullmatch(command):
+        code, out, err = run(into[1], cwd)
+        (cwd / into[2]).write_text(out, encoding="utf-8")
+        return code, "", err
     if command.startswith("harness") and not SHELL & set(command):
-        return _in_process(shlex.split(command)[1:])
+        words = shlex.split(command)[1:]
+        return _in_process([name for word in words for name in _matches(word, cwd)])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
@@ -79,6 +85,12 @@ def run(command: str, cwd: Path) -> tuple[int, str, str]:
         check=False,
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def _matches(word: str, cwd: Path) -> list[str]:
+    """What a shell makes of a word with ``*`` in it."""
+    found = sorted(str(path.relative_to(cwd)) for path in cwd.glob(word)) if "*" in word else []
+    return found or [word]
 
 
 def _in_process(arguments: list[str]) -> tuple[int, str, str]:

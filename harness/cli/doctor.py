@@ -49,7 +49,7 @@ def doctor(
     Examples:
       harness doctor
       harness doctor --judges gpt,claude
-      harness doctor --judges my-model --base-url http://127.0.0.1:8000/v1 --contact
+      harness doctor --judges m --base-url http://127.0.0.1:8000/v1 --contact
     """
     from harness.cli.lists import show
     from harness.doctor import examine

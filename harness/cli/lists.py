@@ -45,7 +45,7 @@ def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = Fa
     show([_about(spec) for spec in load_judges(judges_file).values()], as_json=as_json)
     if not as_json:
         typer.echo(
-            "\nAny litellm model string works as it is, e.g. --judges openai/gpt-4o,ollama/llama3."
+            "\nAny litellm model string works as it is: --judges openai/gpt-4o,ollama/llama3"
         )
 
 
@@ -75,8 +75,9 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
       harness runs
       harness runs --out runs --json
     """
-    from harness.runs import default_out, list_runs
+    from harness.runs import default_out, list_runs, unreadable_runs
 
+    folder = out or default_out()
     rows = [
         {
             "run": run.path.name,
@@ -84,9 +85,13 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
             "created": run.manifest.created,
             "judges": ", ".join(spec.name for spec in run.manifest.judges),
         }
-        for run in list_runs(out or default_out())
+        for run in list_runs(folder)
     ]
     show(rows, as_json=as_json, empty="No runs here yet. Begin with: harness run --task toxicity")
+    if unread := unreadable_runs(folder):
+        first = next(iter(unread.values()))
+        count = "1 folder" if len(unread) == 1 else f"{len(unread)} folders"
+        typer.echo(f"{count} could not be read, e.g. {first}", err=True)
 
 
 def schema(

@@ -89,7 +89,7 @@ def new_task(
       harness new-task politeness
       harness new-task mine --from ratings.csv
       harness new-task mine --from wide.csv --raters ann1,ann2,ann3 --text body
-      harness new-task mine --from long.csv --id doc --rater who --label answer --yes
+      harness new-task mine --from long.csv --id doc --rater who --label answer
     """
     folder = Path(name).expanduser()
     if not NAME.fullmatch(folder.name):

@@ -33,7 +33,7 @@ def injection(
     ] = None,
     judges: Annotated[
         str | None,
-        typer.Option("--judges", "-j", help="As for run; the embedded ones by default."),
+        typer.Option("--judges", "-j", help="Judges, as for run; the embedded ones by default."),
     ] = None,
     *,
     limit: Annotated[int, typer.Option(min=1, help="Attack only the first N items.")] = N_ITEMS,
@@ -79,7 +79,7 @@ def injection(
     \b
     Examples:
       harness probe injection --task toxicity
-      harness probe injection --task toxicity --judges gpt,claude --limit 40 --dry-run
+      harness probe injection --task toxicity --judges gpt,claude --dry-run
     """
     from harness.cli.run import chosen_elicitations, show_quotes
     from harness.main_job import begin, check_judges, make_plan, quote, resume_plan

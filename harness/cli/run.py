@@ -29,7 +29,7 @@ def run(
         typer.Option(
             "--judges",
             "-j",
-            help="Aliases or litellm model strings, comma-separated; the embedded ones by default.",
+            help="Judges: aliases or litellm models, comma-separated; else the embedded ones.",
         ),
     ] = None,
     *,

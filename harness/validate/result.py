@@ -15,6 +15,7 @@ from harness.stats.resolved import (
 from harness.validate.certainty import Certainty  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.choosing import Choosing  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.errors import Errors  # noqa: TC001 -- pydantic reads it when it runs
+from harness.validate.notebook import table
 from harness.validate.replacement import Replacement  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.sensitivity import Sensitivity  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.source import AggregationLevel, Frozen, Unanswered
@@ -235,3 +236,7 @@ class Validation(Frozen):
     def judge(self, name: str) -> JudgeResult:
         """One judge's numbers."""
         return next(judge for judge in self.judges if judge.name == name)
+
+    def _repr_html_(self) -> str:
+        """Show the ranking in a notebook."""
+        return table(self)
