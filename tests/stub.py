@@ -245,6 +245,7 @@ def odd_body(fault: str, reply) -> bytes:
         "nochoices": lambda: json.dumps(
             reply("A") | {"choices": [], "content": [], "candidates": []}
         ).encode(),
+        "n1": lambda: json.dumps(reply("A") | {"choices": reply("A")["choices"][:1]}).encode(),
         "null": lambda: json.dumps(reply(None)).encode(),
         "filter": lambda: json.dumps(reply(None, "content_filter")).encode(),
         "refusal": lambda: json.dumps(
@@ -298,6 +299,8 @@ async def complete(request: web.Request) -> web.StreamResponse:
     TURNS[turn] += 1
     fault, facts = fault_for(plan, TURNS[turn]) if plan else ("", {})
     await asyncio.sleep(float(given.get("ms", 0)) / 1000)
+    if fault == "n400":  # a server that refuses to be asked for several samples
+        fault = "400" if int(body.get("n") or 1) > 1 else ""
     if fault:
         return await misbehave(
             request,

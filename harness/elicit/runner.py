@@ -10,15 +10,20 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from time import monotonic
+from typing import TYPE_CHECKING
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
 from harness.elicit.cache import StoreUnwritable
+from harness.elicit.gate import Gate
 from harness.elicit.jobs import Job, Observer, Settings
+from harness.elicit.lanes import Lane, Open, first_request, together
 from harness.elicit.log import UnitKey, unit_key
+from harness.elicit.prices import estimate
 from harness.elicit.prompts import Unit
+from harness.elicit.rate import Rate
 from harness.elicit.verdicts import Reader, Reply, Verdict, failed
 from harness.errors import BudgetSpent, CallFailed, RunError
 
@@ -27,57 +32,17 @@ if TYPE_CHECKING:
 
     from harness.elicit.budget import Budget
     from harness.elicit.cache import ResponseStore
+    from harness.elicit.judges import Judge
     from harness.elicit.log import VerdictLog
     from harness.elicit.prompts import Request
+    from harness.elicit.rate import Event
+    from harness.elicit.specs import JudgeSpec
     from harness.task import Task
 
 LOOKUP_BATCH = 64  # units looked up in the store at once
 FLUSH_EVERY_S = 0.05  # how long a logged reply may wait for its place in the store
-WAITING_PER_SLOT = 4  # units in hand (in flight or backing off) per call that may be in flight
+NOT_TOGETHER = frozenset({"bad_request", "unsupported_params"})  # what `n` may be answered with
 LEASE_POLL_S = 0.1  # how often to look whether somebody else's reply has come in
-
-
-class _Open(NamedTuple):
-    """A unit that the log does not answer.
-
-    ``request`` is that of the unit's item and elicitation, for any sample; ``hash`` is of the
-    unit's own. ``known`` is the reply to the first turn of a pair, if the store has it; ``mine``
-    says that the store has none and that this lane alone may ask.
-    """
-
-    unit: Unit
-    request: Request
-    hash: str
-    known: Reply | None = None
-    mine: bool = False
-
-
-class _Lane:
-    """The state of one judge during a run.
-
-    Its workers take units from one iterator. As many work as calls may be in flight; for one that
-    backs off another is hired, up to a limit, so that waiting holds nobody up.
-    """
-
-    def __init__(self, job: Job, calls: asyncio.TaskGroup) -> None:
-        spec = job.judge.spec
-        self.job = job
-        self.judge = job.judge
-        self.name = spec.name
-        self.deadline_s = spec.deadline_s
-        self.concurrency = spec.concurrency
-        self.slots = asyncio.Semaphore(spec.concurrency)
-        self.units: Iterator[_Open | None] = iter(())
-        self.calls = calls
-        self.n_workers = 0
-        self.n_waiting = 0
-        self.stopped = ""
-
-    @property
-    def short_handed(self) -> bool:
-        """Whether one more worker may be hired."""
-        at_work = self.n_workers - self.n_waiting
-        return at_work < self.concurrency and self.n_workers < self.concurrency * WAITING_PER_SLOT
 
 
 class _NotAsked(Exception):  # noqa: N818 -- a state of the world, not a mistake
@@ -123,6 +88,7 @@ class Runner:
         self._settings = settings or Settings()
         self._draining = asyncio.Event()
         self._unstored: list[Reply] = []
+        self._gates = {job.judge.spec.name: self._gate(job.judge) for job in jobs}
         self._reader = Reader(task)
         self._retrying = AsyncRetrying(
             retry=retry_if_exception(_worth_a_retry),
@@ -157,6 +123,22 @@ class Runner:
             await asyncio.gather(*(job.judge.aclose() for job in self._jobs))
         return dict(lane.result() for lane in lanes)
 
+    @property
+    def paces(self) -> dict[str, Sequence[Event]]:
+        """How the pace of each remote judge has changed, on the monotonic clock."""
+        remote = [job.judge.spec.name for job in self._jobs if job.judge.spec.remote]
+        return {name: self._gates[name].rate.history for name in remote}
+
+    def _gate(self, judge: Judge) -> Gate:
+        spec = judge.spec
+        start = spec.concurrency_start
+        rate = Rate(spec.concurrency, start=start, rpm=spec.rpm, tpm=spec.tpm, now=monotonic())
+        gate = Gate(rate, self._sleep)
+        wire = getattr(judge, "wire", None)  # only judges that are asked over HTTP have one
+        if wire is not None and spec.remote:
+            wire.told = gate.told
+        return gate
+
     def drain(self) -> None:
         """Send nothing more; what is in flight is still received."""
         self._draining.set()
@@ -164,19 +146,19 @@ class Runner:
     async def _serve(self, job: Job) -> tuple[str, str]:
         """Take one judge through its units; return its name and why it stopped early."""
         async with asyncio.TaskGroup() as calls:
-            lane = _Lane(job, calls)
+            lane = Lane(job, calls, self._gates[job.judge.spec.name])
             lane.units = units = self._to_ask(lane)
             self._hire(lane)
         units.close()
         self._observer.ended(lane.name, lane.stopped)
         return lane.name, lane.stopped
 
-    def _hire(self, lane: _Lane) -> None:
+    def _hire(self, lane: Lane) -> None:
         if lane.short_handed:
             lane.n_workers += 1
             lane.calls.create_task(self._work(lane))
 
-    async def _work(self, lane: _Lane) -> None:
+    async def _work(self, lane: Lane) -> None:
         """Answer one unit after the other."""
         for unit in lane.units:
             if self._stops(lane):
@@ -191,26 +173,34 @@ class Runner:
                 break  # those who backed off are back
         lane.n_workers -= 1
 
-    def _to_ask(self, lane: _Lane) -> Generator[_Open | None]:
+    def _to_ask(self, lane: Lane) -> Generator[Open | None]:
         """Units that must be asked, and None now and then, for others to have their turn.
 
         Those whose reply is in the store are written down on the way.
         """
         units = self._open_units(lane)
-        while batch := list(islice(units, LOOKUP_BATCH)):
+        samples = lane.job.samples
+        size = LOOKUP_BATCH // samples * samples or LOOKUP_BATCH  # no item's samples are parted
+        while batch := list(islice(units, size)):
             batch = self._without_known(lane, batch)
             batch = [u if u.known else u._replace(mine=self._store.claim(u.hash)) for u in batch]
             batch = self._without_known(lane, batch)  # it may have come in just before the claim
+            if lane.n_per_request > 1:
+                batch = together(batch, lane.n_per_request)
             batch.reverse()
             try:
                 while batch:
-                    yield batch.pop()
+                    unit = batch.pop()
+                    if lane.n_per_request == 1 and unit.more:  # found out meanwhile
+                        batch += reversed(unit.more)
+                        unit = unit._replace(more=())
+                    yield unit
             finally:
                 for unit in batch:
                     self._give_up(unit)
             yield None
 
-    def _without_known(self, lane: _Lane, batch: list[_Open]) -> list[_Open]:
+    def _without_known(self, lane: Lane, batch: list[Open]) -> list[Open]:
         """Write down those whose reply is in the store; return the others."""
         known = self._store.get_many([unit.hash for unit in batch if not unit.known])
         answered = []
@@ -228,12 +218,13 @@ class Runner:
         self._record(lane, answered)
         return remaining
 
-    def _give_up(self, unit: _Open | None) -> None:
+    def _give_up(self, unit: Open | None) -> None:
         """Let others ask for a unit."""
-        if unit and unit.mine:
-            self._store.release(unit.hash)
+        for one in (unit, *unit.more) if unit else ():
+            if one.mine:
+                self._store.release(one.hash)
 
-    def _open_units(self, lane: _Lane) -> Iterator[_Open]:
+    def _open_units(self, lane: Lane) -> Iterator[Open]:
         """Units that the log has no answer to, or an answer to another request."""
         job = lane.job
         for elicitation in job.elicitations:
@@ -245,11 +236,11 @@ class Runner:
                     if before and before.outcome != "failed" and first_request(before) == asked:
                         self._observer.advanced(lane.name, [before])
                     else:
-                        yield _Open(Unit(item.id, elicitation, sample), request, asked)
+                        yield Open(Unit(item.id, elicitation, sample), request, asked)
 
     def _read(
         self,
-        lane: _Lane,
+        lane: Lane,
         unit: Unit,
         reply: Reply,
         first: Reply | None = None,
@@ -258,14 +249,42 @@ class Runner:
     ) -> Verdict:
         return self._reader.verdict(reply, unit, lane.name, first=first, cached=cached)
 
-    async def _answer(self, lane: _Lane, unit: _Open) -> None:
+    async def _answer(self, lane: Lane, unit: Open) -> None:
         """Get one unit's verdict and write it down, whatever it is."""
         received: list[Reply] = []
         with suppress(_NotAsked):
+            if unit.more:
+                await self._answer_together(lane, (unit, *unit.more))
+                return
             verdict = await self._converse(lane, unit, received)
             self._record(lane, [self._numbered(verdict)], received)
 
-    async def _converse(self, lane: _Lane, open_unit: _Open, received: list[Reply]) -> Verdict:
+    async def _answer_together(self, lane: Lane, units: Sequence[Open]) -> None:
+        """Ask for several samples in one request; those that it did not bring, one by one."""
+        replies: list[Reply] = []
+        failure: CallFailed | None = None
+        try:
+            requests = [unit.request.for_sample(unit.unit.sample) for unit in units]
+            replies = await self._call(lane, requests)
+        except CallFailed as error:
+            failure = error
+        finally:
+            for unit in units[len(replies) :]:
+                self._store.release(unit.hash)
+        pairs = zip(units, replies, strict=False)
+        verdicts = [self._read(lane, unit.unit, reply, cached=False) for unit, reply in pairs]
+        if failure is None or failure.reason in NOT_TOGETHER:
+            if len(replies) < len(units):
+                lane.n_per_request = 1
+        else:
+            lane.stopped = lane.stopped or (failure.reason if failure.stops_judge else "")
+            told = units[:1] if failure.stops_judge else units
+            verdicts = [failed(u.unit, lane.name, u.hash, reason=failure.reason) for u in told]
+        self._record(lane, [self._numbered(verdict) for verdict in verdicts], replies)
+        for unit in units[len(verdicts) :]:
+            await self._answer(lane, unit._replace(more=(), mine=False))
+
+    async def _converse(self, lane: Lane, open_unit: Open, received: list[Reply]) -> Verdict:
         """Ask what one unit needs; replies that were paid for are put among the received."""
         unit = open_unit.unit
         request = open_unit.request.for_sample(unit.sample)
@@ -291,7 +310,7 @@ class Runner:
             return failed(unit, lane.name, request.hash, reason="interrupted", first=first)
 
     async def _obtain(
-        self, lane: _Lane, request: Request, received: list[Reply], *, mine: bool = False
+        self, lane: Lane, request: Request, received: list[Reply], *, mine: bool = False
     ) -> Reply:
         """Get a reply from the judge, or from the store if it has come in meanwhile.
 
@@ -307,14 +326,14 @@ class Runner:
                 self._store.release(request.hash)
                 return known[request.hash]
         try:
-            reply = await self._call(lane, request)
+            [reply] = await self._call(lane, [request])
         except BaseException:
             self._store.release(request.hash)
             raise
         received.append(reply)
         return reply
 
-    def _without_choice(self, lane: _Lane, unit: Unit, first: Reply, *, cached: bool) -> Verdict:
+    def _without_choice(self, lane: Lane, unit: Unit, first: Reply, *, cached: bool) -> Verdict:
         """Read a pair whose first turn was blank: there is no conversation to go on with."""
         alone = unit._replace(elicitation="response_set")
         verdict = self._read(lane, alone, first, cached=cached)
@@ -326,13 +345,14 @@ class Runner:
         before = self._done.get(unit_key(verdict)) if self._done else None
         return verdict.model_copy(update={"attempt": before.attempt + 1}) if before else verdict
 
-    async def _call(self, lane: _Lane, request: Request) -> Reply:
+    async def _call(self, lane: Lane, requests: Sequence[Request]) -> list[Reply]:
         """Send one request until it is answered, fails for good or may not be sent.
 
-        A slot is held only while a request is in flight, never while backing off.
+        Of several that differ in the sample alone, one is sent for all; there may be fewer replies.
+        A place is held only while a request is in flight, never while backing off.
         """
         try:
-            return await self._attempt(lane, request)
+            return await self._attempt(lane, requests)
         except CallFailed as error:
             if not _worth_a_retry(error):
                 raise
@@ -340,34 +360,46 @@ class Runner:
         lane.n_waiting += 1
         self._hire(lane)
         try:
-            return await self._retrying(self._again, lane, request, failures)
+            return await self._retrying(self._again, lane, requests, failures)
         finally:
             lane.n_waiting -= 1
 
-    async def _again(self, lane: _Lane, request: Request, failures: list[CallFailed]) -> Reply:
+    async def _again(
+        self, lane: Lane, requests: Sequence[Request], failures: list[CallFailed]
+    ) -> list[Reply]:
         if failures:
             raise failures.pop()
-        return await self._attempt(lane, request)
+        return await self._attempt(lane, requests)
 
-    async def _attempt(self, lane: _Lane, request: Request) -> Reply:
-        async with lane.slots:
-            if self._stops(lane):
-                raise _NotAsked
-            try:
-                with self._budget.reserving(lane.judge.spec, request) as bill:
-                    async with asyncio.timeout(lane.deadline_s):
-                        reply = await lane.judge.ask(request)
-                    bill.settle(reply)
-            except BudgetSpent:
-                self.drain()
-                raise _NotAsked from None
-            except TimeoutError:
-                raise CallFailed("timeout", retry=True) from None
-            except CallFailed as error:
-                raise self._final(error) from None
-            except Exception as error:  # noqa: BLE001 -- a judge's bug is that judge's trouble alone
-                raise CallFailed(f"unexpected_{type(error).__name__}") from None
-        return reply
+    async def _attempt(self, lane: Lane, requests: Sequence[Request]) -> list[Reply]:
+        gate, spec, request, n = lane.gate, lane.judge.spec, requests[0], len(requests)
+        ticket = await gate.enter(_tokens(spec, request, n) if gate.rate.minds_tokens else 0)
+        try:
+            await self._budget.room(spec, request, n)
+            self._check_open(lane)
+            with self._budget.reserving(spec, request, n) as bill:
+                async with asyncio.timeout(lane.deadline_s):
+                    if n == 1:
+                        replies = [await lane.judge.ask(request)]
+                    else:
+                        replies = await lane.judge.ask_many(requests)
+                bill.settle(replies)
+            gate.succeeded()
+        except BudgetSpent:
+            self.drain()
+            raise _NotAsked from None
+        except TimeoutError:
+            raise CallFailed("timeout", retry=True) from None
+        except CallFailed as error:
+            gate.failed(ticket, error)
+            raise self._final(error) from None
+        except (_NotAsked, RunError):
+            raise
+        except Exception as error:  # noqa: BLE001 -- a judge's bug is that judge's trouble alone
+            raise CallFailed(f"unexpected_{type(error).__name__}") from None
+        finally:
+            gate.leave()
+        return replies
 
     def _final(self, error: CallFailed) -> CallFailed:
         """Stop the judge of a server that asks for a longer wait than we grant."""
@@ -393,11 +425,15 @@ class Runner:
             return
         raise _NotAsked
 
-    def _stops(self, lane: _Lane) -> bool:
+    def _check_open(self, lane: Lane) -> None:
+        if self._stops(lane):
+            raise _NotAsked
+
+    def _stops(self, lane: Lane) -> bool:
         return bool(lane.stopped) or self._draining.is_set()
 
     def _record(
-        self, lane: _Lane, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()
+        self, lane: Lane, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()
     ) -> None:
         """Write verdicts down; only then do they count, and only then may they reach the store."""
         if verdicts:
@@ -425,9 +461,10 @@ class Runner:
         self._unstored.clear()
 
 
-def first_request(verdict: Verdict) -> str:
-    """Hash of the request that a unit began with."""
-    return verdict.first.request if verdict.first else verdict.request
+def _tokens(spec: JudgeSpec, request: Request, n: int) -> int:
+    """Tokens that a request may take of an allowance."""
+    prompt, completion = estimate(spec, request)
+    return prompt + n * completion
 
 
 def _worth_a_retry(error: BaseException) -> bool:

@@ -1,0 +1,80 @@
+"""One judge during a run: what is still open, and who is at work on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterator, Sequence
+
+    from harness.elicit.gate import Gate
+    from harness.elicit.jobs import Job
+    from harness.elicit.prompts import Request, Unit
+    from harness.elicit.verdicts import Reply, Verdict
+
+WAITING_PER_SLOT = 4  # units in hand (in flight or backing off) per call that may be in flight
+
+
+class Open(NamedTuple):
+    """A unit that the log does not answer.
+
+    ``request`` is that of the unit's item and elicitation, for any sample; ``hash`` is of the
+    unit's own. ``known`` is the reply to the first turn of a pair, if the store has it; ``mine``
+    says that the store has none and that this lane alone may ask. ``more`` are further samples of
+    the same request, to be asked for together with it.
+    """
+
+    unit: Unit
+    request: Request
+    hash: str
+    known: Reply | None = None
+    mine: bool = False
+    more: tuple[Open, ...] = ()
+
+
+class Lane:
+    """The state of one judge during a run.
+
+    Its workers take units from one iterator. As many work as calls may be in flight; for one that
+    backs off another is hired, up to a limit, so that waiting holds nobody up.
+    """
+
+    def __init__(self, job: Job, calls: asyncio.TaskGroup, gate: Gate) -> None:
+        spec = job.judge.spec
+        self.job = job
+        self.judge = job.judge
+        self.name = spec.name
+        self.deadline_s = spec.deadline_s
+        self.concurrency = spec.concurrency
+        self.n_per_request = spec.n_per_request
+        self.gate = gate
+        self.units: Iterator[Open | None] = iter(())
+        self.calls = calls
+        self.n_workers = 0
+        self.n_waiting = 0
+        self.stopped = ""
+
+    @property
+    def short_handed(self) -> bool:
+        """Whether one more worker may be hired."""
+        at_work = self.n_workers - self.n_waiting
+        return at_work < self.concurrency and self.n_workers < self.concurrency * WAITING_PER_SLOT
+
+
+def together(units: Sequence[Open], most: int) -> list[Open]:
+    """Put units that differ in the sample alone together, at most so many; pairs stay alone."""
+    groups: list[list[Open]] = []
+    for unit in units:
+        group = groups[-1] if groups else []
+        alike = group and group[0].request is unit.request and group[0].mine and unit.mine
+        if alike and len(group) < most and unit.unit.elicitation != "paired":
+            group.append(unit)
+        else:
+            groups.append([unit])
+    return [group[0]._replace(more=tuple(group[1:])) for group in groups]
+
+
+def first_request(verdict: Verdict) -> str:
+    """Hash of the request that a unit began with."""
+    return verdict.first.request if verdict.first else verdict.request
