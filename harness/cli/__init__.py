@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from harness.cli import doctor, lists, new_task, probe, report, run, validate
+from harness.cli import doctor, lists, new_task, probe, report, run, simulate, validate
 from harness.errors import HarnessError
 
 FIRST = """
@@ -33,6 +33,7 @@ VERBS = (
     (run.run, "Ask judges, rank them, say which to use."),
     (validate.validate, "Redo a run, or validate verdicts made elsewhere."),
     (report.report, "Write a run's page again, or two side by side."),
+    (simulate.simulate, "Redo published experiments where the truth is known."),
     (doctor.doctor, "Check keys, addresses, cache and disk."),
     (new_task.new_task, "Write a task folder, from your table if you like."),
     (lists.tasks, "List the tasks found by name."),

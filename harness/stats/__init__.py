@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         standard_scenarios,
     )
     from harness.stats.facts import DatasetFacts, dataset_facts
+    from harness.stats.figures import FIGURES, FigureRow, Size, figure
     from harness.stats.intervals import Estimate, Exclusion, Interval, bootstrap
     from harness.stats.item_translation import F_hat_by_item, F_hat_shrunk, ItemTranslation
     from harness.stats.krippendorff import alpha_measure, coincidences, krippendorff_alpha
@@ -152,6 +153,7 @@ __all__ = [
     "BINARY",
     "DIAGNOSTICS",
     "ELICITATIONS",
+    "FIGURES",
     "FORMS",
     "HUMAN_AGREEMENT",
     "METRICS",
@@ -185,6 +187,7 @@ __all__ = [
     "F_hat_by_item",
     "F_hat_shrunk",
     "FalseDiscoveries",
+    "FigureRow",
     "Form",
     "HumanRow",
     "Identifiability",
@@ -214,6 +217,7 @@ __all__ = [
     "SelectionRow",
     "SignedRankTest",
     "SimilarityTable",
+    "Size",
     "Stratum",
     "StratumResult",
     "StudentTest",
@@ -257,6 +261,7 @@ __all__ = [
     "estimate",
     "estimate_batches",
     "evaluate",
+    "figure",
     "find_metric",
     "free_bounds",
     "gamma_for",
@@ -362,6 +367,7 @@ _MODULES = {
         "spearman",
         "standard_scenarios",
     ),
+    "figures": ("FIGURES", "FigureRow", "Size", "figure"),
     "facts": ("DatasetFacts", "dataset_facts"),
     "intervals": ("Estimate", "Exclusion", "Interval", "bootstrap"),
     "item_translation": ("F_hat_by_item", "F_hat_shrunk", "ItemTranslation"),

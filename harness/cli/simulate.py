@@ -1,0 +1,89 @@
+"""`harness simulate`: the published synthetic experiments, as tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.stats.figures import FigureRow
+
+
+def simulate(
+    figures: Annotated[
+        list[int] | None, typer.Argument(help="Figures to redo: 4, 5, 6, 10 to 15; 4 by default.")
+    ] = None,
+    *,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer and smaller populations: seconds, not minutes.")
+    ] = False,
+    populations: Annotated[
+        int | None, typer.Option(min=2, help="Populations per setting; 20 by default, 3 if quick.")
+    ] = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Select judges by each metric where the truth is known, as in Guerdan et al. 2025, section 6.
+
+    Raters and judges are drawn from the rating model: fully specified tasks and underspecified
+    ones, selection effects that humans and judges share or not, rater error, few ratings or many.
+    The table shows means over populations and cut-offs; --json gives every value with its error.
+
+    \b
+    Examples:
+      harness simulate --quick
+      harness simulate 5 14 --seed 1
+      harness simulate 6 --quick --json
+    """
+    from dataclasses import replace
+
+    from harness.stats.figures import FIGURES, FULL, QUICK, figure
+
+    chosen = list(dict.fromkeys(figures or [4]))
+    for number in chosen:
+        if number not in FIGURES:
+            known = ", ".join(map(str, FIGURES))
+            raise typer.BadParameter(f"{number} is none of {known}", param_hint="FIGURES")
+    size = QUICK if quick else FULL
+    if populations is not None:
+        size = replace(size, n_populations=populations)
+    found = {number: figure(number, seed=seed, size=size) for number in chosen}
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for rows in found.values() for row in rows], indent=1))
+        return
+    for number, rows in found.items():
+        typer.echo(f"Figure {number}. {FIGURES[number].title}")
+        for quantity in dict.fromkeys(row.quantity for row in rows):
+            _table(quantity, [row for row in rows if row.quantity == quantity])
+
+
+def _table(quantity: str, rows: Sequence[FigureRow]) -> None:
+    """Print one quantity: a line per setting and metric, a column per number of ratings."""
+    from harness.cli.lists import show
+
+    columns = list(dict.fromkeys(row.n_ratings for row in rows))
+    lines = []
+    for scenario, metric in dict.fromkeys((row.scenario, row.metric) for row in rows):
+        mine = [row for row in rows if (row.scenario, row.metric) == (scenario, metric)]
+        line: dict[str, object] = {"setting": scenario}
+        if metric:
+            line["metric"] = metric
+        for n in columns:
+            head = "all ratings" if n is None else f"{n} rating{'s' if n > 1 else ''}"
+            line[head] = _mean(row.value for row in mine if row.n_ratings == n)
+        lines.append(line)
+    typer.echo(f"\n{quantity.replace('_', ' ')}, mean over cut-offs")
+    show(lines, as_json=False)
+    typer.echo("")
+
+
+def _mean(values: Iterable[float | None]) -> str:
+    seen = [value for value in values if value is not None]
+    return f"{sum(seen) / len(seen):.3f}" if seen else "NA"
