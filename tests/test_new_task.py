@@ -368,6 +368,15 @@ def test_positional_raters(tmp_path):
     assert plan_of(table(tmp_path, people)).tally.rater_ids == "real"
 
 
+def test_kind_of_raters(tmp_path):
+    """--kind says what the raters are; columns called after experts say it themselves."""
+    path = table(tmp_path, "id,expert_1,expert_2\n1,yes,no\n2,no,no\n")
+    assert plan_of(path).kind == "expert"
+    made = harness("new-task", "m", "--from", path, "--kind", "skilled", "--yes", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert load_task(tmp_path / "m").raters == "skilled"
+
+
 def test_items_named_by_several_columns(tmp_path):
     """Where no column alone names an item, those that do together are joined."""
     rows = ["question_id,model_a,model_b,winner,judge,turn"]

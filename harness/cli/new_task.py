@@ -70,6 +70,10 @@ def new_task(
         Literal["real", "positional"] | None,
         typer.Option(help="Whether a rater is a person or only a place within the item."),
     ] = None,
+    kind: Annotated[
+        Literal["expert", "skilled", "crowd"] | None,
+        typer.Option(help="What the raters are; sets eps, by default 0.2, 0.15 or 0.1."),
+    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Take the guess without asking.")
     ] = False,
@@ -123,6 +127,7 @@ def new_task(
             wanted=wanted,
             property_rated=rated,
             rater_ids=rater_ids,
+            kind=kind,
         )
 
     plan = _confirmed(plan_with, given, rated, ask=not (yes or dry_run), quiet=as_json)
@@ -188,6 +193,7 @@ def _facts(plan: Plan, made: Made | None) -> dict[str, object]:
         "scale": plan.answers.scale,
         "options": dict(plan.answers.labels),
         "positive": list(plan.answers.positive),
+        "kind": plan.kind,
         "rater_ids": plan.tally.rater_ids,
         "notes": list(plan.answers.notes),
     }
@@ -220,6 +226,7 @@ def _guess_words(plan: Plan) -> str:
         ("scale", answers.scale),
         ("options", ", ".join(answers.labels.values())),
         ("positive", ", ".join(answers.positive) or "none (--positive)"),
+        ("raters are", f"{plan.kind} (--kind)"),
     ]
     if plan.tally.rater_ids == "positional":
         rows.append(("rater ids", "positional: a column is a place, not a person (--rater-ids)"))

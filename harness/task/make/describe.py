@@ -67,7 +67,7 @@ def describe_task(plan: Plan, raters: Mapping[str, int]) -> str:
         f"abstain: {'true' if answers.abstain else 'false'}",
         "",
         "# expert, skilled or crowd: how much better than one rater a judge must be (eps).",
-        "raters: crowd",
+        f"raters: {plan.kind}",
         "# real: a rater's name is a person. positional: it is only a place within the item, and",
         "# then no test of single raters makes sense.",
         f"rater_ids: {plan.tally.rater_ids}",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from harness.task.make.answers import Answers, Wanted, find_answers
 from harness.task.make.guess import guess
 from harness.task.make.mapping import Mapping, check, settings
 from harness.task.make.tally import RaterIds, Tally, tally_labels
+from harness.task.make.words import parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Dict
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from harness.task.make.profile import Table
 
+Kind = Literal["expert", "skilled", "crowd"]
 RESERVED = ("id", "group", "criterion")
 
 
@@ -27,6 +29,8 @@ class Plan:
     ----------
     name, property : str
         Of the task.
+    kind : str
+        Whether the raters are ``expert``, ``skilled`` or ``crowd``.
     tally : Tally
         The labels of each side.
     fields : mapping of str to str
@@ -35,6 +39,7 @@ class Plan:
 
     name: str
     property: str
+    kind: Kind
     table: Table
     mapping: Mapping
     tally: Tally
@@ -50,6 +55,7 @@ def make_plan(
     wanted: Wanted,
     property_rated: str = "",
     rater_ids: RaterIds | None = None,
+    kind: Kind | None = None,
 ) -> Plan:
     """Guess what is not given and check that a task can be made of it.
 
@@ -67,6 +73,8 @@ def make_plan(
         What is rated, as a phrase.
     rater_ids : {"real", "positional"}, optional
         ``real`` or ``positional``; guessed if absent.
+    kind : {"expert", "skilled", "crowd"}, optional
+        What the raters are; by default crowd, or expert where their names say so.
 
     Raises
     ------
@@ -81,12 +89,19 @@ def make_plan(
     return Plan(
         name=name,
         property=property_rated,
+        kind=kind or _kind(mapping),
         table=table,
         mapping=mapping,
         tally=tally,
         answers=answers,
         fields=_fields(mapping, table),
     )
+
+
+def _kind(mapping: Mapping) -> Kind:
+    """What the raters' columns are called after, if after experts."""
+    names = mapping.raters or (mapping.rater,)
+    return "expert" if all("expert" in parts(name) for name in names) else "crowd"
 
 
 def _fields(mapping: Mapping, table: Table) -> dict[str, str]:
