@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from math import factorial, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness.stats.arrays import BoolArray, FloatArray, IntArray
 
 CELLS = 1 << 22  # permuted numbers held at once: 32 MiB
+MAX_SIZE = 20  # of a group whose orders are counted
+BINOMIAL = 6  # what drawing a binomial number costs, in places permuted
 MAX_TABLE = 400  # cells of a table up to which it is drawn cell by cell
 
 
@@ -83,13 +88,60 @@ def sums_within(
     sums += y[still] @ Z[still]
     for size in np.unique(sizes[mixed]).tolist():
         rows = order[first[mixed & (sizes == size)][:, None] + np.arange(size)]
-        step = max(1, CELLS // rows.size)
-        for begin in range(0, n_draws, step):
-            b = min(step, n_draws - begin)
-            drawn = np.broadcast_to(y[rows], (b, *rows.shape)).copy()
-            rng.permuted(drawn, axis=-1, out=drawn)
-            sums[begin : begin + b] += drawn.reshape(b, -1) @ Z[rows.ravel()]
+        for some in _alike(y, Z, rows):
+            sums += _permuted(y[some], Z[some], n_draws, rng)
     return sums
+
+
+def _alike(y: FloatArray, Z: FloatArray, rows: IntArray) -> list[IntArray]:
+    """Split groups of one size, (g, s) items, into those that permute alike."""
+    g = len(rows)
+    if g == 1:
+        return [rows]
+    traits = np.hstack([np.sort(y[rows], axis=1), Z[rows].reshape(g, -1)])
+    _, kind = np.unique(traits, axis=0, return_inverse=True)
+    by_kind = np.argsort(kind.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(kind.ravel()))[:-1]
+    kinds = [rows[some] for some in np.split(by_kind, ends)]
+    few = [some for some in kinds if not _pays(y[some[0]], len(some))]
+    many = [some for some in kinds if _pays(y[some[0]], len(some))]
+    return [*many, np.concatenate(few)] if few else many
+
+
+def _pays(values: FloatArray, n_groups: int) -> bool:
+    """Tell whether counting how often each order occurs is quicker than permuting each group."""
+    if len(values) > MAX_SIZE:
+        return False
+    _, counts = np.unique(values, return_counts=True)
+    n_orders = factorial(len(values)) // prod(map(factorial, counts.tolist()))
+    return n_orders * BINOMIAL <= n_groups * len(values)
+
+
+def _permuted(y: FloatArray, Z: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """Permute y (g, s) within each of g groups and add up its products with Z (g, s, C)."""
+    g, size = y.shape
+    if g > 1 and _pays(y[0], g):
+        orders = np.array(list(_orders(tuple(y[0].tolist()))))
+        chances = np.full(len(orders), 1.0 / len(orders))
+        return np.asarray(rng.multinomial(g, chances, n_draws) @ (orders @ Z[0]))
+    sums = np.empty((n_draws, Z.shape[-1]))
+    step = max(1, CELLS // y.size)
+    for begin in range(0, n_draws, step):
+        b = min(step, n_draws - begin)
+        drawn = np.broadcast_to(y, (b, g, size)).copy()
+        rng.permuted(drawn, axis=-1, out=drawn)
+        sums[begin : begin + b] = drawn.reshape(b, -1) @ Z.reshape(g * size, -1)
+    return sums
+
+
+def _orders(values: tuple[float, ...]) -> Iterator[tuple[float, ...]]:
+    """Give every different order of some values."""
+    if not values:
+        yield ()
+    for one in sorted(set(values)):
+        rest = list(values)
+        rest.remove(one)
+        yield from ((one, *others) for others in _orders(tuple(rest)))
 
 
 def _varies(ordered: FloatArray, first: IntArray) -> BoolArray:

@@ -105,3 +105,16 @@ def test_a_numeric_factor_of_whole_groups_is_permuted_between_them():
     assert found.permuted == "groups"
     assert found.statistic == pytest.approx(np.corrcoef(abstained, hard)[0, 1])
     assert 0.001 < found.p < 0.2
+
+
+def test_groups_that_permute_alike_are_counted_not_permuted():
+    """Forty groups of one make: how often each order occurs, with the same sums in distribution."""
+    y, held = np.tile([1.0, 0.0, 0.5], 40), np.tile(np.eye(3), (40, 1))
+    of = np.repeat(np.arange(40), 3)
+    counted = sums_within(y, held, of, n_draws=DRAWS, rng=np.random.default_rng(0))
+    one_by_one = held.copy()
+    one_by_one[::3] += np.arange(40)[:, None] * 1e-9  # so that no two groups are alike
+    direct = sums_within(y, one_by_one, of, n_draws=DRAWS, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(counted.sum(axis=1), 60.0)
+    np.testing.assert_allclose(counted.mean(axis=0), direct.mean(axis=0), atol=0.1)
+    np.testing.assert_allclose(np.cov(counted.T), np.cov(direct.T), atol=0.3)
