@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         abstention_modes,
         with_abstention,
     )
-    from harness.stats.aggregation import Levels, levels
+    from harness.stats.aggregation import Levels, levels, levels_of_judges
     from harness.stats.agreement import METRICS
     from harness.stats.alt_test import annotator_test, annotator_tests
     from harness.stats.alt_test_controls import (
@@ -135,7 +135,13 @@ if TYPE_CHECKING:
         random_space,
         selection_matrix,
     )
-    from harness.stats.strata import Stratum, StratumResult, default_strata, stratify
+    from harness.stats.strata import (
+        Stratum,
+        StratumResult,
+        default_strata,
+        stratify,
+        stratify_judges,
+    )
     from harness.stats.sweep import SweepPoint, beta_sweep, suppose
     from harness.stats.translation import (
         Decomposition,
@@ -273,6 +279,7 @@ __all__ = [
     "label_cells",
     "label_counts",
     "levels",
+    "levels_of_judges",
     "means",
     "medians",
     "meets_bounds",
@@ -313,6 +320,7 @@ __all__ = [
     "spearman",
     "standard_scenarios",
     "stratify",
+    "stratify_judges",
     "suppose",
     "together",
     "weighted_kappa_measure",
@@ -324,7 +332,7 @@ __all__ = [
 
 _MODULES = {
     "abstention": ("AbstentionModes", "abstention_cells", "abstention_modes", "with_abstention"),
-    "aggregation": ("Levels", "levels"),
+    "aggregation": ("Levels", "levels", "levels_of_judges"),
     "agreement": ("METRICS",),
     "alt_test": ("annotator_test", "annotator_tests"),
     "alt_test_controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
@@ -419,7 +427,7 @@ _MODULES = {
         "random_space",
         "selection_matrix",
     ),
-    "strata": ("Stratum", "StratumResult", "default_strata", "stratify"),
+    "strata": ("Stratum", "StratumResult", "default_strata", "stratify", "stratify_judges"),
     "sweep": ("SweepPoint", "beta_sweep", "suppose"),
     "translation": (
         "Decomposition",
