@@ -1,0 +1,174 @@
+"""The page as a file: one piece, in order, escaped, and whole without its script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from reporting import BAD_NAME, HOSTILE, N_ITEMS
+
+from harness.main_job import validate_verdicts
+from harness.report import page
+from harness.report.checklist import checklist
+from harness.report.page import block_json
+from harness.report.paper import latex, markdown, paragraph, paragraph_latex
+
+PARTS = (
+    *("decision", "ranking", "sensitivity", "certainty"),
+    *("replacement", "errors", "checklist", "provenance"),
+)
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and the text outside of scripts and styles."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def html(folder):
+    return (folder.path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def elements(html):
+    return Elements(html)
+
+
+def test_page_refers_to_nothing_outside_itself(elements):
+    """No element has an address but places in the page."""
+    for tag, attributes in elements.found:
+        assert tag not in {"link", "img", "iframe", "object", "embed", "base", "form", "source"}
+        assert "src" not in attributes
+        assert str(attributes.get("href", "#")).startswith("#")
+
+
+def test_no_element_has_a_handler_or_a_style_of_its_own(elements):
+    """Nothing that an item or a judge says became an attribute that runs."""
+    for _, attributes in elements.found:
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+
+
+def test_policy_names_the_hash_of_the_one_style_and_the_one_script(html):
+    """What the page runs is what was shipped, by its hash; everything else is refused."""
+    policy = unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1])
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    for kind, tag in (("style", "style"), ("script", "script")):
+        [text] = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+
+
+def test_parts_stand_in_their_order(elements):
+    """The decision comes first, provenance last."""
+    ids = [attributes.get("id") for tag, attributes in elements.found if tag == "h2"]
+    assert tuple(ids) == PARTS
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_texts_cannot_end_the_data_block(text):
+    """A text in the data is read back as it is, and never looks like markup."""
+    block = block_json({"text": text})
+    assert json.loads(block) == {"text": text}
+    assert not re.search("[<>&\u2028\u2029]", block)
+
+
+def test_tables_are_there_without_the_script(elements, validation):
+    """Ranking, metrics, outcomes and the first items are plain HTML."""
+    text = " ".join(elements.texts)
+    assert BAD_NAME in text
+    for name in ("follows", "lenient", "random", "majority", "mse(srs/srs)", "planned", "Comment"):
+        assert name in text
+    for judge in validation.judges:
+        assert f"{judge.metrics['hit_rate(h/h)'].value:.3f}" in text
+
+
+def test_each_chart_has_words_and_data(elements):
+    """Every drawing is named, described, and followed by a table."""
+    drawings = [a for tag, a in elements.found if tag == "svg" and a.get("role") == "img"]
+    ids = {attributes.get("id") for _, attributes in elements.found}
+    assert len(drawings) > 20
+    for attributes in drawings:
+        assert attributes["aria-label"]
+        assert attributes["aria-describedby"] in ids
+
+
+def test_ids_are_unique(elements):
+    """No two elements share an id."""
+    ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_page_of_human_ratings_alone_says_what_it_lacks():
+    """Without verdicts each part that needs them says so in a line."""
+    html = page(validate_verdicts("diagnoses", None))
+    assert html.count('class="skipped"') >= 5
+    assert "no verdicts were given" in html
+
+
+def test_page_of_metrics_alone_says_what_it_lacks(validation):
+    """Items and prompts are no numbers: without the run's folder they are missed in words."""
+    html = page(validation)
+    assert "the page was made from metrics alone" in html
+    assert "Comment 1." not in html
+
+
+def test_page_is_the_same_for_the_same_run(validation, details):
+    """The page is a function of what it shows."""
+    assert page(validation, details) == page(validation, details)
+
+
+def test_prompts_stand_in_full(elements, folder):
+    """Provenance holds each template to the letter."""
+    text = "".join(elements.texts)
+    for path in folder.prompts.glob("*.txt"):
+        assert path.read_text(encoding="utf-8").strip() in text
+
+
+def test_checklist_answers_eleven_practices(validation, details):
+    """Each practice has a value of this run, or says what is missing."""
+    practices = checklist(validation, details)
+    assert len(practices) == 11
+    assert all(p.told and p.state in {"given", "missing", "not needed"} for p in practices)
+    assert checklist(validate_verdicts("diagnoses", None))[2].state == "missing"
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, r"50% of $x_1$ & \input{secret} #1 ~ ^ {a}"])
+def test_latex_prints_what_it_is_given(text):
+    """No character of a name or a property is a command to LaTeX."""
+    escaped = latex(text)
+    assert "\n" not in escaped
+    bare = re.sub(r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)"
+                  r"\{\}|\\[{}$&#%_]", "", escaped)  # fmt: skip
+    assert not set(bare) & set("\\{}$&#%_~^<>|")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markdown_prints_what_it_is_given(text):
+    """No character of a name is markup to Markdown, and none opens an HTML element."""
+    assert not re.search(r"(?<!\\)[<>&`*_\[\]|]", markdown(text))
+
+
+def test_paragraph_names_what_a_reader_needs(validation, details):
+    """Judges, raters, items, metric, cut-off, interval and abstentions are all in it."""
+    told = paragraph(validation, details)
+    for words in ("5 judges", "5 human raters", f"{N_ITEMS} items", "cut-off of 0.5", "seed 0"):
+        assert words in told
+    assert validation.settings.metric in told
+    assert r"js\_divergence" in paragraph_latex(validation, details)
