@@ -1,0 +1,149 @@
+"""What forced choices hide, and at which beta the answer would be another."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from indeterminate import make_source, make_task
+
+from harness.stats import beta_sweep
+from harness.validate import validate
+from harness.validate.prepared import prepare
+
+GOALS = ("decision_consistency", "prevalence_bias")
+
+
+@pytest.fixture(scope="module")
+def source():
+    """Judges on a task without response sets of the humans."""
+    return make_source(make_task())
+
+
+@pytest.fixture(scope="module")
+def found(source):
+    """Its sensitivity section."""
+    return validate(source).sensitivity
+
+
+def test_grid_has_the_steps_and_every_break_point(found):
+    """beta 0 to 1 by .02, tau .05 to .95 by .05, and each beta at which a winner changes."""
+    grid = found.grid
+    steps = {step / 50 for step in range(51)}
+    assert steps <= set(grid.betas)
+    assert grid.taus == tuple(step / 20 for step in range(1, 20))
+    breaks = {
+        beta
+        for rows in found.regions.values()
+        for row in rows
+        for beta in row.betas
+        if min(abs(beta - step) for step in steps) > 1e-9
+    }
+    assert breaks
+    assert set(grid.betas) == steps | breaks
+    assert grid.n_left_out == 0
+
+
+def test_winner_by_the_grid_is_the_winner_of_the_region(found):
+    """Exact pieces and the sampled surface agree, at break points too."""
+    grid = found.grid
+    for t, region in enumerate(found.regions["decision_consistency"]):
+        for b, beta in enumerate(grid.betas):
+            best = max(surface.consistency[t][b] for surface in grid.judges.values())
+            first = {n for n, s in grid.judges.items() if s.consistency[t][b] >= best - 1e-9}
+            assert first == set(region.winners(beta)), (grid.taus[t], beta)
+
+
+def test_curves_are_those_of_the_sweep_with_intervals(source, found):
+    """At the run's tau, value and interval per judge and goal."""
+    p = prepare(source)
+    points = beta_sweep(
+        p.human,
+        p.judges,
+        betas=found.curve_betas,
+        adds=p.task.sensitivity,
+        tau=0.5,
+        positive=("A",),
+        rng=np.random.default_rng(0),
+        metrics=GOALS,
+        groups=p.groups,
+        n_resamples=300,
+    )
+    for name, by_goal in found.curves.items():
+        for goal, curve in by_goal.items():
+            assert curve.value == tuple(point.estimates[name][goal].value for point in points)
+            for low, value, high in zip(curve.low, curve.value, curve.high, strict=True):
+                assert low <= value <= high
+
+
+def test_bounds_hold_whatever_beta_is(found):
+    """Where humans only chose: free per item is wider than one beta for all, and both hold."""
+    assert found.reconstructed is None
+    at = found.grid.taus.index(0.5)
+    for name, surface in found.grid.judges.items():
+        for goal, row in zip(GOALS, (surface.consistency[at], surface.bias[at]), strict=True):
+            free, common = found.bounds[name][goal], found.common_bounds[name][goal]
+            assert (free.kind, common.kind) == ("free_per_item", "common")
+            assert free.low.value <= common.low.value + 1e-9
+            assert common.low.value == pytest.approx(min(row), abs=1e-6)
+            assert common.high.value == pytest.approx(max(row), abs=1e-6)
+            assert common.high.value <= free.high.value + 1e-9
+    [toxic, fine] = found.omega_bounds
+    assert toxic.low < toxic.high == 1.0
+    assert fine.option == "B"
+
+
+def test_underspecified_task_is_advised_to_add_an_option(found):
+    """A yes-or-no task: a Maybe, or response sets."""
+    assert not found.identifiability.identified
+    assert "Maybe" in found.identifiability.advice
+
+
+def test_paired_subset_gives_every_item_its_response_sets():
+    """F' from the first half of the items carries the goals to all of them."""
+    validation = validate(make_source(make_task(n=200, paired=100)))
+    found = validation.sensitivity.reconstructed
+    assert (found.n_pairs, found.n_paired_items, found.n_items) == (700, 100, 200)
+    both_given_fine = found.F_reverse[2][1]  # sets {A} {B} {A, B}, options A B
+    assert both_given_fine == pytest.approx(0.5, abs=0.06)
+    assert found.F_reverse[0][1] == 0.0
+    lenient = found.judges["lenient"]["decision_consistency"]
+    assert lenient.n_used == 200
+    assert validation.judge("lenient").metrics["decision_consistency"].n_used == 100
+    assert validation.sensitivity.bounds == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"positive": (), "sensitivity": {}}, "no_positive_option"),
+        ({"sensitivity": {}}, "no_sensitivity"),
+        ({"response_sets": (("A",), ("B",)), "sensitivity": {}}, "fully_specified"),
+    ],
+)
+def test_without_a_family_there_is_no_sweep_and_it_says_why(fields, reason):
+    """NA with a reason, never an empty chart."""
+    task = make_task(12, **fields)
+    judges = () if reason == "fully_specified" else ("strict",)  # BOTH is no set there
+    found = validate(make_source(task, judges=judges, baselines=())).sensitivity
+    assert (found.reason, found.grid, found.break_evens) == (reason, None, {})
+
+
+def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
+    """One call of each kind per item identifies no F: NA, where cross_call_beta is a number."""
+    validation = validate(make_source(make_task(24)))
+    found = validation.sensitivity.judge_betas
+    assert set(found) == {"strict", "lenient"}  # no baseline
+    assert (found["lenient"].value, found["lenient"].reason) == (None, "not_identified")
+    assert found["strict"].value == 0.0  # it never endorses both
+    assert validation.judge("lenient").cross_call_beta.value is not None
+
+
+def test_ten_judges_and_two_hundred_items_stay_below_two_megabytes():
+    """What a report holds in itself."""
+    names = ("strict", "lenient", *(f"judge {k}" for k in range(8)))
+    source = make_source(make_task(n=200), judges=names, baselines=(), n_resamples=100)
+    text = validate(source).model_dump_json()
+    assert len(text) < 2_000_000
+    assert set(json.loads(text)["sensitivity"]["grid"]["judges"]) == set(names)
