@@ -236,7 +236,10 @@ def _id(table: Table, known: Mapping, beside: tuple[str, ...]) -> tuple[str, ...
             return (name,)
     if joint := _joint(table, names, beside):
         return joint
-    for name in called:  # with rows that will be rejected, as they repeat an item
+    repeated = [name for name in names if _told_apart(table, (name,)) < UNIQUE]
+    for name in (
+        repeated if beside else called
+    ):  # with rows that will be rejected, as they repeat an item
         if _told_apart(table, (name, *beside)) > MOSTLY:
             return (name,)
     texts = [c for c in free if beside and _told_apart(table, (c.name, *beside)) >= UNIQUE]
