@@ -10,8 +10,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 ITEMS = _words(
-    "item itemid id ids case caseid example exampleid sample uid uuid unit unitid instance key qid idx "
-    "index pair pairid commentid sentenceid textid docid"
+    "item itemid id ids case caseid example exampleid sample uid uuid unit unitid instance key "
+    "qid idx index pair pairid commentid sentenceid textid docid"
 )
 ID_MARKS = _words("id ids uid uuid key idx index no nr number")
 GROUPS = _words(
