@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import rel_entr, xlogy
 
 from harness.stats import downstream, multi_label
-from harness.stats.arrays import TOLERANCE, FloatArray, ratio
+from harness.stats.arrays import TOLERANCE, FloatArray, ratio, row_products, row_sums
 from harness.stats.distributions import SMOOTHING
 from harness.stats.rows import (
     MetricRow,
@@ -36,18 +36,18 @@ _CALDERON = "Calderon et al. 2025, table 2 (Acc)"
 
 def hit_rate(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Chance that both modes are the same option, ties broken at random on each side: (n, 2)."""
-    return weighted((human * judge).sum(axis=1), both_rated(human, judge))
+    return weighted(row_products(human, judge), both_rated(human, judge))
 
 
 def hit_rate_ties_lost(human: FloatArray, judge: FloatArray) -> FloatArray:
     """1 where both modes are certainly the same option, tied items counting 0: (n, 2)."""
-    certain = (human * judge).sum(axis=1) >= 1.0 - TOLERANCE
+    certain = row_products(human, judge) >= 1.0 - TOLERANCE
     return weighted(certain.astype(np.float64), both_rated(human, judge))
 
 
 def hit_rate_ties_won(human: FloatArray, judge: FloatArray) -> FloatArray:
     """1 where both modes may be the same option: (n, 2)."""
-    possible = (human * judge).sum(axis=1) > 0.0
+    possible = row_products(human, judge) > 0.0
     return weighted(possible.astype(np.float64), both_rated(human, judge))
 
 
@@ -90,7 +90,7 @@ def ce_judge_to_human(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 def _js(p: FloatArray, q: FloatArray) -> FloatArray:
     middle = (p + q) / 2.0
-    nats = (rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=1) / 2.0
+    nats = row_sums(rel_entr(p, middle) + rel_entr(q, middle)) / 2.0
     # rounding may leave -1e-17 for equal rows
     return np.asarray(np.maximum(nats, 0.0), dtype=np.float64)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.stats.rows import MetricRow
 
 TAUS = (0.3, 0.5, 0.7)
-CUT_FORMS = ("hrs", "decision")
+CUT_FORMS: frozenset[Form] = frozenset({"hrs", "decision"})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -139,26 +139,46 @@ def judge_values(
     tau, positive
         Cut-off and positive options.
     """
-    n = len(human.O)
-    J = len(judges.O) // n
-    mine = _forms(human, [row.human_form for row in rows], tau, positive)
-    theirs = _forms(judges, [row.judge_form for row in rows], tau, positive)
-    tiled = {form: np.tile(vectors, (J, 1)) for form, vectors in mine.items()}
+    vectors = _vectors((human, judges), _forms(rows), tau, positive)
+    return _values(vectors, rows, len(judges.O) // len(human.O))
+
+
+def _values(
+    vectors: tuple[dict[Form, FloatArray], dict[Form, FloatArray]],
+    rows: Sequence[MetricRow],
+    J: int,
+) -> FloatArray:
+    mine, theirs = vectors
     sums: dict[tuple[object, Form, Form], FloatArray] = {}
-    values = []
     for row in rows:
         key = (row.contributions, row.human_form, row.judge_form)
         if key not in sums:
-            added = row.contributions(tiled[row.human_form], theirs[row.judge_form])
-            sums[key] = added.reshape(J, n, -1).sum(axis=1)
-        values.append(row.value(sums[key]))
-    return np.array(values)
+            added = row.contributions(mine[row.human_form], theirs[row.judge_form])
+            by_judge = added.reshape(J, -1, added.shape[1])
+            sums[key] = np.ones(by_judge.shape[1]) @ by_judge
+    keys = [(row.contributions, row.human_form, row.judge_form) for row in rows]
+    values = [row.value(sums[key]) for row, key in zip(rows, keys, strict=True)]
+    return np.array(values).reshape(len(rows), J)
 
 
-def _forms(
-    dist: Distributions, forms: Sequence[Form], tau: float, positive: Sequence[str]
-) -> dict[Form, FloatArray]:
-    return {form: aggregate(dist, form, tau=tau, positive=positive) for form in set(forms)}
+def _forms(rows: Sequence[MetricRow]) -> set[Form]:
+    return {form for row in rows for form in (row.human_form, row.judge_form)}
+
+
+def _vectors(
+    sides: tuple[Distributions, Distributions],
+    forms: set[Form],
+    tau: float,
+    positive: Sequence[str],
+) -> tuple[dict[Form, FloatArray], dict[Form, FloatArray]]:
+    """Make rating vectors of humans and judges; the humans' once for each judge."""
+    human, judges = sides
+    J = len(judges.O) // len(human.O)
+    mine, theirs = (
+        {form: aggregate(side, form, tau=tau, positive=positive) for form in forms}
+        for side in sides
+    )
+    return {form: np.tile(one, (J, 1)) for form, one in mine.items()}, theirs
 
 
 def run_cell(
@@ -197,29 +217,20 @@ def run_cell(
             population, n_ratings, rng, n_samples=n_samples, n_calibration=n_calibration
         )
         human, judges = sample.human, sample.judges
-    positive = (population.scenario.option,)
-    cut = [row for row in rows if {row.human_form, row.judge_form} & set(CUT_FORMS)]
-    uncut = [row for row in rows if row not in cut]
-    once = judge_values(human, judges, uncut, tau=0.5, positive=positive) if uncut else None
-    values, truth = [], []
-    for tau in taus:
-        found = dict(
-            zip([row.name for row in uncut], once if once is not None else (), strict=True)
-        )
-        if cut:
-            again = judge_values(human, judges, cut, tau=tau, positive=positive)
-            found |= dict(zip([row.name for row in cut], again, strict=True))
-        values.append([found[row.name] for row in rows])
-        truth.append(
-            judge_values(population.stable, population.judges, ROWS, tau=tau, positive=positive)
-        )
-    true = np.array(truth)
-    return Cell(
-        tuple(row.name for row in rows),
-        frozen(np.array(values)),
-        frozen(true[:, 0]),
-        frozen(true[:, 1]),
-    )
+    positive, J = (population.scenario.option,), population.scenario.n_judges
+    stable = (population.stable, population.judges)
+    cut = np.array([bool({row.human_form, row.judge_form} & CUT_FORMS) for row in rows])
+    again = [row for row, depends in zip(rows, cut, strict=True) if depends]
+    once = [row for row, depends in zip(rows, cut, strict=True) if not depends]
+    values, true = np.empty((len(taus), len(rows), J)), np.empty((len(taus), len(ROWS), J))
+    mine, theirs = _vectors((human, judges), _forms(rows) - CUT_FORMS, TAUS[0], positive)
+    values[:, ~cut] = _values((mine, theirs), once, J)
+    for t, tau in enumerate(taus):
+        humans, judged = _vectors((human, judges), _forms(again) & CUT_FORMS, tau, positive)
+        values[t, cut] = _values((mine | humans, theirs | judged), again, J)
+        true[t] = judge_values(*stable, ROWS, tau=tau, positive=positive)
+    names = tuple(row.name for row in rows)
+    return Cell(names, frozen(values), frozen(true[:, 0]), frozen(true[:, 1]))
 
 
 def selection_experiment(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
-from harness.stats.arrays import TOLERANCE, FloatArray, ratio
+from harness.stats.arrays import TOLERANCE, FloatArray, ratio, row_products, row_sums
 from harness.stats.distributions import SMOOTHING
 from harness.stats.rows import (
     POPULATION_VALUE,
@@ -40,7 +40,7 @@ _FORMS: tuple[Form, ...] = ("h", "s", "hrs", "srs")
 
 def coverage(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Chance that some option of the judge is among those the humans allow: (n, 2)."""
-    met = np.minimum((human * judge).sum(axis=1), 1.0)
+    met = np.minimum(row_products(human, judge), 1.0)
     return weighted(met, both_rated(human, judge))
 
 
@@ -59,7 +59,7 @@ def precision(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 def predictive_efficiency(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Number of options that the judge allows, on the items that humans rated too: (n, 2)."""
-    return weighted(judge.sum(axis=1), both_rated(human, judge))
+    return weighted(row_sums(judge), both_rated(human, judge))
 
 
 def binary_cross_entropy(human: FloatArray, judge: FloatArray) -> FloatArray:
@@ -81,22 +81,22 @@ def binary_cross_entropy_of_modes(human: FloatArray, judge: FloatArray) -> Float
 
 def mse(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Squared Euclidean distance of the rating vectors, summed over options: (n, 2)."""
-    return weighted(((human - judge) ** 2).sum(axis=1), both_rated(human, judge))
+    return weighted(row_sums((human - judge) ** 2), both_rated(human, judge))
 
 
 def mse_of_judge_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
     """As `mse` for a judge's mode: (n, 2)."""
-    return _mse(human, judge, (human**2).sum(axis=1), judge.sum(axis=1))
+    return _mse(human, judge, row_products(human, human), row_sums(judge))
 
 
 def mse_of_human_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
     """As `mse` for the humans' mode: (n, 2)."""
-    return _mse(human, judge, human.sum(axis=1), (judge**2).sum(axis=1))
+    return _mse(human, judge, row_sums(human), row_products(judge, judge))
 
 
 def mse_of_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
     """As `mse` for the modes of both: (n, 2). Twice the share of misses."""
-    return _mse(human, judge, human.sum(axis=1), judge.sum(axis=1))
+    return _mse(human, judge, row_sums(human), row_sums(judge))
 
 
 def mse_without_rater_noise(human: FloatArray, judge: FloatArray) -> FloatArray:
@@ -108,23 +108,23 @@ def mse_without_rater_noise(human: FloatArray, judge: FloatArray) -> FloatArray:
         Of a noisy form: shares, and beside them the variance of each.
     """
     K = human.shape[1] // 2
-    distance = ((human[:, :K] - judge[:, :K]) ** 2).sum(axis=1)
-    noise = human[:, K:].sum(axis=1) + judge[:, K:].sum(axis=1)
+    distance = row_sums((human[:, :K] - judge[:, :K]) ** 2)
+    noise = row_sums(human[:, K:]) + row_sums(judge[:, K:])
     return weighted(distance - noise, both_rated(human, judge))
 
 
 def _share(human: FloatArray, judge: FloatArray, of: FloatArray) -> FloatArray:
     rated = both_rated(human, judge)
-    allowed = of.sum(axis=1, keepdims=True)
+    allowed = row_sums(of)[:, None]
     weight = np.where(rated > 0, (allowed > 0).astype(np.float64), 0.0)
-    share = ratio((human * judge).sum(axis=1), allowed[:, 0])
+    share = ratio(row_products(human, judge), allowed[:, 0])
     return np.hstack([weighted(share, weight), rated - weight])
 
 
 def _mse(
     human: FloatArray, judge: FloatArray, human_square: FloatArray, judge_square: FloatArray
 ) -> FloatArray:
-    distance = human_square + judge_square - 2.0 * (human * judge).sum(axis=1)
+    distance = human_square + judge_square - 2.0 * row_products(human, judge)
     return weighted(np.maximum(distance, 0.0), both_rated(human, judge))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.arrays import FloatArray, ratio
+from harness.stats.arrays import FloatArray, ratio, row_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,14 +104,16 @@ def both_rated(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Return (n, 1): 1.0 where neither rating vector has a nan, else 0.0: the item's weight."""
     if human.shape != judge.shape:
         raise ValueError(f"human has shape {human.shape} but judge {judge.shape}; wanted the same")
-    missing = np.isnan(human) | np.isnan(judge)
-    return np.asarray(~missing.any(axis=1, keepdims=True), dtype=np.float64)
+    either = row_sums(human) + row_sums(judge)  # nan as soon as one entry is
+    return np.asarray(~np.isnan(either), dtype=np.float64)[:, None]
 
 
 def weighted(per_item: FloatArray, weight: FloatArray) -> FloatArray:
     """Return (n, 2): what each item adds to the numerator, and its weight (n, 1)."""
-    rated = weight > 0
-    return np.hstack([np.where(rated, per_item[:, None], 0.0), weight])
+    sums = np.empty((len(weight), 2))
+    sums[:, 0] = np.where(weight[:, 0] > 0, per_item, 0.0)
+    sums[:, 1] = weight[:, 0]
+    return sums
 
 
 def mean(totals: FloatArray) -> FloatArray:
@@ -187,8 +189,9 @@ def finite_part(cost: ArrayLike, weight: FloatArray) -> FloatArray:
     """Return (n, 3): sums of the finite ones of (n, C) nats, weight, number of infinite ones."""
     nats = np.asarray(cost, dtype=np.float64)
     infinite = np.isposinf(nats)
-    n_infinite = np.where(weight > 0, infinite.sum(axis=1, keepdims=True), 0.0)
-    return np.hstack([weighted(np.where(infinite, 0.0, nats).sum(axis=1), weight), n_infinite])
+    n_infinite = weight[:, 0] * row_sums(infinite.astype(np.float64))
+    finite = weighted(row_sums(np.where(infinite, 0.0, nats)), weight)
+    return np.column_stack([finite, n_infinite])
 
 
 def _finite_mean(totals: FloatArray) -> FloatArray:
