@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from harness.stats.regret import Regret
     from harness.validate import JudgeResult, Ranking, Validation
     from harness.validate.choosing import Choosing
+    from harness.validate.result import RankedJudge
 
 CONSISTENCY = "decision_consistency"
 NAMES = {"hit_rate(h/h)": "Hit rate", "cohen_kappa(h/h)": "kappa"}
@@ -66,26 +67,34 @@ def _evidence(winner: JudgeResult, ranking: Ranking) -> str:
 
 
 def _others(v: Validation, ranking: Ranking, best: str) -> str:
-    """Name the other judges that may be the best, as the model confidence set has it."""
+    """Name the judges that one comparison, or that of all at once, cannot tell from the best."""
     if len(ranking.rows) < 2:  # noqa: PLR2004 -- a comparison needs two
         return ""
     places = v.choosing.orders[ranking.metric].places if v.choosing else ()
     inside = {place.judge for place in places if place.in_best_set}
-    close = [
-        row
-        for row in ranking.rows
-        if row.difference and (row.judge in inside if inside else not row.difference.separated)
-    ]
+    rivals = [row for row in ranking.rows if row.difference]
+    close = [row for row in rivals if row.difference and not row.difference.separated]
+    held = [row.judge for row in rivals if row not in close and row.judge in inside]
+    told = []
+    if close:
+        named = _listed([_worse(row) for row in close])
+        told.append(f"{named} cannot be told apart from it.")
+    if held:
+        verb = "is" if len(held) == 1 else "are"
+        told.append(
+            f"{_listed(held)} {verb} worse one by one, yet among all at once may still be the best "
+            "(model confidence set)."
+        )
+    if not told and rivals:
+        told.append("Every other judge is worse beyond what chance explains.")
     first = next((place.p_best for place in places if place.judge == best), None)
-    often = "" if first is None else f" It comes first in {percent(first)} of the resamples."
-    if not close:
-        return f"Every other judge is worse beyond what chance explains.{often}"
-    told = [
-        f"{row.judge} (worse by {number(row.difference.value)} {span(row.difference.interval)})"
-        for row in close
-        if row.difference
-    ]
-    return f"{_listed(told)} cannot be told apart from it.{often}"
+    told += [] if first is None else [f"It comes first in {percent(first)} of the resamples."]
+    return " ".join(told)
+
+
+def _worse(row: RankedJudge) -> str:
+    assert row.difference is not None
+    return f"{row.judge} (worse by {number(row.difference.value)} {span(row.difference.interval)})"
 
 
 def _beta(v: Validation) -> str:

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from harness.report.costs import costs
-from harness.report.words import estimate, headline, number, percent, sentences, span
+from harness.report.words import estimate, headline, number, percent, reason, sentences, span
 from harness.stats.rows import DESIGN_VALUE
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from harness.validate.result import RankedJudge, Settings
 
 WIDTH = 80
-BESIDE = "decision_consistency"
+BESIDE = ("decision_consistency", "prevalence_bias")  # the first that does not rank
+HEADS = {"decision_consistency": "consistency tau={tau:g}", "prevalence_bias": "bias tau={tau:g}"}
 
 
 def render(validation: Validation, *, brief: bool = False) -> str:
@@ -40,6 +41,9 @@ def render(validation: Validation, *, brief: bool = False) -> str:
 def _ranking(validation: Validation) -> str:
     ranking = validation.ranking
     assert ranking is not None
+    beside = [name for name in BESIDE if name != ranking.metric][:1]
+    beside = [name for name in beside if _somewhere(validation, name)]
+    heads = [HEADS[name].format(tau=validation.settings.tau) for name in beside]
     rows = []
     for ranked in ranking.rows:
         judge = validation.judge(ranked.judge)
@@ -47,17 +51,27 @@ def _ranking(validation: Validation) -> str:
             (
                 _rank(validation, ranking, ranked),
                 judge.name + (" *" if judge.baseline else ""),
-                _cell(judge, ranking.metric),
-                _cell(judge, BESIDE),
+                *(_cell(judge, metric) for metric in (ranking.metric, *beside)),
                 percent(judge.answered_fraction),
             )
         )
-    consistency = f"consistency tau={validation.settings.tau:g}"
-    table = _table(("rank", "judge", ranking.metric, consistency, "answered"), rows)
-    reasons = _reasons(validation, (ranking.metric, BESIDE))
+    table = _table(("rank", "judge", ranking.metric, *heads, "answered"), rows)
     starred = any(judge.baseline for judge in validation.judges)
+    reasons = _reasons(validation, (ranking.metric, *beside))
+    if not beside:
+        reasons += _absent(validation, BESIDE[0])
     legend = (fill(one, WIDTH) for one in _legend(validation, ranking))
     return "\n".join([table, *(["* baseline"] if starred else []), *reasons, *legend])
+
+
+def _somewhere(validation: Validation, metric: str) -> bool:
+    return any(judge.metrics[metric].value is not None for judge in validation.judges)
+
+
+def _absent(validation: Validation, metric: str) -> list[str]:
+    """Say in one line why a metric is NA for every judge."""
+    reasons = dict.fromkeys(reason(judge.metrics[metric]) for judge in validation.judges)
+    return [f"{metric.replace('_', ' ')} is NA for every judge ({', '.join(reasons)})"]
 
 
 def _legend(validation: Validation, ranking: Ranking) -> list[str]:
@@ -69,7 +83,11 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     m = next((one for one in counts if one is not None), None)
     if facts.estimand != DESIGN_VALUE or m is None:
         return [how]
-    many = f"for infinitely many see {facts.population}" if facts.population else "it hangs on them"
+    many = (
+        f"for infinitely many see {facts.population}"
+        if facts.population
+        else "others would give other values"
+    )
     return [how, f"The design has {m:g} ratings per item; {many}."]
 
 

@@ -1,0 +1,129 @@
+"""The sentences that end a run say what the numbers say, and hide no condition."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from indeterminate import make_source, make_task
+
+from harness.report import decision, render
+from harness.report.words import sentences
+from harness.validate import validate
+
+
+def told(task, **how):
+    """Return the closing sentences of a small validation, and the validation."""
+    found = validate(make_source(task, **how))
+    return sentences(found), found
+
+
+def test_first_sentence_names_the_judge_the_job_and_the_cut_off():
+    """Whoever reads one sentence knows what to do."""
+    said, found = told(make_task(n=120, paired=120), tau=0.4)
+    assert said[0] == f"Use {found.ranking.rows[0].judge} to judge whether it is toxic at tau 0.4."
+    assert decision(found).startswith(said[0])
+
+
+def test_best_baseline_means_none_of_the_judges():
+    """A judge that a baseline beats is not recommended."""
+    said, _ = told(make_task(), baselines=("strict", "lenient"))
+    assert said[0].startswith("Use none to judge whether it is toxic")
+    assert "none of these judges does better than the baseline strict" in said[0]
+
+
+def test_beta_at_which_another_judge_decides_best_is_named():
+    """The break points of the section, and the raters' own beta where they gave both."""
+    said, found = told(make_task(n=120, paired=120))
+    [line] = [one for one in said if "beta" in one]
+    even = found.sensitivity.break_evens["decision_consistency"]
+    for piece in even.pieces[1:4]:
+        assert f"from {piece.low:.2f}" in line
+    own = found.humans.beta
+    assert f"the raters' own: {own.value:.2f}" in line
+
+
+def test_assumed_beta_is_part_of_the_recommendation():
+    """Numbers that rest on an assumption never stand without it."""
+    said, _ = told(make_task(), beta=0.4, metric="decision_consistency")
+    assert said[0].endswith("at tau 0.5 if beta is 0.4.")
+
+
+def test_usual_metrics_are_named_with_the_regret_of_their_choice():
+    """Hit rate and kappa pick strict where lenient decides better, at the section's regret."""
+    task = make_task(n=120)
+    said, found = told(task, beta=0.5, metric="decision_consistency", baselines=())
+    [line] = [one for one in said if "would have picked" in one]
+    cell = found.choosing.regret["hit_rate(h/h)"]["decision_consistency"]
+    assert cell.selected == ("strict",)
+    assert cell.value > 0
+    assert f"picked strict, with regret {cell.value:.3f} [" in line
+    assert found.ranking.rows[0].judge == "lenient"
+
+
+def test_replacement_test_is_said_for_the_recommended_judge():
+    """Whether it may replace a rater, with the winning rate and the margin."""
+    said, found = told(make_task(n=120, paired=120))
+    best = found.ranking.rows[0].judge
+    [line] = [one for one in said if "alternative annotator test" in one]
+    mine = next(one for one in found.replacement.judges if one.judge == best)
+    assert ("does not allow" in line) == (not mine.passes)
+    assert f"winning rate {mine.winning_rate.value:.2f}" in line
+    assert f"eps {found.replacement.eps:g}" in line
+
+
+def test_positional_raters_have_no_replacement_test():
+    """The sentence says why."""
+    said, _ = told(make_task(rater_ids="positional"))
+    assert "No test of replacing a rater: who gave a rating is not known." in said
+
+
+def test_what_to_collect_next_is_said_where_the_answer_is_not_firm():
+    """Response sets where there are none; more items where judges cannot be told apart."""
+    said, _ = told(make_task())
+    assert any("response sets" in one and "Maybe" in one for one in said)
+    close, found = told(make_task(n=30, paired=30, seed=4), judges=("strict", "lenient"), tau=0.9)
+    rival = found.ranking.rows[1]
+    if not rival.difference.separated:
+        [line] = [one for one in close if "tell" in one and "tems" in one]
+        assert re.search(r"About \d+ items, in place of \d+|More items will hardly", line)
+    else:
+        assert not any("in place of" in one for one in close)
+
+
+def test_judge_that_leaves_much_unanswered_is_warned_about():
+    """88 % of the replies could be used."""
+    said, found = told(make_task(), judges=("strict",), baselines=())
+    assert found.judge("strict").answered_fraction < 0.9
+    assert any("could not be used" in one for one in said)
+
+
+def test_metric_that_is_na_for_all_recommends_nobody():
+    """With the reason."""
+    said, _ = told(make_task(), metric="decision_consistency")
+    assert said[0] == (
+        "No judge can be recommended: decision_consistency is NA for all of them "
+        "(no response sets)."
+    )
+
+
+@pytest.mark.parametrize(
+    "choices", [{}, {"beta": 0.3}, {"interval": "jackknife"}, {"level": "macro"}, {"tau": 0.2}]
+)
+def test_terminal_output_fits_eighty_columns_and_one_screen(choices):
+    """Ranking with rank intervals, legend and sentences."""
+    shown = render(validate(make_source(make_task(n=40, paired=40), **choices)))
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 45
+    assert re.search(r"^1 \(1-\d\) ", shown, re.MULTILINE)
+
+
+def test_legend_names_method_unit_and_estimand():
+    """What an interval covers is never left to the reader."""
+    task = make_task(n=40, paired=40)
+    shown = render(validate(make_source(task)))
+    assert "95% intervals: bootstrap of groups, 300 resamples, design value." in shown
+    assert "for infinitely many see\nmse_without_rater_noise(srs/srs)." in shown
+    noise = validate(make_source(task, metric="mse_without_rater_noise(s/s)", interval="bca"))
+    assert "bootstrap of groups (BCa), 300 resamples, population value." in render(noise)
