@@ -96,9 +96,9 @@ class _Tally:
 
     def _add_labels(self, value: object) -> None:
         assert self.labels is not None
-        self.labels.update(labels_of(value)[0])
-        longest = max(map(len, self.labels), default=0) if len(self.labels) <= MAX_LABELS else 0
-        if len(self.labels) > MAX_LABELS or longest > MAX_LABEL_CHARS:
+        found = labels_of(value)[0]
+        self.labels.update(found)
+        if len(self.labels) > MAX_LABELS or any(len(one) > MAX_LABEL_CHARS for one in found):
             self.labels = None
 
     def column(self, name: str, n_rows: int) -> Column:
