@@ -204,7 +204,7 @@ def _ranked(
     one = judge.metrics[v.ranking.metric]
     worse = row.difference
     place = places.get(row.judge)
-    firm = place is not None and place.rank_low is not None
+    firm = place is not None and place.rank_low != place.rank_high
     drawn = figures.dot_row(judge.name, one, kind)
     return {
         "judge": judge,
