@@ -187,19 +187,25 @@ class DiskStore:
     def _open(self) -> None:
         from diskcache import Cache  # noqa: PLC0415 -- costs 30 ms that only runs need
 
-        self._cache: Any = Cache(
-            str(self.folder),
-            disk=_bytes_disk(),
-            eviction_policy="none",
-            cull_limit=0,
-            statistics=0,
-            timeout=LOCKED_AFTER_S,
-        )
         self._database = sqlite3.connect(
             self.folder / "cache.db", timeout=LOCKED_AFTER_S, isolation_level=None
         )
-        self._database.execute("PRAGMA synchronous = NORMAL")
-        self._leases = Leases(self.folder / "leases.lock")
+        try:
+            self._database.execute("BEGIN IMMEDIATE")  # diskcache would wait a minute for a lock
+            self._database.execute("ROLLBACK")
+            self._cache: Any = Cache(
+                str(self.folder),
+                disk=_bytes_disk(),
+                eviction_policy="none",
+                cull_limit=0,
+                statistics=0,
+                timeout=LOCKED_AFTER_S,
+            )
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._leases = Leases(self.folder / "leases.lock")
+        except BaseException:
+            self._database.close()
+            raise
 
     def _locked(self) -> RunError:
         return RunError(

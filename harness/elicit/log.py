@@ -115,7 +115,11 @@ class VerdictLog:
                 f"{path.parent}: another process is writing to this run; wait for it."
             ) from None
         log = cls(path, descriptor)
-        log._mend()
+        try:
+            log._mend()
+        except BaseException:
+            log.close()
+            raise
         return log
 
     def append(self, verdicts: Iterable[Verdict]) -> None:

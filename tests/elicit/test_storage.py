@@ -1,0 +1,263 @@
+"""Disks that are full, damaged, locked or shared: what was written stays, and somebody says so.
+
+Full disks are real: the kernel's limit on file sizes (RLIMIT_FSIZE) makes the very write fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+from making import make_task
+
+from harness.elicit import cache as cache_module
+from harness.elicit.budget import Budget
+from harness.elicit.cache import DiskStore, NoStore, StoreUnwritable, open_store
+from harness.elicit.embedded import scripted
+from harness.elicit.jobs import Job
+from harness.elicit.judges import JudgeSpec, build
+from harness.elicit.leases import Leases
+from harness.elicit.log import VerdictLog, read_log
+from harness.elicit.prompts import Prompts
+from harness.elicit.runner import Runner
+from harness.elicit.verdicts import Reply
+from harness.errors import RunError
+from harness.runs import RunConfig, RunFolder
+from harness.task import load_task
+
+N = 6
+KEYS = [f"{n:064x}" for n in range(200)]
+
+
+class Counting:
+    """A remote judge that always says A and counts how often it was asked."""
+
+    def __init__(self, task):
+        self.spec = JudgeSpec(name="j", model="m", base_url="http://127.0.0.1:9", concurrency=1)
+        self.inner = build(scripted({"*": "A"}), task, Prompts.load(task))
+        self.n_asked = 0
+
+    def request(self, unit):
+        return self.inner.request(unit)
+
+    async def ask(self, request):
+        self.n_asked += 1
+        return Reply(request=request.hash, text="A", cost_usd=0.01)
+
+    async def aclose(self):
+        pass
+
+
+class Hearing:
+    def __init__(self):
+        self.lines = []
+
+    def advanced(self, judge, verdicts):
+        pass
+
+    def ended(self, judge, reason):
+        pass
+
+    def say(self, line):
+        self.lines.append(line)
+
+
+@pytest.fixture
+def task(tmp_path):
+    return load_task(str(make_task(tmp_path / "task", N)))
+
+
+def run(task, path, store):
+    """Ask what the log does not answer; return the number of calls and what was said."""
+    judge, hearing = Counting(task), Hearing()
+    with VerdictLog.open(path) as log:
+        runner = Runner(
+            task,
+            [Job(judge, task.items, ("forced_choice",), 1)],
+            log=log,
+            store=store,
+            done=read_log(path).final,
+            observer=hearing,
+            budget=Budget(None),
+        )
+        asyncio.run(runner.run())
+    return judge.n_asked, hearing.lines
+
+
+@contextmanager
+def file_size_limit(n_bytes):
+    """No file of this process can grow beyond so many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_whichever_write_fails_what_stood_before_is_kept(tmp_path, task):
+    """The disk is full at the n-th verdict, for every n and in the middle of a line: one line says
+    what to do, the earlier verdicts are read, and a resume asks only for the others."""
+    whole = tmp_path / "whole.jsonl"
+    run(task, whole, NoStore())
+    ends = [i + 1 for i, byte in enumerate(whole.read_bytes()) if byte == 10]
+    for n_fit, limit in [(n - 1, end - 1) for n, end in enumerate(ends)] + [
+        (n, end + 7) for n, end in enumerate(ends[:-1])
+    ]:
+        path = tmp_path / f"{limit}.jsonl"
+        with file_size_limit(limit), pytest.raises(RunError, match="cannot be written"):
+            run(task, path, NoStore())
+        if n_fit >= 0:  # else, not even the header could be written
+            assert len(read_log(path).final) == n_fit
+        asked, _ = run(task, path, NoStore())
+        assert asked == N - max(n_fit, 0)
+        assert len(read_log(path).final) == N
+
+
+def test_a_full_disk_under_the_cache_costs_nothing(tmp_path, task):
+    """The replies stand in the log; the run ends well and says where they are."""
+    store = DiskStore(tmp_path / "cache")
+    path = tmp_path / "log.jsonl"
+    with file_size_limit((tmp_path / "cache" / "cache.db").stat().st_size):
+        asked, lines = run(task, path, store)
+    store.close()
+    assert asked == N == len(read_log(path).final)
+    assert len(lines) <= 1
+    assert all(str(path) in line for line in lines)
+
+
+def test_a_reply_that_cannot_be_stored_is_kept_for_another_time(tmp_path):
+    """A transaction that fails leaves nothing half done and can be repeated."""
+    store = DiskStore(tmp_path / "cache")
+    replies = [Reply(request=key, text="A" * 10_000) for key in KEYS]
+    with file_size_limit(100_000), pytest.raises(StoreUnwritable, match="cannot be written"):
+        store.put_many(replies)
+    assert store.get_many(KEYS) == {}
+    store.put_many(replies)
+    assert len(store.get_many(KEYS)) == len(KEYS)
+    store.close()
+
+
+def test_flipped_bytes_in_a_middle_line_are_taken_from_the_cache_or_asked_again(tmp_path, task):
+    """A damaged line is set aside and counted; its unit is never silently short."""
+    path = tmp_path / "log.jsonl"
+    store = DiskStore(tmp_path / "cache")
+    run(task, path, store)
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    for again, calls in ((store, 0), (NoStore(), 1)):
+        path.write_bytes(bytes(raw))
+        assert read_log(path).n_damaged == 1
+        assert len(read_log(path).final) == N - 1
+        asked, _ = run(task, path, again)
+        assert asked == calls
+        assert len(read_log(path).final) == N
+    store.close()
+
+
+def test_a_cache_damaged_while_in_use_is_moved_aside_and_said(tmp_path, task):
+    """Pages that are overwritten under a run become a line on the screen, not a crash."""
+    folder, said = tmp_path / "cache", []
+    DiskStore(folder).close()
+    store = open_store(folder, said.append)
+    store.put_many([Reply(request=key, text="A" * 2000) for key in KEYS])
+    store._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.close()
+    store = open_store(folder, said.append)
+    raw = bytearray((folder / "cache.db").read_bytes())
+    raw[4096:] = b"\xa5" * (len(raw) - 4096)
+    (folder / "cache.db").write_bytes(bytes(raw))
+    assert store.get_many(KEYS) == {}
+    store.put_many([Reply(request=KEYS[0], text="B")])
+    assert store.get_many(KEYS)[KEYS[0]].text == "B"
+    store.close()
+    assert len(said) == 1
+    assert "damaged" in said[0]
+    assert len(list(tmp_path.glob("cache.damaged-*"))) == 1
+
+
+def test_a_cache_that_another_program_locks_is_refused_before_anything_is_sent(
+    tmp_path, monkeypatch
+):
+    """One line says what to do; the cache stays where it is, for it is in use."""
+    monkeypatch.setattr(cache_module, "LOCKED_AFTER_S", 0.05)
+    folder = tmp_path / "cache"
+    DiskStore(folder).close()
+    other = sqlite3.connect(folder / "cache.db", isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(RunError, match=r"locked.*--cache DIR.*--no-cache"):
+        open_store(folder, lambda line: None)
+    other.close()
+    assert list(tmp_path.glob("cache*")) == [folder]
+    open_store(folder, lambda line: None).close()
+
+
+def test_a_clock_that_jumps_changes_nothing(tmp_path, task, monkeypatch):
+    """Years forth or back: what is in the cache stays known and nothing is asked again."""
+    now = time.time
+    for jump_s in (0, 3e8, -9e8):
+        monkeypatch.setattr(time, "time", lambda jump_s=jump_s: now() + jump_s)
+        store = DiskStore(tmp_path / "cache")
+        asked, _ = run(task, tmp_path / f"{jump_s}.jsonl", store)
+        store.close()
+        assert asked == (0 if jump_s else N)
+        assert len(read_log(tmp_path / f"{jump_s}.jsonl").final) == N
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "metrics.json", "ranking.csv", "report.html"])
+def test_whichever_rename_fails_the_verdicts_are_safe_and_it_is_said(tmp_path, task, name):
+    """A file that cannot be put in its place is one line; what stood there stays."""
+    config = RunConfig(task=str(task.folder), elicitations=("forced_choice",))
+    folder = RunFolder.create(
+        tmp_path / "runs", task, config, (), skipped={}, prompts=Prompts.load(task)
+    )
+    (folder.path / name).unlink(missing_ok=True)
+    (folder.path / name / "in the way").mkdir(parents=True)
+    with pytest.raises(RunError, match=r"cannot be written.*the verdicts are safe"):
+        folder.write(name, "new")
+    assert (folder.path / name / "in the way").is_dir()
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from harness.elicit.leases import Leases
+leases = Leases(Path(sys.argv[1]))
+print(leases.take(sys.argv[2]), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_lease_ends_with_its_holder_however_that_ends(tmp_path):
+    """Nobody else may ask while the holder lives; after kill -9 anybody may."""
+    path = tmp_path / "leases.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path), KEYS[7]],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout.readline() == "True\n"
+        leases = Leases(path)
+        assert not leases.take(KEYS[7])
+        assert leases.take("f" * 64)
+        holder.kill()
+    assert leases.take(KEYS[7])
+    leases.close()
+
+
+def test_a_lease_is_one_callers_until_it_is_given_back(tmp_path):
+    """Within a process, too, only one may ask."""
+    leases = Leases(tmp_path / "leases.lock")
+    assert leases.take(KEYS[1])
+    assert not leases.take(KEYS[1])
+    leases.give_back(KEYS[1])
+    assert leases.take(KEYS[1])
+    leases.close()
