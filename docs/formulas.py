@@ -82,3 +82,68 @@ FORMULAS: dict[str, tuple[str, str]] = {
         "how many more items the judge calls positive; 0 is best, the sign says which way it errs",
     ),
 }
+
+RATERS: dict[str, tuple[str, str]] = {
+    "pairwise_agreement": (
+        "agreeing pairs of ratings / pairs, over all items",
+        "percentage agreement; not the same as majority_share",
+    ),
+    "majority_share": (
+        "ratings of the most frequent option / ratings, then the mean",
+        "also called percentage agreement; a different quantity",
+    ),
+    "two_rater_agreement": (
+        "mean of [the two ratings are equal]",
+        "percentage agreement where every item has two ratings",
+    ),
+    "fleiss_kappa": (
+        "(P - P_e) / (1 - P_e), P_e = sum_k p_k^2",
+        "agreement beyond chance; needs equal numbers of ratings per item",
+    ),
+    "fleiss_kappa_pooled_pairs": (
+        "as Fleiss, each pair of ratings with the same weight",
+        "for unequal numbers; items with more ratings count more",
+    ),
+    "fleiss_kappa_mean_over_items": (
+        "as Fleiss, each item with the same weight",
+        "for unequal numbers; every item counts the same",
+    ),
+    "krippendorff_alpha_nominal": (
+        "1 - D_o / D_e",
+        "takes missing ratings and corrects for small samples",
+    ),
+    "randolph_kappa": (
+        "(P - 1/K) / (1 - 1/K)",
+        "chance is picking among the declared options; needs equal numbers of ratings",
+    ),
+}
+
+BINARY: dict[str, tuple[str, str]] = {
+    "accuracy": (
+        "(TP + TN) / n",
+        "share of items decided alike; high for all when a label is rare",
+    ),
+    "precision": ("TP / (TP + FP)", "of what the judge calls positive, the share that raters do"),
+    "recall": ("TP / (TP + FN)", "of what raters call positive, the share that the judge finds"),
+    "f1": ("2 TP / (2 TP + FP + FN)", "blind to true negatives"),
+    "precision_negative": ("TN / (TN + FN)", "precision with the classes exchanged"),
+    "recall_negative": ("TN / (TN + FP)", "recall with the classes exchanged"),
+    "f1_negative": ("2 TN / (2 TN + FP + FN)", "F1 with the classes exchanged"),
+    "kappa": ("2 (TP TN - FP FN) / (A + B)", "agreement beyond the marginals of both sides"),
+    "phi": (
+        "(TP TN - FP FN) / sqrt(A B)",
+        "correlation; also MCC, Pearson, Spearman and tau-b",
+    ),
+    "prevalence": ("(TP + FN) / n", "share that raters call positive"),
+    "predicted_rate": ("(TP + FP) / n", "share that the judge calls positive"),
+    "marginal_drift": (
+        "predicted rate - prevalence",
+        "above 0 the judge says positive more often",
+    ),
+    "p_e": ("agreement by the marginals alone", "what kappa subtracts"),
+    "kappa_over_phi": (
+        "2 sqrt(A B) / (A + B)",
+        "1 without drift; falls as drift costs kappa",
+    ),
+    "kappa_phi_gap": ("phi - kappa", "how much of the disagreement is drift"),
+}

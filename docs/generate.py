@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from formulas import FORMULAS
+from formulas import BINARY, FORMULAS, RATERS
 from typer.testing import CliRunner
 
 from harness import stats
 from harness.cli import app
 from harness.cli.lists import schema_of
 from harness.elicit.verdicts import Verdict
+from harness.stats import binary
 from harness.stats.agreement import METRICS
+from harness.stats.raters import HUMAN_AGREEMENT
 from harness.task.files import TaskFile
 from harness.task.options import Lexicon, Option
 from harness.validate import Validation
@@ -145,29 +147,51 @@ def _type(field: Mapping[str, Any]) -> str:
 
 def metrics() -> str:
     """Every row of the metric table with formula, paper and reading."""
-    rows = []
-    for row in METRICS:
-        base = base_name(row.name)
-        if base not in FORMULAS:
-            raise SystemExit(f"docs/formulas.py: metric {base!r} has no formula; add one.")
-        rows.append((row, FORMULAS[base]))
-    bases = list(dict.fromkeys(base_name(row.name) for row, _ in rows))
-    parts = [fragment("metrics"), "| metric | formula | reading |", "| --- | --- | --- |"]
-    for base in bases:
-        formula, reading = FORMULAS[base]
-        parts.append(f"| `{base}` | {formula} | {reading} |")
-    parts += [
+    bases = list(dict.fromkeys(base_name(row.name) for row in METRICS))
+    measures = (*binary.BINARY, *binary.DIAGNOSTICS)
+    parts = [
+        fragment("metrics"),
+        *_formulas(bases, FORMULAS),
+        "## Agreement among raters",
         "",
+        *_formulas([row.name for row in HUMAN_AGREEMENT], RATERS, _papers(HUMAN_AGREEMENT)),
+        "## Errors on two classes",
+        "",
+        "TP, FN, FP, TN: the raters' mode first; A = (TP + FN)(FN + TN), B = (TP + FP)(FP + TN).",
+        "",
+        *_formulas([one.name for one in measures], BINARY, _papers(measures)),
         "## Every row",
         "",
         "| row | better | bounds | unit | source |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for row, _ in rows:
+    for row in METRICS:
         low, high = (f"{x:.3g}".replace("inf", "∞") for x in row.bounds)
         name = row.name.replace("|", "\\|")
         parts.append(f"| `{name}` | {row.better} | {low} to {high} | {row.unit} | {row.paper} |")
     return "\n".join([*parts, ""])
+
+
+def _papers(rows: Sequence[Any]) -> dict[str, str]:
+    return {row.name: row.paper for row in rows}
+
+
+def _formulas(
+    names: Sequence[str],
+    table: Mapping[str, tuple[str, str]],
+    papers: Mapping[str, str] | None = None,
+) -> list[str]:
+    """A table of formulas and readings, with sources where they are not given per row below."""
+    if missing := [name for name in names if name not in table]:
+        raise SystemExit(f"docs/formulas.py: {missing[0]!r} has no formula; add one.")
+    rows = ["| metric | formula | reading | source |", "| --- | --- | --- | --- |"]
+    if papers is None:
+        rows = ["| metric | formula | reading |", "| --- | --- | --- |"]
+    for name in names:
+        formula, reading = table[name]
+        source = f" {papers[name]} |" if papers else ""
+        rows.append(f"| `{name}` | {formula} | {reading} |{source}")
+    return [*rows, ""]
 
 
 def base_name(name: str) -> str:
