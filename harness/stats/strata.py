@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from harness.stats.arrays import TOLERANCE, FloatArray, frozen, ratio
-from harness.stats.binned import binned_measures, binned_sums, bins_of
+from harness.stats.binned import binned_measures, binned_sums, bins_of, judge_columns
 from harness.stats.distributions import hard
 from harness.stats.intervals import check_level
 from harness.stats.labels import (
@@ -227,7 +227,11 @@ def stratify_judges(
     units = Units.of(len(h), groups)
     resamples = Resamples.draw(units.n_units, n_resamples, rng)
     pieces = Pieces.of(np.stack([one.members(h, scale) for one in strata], axis=1), units)
-    cuts = {(name, part): pieces.cut(batch) for name, part, batch in _parts(h, given, level, scale)}
+    cuts = {}
+    for name, part, batch in _parts(h, given, level, scale):
+        width = batch.contributions.shape[1]
+        apart = judge_columns(width, h.shape[1]) if part == "js_b" else None
+        cuts[name, part] = pieces.cut(batch, apart=apart)
     replicated = replicate_strata(cuts, pieces, resamples)
     cuts |= {(name, "delta"): cuts[name, "hw_mw"] for name in given}
     results: dict[str, list[StratumResult]] = {name: [] for name in given}
@@ -249,13 +253,6 @@ def stratify_judges(
                 )
             )
     return {name: tuple(rows) for name, rows in results.items()}
-
-
-def _apart(part: str, batch: Batch, K: int) -> BoolArray | None:
-    """Tell the judge's labels in a bin from the humans'."""
-    if part != "js_b":
-        return None
-    return np.asarray(np.arange(batch.contributions.shape[1]) % (1 + 2 * K) > K, dtype=np.bool_)
 
 
 def _of_shape(human: FloatArray, judge: Counts) -> FloatArray:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness.stats.association import correlation_measures, correlations
-from harness.stats.binned import binned_divergence, binned_measures, binned_sums, bins_of
+from harness.stats.binned import (
+    binned_divergence,
+    binned_measures,
+    binned_sums,
+    bins_of,
+    judge_columns,
+)
 from harness.stats.intervals import Estimate  # noqa: TC001 -- pydantic reads it when it runs
 from harness.stats.labels import means, medians
 from harness.stats.measures import Batch
@@ -297,7 +303,9 @@ def _cuts(
     members, _ = bins_of(human, by, options=scale.options, scale=scale.numbers)
     sums = binned_sums(members, human, judge)
     measures = binned_measures(len(scale.options))
-    yield "binned", "", pieces.cut(Batch(contributions=sums, measures=measures, nothing=NO_OVERLAP))
+    batch = Batch(contributions=sums, measures=measures, nothing=NO_OVERLAP)
+    apart = judge_columns(sums.shape[1], len(scale.options))
+    yield "binned", "", pieces.cut(batch, apart=apart)
     if scale.level == "ordinal":
         for key, middle in (("median", medians), ("mean", means)):
             x, y = (middle(side, scale.numbers) for side in (human, judge))

@@ -42,9 +42,11 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
     alone = any(verdict.elicitation == "forced_choice" for verdict in verdicts)
     served = "forced_choice" if alone else "paired"
     chosen = [v for v in verdicts if v.elicitation == served and v.outcome == "answered"]
+    speaking = [verdict for verdict in chosen if verdict.reply and MEMBER in verdict.reply]
+    measured = [verdict for verdict in chosen if verdict.logprobs is not None]
     found = {
-        "verbal_confidence": _means(chosen, row, _said),
-        "logprob": _means(chosen, row, _log_probability),
+        "verbal_confidence": _means(speaking, row, _said),
+        "logprob": _means(measured, row, _log_probability),
     }
     counts = table.forced_choice
     if (counts.sum(axis=1) >= SEVERAL).any():
@@ -65,9 +67,7 @@ def _means(
 
 
 def _said(verdict: Verdict) -> float | None:
-    text = verdict.reply
-    if text is None or MEMBER not in text:
-        return None
+    text = verdict.reply or ""
     try:
         said = parse_json(text[text.index("{") : text.rindex("}") + 1])
     except ValueError:
