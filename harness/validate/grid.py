@@ -88,8 +88,7 @@ def grid_of(
     for t, cut in enumerate(taus):
         decided = reaches(shares, cut)
         judged = [aggregate(one, "decision", tau=cut, positive=positive)[:, 0] for one in theirs]
-        for j, one in enumerate(judged):
-            consistency[j, t], bias[j, t] = _goals(decided, one)
+        consistency[:, t], bias[:, t] = _goals(decided, judged)
         rated = ~np.isnan(decided[:, 0])
         prevalence[t] = ratio(decided[rated].sum(axis=0), np.full(len(betas), rated.sum()))
     return Grid(
@@ -118,13 +117,16 @@ def _betas(regions: Mapping[str, Sequence[BreakEven]], tau: float) -> tuple[tupl
     return tuple(sorted(kept)), max(0, len(new) - MAX_BREAK_POINTS)
 
 
-def _goals(decided: FloatArray, judged: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (B,) consistency and bias of (n,) decisions against (n, B) ones."""
-    both = ~(np.isnan(decided[:, 0]) | np.isnan(judged))
-    human, judge = decided[both], judged[both]
-    n = np.full(decided.shape[1], both.sum())
-    alike = judge @ human + (1.0 - judge) @ (1.0 - human)
-    return ratio(alike, n), ratio(judge.sum() - human.sum(axis=0), n)
+def _goals(decided: FloatArray, judged: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return (J, B) consistency and bias of J judges' (n,) decisions against (n, B) ones."""
+    rated = ~np.isnan(decided[:, 0])
+    judges = np.array(judged).reshape(len(judged), len(decided))[:, rated]
+    known = (~np.isnan(judges)).astype(np.float64)
+    positive, human = np.nan_to_num(judges), decided[rated]
+    n, judge_positive = (one.sum(axis=1, keepdims=True) for one in (known, positive))
+    human_positive, both = known @ human, positive @ human
+    alike = n - judge_positive - human_positive + 2.0 * both
+    return ratio(alike, n), ratio(judge_positive - human_positive, n)
 
 
 def _rows(values: FloatArray) -> tuple[Numbers, ...]:
