@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from harness.elicit.batch import BatchRunner, Book
+from harness.elicit.batch_api import style_of
 from harness.elicit.budget import Budget
 from harness.elicit.cache import NoStore, open_store
 from harness.elicit.external import read_external
@@ -107,11 +112,17 @@ def make_plan(
         base_url=base_url,
         key_env=key_env,
     )
-    specs = tuple(
-        spec.model_copy(update={"allow_redirects": spec.allow_redirects or config.allow_redirects})
-        for spec in chosen.specs
-    )
+    specs = tuple(_as_asked(spec, config) for spec in chosen.specs)
     return _plan(task, config, specs, dict(chosen.skipped), Prompts.load(task))
+
+
+def _as_asked(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
+    """Change a judge as the command line wants it; in a batch it has the batch's price."""
+    changes: dict[str, object] = {"allow_redirects": spec.allow_redirects or config.allow_redirects}
+    if config.batch and style_of(spec) is not None:
+        price = price_of(spec)
+        changes |= {"price": price and price.in_batch(), "n_per_request": 1}
+    return spec.model_copy(update=changes)
 
 
 def resume_plan(folder: RunFolder) -> Plan:
@@ -223,19 +234,19 @@ def execute(
         _recover(folder, before, store)
         folder.update(state="running", ended={})
         budget = Budget(plan.config.max_cost, spent(before))
-        runner = Runner(
-            plan.task,
-            plan.jobs,
-            log=log,
-            store=store,
-            done=before.final,
-            observer=observer,
-            budget=budget,
-            settings=settings,
-        )
+        parts = {
+            "log": log,
+            "store": store,
+            "done": before.final,
+            "observer": observer,
+            "budget": budget,
+            "settings": settings,
+        }
+        runner = _runner(plan, folder, parts)
         try:
             ends, signalled = asyncio.run(_until_signalled(runner))
         finally:
+            _log_paces(folder, runner)
             store.close()
     stopped = bool(signalled or budget.exhausted or any(ends.values()))
     folder.update(
@@ -344,6 +355,34 @@ async def _until_signalled(runner: Runner) -> tuple[dict[str, str], int]:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
+
+
+def _runner(plan: Plan, folder: RunFolder, parts: dict[str, Any]) -> Runner:
+    if not plan.config.batch:
+        return Runner(plan.task, plan.jobs, **parts)
+    for spec in plan.specs:
+        if spec.remote and style_of(spec) is None:
+            parts["observer"].say(f"{spec.name}: no batches are known for it; asked one by one")
+    book = Book(folder.path / "batches.json")
+    return BatchRunner(plan.task, plan.jobs, book=book, **parts)
+
+
+def _log_paces(folder: RunFolder, runner: Runner) -> None:
+    """Append to ``rate.jsonl`` how fast each remote judge was asked, and why that changed."""
+    began = time.time() - time.monotonic()
+    lines = [
+        {
+            "judge": judge,
+            "at": datetime.fromtimestamp(began + event.at_s, UTC).isoformat(),
+            "limit": event.limit,
+            "reason": event.reason,
+        }
+        for judge, events in runner.paces.items()
+        for event in events
+    ]
+    if lines:
+        with suppress(OSError), (folder.path / "rate.jsonl").open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
 def _exit_code(ends: dict[str, str], budget: Budget, signalled: int) -> int:

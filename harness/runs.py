@@ -4,6 +4,8 @@ manifest.json     what was asked, of whom, with which versions; how it ended
 task/             task.yaml, items and ratings as read; no texts if they were to stay out
 prompts/          the templates that made every request
 verdicts.jsonl    every reply, append-only
+rate.jsonl        how fast each judge was asked, where judges were asked elsewhere
+batches.json      batches whose results are not in the log yet (--batch)
 metrics.json      every number with its interval and its n
 ranking.csv       the ranking alone
 report.html       one page for people
@@ -67,6 +69,7 @@ class RunConfig(BaseModel):
     max_cost: float | None = None
     item_text: bool = True
     allow_redirects: bool = False
+    batch: bool = False
 
 
 class Manifest(BaseModel):

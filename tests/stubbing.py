@@ -54,15 +54,20 @@ class Stub:
         with OPENER.open(Request(f"{self.origin}/reset", method="POST")):
             pass
 
+    def tell(self, path: str) -> None:
+        """Post nothing to a path, to change how the stub behaves."""
+        with OPENER.open(Request(f"{self.origin}{path}", method="POST")):
+            pass
+
     def _get(self, path: str):
         with OPENER.open(f"{self.origin}{path}") as reply:
             return json.load(reply)
 
 
 @contextmanager
-def start_stub() -> Iterator[Stub]:
+def start_stub(script: Path = STUB) -> Iterator[Stub]:
     """Run a stub in a process of its own; it is ended on the way out."""
-    command = [sys.executable, str(STUB), "--port", "0", "--with-parent"]
+    command = [sys.executable, str(script), "--port", "0", "--with-parent"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
         try:

@@ -70,6 +70,7 @@ def test_run_ranks_judges_and_writes_its_folder(place, stub):
         "prompts",
         "task",
         "verdicts.jsonl",
+        "rate.jsonl",
         "metrics.json",
         "ranking.csv",
         "report.html",

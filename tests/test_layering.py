@@ -34,7 +34,15 @@ LAYERS = (
     ),
     (
         *("elicit.leases", "elicit.cache", "elicit.log", "elicit.budget", "elicit.rate"),
-        *("elicit.gate", "elicit.jobs", "elicit.lanes", "elicit.quotes", "elicit.runner"),
+        *(
+            "elicit.gate",
+            "elicit.jobs",
+            "elicit.lanes",
+            "elicit.quotes",
+            "elicit.runner",
+            "elicit.batch_api",
+            "elicit.batch",
+        ),
     ),
     ("ratings",),
     ("validate",),

@@ -81,6 +81,10 @@ def run(
             "--allow-redirects", help="Also run providers whose redirects cannot be refused."
         ),
     ] = False,
+    batch: Annotated[
+        bool,
+        typer.Option("--batch", help="Ask in batches, cheaper, where providers take them."),
+    ] = False,
     out: options.Out = None,
     cache: Annotated[
         Path | None, typer.Option(help="Folder of the reply cache; $HARNESS_CACHE by default.")
@@ -135,6 +139,7 @@ def run(
             max_cost=max_cost,
             item_text=item_text,
             allow_redirects=allow_redirects,
+            batch=batch,
         )
         plan = make_plan(
             config,

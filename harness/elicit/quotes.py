@@ -51,7 +51,7 @@ class JudgeQuote:
     expected_usd: float | None
 
 
-def quote_of(job: Job, task: Task, *, batch: bool = False) -> JudgeQuote:
+def quote_of(job: Job, task: Task) -> JudgeQuote:
     """Add up what a judge would be asked; nothing is sent.
 
     Parameters
@@ -60,14 +60,12 @@ def quote_of(job: Job, task: Task, *, batch: bool = False) -> JudgeQuote:
         The judge, its items, elicitations and samples.
     task : Task
         Says how replies look.
-    batch : bool
-        Whether requests go out as a batch, one sample each, at the batch's price.
     """
     spec = job.judge.spec
     calls = prompt = completion = expected = 0
     for elicitation in job.elicitations:
         paired = elicitation == "paired"
-        n = 1 if batch or paired else spec.n_per_request
+        n = 1 if paired else spec.n_per_request
         reply = _reply_tokens(task, elicitation)
         for item in job.items:
             first = job.judge.request(Unit(item=item.id, elicitation=elicitation))
@@ -82,8 +80,6 @@ def quote_of(job: Job, task: Task, *, batch: bool = False) -> JudgeQuote:
                 short = tokens.completion if THINKS & spec.params.keys() else reply
                 expected += job.samples * min(tokens.completion, short)
     price = price_of(spec)
-    if price and batch and spec.remote:
-        price = price.in_batch()
     most, likely = _usd(price, prompt, completion), _usd(price, prompt, expected)
     return JudgeQuote(spec.name, calls, prompt, completion, expected, most, likely)
 

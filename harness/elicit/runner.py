@@ -45,7 +45,7 @@ NOT_TOGETHER = frozenset({"bad_request", "unsupported_params"})  # what `n` may 
 LEASE_POLL_S = 0.1  # how often to look whether somebody else's reply has come in
 
 
-class _NotAsked(Exception):  # noqa: N818 -- a state of the world, not a mistake
+class NotAsked(Exception):  # noqa: N818 -- a state of the world, not a mistake
     """The run is draining or the judge has stopped; the unit stays unasked."""
 
 
@@ -252,7 +252,7 @@ class Runner:
     async def _answer(self, lane: Lane, unit: Open) -> None:
         """Get one unit's verdict and write it down, whatever it is."""
         received: list[Reply] = []
-        with suppress(_NotAsked):
+        with suppress(NotAsked):
             if unit.more:
                 await self._answer_together(lane, (unit, *unit.more))
                 return
@@ -304,7 +304,7 @@ class Runner:
             if error.stops_judge:
                 lane.stopped = lane.stopped or error.reason
             return failed(unit, lane.name, request.hash, reason=error.reason, first=first)
-        except _NotAsked:
+        except NotAsked:
             if first is None or not received:
                 raise
             return failed(unit, lane.name, request.hash, reason="interrupted", first=first)
@@ -321,7 +321,7 @@ class Runner:
             if not mine:
                 await self._sleep(LEASE_POLL_S)
                 if self._stops(lane):
-                    raise _NotAsked
+                    raise NotAsked
             elif known := self._store.get_many([request.hash]):
                 self._store.release(request.hash)
                 return known[request.hash]
@@ -387,13 +387,13 @@ class Runner:
             gate.succeeded()
         except BudgetSpent:
             self.drain()
-            raise _NotAsked from None
+            raise NotAsked from None
         except TimeoutError:
             raise CallFailed("timeout", retry=True) from None
         except CallFailed as error:
             gate.failed(ticket, error)
             raise self._final(error) from None
-        except (_NotAsked, RunError):
+        except (NotAsked, RunError):
             raise
         except Exception as error:  # noqa: BLE001 -- a judge's bug is that judge's trouble alone
             raise CallFailed(f"unexpected_{type(error).__name__}") from None
@@ -423,11 +423,11 @@ class Runner:
                 await self._draining.wait()
         except TimeoutError:
             return
-        raise _NotAsked
+        raise NotAsked
 
     def _check_open(self, lane: Lane) -> None:
         if self._stops(lane):
-            raise _NotAsked
+            raise NotAsked
 
     def _stops(self, lane: Lane) -> bool:
         return bool(lane.stopped) or self._draining.is_set()

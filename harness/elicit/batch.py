@@ -1,0 +1,300 @@
+"""A second way to ask: requests in batches, at half the price where providers offer it.
+
+The log, the cache, the parser and the budget are those of `Runner`. What was handed in stands in
+``batches.json`` of the run folder before and after it is, so that a run that was ended at any
+moment, or a day ago, goes on waiting and hands nothing in twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.elicit.batch_api import KEPT, BatchWire, Http, Sent, Ticket, style_of
+from harness.elicit.budget import worst_cost
+from harness.elicit.lanes import Lane, Open
+from harness.elicit.runner import NotAsked, Runner
+from harness.elicit.verdicts import failed
+from harness.errors import CallFailed, RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from harness.elicit.batch_api import Api, Outcome
+    from harness.elicit.jobs import Job
+    from harness.elicit.prompts import Request
+    from harness.elicit.verdicts import Reply, Verdict
+
+MOST_PER_BATCH = 10_000
+MOST_BATCH_BYTES = 64 << 20
+RECORD_EVERY = 100  # results written to the log at once
+
+
+class Book:
+    """Batches that were handed in and whose results are not all in the log: ``batches.json``."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.tickets: list[Ticket] = []
+        if path.exists():
+            try:
+                self.tickets = [Ticket(**entry) for entry in json.loads(path.read_bytes())]
+            except (OSError, ValueError, TypeError):
+                raise RunError(
+                    f"{path}: cannot be read, so batches might be handed in twice; put it right, "
+                    "or remove it when no batch of this run is outstanding."
+                ) from None
+
+    def put(self, ticket: Ticket) -> None:
+        """Write down a batch, in the place of what was known of it."""
+        self.tickets = [one for one in self.tickets if one.token != ticket.token] + [ticket]
+        self._save()
+
+    def drop(self, ticket: Ticket) -> None:
+        """Forget a batch whose results are in the log, or that was never received."""
+        self.tickets = [one for one in self.tickets if one.token != ticket.token]
+        self._save()
+
+    def _save(self) -> None:
+        part = self._path.with_name(".batches.json.part")
+        try:
+            part.write_text(json.dumps([one._asdict() for one in self.tickets]), encoding="utf-8")
+            part.replace(self._path)
+        except OSError as error:
+            raise RunError(f"{self._path}: cannot be written ({error.strerror}).") from None
+
+
+class _Asked(NamedTuple):
+    """A unit that waits for the reply to a request; of a pair's second turn, with the first."""
+
+    unit: Open
+    request: Request
+    first: Reply | None = None
+
+
+class _Desk:
+    """What one judge's batches need: its own way of writing requests, and the provider's API."""
+
+    def __init__(self, lane: Lane) -> None:
+        self.judge: Any = lane.judge  # one that is asked over HTTP
+        self.wire = BatchWire()
+        vars(self.judge)["wire"] = self.wire  # in the place of its connections
+        self.style = style_of(lane.judge.spec)
+        self.pending: dict[str, list[_Asked]] = {}
+        self.handed_in: set[str] = set()
+        self.http: Http | None = None
+        self.api: Api | None = None
+
+    def add(self, asked: _Asked) -> None:
+        self.pending.setdefault(asked.request.hash, []).append(asked)
+
+    async def write(self, request: Request) -> Sent:
+        """Write a request as the judge would send it."""
+        self.wire.sent = self.wire.answer = None
+        try:
+            await self.judge.ask(request)
+        except CallFailed as failure:
+            if failure.reason != KEPT or self.wire.sent is None:
+                raise
+        assert self.wire.sent is not None
+        return self.wire.sent
+
+    async def read(self, request: Request, outcome: Outcome) -> Reply:
+        """Read a reply as the judge would."""
+        if outcome.answer is None:
+            raise CallFailed(outcome.reason)
+        self.wire.answer = outcome.answer
+        try:
+            reply: Reply = await self.judge.ask(request)
+        finally:
+            self.wire.answer = None
+        return reply
+
+    async def reach(self) -> Api:
+        """Find out where the provider's batches are, from a request of the judge's."""
+        if self.api is None:
+            assert self.style is not None
+            sent = await self.write(next(iter(self.pending.values()))[0].request)
+            self.http = Http(sent.headers)
+            self.api = self.style(self.http, sent.url)
+        return self.api
+
+    async def aclose(self) -> None:
+        if self.http is not None:
+            await self.http.aclose()
+
+
+class BatchRunner(Runner):
+    """A `Runner` that hands in batches for the judges whose provider takes them.
+
+    Parameters
+    ----------
+    book : Book
+        Batches that an earlier start of the run handed in.
+    """
+
+    def __init__(self, *arguments: Any, book: Book, **named: Any) -> None:  # noqa: ANN401 -- a Runner's
+        super().__init__(*arguments, **named)
+        self._book = book
+
+    async def _serve(self, job: Job) -> tuple[str, str]:
+        if style_of(job.judge.spec) is None:
+            return await super()._serve(job)
+        lane = Lane(job, asyncio.TaskGroup(), self._gates[job.judge.spec.name])
+        desk = _Desk(lane)
+        try:
+            self._look_up(lane, desk)
+            while desk.pending:
+                if not (mine := self._mine(lane)):
+                    mine = [await self._hand_in(lane, desk)]
+                for ticket in mine:
+                    await self._collect(lane, desk, ticket)
+        except NotAsked:
+            pass
+        except CallFailed as failure:
+            lane.stopped = failure.reason
+        finally:
+            await desk.aclose()
+        self._observer.ended(lane.name, lane.stopped)
+        return lane.name, lane.stopped
+
+    def _mine(self, lane: Lane) -> list[Ticket]:
+        return [ticket for ticket in self._book.tickets if ticket.judge == lane.name]
+
+    def _look_up(self, lane: Lane, desk: _Desk) -> None:
+        """Collect the units that neither the log nor the store can answer."""
+        for unit in self._without_known(lane, list(self._open_units(lane))):
+            request = unit.request.for_sample(unit.unit.sample)
+            if unit.known is not None:
+                self._go_on(lane, desk, _Asked(unit, request), unit.known)
+            else:
+                desk.add(_Asked(unit, request))
+
+    async def _hand_in(self, lane: Lane, desk: _Desk) -> Ticket:
+        """Hand in as many pending requests as a batch and the budget take."""
+        chosen: list[tuple[str, Any]] = []
+        size, left = 0, self._room()
+        for key, waiting in desk.pending.items():
+            request = waiting[0].request
+            left -= worst_cost(lane.judge.spec, request)
+            if left < 0:
+                break
+            body = (await desk.write(request)).body
+            size += len(json.dumps(body))
+            if chosen and (size > MOST_BATCH_BYTES or len(chosen) == MOST_PER_BATCH):
+                break
+            chosen.append((key, body))
+        if not chosen:
+            self._budget.exhausted = True
+            self.drain()
+        self._check_open(lane)
+        ticket = Ticket(lane.name, secrets.token_hex(8), time.time(), len(chosen))
+        self._book.put(ticket)
+        ticket = await self._submit(lane, desk, ticket, chosen)
+        desk.handed_in = {key for key, _ in chosen}
+        self._observer.say(f"{lane.name}: handed in batch {ticket.id} of {ticket.n} requests")
+        return ticket
+
+    async def _submit(
+        self, lane: Lane, desk: _Desk, ticket: Ticket, chosen: Sequence[tuple[str, Any]]
+    ) -> Ticket:
+        """Hand a batch in; after a doubtful failure only if the provider does not have it."""
+        api = await desk.reach()
+        for attempt in range(self._settings.attempts):
+            try:
+                found = await self._found(api, ticket) if attempt else ""
+                done = ticket._replace(id=found or await api.submit(ticket, chosen))
+            except CallFailed as failure:
+                if not failure.retry or attempt + 1 == self._settings.attempts:
+                    if not failure.retry:
+                        self._book.drop(ticket)
+                    raise
+                await self._sleep(self._settings.backoff_s * 2**attempt)
+                self._check_open(lane)
+            else:
+                self._book.put(done)
+                return done
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _found(self, api: Api, ticket: Ticket) -> str:
+        known = {one.id for one in self._book.tickets if one.id}
+        return await api.find(ticket, known)
+
+    async def _collect(self, lane: Lane, desk: _Desk, ticket: Ticket) -> None:
+        """Wait for a batch and write its results down."""
+        api = await desk.reach()
+        if not ticket.id:
+            ticket = ticket._replace(id=await self._found(api, ticket))
+            if not ticket.id:  # it was never received
+                self._book.drop(ticket)
+                return
+            self._book.put(ticket)
+        while not await self._ended(api, ticket):
+            await self._sleep(self._settings.batch_poll_s)
+        verdicts: list[Verdict] = []
+        received: list[Reply] = []
+        async for outcome in api.outcomes(ticket.id):
+            waiting = desk.pending.pop(outcome.request, ())
+            made = [await self._settle(lane, desk, one, outcome, received) for one in waiting]
+            verdicts += [self._numbered(verdict) for verdict in made if verdict is not None]
+            if len(verdicts) >= RECORD_EVERY:
+                self._record(lane, verdicts, received)
+                verdicts, received = [], []
+        missing = [asked for key in desk.handed_in for asked in desk.pending.pop(key, ())]
+        verdicts += [self._numbered(_failed(lane, one, "batch_unanswered")) for one in missing]
+        desk.handed_in = set()
+        self._record(lane, verdicts, received)
+        self._book.drop(ticket)
+        self._observer.say(f"{lane.name}: batch {ticket.id} is in")
+
+    async def _ended(self, api: Api, ticket: Ticket) -> bool:
+        try:
+            return await api.ended(ticket.id)
+        except CallFailed as failure:
+            if failure.retry:
+                return False
+            raise
+
+    async def _settle(
+        self, lane: Lane, desk: _Desk, asked: _Asked, outcome: Outcome, received: list[Reply]
+    ) -> Verdict | None:
+        """Make a verdict of a result; None if a pair's second turn must be asked first."""
+        try:
+            reply = await desk.read(asked.request, outcome)
+        except CallFailed as failure:
+            return _failed(lane, asked, failure.reason)
+        self._budget.spent_usd += reply.cost_usd or 0.0
+        received.append(reply)
+        if asked.unit.unit.elicitation == "paired" and asked.first is None:
+            verdict = self._go_on(lane, desk, asked, reply, cached=False)
+            if verdict is None:  # the reply must be safe before the second turn is there
+                halfway = _failed(lane, asked._replace(first=reply), "awaits_second_turn")
+                self._log.append([self._numbered(halfway)])
+            return verdict
+        return self._read(lane, asked.unit.unit, reply, asked.first, cached=False)
+
+    def _go_on(
+        self, lane: Lane, desk: _Desk, asked: _Asked, first: Reply, *, cached: bool = True
+    ) -> Verdict | None:
+        """Ask a pair's second turn, unless there is no conversation to go on with."""
+        if not first.text.strip():
+            return self._without_choice(lane, asked.unit.unit, first, cached=cached)
+        request = lane.judge.follow_up(asked.request, first)
+        known = self._store.get_many([request.hash]).get(request.hash)
+        if known is not None:
+            return self._read(lane, asked.unit.unit, known, first, cached=cached)
+        desk.add(_Asked(asked.unit, request, first))
+        return None
+
+    def _room(self) -> float:
+        limit = self._budget.limit_usd
+        return float("inf") if limit is None else limit - self._budget.spent_usd
+
+
+def _failed(lane: Lane, asked: _Asked, reason: str) -> Verdict:
+    return failed(asked.unit.unit, lane.name, asked.request.hash, reason=reason, first=asked.first)

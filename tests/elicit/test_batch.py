@@ -1,0 +1,241 @@
+"""Requests in batches: handed in once, read as if asked one by one, resumed after any end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from making import make_task
+from stubbing import start_stub
+
+from harness.elicit.batch import BatchRunner, Book
+from harness.elicit.batch_api import Ticket, style_of
+from harness.elicit.budget import Budget
+from harness.elicit.cache import DiskStore, NoStore
+from harness.elicit.jobs import Job, Settings
+from harness.elicit.judges import build
+from harness.elicit.log import VerdictLog, read_log, replies_of
+from harness.elicit.prompts import Prompts
+from harness.elicit.runner import Runner
+from harness.elicit.specs import JudgeSpec
+from harness.errors import RunError
+from harness.task import load_task
+
+SCRIPT = Path(__file__).resolve().parent.parent / "batch_stub.py"
+SOON = Settings(attempts=3, backoff_s=0.01, backoff_max_s=0.02, batch_poll_s=0.02)
+PRICE = {"input": 100.0, "output": 400.0, "batch": 0.5}
+N_ITEMS = 5
+EVERY = ("forced_choice", "response_set", "paired")
+
+
+@pytest.fixture(scope="module")
+def provider():
+    with start_stub(SCRIPT) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def one_by_one():
+    with start_stub() as running:
+        yield running
+
+
+class Hearing:
+    """Hears what is said."""
+
+    def __init__(self):
+        self.lines = []
+
+    def advanced(self, judge, verdicts):
+        pass
+
+    def ended(self, judge, reason):
+        pass
+
+    def say(self, line):
+        self.lines.append(line)
+
+
+@pytest.fixture
+def place(tmp_path, provider):
+    """A folder, a task, and a way to ask about it in batches or one by one."""
+    provider.reset()
+    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+
+    def go(
+        stub, *, batch=True, elicitations=EVERY, log="log.jsonl", store=None, limit=None, **more
+    ):
+        style = {"name": "far", "model": "stub", "price": PRICE, "base_url": stub.url()} | more
+        spec = JudgeSpec.model_validate(style)
+        if batch:
+            spec = spec.model_copy(update={"price": spec.price.in_batch()})
+        judge = build(spec, task, Prompts.load(task))
+        budget = Budget(limit)
+        with VerdictLog.open(tmp_path / log) as open_log:
+            parts = {
+                "log": open_log,
+                "store": NoStore() if store is None else store,
+                "done": read_log(tmp_path / log).final,
+                "observer": Hearing(),
+                "budget": budget,
+                "settings": SOON,
+            }
+            jobs = [Job(judge, task.items, elicitations, 2)]
+            if batch:
+                runner = BatchRunner(task, jobs, book=Book(tmp_path / "batches.json"), **parts)
+            else:
+                runner = Runner(task, jobs, **parts)
+            ends = asyncio.run(runner.run())
+        go.budget = budget
+        return read_log(tmp_path / log), ends["far"]
+
+    go.folder = tmp_path
+    return go
+
+
+def values(log):
+    return {key: (verdict.outcome, verdict.value) for key, verdict in log.final.items()}
+
+
+def cost(log):
+    bought = {r.request: r for v in log.final.values() for r in replies_of(v)}
+    return sum(reply.cost_usd for reply in bought.values())
+
+
+def test_batch_gives_what_single_requests_give_at_half_the_price(place, provider, one_by_one):
+    """The same verdicts, pairs included; second turns go into a second batch."""
+    batched, end = place(provider)
+    single, _ = place(one_by_one, batch=False, log="single.jsonl")
+    assert end == ""
+    assert values(batched) == values(single)
+    assert cost(batched) == pytest.approx(cost(single) / 2)
+    assert place.budget.limit_usd is None
+    stats = provider.stats()
+    assert stats["batches"] == 2
+    assert stats["requests"] == N_ITEMS * 2 * 3, "first turns are the response sets' requests"
+    assert json.loads((place.folder / "batches.json").read_text()) == []
+
+
+@pytest.mark.parametrize("model", ["openai/stub", "anthropic/stub"])
+def test_hosted_judges_hand_in_what_litellm_would_send(
+    place, provider, one_by_one, model, monkeypatch
+):
+    """Both providers' forms, written and read by the code that asks one by one."""
+    monkeypatch.setenv("STUB_KEY", "sk-canary-1")
+    style = {"kind": "litellm", "model": model, "key_env": "STUB_KEY", "elicitations": EVERY[:1]}
+    batched, end = place(provider, **style)
+    assert end == ""
+    single, _ = place(one_by_one, batch=False, log="single.jsonl", **style)
+    assert values(batched) == values(single)
+    assert cost(batched) == pytest.approx(cost(single) / 2)
+    assert "sk-canary" not in (place.folder / "batches.json").read_text()
+
+
+def test_replies_of_a_batch_reach_the_cache(place, provider, tmp_path):
+    """A second run finds them there and hands nothing in."""
+    store = DiskStore(tmp_path / "cache")
+    place(provider, store=store)
+    before = provider.stats()["requests"]
+    log, _ = place(provider, store=store, log="second.jsonl")
+    store.close()
+    assert provider.stats()["requests"] == before
+    assert all(verdict.cached for verdict in log.final.values())
+
+
+def test_requests_without_an_answer_fail_and_are_asked_on_resume(place, provider):
+    """One refused, one expired: two failures with their reasons, then answers."""
+    provider.tell("/spoil")
+    log, end = place(provider, elicitations=("forced_choice",))
+    assert end == ""
+    reasons = Counter(v.reason for v in log.final.values() if v.outcome == "failed")
+    assert reasons == {"bad_request": 1, "batch_unanswered": 1}
+    log, _ = place(provider, elicitations=("forced_choice",))
+    assert {verdict.outcome for verdict in log.final.values()} == {"answered"}
+    assert provider.stats()["requests"] == N_ITEMS * 2 + 2
+
+
+def test_lost_answer_to_a_batch_does_not_hand_it_in_twice(place, provider):
+    """The provider took the batch in and the connection broke: it is found by our token."""
+    provider.tell("/lose")
+    log, end = place(provider, elicitations=("forced_choice",))
+    assert (end, len(log.final)) == ("", N_ITEMS * 2)
+    assert provider.stats()["batches"] == 1
+
+
+def test_ticket_without_an_id_is_looked_for_on_resume(place, provider):
+    """Killed between handing in and writing the id down: found if it arrived, else handed in."""
+    place(provider, elicitations=("forced_choice",))
+    book = Book(place.folder / "batches.json")
+    book.put(Ticket("far", "never-received", time.time(), 10))
+    log, _ = place(provider, elicitations=("response_set",))
+    assert len(log.final) == N_ITEMS * 4
+    assert provider.stats()["batches"] == 2
+    assert Book(place.folder / "batches.json").tickets == []
+
+
+def test_limit_bounds_what_is_handed_in(place, provider):
+    """A batch holds only what the limit surely covers; the rest waits for a resume."""
+    whole, _ = place(provider, elicitations=("forced_choice",))
+    limit = cost(whole) * 0.6
+    (place.folder / "log.jsonl").unlink()
+    log, _ = place(provider, elicitations=("forced_choice",), limit=limit)
+    assert 0 < cost(log) <= limit
+    assert place.budget.exhausted
+    assert 0 < len(log.final) < N_ITEMS * 2
+
+
+def test_refused_key_stops_the_judge_before_anything_is_handed_in(place, one_by_one):
+    """A server without batches says 404: the judge stops, nothing stays outstanding."""
+    log, end = place(one_by_one)
+    assert (end, log.n_lines) == ("not_found", 0)
+    assert Book(place.folder / "batches.json").tickets == []
+
+
+def test_damaged_list_of_batches_is_refused(tmp_path):
+    """Going on without it could hand everything in twice."""
+    (tmp_path / "batches.json").write_text("[{]")
+    with pytest.raises(RunError, match="handed in twice"):
+        Book(tmp_path / "batches.json")
+
+
+def test_only_known_providers_take_batches():
+    """OpenAI's and Anthropic's own models, and servers that speak OpenAI's language."""
+    taken = {"openai/gpt-4o": True, "claude-haiku-4-5": True, "gemini/gemini-2.5-flash": False}
+    for model, expected in taken.items():
+        assert (style_of(JudgeSpec(name="j", model=model)) is not None) is expected
+    assert style_of(JudgeSpec(name="j", kind="random")) is None
+
+
+def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provider):
+    """kill -9 while a batch is being worked on; the resumed run collects that very batch."""
+    provider.reset()
+    provider.tell("/hold")
+    make_task(tmp_path / "task", N_ITEMS)
+    judge = {"model": "stub", "base_url": provider.url(), "samples": 2, "price": PRICE}
+    (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
+    command = [sys.executable, "-m", "harness", "run"]
+    options = ["--task", "task", "--judges", "far", "--judges-file", "judges.yaml"]
+    options += ["--no-baselines", "--batch", "--elicitation", "forced_choice", "--quiet"]
+    quiet = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, *options], **quiet) as run:
+        ends = time.monotonic() + 60
+        while not provider.stats()["looks"] and time.monotonic() < ends:
+            time.sleep(0.05)
+        os.kill(run.pid, signal.SIGKILL)
+    [folder] = (tmp_path / "runs").iterdir()
+    assert json.loads((folder / "batches.json").read_text())[0]["id"] == "batch_1"
+    provider.tell("/go")
+    done = subprocess.run([*command, "--resume", "--quiet"], **quiet, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    assert provider.stats()["batches"] == 1
+    assert provider.stats()["requests"] == N_ITEMS * 2
+    log = read_log(folder / "verdicts.jsonl")
+    assert len(log.final) == log.n_lines == N_ITEMS * 2
