@@ -18,6 +18,16 @@ def report(
         str | None, typer.Argument(help="A second run, to show beside the first.")
     ] = None,
     *,
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", help="A task whose verdicts were made elsewhere.")
+    ] = None,
+    verdicts: Annotated[
+        Path | None, typer.Option(help="These verdicts: jsonl, csv or parquet.")
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(help="Where the page of --task goes; <task>-report.html by default."),
+    ] = None,
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     charts: Annotated[
         Path | None, typer.Option(help="Write each chart into this folder, as SVG and PNG.")
@@ -31,20 +41,43 @@ def report(
       harness report
       harness report runs/toxicity-20260101T120000Z-1a2b3c --charts charts
       harness report RUN_A RUN_B --open
+      harness report --task ./my-task --verdicts verdicts.csv
     """
+    if task is not None:
+        if run is not None:
+            raise typer.BadParameter("give a run, or --task and --verdicts, not both")
+        shown, lines = _of_verdicts(task, verdicts, page, charts)
+    elif verdicts is not None or page is not None:
+        raise typer.BadParameter("--verdicts and --page go with --task")
+    else:
+        shown, lines = _of_runs(out, run, other, charts)
+    typer.echo("\n".join(lines))
+    if open_it:
+        typer.launch(shown.resolve().as_uri())
+
+
+def _of_verdicts(
+    task: str, verdicts: Path | None, page: Path | None, charts: Path | None
+) -> tuple[Path, list[str]]:
+    from harness.main_job import source_of_verdicts
+    from harness.report.again import report_source
+
+    source = source_of_verdicts(task, verdicts)
+    shown = page or Path(f"{source.task.name}-report.html")
+    return shown, report_source(source, shown, charts=charts)
+
+
+def _of_runs(
+    out: Path | None, run: str | None, other: str | None, charts: Path | None
+) -> tuple[Path, list[str]]:
     from harness.report.again import find_reported, report_beside, report_run
     from harness.runs import default_out
 
     out = out or default_out()
     folder = find_reported(out, run)
     if other is None:
-        lines = report_run(folder, charts=charts)
-        page = folder.path / "report.html"
-    elif charts is not None:
+        return folder.path / "report.html", report_run(folder, charts=charts)
+    if charts is not None:
         raise typer.BadParameter("charts are of one run; leave --charts or the second run out")
-    else:
-        page = report_beside(folder, find_reported(out, other))
-        lines = [str(page)]
-    typer.echo("\n".join(lines))
-    if open_it:
-        typer.launch(page.resolve().as_uri())
+    shown = report_beside(folder, find_reported(out, other))
+    return shown, [str(shown)]

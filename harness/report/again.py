@@ -17,6 +17,7 @@ from harness.runs import RunFolder, list_runs, source_of
 from harness.validate import Validation, validate
 
 if TYPE_CHECKING:
+    from harness.report.details import Details
     from harness.validate import Source
 
 
@@ -43,13 +44,37 @@ def report_run(folder: RunFolder, *, charts: Path | None = None) -> list[str]:
         folder.path / "metrics.parquet",
     ]
     write_parquet(v, written[-1])
-    told = [str(path) for path in written]
-    if charts is not None:
-        drawn = all_charts(v, d)
-        why = write_charts(drawn, charts)
-        kinds = f"SVG only: {why}" if why else "SVG and PNG"
-        told.append(f"{charts}: {len(drawn)} charts, {kinds}")
-    return told
+    return [*map(str, written), *_charts(v, d, charts)]
+
+
+def report_source(source: Source, file: Path, *, charts: Path | None = None) -> list[str]:
+    """Validate a source that is no run, and write its page; charts on request.
+
+    Returns
+    -------
+    list of str
+        As `report_run`.
+
+    Raises
+    ------
+    HarnessError
+        If the source is wrong or a file cannot be written.
+    """
+    v = validate(source)
+    d = details_of(source, disputed=disputed(v))
+    try:
+        file.write_text(page(v, d), encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{file}: cannot be written ({error.strerror}).") from None
+    return [str(file), *_charts(v, d, charts)]
+
+
+def _charts(v: Validation, d: Details, folder: Path | None) -> list[str]:
+    if folder is None:
+        return []
+    drawn = all_charts(v, d)
+    why = write_charts(drawn, folder)
+    return [f"{folder}: {len(drawn)} charts, {f'SVG only: {why}' if why else 'SVG and PNG'}"]
 
 
 def report_beside(folder: RunFolder, other: RunFolder) -> Path:

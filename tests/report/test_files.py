@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import xml.etree.ElementTree as ET
 
 import pytest
 from making import harness
 from pyarrow import parquet
-from reporting import BAD_NAME
+from reporting import BAD_NAME, N_ITEMS
 
 from harness.report import all_charts, judge_card, page
+from harness.report.again import find_reported, report_beside, validation_of
 from harness.report.compare import comparison, facts
 from harness.report.files import metric_rows
+from harness.runs import RunFolder
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -33,11 +36,10 @@ def test_report_names_what_it_wrote(written, folder):
         assert (folder.path / name).stat().st_size
 
 
-def test_report_without_a_name_takes_the_newest_run(place, folder):
-    """`harness report` alone writes the newest run below the runs' folder."""
-    done = harness("report", cwd=place)
-    assert done.returncode == 0, done.stderr
-    assert folder.path.name in done.stdout
+def test_report_without_a_name_takes_the_newest_run(folder):
+    """Unnamed, it is the newest run below the runs' folder."""
+    assert find_reported(folder.path.parent, None).path == folder.path
+    assert find_reported(folder.path.parent, folder.path.name).path == folder.path
 
 
 def test_report_of_no_run_says_what_to_type(tmp_path):
@@ -98,15 +100,16 @@ def test_judge_card_is_one_page_that_says_what_matters(validation, details):
     assert validation.task.content_hash in card
 
 
-def test_page_is_made_again_from_the_folder_alone(place, folder, written):
-    """Without metrics.json the numbers are computed anew, and the page is the same."""
-    elsewhere = place / "elsewhere"
-    shutil.copytree(folder.path, elsewhere)
+def test_numbers_are_computed_anew_where_they_are_missing_or_old(folder, source, tmp_path):
+    """metrics.json is read if it is newer than the verdicts, else made again, byte for byte."""
+    elsewhere = RunFolder.open(shutil.copytree(folder.path, tmp_path / "elsewhere"))
     before = (folder.path / "metrics.json").read_bytes()
-    (elsewhere / "metrics.json").unlink()
-    done = harness("report", elsewhere, cwd=place)
-    assert done.returncode == 0, done.stderr
-    assert (elsewhere / "metrics.json").read_bytes() == before
+    for spoil in (b"", b"{}"):
+        (elsewhere.path / "metrics.json").write_bytes(spoil)
+        validation_of(elsewhere, source)
+        assert (elsewhere.path / "metrics.json").read_bytes() == before
+        if spoil == b"":
+            os.utime(elsewhere.path / "metrics.json", (0, 0))
 
 
 def test_two_runs_side_by_side_say_what_differs(validation):
@@ -122,14 +125,40 @@ def test_two_runs_side_by_side_say_what_differs(validation):
     assert "Nothing: the same task" in comparison(("a", "b"), (validation, validation))
 
 
-def test_two_runs_are_written_beside_the_second(place, folder):
-    """`harness report A B` names the page that it wrote."""
-    done = harness("report", folder.path.name, folder.path, cwd=place)
+def test_two_runs_are_written_beside_the_second(folder):
+    """The page of two runs lies in the second one's folder, named for the first."""
+    beside = report_beside(folder, folder)
+    assert beside == folder.path / f"beside-{folder.path.name}.html"
+    assert beside.read_text(encoding="utf-8").startswith("<!doctype html>")
+    beside.unlink()
+
+
+def test_verdicts_made_elsewhere_get_a_page_too(place):
+    """`harness report --task T --verdicts FILE` writes the page that a run would have."""
+    rows = "".join(f"i{i},gpt,{'AB'[i % 2]}\n" for i in range(N_ITEMS))
+    (place / "verdicts.csv").write_text(f"item,judge,value\n{rows}", encoding="utf-8")
+    done = harness("report", "--task", "task", "--verdicts", "verdicts.csv", cwd=place)
     assert done.returncode == 0, done.stderr
-    page_path = folder.path / f"beside-{folder.path.name}.html"
-    assert done.stdout.split() == [str(page_path)]
-    assert page_path.read_text(encoding="utf-8").startswith("<!doctype html>")
-    page_path.unlink()
+    assert done.stdout.split() == ["small-report.html"]
+    html = (place / "small-report.html").read_text(encoding="utf-8")
+    assert "Comment 3." in html
+    assert "gpt" in html
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (("--verdicts", "v.csv"), "go with --task"),
+        (("--task", "task", "some-run"), "not both"),
+        (("no-such-run",), "no run folder"),
+    ],
+)
+def test_wrong_arguments_of_report_are_one_line(place, arguments, wanted):
+    """What cannot be meant is said in a line, with exit code 2."""
+    done = harness("report", *arguments, cwd=place)
+    assert done.returncode == 2
+    assert wanted in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_report_keeps_no_item_text_that_was_to_stay_out(place):
