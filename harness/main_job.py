@@ -285,6 +285,28 @@ def validate_verdicts(
     TaskError, VerdictError
         If the task or the file is wrong.
     """
+    source = source_of_verdicts(
+        task_name, verdicts, criterion=criterion, limit=limit, choices=choices, seed=seed
+    )
+    return validate(source)
+
+
+def source_of_verdicts(
+    task_name: str,
+    verdicts: Path | None,
+    *,
+    criterion: str | None = None,
+    limit: int | None = None,
+    choices: Choices | None = None,
+    seed: int = 0,
+) -> Source:
+    """Read a task and verdicts that were made elsewhere.
+
+    Raises
+    ------
+    TaskError, VerdictError
+        If the task or the file is wrong.
+    """
     task = load_task(task_name)
     items = select_items(task, criterion=criterion, limit=limit)
     here = {item.id for item in items}
@@ -292,7 +314,7 @@ def validate_verdicts(
     for verdict in read_external(verdicts, task) if verdicts else ():
         if verdict.item in here:
             by_judge.setdefault(verdict.judge, []).append(verdict)
-    source = Source(
+    return Source(
         task=task,
         items=items,
         judges=tuple(JudgeFacts(name=judge) for judge in by_judge),
@@ -301,7 +323,6 @@ def validate_verdicts(
         seed=seed,
         **(choices or Choices()).given(),
     )
-    return validate(source)
 
 
 def planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitation, int]:
