@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -11,12 +12,14 @@ from harness.report.words import estimate, headline, number, percent, reason, se
 from harness.stats.rows import DESIGN_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from harness.validate import JudgeResult, Ranking, Validation
     from harness.validate.result import RankedJudge, Settings
 
 WIDTH = 80
+GAP = 2  # columns of space between columns
+UNIT = re.compile(r"[^ ]+ \[[^]]*\]|[^ ]+ \(\d+-\d+\)|[^ ]+")  # a word, or a number's interval
 BESIDE = ("decision_consistency", "prevalence_bias")  # the first that does not rank
 HEADS = {"decision_consistency": "consistency tau={tau:g}", "prevalence_bias": "bias tau={tau:g}"}
 
@@ -55,7 +58,8 @@ def _ranking(validation: Validation) -> str:
                 percent(judge.answered_fraction),
             )
         )
-    table = _table(("rank", "judge", ranking.metric, *heads, "answered"), rows)
+    names = ("rank", "judge", ranking.metric, *heads, "answered")
+    table = _table(names, rows, whole=set(names) - {"judge"})
     starred = any(judge.baseline for judge in validation.judges)
     reasons = _reasons(validation, (ranking.metric, *beside))
     if not beside:
@@ -133,7 +137,7 @@ def _outcomes(validation: Validation) -> str:
             numbers = [str(getattr(counts, name)) for name in names]
             rows.append((judge.name, counts.elicitation + derived, *numbers))
     heads = ("planned", "answ.", "abst.", "refus.", "inval.", "fail.", "not asked")
-    return _table(("judge", "elicitation", *heads), rows)
+    return _table(("judge", "elicitation", *heads), rows, whole={"elicitation"})
 
 
 def _humans(validation: Validation) -> str:
@@ -142,13 +146,30 @@ def _humans(validation: Validation) -> str:
     return _table(("human agreement", "value", "items"), rows)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: Collection[str] = ()
+) -> str:
+    """Draw a table whose columns in ``whole`` keep words and intervals whole; names give way."""
     from rich.console import Console  # noqa: PLC0415 -- only when a table is drawn
     from rich.table import Table  # noqa: PLC0415 -- only when a table is drawn
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    columns = list(zip(heads, *rows, strict=True))
+    least = {
+        head: max(len(unit) for cell in cells for unit in (UNIT.findall(cell) or [""]))
+        if head in whole
+        else max(map(len, (head, *cells)))
+        for head, *cells in columns
+    }
+    others = sum(width + GAP for head, width in least.items() if head != "judge")
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="")
     for head in heads:
-        table.add_column(head, overflow="fold", no_wrap=False)
+        room = max(WIDTH - others, 1) if head == "judge" and whole else None
+        table.add_column(
+            head,
+            overflow="fold",
+            min_width=least[head] if head in whole else None,
+            max_width=room,
+        )
     for row in rows:
         table.add_row(*row)
     out = StringIO()
