@@ -94,7 +94,8 @@ def _others(v: Validation, ranking: Ranking, best: str) -> str:
 
 def _worse(row: RankedJudge) -> str:
     assert row.difference is not None
-    return f"{row.judge} (worse by {number(row.difference.value)} {span(row.difference.interval)})"
+    by = f"{number(row.difference.value)} {span(row.difference.interval)}".strip()
+    return f"{row.judge} (worse by {by})"
 
 
 def _beta(v: Validation) -> str:

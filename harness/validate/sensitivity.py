@@ -34,7 +34,8 @@ CURVE_BETAS = tuple(step / 10 for step in range(11))
 TAUS = tuple(step / 20 for step in range(1, 20))
 MAX_SETS = 31  # beyond this many response sets a common F has too many entries for a few calls
 MAX_ITEMS = 2000  # beyond, the likelihood takes minutes
-COMMON_RESAMPLES = 400  # each follows every break point of every item
+COMMON_CELLS = 8_000_000  # items times judges times resamples that follow every break point
+COMMON_RESAMPLES = (100, 400)  # at least and at most
 RECONSTRUCTED = (*GOALS, "mse(srs/srs)")
 
 
@@ -214,7 +215,8 @@ def _without_sets(p: Prepared) -> dict[str, Any]:
         ),
     }
     if limits:
-        few = min(n_resamples, COMMON_RESAMPLES)
+        cells = max(len(human.items) * len(judges), 1)
+        few = min(n_resamples, int(np.clip(COMMON_CELLS // cells, *COMMON_RESAMPLES)))
         found["common_bounds"] = common_bounds(
             human, judges, limits, rng=p.rng(), n_resamples=few, **about
         )
