@@ -1,0 +1,51 @@
+"""The tests' own guard: nothing but this machine can be reached."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REACH = "import socket; socket.create_connection(('{}', 9), 1)"
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """A record of this test alone, so that reaching out does not fail it."""
+    path = tmp_path / "reached"
+    monkeypatch.setenv("HARNESS_TEST_REACHED", str(path))
+    yield path
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "example.invalid"])
+def test_a_connection_beyond_loopback_is_stopped_and_written_down(record, host):
+    """By address or by name, whoever swallows the error."""
+    with pytest.raises(AssertionError, match="reached for"):
+        socket.create_connection((host, 9), 1)
+    assert host in Path(record).read_text(encoding="utf-8")
+
+
+def test_processes_that_a_test_starts_are_watched_too(record):
+    """A Python child finds the guard as its sitecustomize."""
+    done = subprocess.run(
+        [sys.executable, "-c", REACH.format("192.0.2.1")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=dict(os.environ),
+    )
+    assert done.returncode == 1
+    assert "reached for 192.0.2.1" in done.stderr
+    assert record.exists()
+
+
+def test_loopback_is_open(record):
+    """A server on this machine can be asked."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname(), 1).close()
+    assert not record.exists()
