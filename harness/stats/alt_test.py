@@ -22,6 +22,7 @@ from harness.stats.duels import (
     Test,
     advantages,
     p_values,
+    six,
 )
 from harness.stats.intervals import Estimate, Exclusion, check_level
 from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
@@ -135,9 +136,9 @@ def _resampled(duels: Sequence[Duels], units: Units, resamples: Resamples, m: in
     shape = (len(duels), m, N_SUMS)
     if not resamples.n_resamples or not duels or not m:
         return np.empty((0, *shape))
-    by_unit = [one.sums(units.of_item, units.n_units, m) for one in duels]
-    drawn = resamples.totals(np.stack(by_unit, axis=1).reshape(units.n_units, -1))
-    return drawn.reshape(-1, *shape)
+    by_unit = np.stack([one.parts(units.of_item, units.n_units, m) for one in duels], axis=1)
+    drawn = resamples.totals(by_unit.reshape(units.n_units, -1))
+    return six(drawn.reshape(-1, *by_unit.shape[1:]))
 
 
 def _tested(

@@ -93,7 +93,7 @@ class Tally:
     raters : m names
         In the panel's order.
     sums : (m, 6) array
-        See `Duels.sums`.
+        See `six`.
     counts : (m, 3) int array
         Items on which the rater, neither, the judge was behind: differences of -1, 0 and 1.
     tests : m of {"t", "wilcoxon", ""}

@@ -65,28 +65,25 @@ class Duels:
         cell = self.rater * N_OUTCOMES + self.outcome
         return np.bincount(cell, minlength=N_OUTCOMES * n_raters).reshape(n_raters, N_OUTCOMES)
 
-    def sums(self, of_item: IntArray, n_units: int, n_raters: int) -> FloatArray:
-        """Add up what each duel contributes, per unit and rater: (U, m, 6).
+    def parts(self, of_item: IntArray, n_units: int, n_raters: int) -> FloatArray:
+        """Add up what each duel contributes, per unit and rater: (U, m, 3), or 4 with weights.
 
-        The six: the two win indicators, their difference (rater minus judge) and its square, each
-        times the weight; the weight; its square.
+        The weight of each outcome and, where weights are not 1, their squares; see `six`.
         """
         cell = of_item[self.item] * n_raters + self.rater
         n_cells = n_units * n_raters
         place = cell * N_OUTCOMES + self.outcome
-        by_outcome = np.bincount(place, self.weight, n_cells * N_OUTCOMES)
-        sums = _six(by_outcome.reshape(n_units, n_raters, N_OUTCOMES))
+        parts = np.bincount(place, self.weight, n_cells * N_OUTCOMES).reshape(n_cells, N_OUTCOMES)
         if self.weight is not None:
-            squares = np.bincount(cell, self.weight**2, n_cells)
-            sums[..., WEIGHT_SQUARE] = squares.reshape(n_units, n_raters)
-        return sums
+            parts = np.column_stack([parts, np.bincount(cell, self.weight**2, n_cells)])
+        return np.asarray(parts.reshape(n_units, n_raters, -1), dtype=np.float64)
 
     def totals(self, n_raters: int) -> FloatArray:
-        """Return `sums` over all items: (m, 6)."""
+        """Return the six sums over all items: (m, 6)."""
         if self.weight is None:
-            return _six(self.counts(n_raters))
+            return six(self.counts(n_raters))
         whole = np.zeros(len(self.counted), dtype=np.int64)
-        return self.sums(whole, 1, n_raters).reshape(n_raters, N_SUMS)
+        return six(self.parts(whole, 1, n_raters)[0])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -180,9 +177,16 @@ class Ring:
         return np.asarray((shares * np.nan_to_num(ratio(n, by_class))[rater]).sum(axis=1))
 
 
-def _six(by_outcome: Counts) -> FloatArray:
-    """Turn the weight of each outcome (..., 3) into the six sums (..., 6), for weights of 1."""
-    return np.asarray(by_outcome @ OUTCOMES, dtype=np.float64)
+def six(parts: Counts) -> FloatArray:
+    """Turn parts (..., 3 or 4) into the six sums (..., 6).
+
+    The two win indicators, their difference (rater minus judge) and its square, each times the
+    weight; the weight; its square.
+    """
+    sums = np.asarray(parts[..., :N_OUTCOMES] @ OUTCOMES, dtype=np.float64)
+    if parts.shape[-1] > N_OUTCOMES:
+        sums[..., WEIGHT_SQUARE] = parts[..., N_OUTCOMES]
+    return sums
 
 
 def _outcome(lead: FloatArray, tolerance: float) -> IntArray:
