@@ -24,18 +24,26 @@ from harness.stats.aggregation import levels_of_judges
 from harness.stats.binary import BINARY, DIAGNOSTICS
 from harness.stats.distributions import ELICITATIONS, OUTCOMES
 from harness.stats.ensembles import ensemble_agreement
-from harness.stats.intervals import Estimate, Exclusion
-from harness.stats.measures import estimate_on
+from harness.stats.intervals import Estimate, Exclusion, estimate_all
 from harness.stats.resampling import Resamples, Units
 from harness.stats.selective import AbstentionTest, abstention_test
 from harness.validate.labels import disagreement, drawn_modes, modes
-from harness.validate.raters import AgreementRow, DisputedItem, disputed_items, human_agreement
+from harness.validate.raters import (
+    AgreementRow,
+    DisputedItem,
+    agreement_jobs,
+    agreement_rows,
+    disputed_items,
+)
 from harness.validate.source import Frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.stats.aggregation import Levels
     from harness.stats.arrays import BoolArray, FloatArray
     from harness.stats.distributions import RatingTable
+    from harness.stats.intervals import Job
     from harness.stats.measures import Batch
     from harness.validate.prepared import Prepared
 
@@ -187,7 +195,7 @@ def section(p: Prepared) -> Errors:
     human = with_abstention(p.human)
     wide = {name: outcome_cells(human, judge) for name, judge in classes.items()}
     lost = {name: _lost(human, judge, wide[name]) for name, judge in classes.items()}
-    estimated = _estimated(p, wide, lost)
+    estimated, human_agreement = _estimated(p, wide, lost)
     levels, levels_reason = _levels(p)
     abstained = {table.name: _abstained(table) for table in p.judges}
     tests = _abstention_tests(p, abstained)
@@ -212,7 +220,7 @@ def section(p: Prepared) -> Errors:
         ),
         abstention_by_judge=_by_judge(p, [abstained[table.name] for table in rivals], rivals),
         ensemble=_ensemble(p, rivals) if len(rivals) >= SEVERAL else None,
-        human_agreement=human_agreement(p),
+        human_agreement=human_agreement,
         disputed=disputed_items(p),
     )
 
@@ -252,21 +260,25 @@ def _matrix(cells: FloatArray) -> Matrix:
 
 def _estimated(
     p: Prepared, wide: dict[str, FloatArray], lost: dict[str, tuple[Exclusion, ...]]
-) -> dict[str, dict[str, dict[str, Estimate]]]:
-    """Estimate modes and leniency of every judge: by judge, by batch, by measure."""
+) -> tuple[dict[str, dict[str, dict[str, Estimate]]], tuple[AgreementRow, ...]]:
+    """Estimate modes and leniency of every judge, by batch, and how the raters agree."""
     found: dict[str, dict[str, dict[str, Estimate]]] = {name: {} for name in wide}
-    batches: dict[str, Batch] = {}
+    of_raters, papers = agreement_jobs(p)
+    jobs: list[Mapping[str, Job]] = [of_raters]
     places: list[tuple[str, str]] = []
     for name, each in wide.items():
         for part, batch in _batches(p, each, lost[name]).items():
-            batches[str(len(places))] = batch
+            jobs.append(batch.jobs())
             places.append((name, part))
     units = Units.of(len(p.human.items), p.groups)
     resamples = Resamples.draw(units.n_units, p.source.n_resamples, p.rng())
-    estimates = estimate_on(batches, units, resamples, p.source.confidence)
-    for (name, part), one in zip(places, estimates.values(), strict=True):
+    raters, *judges = (
+        {measure: one.estimate for measure, one in each.items()}
+        for each in estimate_all(jobs, units, resamples, p.source.confidence)
+    )
+    for (name, part), one in zip(places, judges, strict=True):
         found[name][part] = one
-    return found
+    return found, agreement_rows(p, raters, papers)
 
 
 def _batches(p: Prepared, wide: FloatArray, lost: tuple[Exclusion, ...]) -> dict[str, Batch]:

@@ -8,17 +8,19 @@ import numpy as np
 
 from harness.stats.abstention import with_abstention
 from harness.stats.comparisons import human_jobs
-from harness.stats.intervals import Estimate, estimate_all
+from harness.stats.intervals import Estimate  # noqa: TC001 -- pydantic reads it when it runs
 from harness.stats.krippendorff import alpha_measure, coincidences
 from harness.stats.measures import Batch
 from harness.stats.raters import HUMAN_AGREEMENT, MIN_RATERS
-from harness.stats.resampling import Resamples, Units
 from harness.validate.labels import Scale, disagreement
 from harness.validate.source import Frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.stats.arrays import IntArray
     from harness.stats.distributions import RatingTable
+    from harness.stats.intervals import Job
     from harness.validate.prepared import Prepared
 
 MAX_DISPUTED = 20
@@ -69,21 +71,25 @@ class DisputedItem(Frozen):
     judges: dict[str, dict[str, int]]
 
 
-def human_agreement(p: Prepared) -> tuple[AgreementRow, ...]:
-    """Estimate every coefficient that fits the scale, and say which are one number."""
+def agreement_jobs(p: Prepared) -> tuple[dict[str, Job], dict[str, str]]:
+    """Say what is to be estimated among the raters, and the paper of each coefficient."""
     jobs = human_jobs(p.human)
     papers = {row.name: row.paper for row in HUMAN_AGREEMENT}
     for batch in _alphas(p):
         jobs |= batch.jobs()
         papers |= {one.name: one.paper for one in batch.measures}
-    units = Units.of(len(p.human.items), p.groups)
-    resamples = Resamples.draw(units.n_units, p.source.n_resamples, p.rng())
-    [found] = estimate_all([jobs], units, resamples, p.source.confidence)
+    return jobs, papers
+
+
+def agreement_rows(
+    p: Prepared, found: Mapping[str, Estimate], papers: Mapping[str, str]
+) -> tuple[AgreementRow, ...]:
+    """Show every coefficient that fits the scale, and say which are one number."""
     same = _same(p.human.forced_choice)
     return tuple(
         AgreementRow(
             name=name,
-            estimate=one.estimate,
+            estimate=one,
             quantity=PERCENTAGES.get(name, ""),
             same_as=same.get(name, ""),
             paper=papers[name],
