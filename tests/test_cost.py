@@ -6,10 +6,16 @@ import json
 
 import pytest
 from making import command, make_task
+from running import run_judge
 from stubbing import start_stub
 
-from harness.elicit.log import read_log, replies_of
+from harness.elicit.cache import DiskStore
+from harness.elicit.judges import load_judges
+from harness.elicit.log import replies_of
+from harness.elicit.verdicts import Verdict
+from harness.task import load_task
 from harness.validate import Validation
+from harness.validate.costs import cost_of
 
 PRICE = {"input": 1.0, "output": 4.0}
 
@@ -40,49 +46,74 @@ def local(stub, **fields) -> dict:
 
 
 def test_dry_run_predicts_the_cost_within_a_tenth(place, stub):
-    """In all three elicitations; and the run's own account is what the stub counted."""
+    """In all three elicitations; and the account of a run is what the stub counted."""
+    every = ("forced_choice", "response_set", "paired")
     file = judges_file(place, far=local(stub))
     words = ("run", "--task", "task", "--judges", "far", "--judges-file", file, "--no-baselines")
-    words += ("--elicitation", "forced_choice,response_set,paired", "--json")
-    [quote] = json.loads(command(*words, "--dry-run").stdout)
-    done = command(*words)
-    assert done.exit_code == 0, done.output
-    judge = Validation.model_validate_json(done.stdout).judge("far")
-    assert quote["expected_usd"] == pytest.approx(judge.cost.usd, rel=0.1)
-    assert quote["cost_usd"] >= judge.cost.usd
-    assert quote["calls"] == stub.stats()["requests"] == judge.cost.n_paid
-    [folder] = (place / "runs").iterdir()
-    verdicts = read_log(folder / "verdicts.jsonl").final.values()
-    bought = {reply.request: reply for verdict in verdicts for reply in replies_of(verdict)}
-    replies = bought.values()
-    assert judge.cost.prompt_tokens == sum(reply.prompt_tokens for reply in replies)
-    assert judge.cost.cached_tokens == sum(reply.cached_tokens for reply in replies) > 0
-    spent = judge.cost.prompt_tokens * 1.0 + judge.cost.completion_tokens * 4.0
-    assert judge.cost.usd == pytest.approx(spent / 1e6)
+    words += ("--elicitation", ",".join(every), "--json", "--dry-run")
+    [quote] = json.loads(command(*words).stdout)
+    spec, task = load_judges(place / file)["far"], load_task("task")
+    log = place / "log.jsonl"
+    asking = {"elicitations": every, "samples": 3}
+    done, _, _ = run_judge(spec, task, log, store=DiskStore(place / "cache"), **asking)
+    cost = cost_of(list(done.final.values()))
+    assert quote["expected_usd"] == pytest.approx(cost.usd, rel=0.1)
+    assert quote["cost_usd"] >= cost.usd
+    assert quote["calls"] == stub.stats()["requests"] == cost.n_paid
+    bought = {r.request: r for verdict in done.final.values() for r in replies_of(verdict)}
+    assert cost.prompt_tokens == sum(reply.prompt_tokens for reply in bought.values())
+    assert cost.cached_tokens == sum(reply.cached_tokens for reply in bought.values()) > 0
+    assert cost.usd == pytest.approx((cost.prompt_tokens + cost.completion_tokens * 4) / 1e6)
+
+
+def test_dry_run_of_a_batch_is_half_where_that_is_offered(place, stub):
+    """By the judge's own price, by litellm's list for Anthropic, and not where nobody offers it."""
+    price = PRICE | {"batch": 0.5}
+    judges = {"far": local(stub, price=price), "gem": {"model": "gemini/gemini-2.5-flash"}}
+    file = judges_file(place, **judges, claude={"model": "claude-haiku-4-5"})
+    words = ("run", "--task", "task", "--judges", "far,gem,claude", "--judges-file", file)
+    words += ("--no-baselines", "--dry-run", "--json")
+    shown = {}
+    for batch in ((), ("--batch",)):
+        quotes = json.loads(command(*words, *batch).stdout)
+        shown[batch] = [quote["expected_usd"] for quote in quotes]
+    (far, gem, claude), (far_batch, gem_batch, claude_batch) = shown.values()
+    assert far_batch == pytest.approx(far / 2)
+    assert gem_batch == pytest.approx(gem)
+    assert claude_batch == pytest.approx(claude / 2)
+    assert stub.stats()["requests"] == 0
 
 
 def test_useful_verdicts_carry_the_cost_of_useless_ones(place, stub):
-    """A judge of which a fourth is unreadable costs a third more per answered verdict."""
+    """A judge that answers nothing has a cost and no cost per answered verdict."""
     useless = stub.url(say="I would rather talk of something else")
     file = judges_file(place, far=local(stub), lost=local(stub, base_url=useless))
     words = ("run", "--task", "task", "--judges", "far,lost", "--judges-file", file)
     words += ("--no-baselines", "--elicitation", "forced_choice")
     shown = command(*words)
     assert shown.exit_code == 0, shown.output
-    again = command(*words, "--json")
-    result = Validation.model_validate_json(again.stdout)
-    far, lost = (result.judge(name) for name in ("far", "lost"))
-    assert (far.cost.n_paid, far.cost.n_cached, far.cost.usd) == (0, 24, 0.0)
-    assert far.cost.usd_per_answered * 24 == pytest.approx(
-        sum(r.cost_usd for v in log_of(place, "far") for r in replies_of(v))
-    )
-    assert lost.cost.usd_per_answered is None, "nothing was answered"
+    [folder] = (place / "runs").iterdir()
+    result = Validation.model_validate_json((folder / "metrics.json").read_text())
+    far, lost = (result.judge(name).cost for name in ("far", "lost"))
+    assert (far.n_paid, far.n_cached) == (24, 0)
+    assert far.usd_per_answered == pytest.approx(far.usd / 24)
+    assert lost.usd > 0
+    assert lost.usd_per_answered is None, "nothing was answered"
     told = " ".join(shown.stdout.split())
-    assert f"24 replies; ${far.cost.usd_per_answered:.3g} per answered verdict" in told
+    assert f"24 replies; ${far.usd_per_answered:.3g} per answered verdict" in told
     assert "50% of its prompt tokens" in told
+    paces = [json.loads(line) for line in (folder / "rate.jsonl").read_text().splitlines()]
+    assert {"judge": "far", "limit": 16, "reason": "start"}.items() <= paces[0].items()
 
 
-def log_of(place, judge):
-    [folder, *_] = sorted((place / "runs").iterdir())
-    final = read_log(folder / "verdicts.jsonl").final.values()
-    return [verdict for verdict in final if verdict.judge == judge]
+def test_replies_from_the_cache_keep_what_they_cost():
+    """Nothing is paid again, and a useful verdict still costs what it cost."""
+    facts = {"judge": "j", "elicitation": "forced_choice", "value": None}
+    bought = {"cached": True, "reply": "A", "cost_usd": 0.02, "prompt_tokens": 7}
+    verdicts = [
+        Verdict(item="a", outcome="answered", request="1" * 64, **bought, **facts),
+        Verdict(item="b", outcome="invalid", request="2" * 64, **bought, **facts),
+    ]
+    cost = cost_of(verdicts)
+    assert (cost.usd, cost.n_paid, cost.n_cached, cost.prompt_tokens) == (0, 0, 2, 0)
+    assert cost.usd_per_answered == pytest.approx(0.04)

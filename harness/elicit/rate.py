@@ -66,11 +66,13 @@ class _Pace:
 
     per_minute: float | None = None
     learned_s: float = 0.0  # per unit, by the server's headers
-    learned_until: float = 0.0
+    learned_until: float = float("-inf")
     next_s: float = float("-inf")
 
     def reserve(self, now: float, n: float) -> float:
         """Take the next ``n`` units; return the seconds to wait for them."""
+        if self.per_minute is None and now >= self.learned_until:
+            return 0.0
         slack = (WINDOW_S + BURST_S) / self.per_minute if self.per_minute else 0.0
         each = max(slack, self.learned_s if now < self.learned_until else 0.0)
         start = max(now, self.next_s - BURST_S)
@@ -142,7 +144,7 @@ class Rate:
         self.in_flight += 1
         self._n_started += 1
         wait_s = max(self._requests.reserve(now, 1.0), self._tokens.reserve(now, tokens))
-        return self._n_started, max(wait_s, self.blocked_s(now))
+        return self._n_started, max(wait_s, self._blocked_until - now, 0.0)
 
     def blocked_s(self, now: float) -> float:
         """Seconds for which the server wants nothing at all."""

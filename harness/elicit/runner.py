@@ -375,7 +375,8 @@ class Runner:
         gate, spec, request, n = lane.gate, lane.judge.spec, requests[0], len(requests)
         ticket = await gate.enter(_tokens(spec, request, n) if gate.rate.minds_tokens else 0)
         try:
-            await self._budget.room(spec, request, n)
+            if self._budget.limit_usd is not None:
+                await self._budget.room(spec, request, n)
             self._check_open(lane)
             with self._budget.reserving(spec, request, n) as bill:
                 async with asyncio.timeout(lane.deadline_s):

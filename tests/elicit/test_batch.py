@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -14,23 +13,21 @@ from pathlib import Path
 
 import pytest
 from making import make_task
+from running import SOON, Hearing, run_judge
 from stubbing import start_stub
 
 from harness.elicit.batch import BatchRunner, Book
 from harness.elicit.batch_api import Ticket, style_of
 from harness.elicit.budget import Budget
-from harness.elicit.cache import DiskStore, NoStore
-from harness.elicit.jobs import Job, Settings
-from harness.elicit.judges import build
-from harness.elicit.log import VerdictLog, read_log, replies_of
-from harness.elicit.prompts import Prompts
-from harness.elicit.runner import Runner
+from harness.elicit.cache import DiskStore
+from harness.elicit.log import read_log, replies_of
 from harness.elicit.specs import JudgeSpec
 from harness.errors import RunError
+from harness.main_job import execute, resume_plan
+from harness.runs import RunFolder
 from harness.task import load_task
 
 SCRIPT = Path(__file__).resolve().parent.parent / "batch_stub.py"
-SOON = Settings(attempts=3, backoff_s=0.01, backoff_max_s=0.02, batch_poll_s=0.02)
 PRICE = {"input": 100.0, "output": 400.0, "batch": 0.5}
 N_ITEMS = 5
 EVERY = ("forced_choice", "response_set", "paired")
@@ -48,22 +45,6 @@ def one_by_one():
         yield running
 
 
-class Hearing:
-    """Hears what is said."""
-
-    def __init__(self):
-        self.lines = []
-
-    def advanced(self, judge, verdicts):
-        pass
-
-    def ended(self, judge, reason):
-        pass
-
-    def say(self, line):
-        self.lines.append(line)
-
-
 @pytest.fixture
 def place(tmp_path, provider):
     """A folder, a task, and a way to ask about it in batches or one by one."""
@@ -75,27 +56,13 @@ def place(tmp_path, provider):
     ):
         style = {"name": "far", "model": "stub", "price": PRICE, "base_url": stub.url()} | more
         spec = JudgeSpec.model_validate(style)
+        go.budget = Budget(limit)
+        asking = {"elicitations": elicitations, "samples": 2, "store": store, "budget": go.budget}
         if batch:
             spec = spec.model_copy(update={"price": spec.price.in_batch()})
-        judge = build(spec, task, Prompts.load(task))
-        budget = Budget(limit)
-        with VerdictLog.open(tmp_path / log) as open_log:
-            parts = {
-                "log": open_log,
-                "store": NoStore() if store is None else store,
-                "done": read_log(tmp_path / log).final,
-                "observer": Hearing(),
-                "budget": budget,
-                "settings": SOON,
-            }
-            jobs = [Job(judge, task.items, elicitations, 2)]
-            if batch:
-                runner = BatchRunner(task, jobs, book=Book(tmp_path / "batches.json"), **parts)
-            else:
-                runner = Runner(task, jobs, **parts)
-            ends = asyncio.run(runner.run())
-        go.budget = budget
-        return read_log(tmp_path / log), ends["far"]
+            asking |= {"runner": BatchRunner, "book": Book(tmp_path / "batches.json")}
+        done, end, _ = run_judge(spec, task, tmp_path / log, **asking)
+        return done, end
 
     go.folder = tmp_path
     return go
@@ -233,8 +200,10 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     [folder] = (tmp_path / "runs").iterdir()
     assert json.loads((folder / "batches.json").read_text())[0]["id"] == "batch_1"
     provider.tell("/go")
-    done = subprocess.run([*command, "--resume", "--quiet"], **quiet, check=False, text=True)
-    assert done.returncode == 0, done.stderr
+    opened = RunFolder.open(folder)
+    plan = resume_plan(opened)
+    result = execute(plan, opened, observer=Hearing(), use_cache=False, settings=SOON)
+    assert result.exit_code == 0
     assert provider.stats()["batches"] == 1
     assert provider.stats()["requests"] == N_ITEMS * 2
     log = read_log(folder / "verdicts.jsonl")

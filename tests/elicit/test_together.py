@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 
 import pytest
 from making import make_task
+from running import run_judge
 from stubbing import start_stub
 
 from harness.elicit.budget import Budget
-from harness.elicit.cache import DiskStore, NoStore
-from harness.elicit.jobs import Job, Settings
-from harness.elicit.judges import build
-from harness.elicit.log import VerdictLog, read_log, replies_of
-from harness.elicit.prompts import Prompts
-from harness.elicit.runner import Runner
+from harness.elicit.cache import DiskStore
+from harness.elicit.log import replies_of
 from harness.elicit.specs import JudgeSpec
 from harness.task import load_task
 
-FAST = Settings(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
 PRICE = {"input": 100.0, "output": 400.0}
 N_ITEMS = 6
-
-
-class Nobody:
-    """Watches nothing."""
-
-    def advanced(self, judge, verdicts):
-        pass
-
-    def ended(self, judge, reason):
-        pass
-
-    def say(self, line):
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -50,34 +32,14 @@ def asked(tmp_path, stub):
     stub.reset()
     task = load_task(make_task(tmp_path / "task", N_ITEMS))
 
-    def go(
-        *,
-        fault="",
-        samples=10,
-        elicitations=("forced_choice",),
-        store=None,
-        budget=None,
-        log="log.jsonl",
-        **fields,
-    ):
+    def go(*, fault="", samples=10, elicitations=("forced_choice",), log="log.jsonl", **fields):
+        parts = {name: fields.pop(name) for name in ("store", "budget") if name in fields}
         given = {"n_per_request": 10, "samples": samples, "base_url": stub.url(fault=fault)}
         spec = JudgeSpec.model_validate(
             {"name": "far", "model": "stub", "price": PRICE} | given | fields
         )
-        judge = build(spec, task, Prompts.load(task))
-        with VerdictLog.open(tmp_path / log) as open_log:
-            runner = Runner(
-                task,
-                [Job(judge, task.items, elicitations, samples)],
-                log=open_log,
-                store=NoStore() if store is None else store,
-                done=read_log(tmp_path / log).final,
-                observer=Nobody(),
-                budget=budget or Budget(None),
-                settings=FAST,
-            )
-            ends = asyncio.run(runner.run())
-        return read_log(tmp_path / log), ends["far"], runner
+        asking = {"elicitations": elicitations, "samples": samples} | parts
+        return run_judge(spec, task, tmp_path / log, **asking)
 
     return go
 
