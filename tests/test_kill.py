@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
-from making import harness, make_task
+from forking import forks
+from making import make_task
 from stubbing import start_stub
 
 from harness.elicit.log import read_log
@@ -32,6 +32,12 @@ judges:
 @pytest.fixture(scope="module")
 def stub():
     with start_stub() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def run():
+    with forks() as running:
         yield running
 
 
@@ -57,20 +63,17 @@ ARGUMENTS = (
 )
 
 
-def started(place, *arguments: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-m", "harness", *arguments],
-        cwd=place,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def ended(process) -> SimpleNamespace:
+    """Wait for the end; exit code and what was written."""
+    out, err = process.wait()
+    return SimpleNamespace(returncode=process.returncode, stdout=out, stderr=err)
 
 
-def killed(process: subprocess.Popen) -> None:
-    """kill -9, and give the pipes back."""
-    process.kill()
-    process.communicate()
+def killed(process) -> None:
+    """kill -9."""
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert process.returncode == -signal.SIGKILL
 
 
 def log_of(place):
@@ -89,104 +92,147 @@ def wait_for_lines(place, n: int) -> None:
     raise AssertionError(f"no {n} verdicts within 30 s")
 
 
-def test_kill_at_ten_random_moments_loses_nothing_and_repeats_only_what_was_in_flight(place, stub):
-    """After ten kill -9, every unit has one verdict, every line once written still stands, and the
-    server saw at most the calls in flight once more per kill."""
-    rng = random.Random(20260101)
+def kill_and_resume(run, place, stub, *, kills: int, seed: int) -> None:
+    """Kill a run again and again, then let it end; nothing may be lost or bought twice."""
+    rng = random.Random(seed)
     written: list[bytes] = []
-    process = started(place, *ARGUMENTS)
-    for kill in range(10):
-        wait_for_lines(place, rng.randrange(kill * PLANNED // 12, (kill + 1) * PLANNED // 12))
+    process = run.start(*ARGUMENTS, cwd=place)
+    for kill in range(kills):
+        low, high = (k * PLANNED // (kills + 2) for k in (kill, kill + 1))
+        wait_for_lines(place, rng.randrange(low, max(high, low + 1)))
         time.sleep(rng.random() * 0.03)
         killed(process)
         lines = log_of(place).read_bytes().split(b"\n")[:-1]
         assert lines[: len(written)] == written
         written = lines
-        process = started(place, "run", "--resume")
-    out, err = process.communicate(timeout=60)
+        process = run.start("run", "--resume", cwd=place)
+    out, err = process.wait()
     assert process.returncode == 0, err
     reading = read_log(log_of(place))
     assert log_of(place).read_bytes().split(b"\n")[: len(written)] == written
     assert len(reading.final) == reading.n_lines == PLANNED
     assert Counter(v.outcome for v in reading.final.values()) == {"answered": PLANNED}
-    assert PLANNED <= stub.stats()["requests"] <= PLANNED + 10 * CONCURRENCY
+    assert PLANNED <= stub.stats()["requests"] <= PLANNED + kills * CONCURRENCY
     assert "Use local" in out
 
 
+def test_kill_at_ten_random_moments_loses_nothing_and_repeats_only_what_was_in_flight(
+    run, place, stub
+):
+    """After ten kill -9, every unit has one verdict, every line once written still stands, and the
+    server saw at most the calls in flight once more per kill."""
+    kill_and_resume(run, place, stub, kills=10, seed=20260101)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(5))
+def test_kill_at_fifty_random_moments_over_seeds(run, place, stub, seed):
+    """Five runs, each killed ten times at moments of its own."""
+    kill_and_resume(run, place, stub, kills=10, seed=seed)
+
+
+def test_two_runs_on_one_cache_pay_for_no_unit_twice(run, place, stub):
+    """They run at once over the same units; the server sees each request once, and both end with
+    all their verdicts."""
+    runs = [run.start(*ARGUMENTS, "--out", f"out{i}", "--quiet", cwd=place) for i in range(2)]
+    for process in runs:
+        _, err = process.wait()
+        assert process.returncode == 0, err
+    assert stub.stats()["requests"] == PLANNED
+    for log in place.glob("out*/*/verdicts.jsonl"):
+        assert len(read_log(log).final) == PLANNED
+
+
+def test_a_run_takes_over_what_a_killed_one_was_asking(run, place, stub):
+    """A lease ends with its holder: the other run asks what the killed one had not received."""
+    first = run.start(*ARGUMENTS, "--out", "out1", cwd=place)
+    second = run.start(*ARGUMENTS, "--out", "out2", cwd=place)
+    while stub.stats()["requests"] < PLANNED // 4:
+        time.sleep(0.01)
+    killed(first)
+    _, err = second.wait()
+    assert second.returncode == 0, err
+    [log] = place.glob("out2/*/verdicts.jsonl")
+    assert len(read_log(log).final) == PLANNED
+    unsaved = 3 * CONCURRENCY  # received within the last moment before the kill, not yet shared
+    assert stub.stats()["requests"] <= PLANNED + CONCURRENCY + unsaved
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_first_signal_drains_and_the_run_can_be_resumed(place, stub, number, code):
+def test_first_signal_drains_and_the_run_can_be_resumed(run, place, stub, number, code):
     """What was in flight is received, the exit code says why, and resuming asks only the rest."""
-    process = started(place, *ARGUMENTS)
+    process = run.start(*ARGUMENTS, cwd=place)
     wait_for_lines(place, 50)
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.wait()
     assert process.returncode == code, err
     before = len(read_log(log_of(place)).final)
     assert stub.stats()["requests"] == before < PLANNED
-    done = harness("run", "--resume", cwd=place)
+    done = ended(run.start("run", "--resume", cwd=place))
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == PLANNED == len(read_log(log_of(place)).final)
 
 
-def test_second_signal_stops_at_once(place, stub):
+def test_second_signal_stops_at_once(run, place, stub):
     """Two Ctrl-C end a run whose calls hang; it can be resumed."""
     text = (place / "judges.yaml").read_text(encoding="utf-8")
     hanging = text.replace("/ms/20", "/ms/60000")
     (place / "judges.yaml").write_text(hanging, encoding="utf-8")
-    process = started(place, *ARGUMENTS)
+    process = run.start(*ARGUMENTS, cwd=place)
     while not list(place.glob("runs/*/verdicts.jsonl")) or stub.stats()["in_flight"] < CONCURRENCY:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.wait()
     assert process.returncode == 130
 
 
-def test_finished_run_asks_nothing_when_run_again(place, stub):
+def test_finished_run_asks_nothing_when_run_again(run, place, stub):
     """A second run of the same job takes everything from the cache."""
-    assert harness(*ARGUMENTS, cwd=place).returncode == 0
+    assert ended(run.start(*ARGUMENTS, cwd=place)).returncode == 0
     assert stub.stats()["requests"] == PLANNED
-    again = harness(*ARGUMENTS, cwd=place)
+    again = ended(run.start(*ARGUMENTS, cwd=place))
     assert again.returncode == 0, again.stderr
     assert stub.stats()["requests"] == PLANNED
     assert f"{PLANNED} from the cache" in again.stderr
 
 
-def test_replies_of_a_killed_run_are_not_bought_again_by_a_new_one(place, stub):
+def test_replies_of_a_killed_run_are_not_bought_again_by_a_new_one(run, place, stub):
     """What a killed run had received reaches the cache of the next run, resumed or not."""
-    process = started(place, *ARGUMENTS)
+    process = run.start(*ARGUMENTS, cwd=place)
     wait_for_lines(place, 100)
     killed(process)
     received = len(read_log(log_of(place)).final)
     asked = stub.stats()["requests"]
-    assert harness(*ARGUMENTS, cwd=place).returncode == 0
+    assert ended(run.start(*ARGUMENTS, cwd=place)).returncode == 0
     assert stub.stats()["requests"] == asked + PLANNED - received
 
 
-def test_edited_task_is_not_resumed_with_old_verdicts(place):
+def test_edited_task_is_not_resumed_with_old_verdicts(run, place):
     """Resume compares contents: the run keeps its own copy of the task and goes on with that."""
-    process = started(place, *ARGUMENTS, "--no-item-text")
+    process = run.start(*ARGUMENTS, "--no-item-text", cwd=place)
     wait_for_lines(place, 20)
     killed(process)
     items = place / "task" / "items.jsonl"
     items.write_text(
         items.read_text(encoding="utf-8").replace("number 3.", "three."), encoding="utf-8"
     )
-    resumed = harness("run", "--resume", cwd=place)
+    resumed = ended(run.start("run", "--resume", cwd=place))
     assert resumed.returncode == 2
     assert "has changed since" in resumed.stderr
 
 
-def test_read_only_folder_is_one_clear_line(place):
+def test_read_only_folder_is_one_clear_line(run, place):
     """A folder that cannot be written to costs nothing and says what to do."""
     if os.geteuid() == 0:
         target = "/proc/nowhere"
     else:
         (place / "closed").mkdir(mode=0o555)
         target = place / "closed"
-    result = harness(*ARGUMENTS, "--out", target, cwd=place)
+    result = ended(run.start(*ARGUMENTS, "--out", target, cwd=place))
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
     assert "--out" in result.stderr
