@@ -414,6 +414,14 @@ def test_item_that_reads_otherwise_is_rejected(tmp_path):
     ]
 
 
+def test_items_without_a_text_are_kept_and_named(tmp_path):
+    """Their ratings count; that a run needs their text is said."""
+    path = table(tmp_path, "id,body,a1,a2\nx1,hello there,yes,no\nx2,,no,no\n")
+    done = harness("new-task", "m", "--from", path, "--text", "body", "--yes", cwd=tmp_path)
+    assert "Without a text: x2. A run needs one" in done.stdout
+    assert len(load_task(tmp_path / "m").items) == 2
+
+
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_other_formats(tmp_path, ending):
     """jsonl and parquet are read as csv is; truth values and numbers become labels."""

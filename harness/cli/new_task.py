@@ -260,8 +260,12 @@ def _made_words(plan: Plan, made: Made) -> str:
             )
             for one in made.rejected
         ]
-    if made.n_textless:
-        lines.append(f"{made.n_textless} items lack a text, so judges cannot be asked about them.")
+    if made.textless:
+        lines.append(
+            _wrapped(
+                "", f"Without a text: {', '.join(made.textless)}. A run needs one for every item."
+            )
+        )
     if not plan.property:
         lines.append(f"Say in {made.folder}/task.yaml, under 'property', what was rated.")
     where = _path(made.folder)

@@ -55,13 +55,13 @@ class Made:
         Rows and cells that were not used; all of them stand in ``rejected.csv``.
     rejected : list of Rejected
         The first of them.
-    n_textless : int
-        Items of which judges would see nothing.
+    textless : list of str
+        The first items that lack a text; a run needs one for every item, `validate` does not.
     """
 
     folder: Path
     n_items: int = 0
-    n_textless: int = 0
+    textless: list[str] = field(default_factory=list)
     raters: dict[str, int] = field(default_factory=dict)
     judges: dict[str, int] = field(default_factory=dict)
     n_rejected: int = 0
@@ -287,7 +287,8 @@ class _Writer:
         self._items.write(json.dumps(entry | fields, ensure_ascii=False) + "\n")
         self.items[item] = mark
         shown = [self.plan.fields[name] for name in self.plan.mapping.text]
-        self.made.n_textless += bool(shown) and not all(name in fields for name in shown)
+        if len(self.made.textless) < SHOWN and any(name not in fields for name in shown):
+            self.made.textless.append(item)
         return True
 
 
