@@ -301,6 +301,9 @@ async def complete(request: web.Request) -> web.StreamResponse:
     await asyncio.sleep(float(given.get("ms", 0)) / 1000)
     if fault == "n400":  # a server that refuses to be asked for several samples
         fault = "400" if int(body.get("n") or 1) > 1 else ""
+    if fault == "limits":  # a good answer that says what is left
+        said = given.get("say") or answer_to(body)
+        return web.json_response(make(body, said), headers=facts)
     if fault:
         return await misbehave(
             request,
