@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 HERE = Path(__file__).resolve().parent
-MARK = "<!-- Made by docs/generate.py from the code; do not edit. -->\n"
+MARK = "<!-- Made by docs/generate.py from the code; do not edit. -->"
 
 
 def main(folder: Path) -> None:
@@ -46,7 +46,8 @@ def main(folder: Path) -> None:
         "statistics.md": statistics(),
     }
     for name, text in pages.items():
-        body = "\n".join(line.rstrip() for line in (MARK + text).splitlines())
+        title, *rest = text.splitlines()  # the title first, as the site takes it from there
+        body = "\n".join(line.rstrip() for line in (title, "", MARK, *rest))
         (folder / name).write_text(body + "\n", encoding="utf-8", newline="\n")
 
 
