@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.alt_test_result import AltTest, Reason, Tally, decide, with_interval
-from harness.stats.arrays import BoolArray, FloatArray, IntArray, frozen, ratio
+from harness.stats.arrays import BoolArray, FloatArray, frozen, ratio
 from harness.stats.duels import (
     N_SUMS,
     Duels,
     Ring,
     Test,
     advantages,
+    median_of,
     p_values,
     six,
 )
@@ -189,7 +190,8 @@ def _undecided(  # noqa: PLR0917 -- one caller, which has just these
 
 def _tally(ring: Ring, duels: Duels) -> Tally:
     m = len(ring.panel.raters)
-    counts, sums = duels.counts(m), duels.totals(m)
+    counts = duels.counts(m)
+    sums = duels.totals(counts)
     chosen = [_choose(n, ring.design) for n in counts.sum(axis=1).tolist()]
     return Tally(
         raters=ring.panel.raters,
@@ -249,22 +251,17 @@ def _bare_estimate(ring: Ring, duels: Duels, reason: str) -> Estimate:
         "too_few_ratings": int((~duels.eligible).sum()),
         "judge_unanswered": int((duels.eligible & ~duels.counted).sum()),
     }
-    per_item = np.bincount(ring.n_ratings[duels.counted])
+    usual = ring.ratings_per_item
+    if duels.counted is not ring.eligible:
+        usual = median_of(ring.n_ratings[duels.counted])
     return Estimate(
         value=None,
         reason=reason,
         n_used=n_used,
         n_excluded=len(duels.counted) - n_used,
         excluded=tuple(Exclusion(why, n) for why, n in lost.items() if n),
-        ratings_per_item=_median_of_counts(per_item) if n_used else None,
+        ratings_per_item=usual,
     )
-
-
-def _median_of_counts(times: IntArray) -> float:
-    """Return the median of whole numbers of which k occurs ``times[k]`` times."""
-    up_to, n = np.cumsum(times), int(times.sum())
-    middle = np.searchsorted(up_to, [(n - 1) // 2, n // 2], side="right")
-    return float(middle.sum()) / 2.0
 
 
 def _answered_fraction(duels: Duels) -> float | None:

@@ -78,12 +78,12 @@ class Duels:
             parts = np.column_stack([parts, np.bincount(cell, self.weight**2, n_cells)])
         return np.asarray(parts.reshape(n_units, n_raters, -1), dtype=np.float64)
 
-    def totals(self, n_raters: int) -> FloatArray:
-        """Return the six sums over all items: (m, 6)."""
+    def totals(self, counts: IntArray) -> FloatArray:
+        """Return the six sums over all items, (m, 6), given the `counts`."""
         if self.weight is None:
-            return six(self.counts(n_raters))
+            return six(counts)
         whole = np.zeros(len(self.counted), dtype=np.int64)
-        return six(self.parts(whole, 1, n_raters)[0])
+        return six(self.parts(whole, 1, len(counts))[0])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -104,6 +104,8 @@ class Ring:
         Items with enough ratings, and a reference where there is to be one.
     rows : (R,) bool array
         Ratings that count if the judge answered their item.
+    ratings_per_item : float or None
+        Median over the eligible items; None without any.
     """
 
     panel: Panel
@@ -114,6 +116,7 @@ class Ring:
     n_ratings: IntArray
     eligible: BoolArray
     rows: BoolArray
+    ratings_per_item: float | None
 
     @classmethod
     def of(cls, panel: Panel, design: AltTestDesign) -> Ring:
@@ -130,7 +133,8 @@ class Ring:
         rows = eligible[panel.of_item] & ~np.isnan(made.human)
         if design.expert is not None:
             rows &= panel.of_rater != panel.raters.index(design.expert)
-        return cls(panel, design, others, made, quality, n_ratings, eligible, rows)
+        usual = median_of(n_ratings[eligible])
+        return cls(panel, design, others, made, quality, n_ratings, eligible, rows, usual)
 
     def coded(self, verdicts: Mapping[str, Hashable] | Coded) -> Coded:
         """Code verdicts with the values of the panel and the reference first."""
@@ -175,6 +179,15 @@ class Ring:
         np.add.at(by_class, rater, shares)
         n = by_class.sum(axis=1, keepdims=True)
         return np.asarray((shares * np.nan_to_num(ratio(n, by_class))[rater]).sum(axis=1))
+
+
+def median_of(numbers: IntArray) -> float | None:
+    """Return the median of small whole numbers; None without any."""
+    if not len(numbers):
+        return None
+    up_to, n = np.cumsum(np.bincount(numbers)), len(numbers)
+    middle = np.searchsorted(up_to, [(n - 1) // 2, n // 2], side="right")
+    return float(middle.sum()) / 2.0
 
 
 def six(parts: Counts) -> FloatArray:
