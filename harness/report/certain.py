@@ -23,6 +23,7 @@ BANDS = {
     "n_labels": "By how many different answers the raters gave",
 }
 PANEL_WIDTH, PANEL_HEIGHT = 224.0, 190.0
+MANY = 7  # options whose names no longer fit side by side
 FULL = 0.999
 
 
@@ -31,8 +32,14 @@ def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
     c = v.certainty
     if c is None:
         return []
-    drawn = {by: [i for i, s in enumerate(c.strata) if s.by == by and s.n_items] for by in BANDS}
-    return [(BANDS[by], [_stratum(v, c, i) for i in some]) for by, some in drawn.items() if some]
+    drawn: dict[str, list[int]] = {}
+    for i, one in enumerate(c.strata):
+        if one.n_items:
+            drawn.setdefault(one.by, []).append(i)
+    return [
+        (BANDS.get(by, f"By {by.replace('_', ' ')}"), [_stratum(v, c, i) for i in some])
+        for by, some in drawn.items()
+    ]
 
 
 def _stratum(v: Validation, c: Certainty, i: int) -> Chart:
@@ -79,35 +86,52 @@ def _perception(c: Certainty, judge: JudgeCertainty) -> list[Chart]:
 
 
 def _bin(c: Certainty, judge: str, human: PerceptionBin, own: JudgeBin) -> Chart:
-    across = Scale(0, max(len(c.options) - 1, 1), 52, PANEL_WIDTH - 24)
-    up = Scale(0.0, 1.0, PANEL_HEIGHT - 26, 46)
-    marks = [*_dial(human.share_of_items), *_shares(up, across)]
-    rows = []
-    for k, option in enumerate(c.options):
-        x = across(k)
-        pair = (human.labels.get(option, 0.0), own.labels.get(option, 0.0))
-        rows.append((option, *pair))
-        told = f"{option}: raters {percent(pair[0])}, {judge} {percent(pair[1])}"
-        for offset, value, kind in ((-5, pair[0], "rater"), (5, pair[1], "best")):
-            marks.append(line(x + offset, up(0), x + offset, up(value), f"stem {kind}"))
-            marks.append(
-                dot(x + offset, up(value), f"dot {kind}", title=told, of=f"{kind} {option}")
-            )
-        if len(c.options) <= 7 or k % 3 == 0:  # noqa: PLR2004 -- names that still fit side by side
-            name = clip(option, max((across.end - across.start) / len(c.options), 24))
-            marks.append(label(x, PANEL_HEIGHT - 8, name, "tick x", anchor="middle"))
+    rows = [(o, human.labels.get(o, 0.0), own.labels.get(o, 0.0)) for o in c.options]
     parts = [f"{o} raters {percent(h)}, {judge} {percent(j)}" for o, h, j in rows]
+    many = len(rows) > MANY
+    height = 54.0 + 15.0 * len(rows) if many else PANEL_HEIGHT
     return Chart(
         f"perception-{slug(judge)}-{slug(human.label)}",
         f"raters say {human.label}",
         f"Items whose human {c.bins_by} is {human.label}, {percent(human.share_of_items)} of all. "
         f"{'; '.join(parts)}. Divergence {own.divergence_bits:.3f} bits.",
         PANEL_WIDTH,
-        PANEL_HEIGHT,
-        tuple(marks),
+        height,
+        (*_dial(human.share_of_items), *(_lying if many else _standing)(rows, judge)),
         ("option", "share of human labels", f"share of labels of {judge}"),
         tuple(rows),
     )
+
+
+def _standing(rows: Sequence[tuple[str, float, float]], judge: str) -> list[Mark]:
+    """Draw two stems for each option, side by side."""
+    across = Scale(0, max(len(rows) - 1, 1), 52, PANEL_WIDTH - 24)
+    up = Scale(0.0, 1.0, PANEL_HEIGHT - 26, 46)
+    marks = _shares(up, across)
+    for k, (option, human, own) in enumerate(rows):
+        x = across(k)
+        for offset, value, kind in ((-5, human, "rater"), (5, own, "best")):
+            told = f"{option}, {judge if kind == 'best' else 'raters'}: {percent(value)}"
+            marks.append(line(x + offset, up(0), x + offset, up(value), f"stem {kind}"))
+            drawn = dot(x + offset, up(value), f"dot {kind}", title=told, of=f"{kind} {option}")
+            marks.append(drawn)
+        name = clip(option, max((across.end - across.start) / len(rows), 24))
+        marks.append(label(x, PANEL_HEIGHT - 8, name, "tick x", anchor="middle"))
+    return marks
+
+
+def _lying(rows: Sequence[tuple[str, float, float]], judge: str) -> list[Mark]:
+    """Draw a line for each of many options, with a dot for the raters and one for the judge."""
+    across = Scale(0.0, 1.0, 108, PANEL_WIDTH - 10)
+    marks: list[Mark] = []
+    for k, (option, human, own) in enumerate(rows):
+        y = 48 + 15.0 * k
+        marks.append(line(across(0), y, across(1), y, "grid"))
+        marks.append(label(100, y + 4, clip(option, 92), "small", anchor="end"))
+        for value, kind in ((human, "rater"), (own, "best")):
+            told = f"{option}, {judge if kind == 'best' else 'raters'}: {percent(value)}"
+            marks.append(dot(across(value), y, f"dot {kind}", title=told, of=f"{kind} {option}"))
+    return marks
 
 
 def _shares(up: Scale, across: Scale) -> list[Mark]:

@@ -218,7 +218,7 @@ def heat(
     ]
     for j, name in enumerate(column_names):
         middle = left + cell_width * (j + 0.5)
-        marks.append(label(middle, 30, clip(name, cell_width), "name", anchor="middle"))
+        marks.append(label(middle, 30, clip(name, cell_width - 6), "name", anchor="middle"))
     for i, name in enumerate(row_names):
         y = head + CELL * i
         marks.append(label(left - 8, y + 19, clip(name, left), "name", anchor="end"))

@@ -17,6 +17,7 @@ LENIENCY = (
     ("recall", "Recall: of the positive items, the share that it finds", None),
     ("marginal_drift", "Drift: share it calls positive, less the share that is", 0.0),
 )
+FEW = 8  # columns whose names fit in full
 
 
 def ordered(v: Validation) -> list[JudgeErrors]:
@@ -54,7 +55,7 @@ def _confusion(judge: str, found: Confusion) -> Chart:
         drawn,
         top=max((cell for row in drawn for cell in row), default=1.0),
         digits=0 if whole else 1,
-        cell_width=min(max(46.0, widest), 110.0),
+        cell_width=min(max(46.0, widest), 110.0 if len(names) <= FEW else 46.0),
     )
 
 

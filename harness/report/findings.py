@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from harness.validate import Validation
 
 
+NO_SWEEP = {
+    "no_sensitivity": "the task does not say what may be endorsed along with a negative option "
+    "(`sensitivity` in task.yaml)",
+    "no_positive_option": "the task names no positive option (`positive` in task.yaml)",
+}
+FEW = 3  # names that are still read at a glance
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A figure that the decision rests on."""
@@ -19,6 +27,14 @@ class Fact:
     name: str
     value: str
     more: str = ""
+
+
+def no_sweep(v: Validation) -> str:
+    """Say why there is no sweep over beta; "" where there is one."""
+    if v.sensitivity is None:
+        return "not computed for this validation"
+    reason = v.sensitivity.reason
+    return NO_SWEEP.get(reason, reason.replace("_", " "))
 
 
 def facts(v: Validation) -> list[Fact]:
@@ -33,9 +49,11 @@ def facts(v: Validation) -> list[Fact]:
         told = f"{span(consistency.interval)} at tau {v.settings.tau:g}"
         found.append(Fact("Decides as the raters do", percent(consistency.value), told))
     close = [name for name, kind in kinds(v).items() if kind == "tied"]
-    found.append(
-        Fact("Cannot be told apart", ", ".join(close) or "none", f"of {len(v.judges) - 1} others")
-    )
+    others = f"of {len(v.judges) - 1} others"
+    if len(close) > FEW:
+        found.append(Fact("Cannot be told apart", f"{len(close)} {others}", ", ".join(close)))
+    else:
+        found.append(Fact("Cannot be told apart", ", ".join(close) or "none", others))
     found.append(Fact("Answered", percent(best.answered_fraction), f"{one.n_used} items used"))
     return [*found, *_replacing(v, best.name), *_usual(v)]
 
@@ -71,7 +89,7 @@ def _betas(v: Validation) -> list[str]:
     if v.sensitivity is None:
         return []
     if v.sensitivity.grid is None:
-        why = v.sensitivity.reason.replace("_", " ")
+        why = no_sweep(v)
         return [f"How it depends on beta is not known: {why}."] if why else []
     told = []
     for goal, even in v.sensitivity.break_evens.items():
@@ -89,12 +107,12 @@ def _betas(v: Validation) -> list[str]:
 
 
 def _goals(v: Validation) -> list[str]:
-    """Say where another metric, or another goal, picks another judge."""
+    """Say where another goal picks another judge."""
     if v.choosing is None or v.ranking is None:
         return []
     best = next((row.judge for row in v.ranking.rows if row.rank == 1), None)
     told = []
-    for metric in dict.fromkeys((*v.choosing.goals, *v.choosing.usual)):
+    for metric in v.choosing.goals:
         order = v.choosing.orders.get(metric)
         first = [p.judge for p in order.places if p.rank == 1] if order else []
         if first and best not in first:
@@ -104,12 +122,6 @@ def _goals(v: Validation) -> list[str]:
 
 
 def _data(v: Validation) -> list[str]:
-    told = []
-    if not v.humans.n_response_sets:
-        told.append(
-            "Response sets from raters: none were collected, so which options they would have "
-            "allowed is supposed, not known. A subset of about 100 items would tell."
-        )
-    if v.humans.beta.value is not None:
-        told.append(f"Beta of the raters, from pairs, is {estimate(v.humans.beta)}.")
-    return told
+    if v.humans.beta.value is None:
+        return []
+    return [f"Beta of the raters, from pairs, is {estimate(v.humans.beta)}."]

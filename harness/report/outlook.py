@@ -195,7 +195,9 @@ def regret_charts(v: Validation) -> list[Chart]:
     goals = v.choosing.goals
     rows = [metric for metric in v.choosing.regret if is_usual(v, metric)]
     cells = [[v.choosing.regret[m][g].value for g in goals] for m in rows]
-    top = max((c for row in cells for c in row if c is not None), default=1.0) or 1.0
+    if not _known(cells):
+        return []
+    top = max(_known(cells)) or 1.0
     titles = Titles(
         "regret",
         "Regret: what choosing by each metric costs",
@@ -224,12 +226,13 @@ def facet_charts(v: Validation) -> list[Chart]:
         return []
     chosen = dict.fromkeys((v.settings.metric, *v.choosing.usual))
     orders = v.choosing.orders
-    return [
+    charts = [
         _facet(v, metric, goal)
         for goal in v.choosing.goals
         for metric in chosen
         if metric in orders and goal in orders and metric != goal
     ]
+    return [chart for chart in charts if chart.rows]
 
 
 def _facet(v: Validation, metric: str, goal: str) -> Chart:

@@ -15,7 +15,7 @@ from harness.report import certain, erring, figures, outlook, palette, replacing
 from harness.report.charts import dot_marks
 from harness.report.checklist import checklist
 from harness.report.deciding import sentences
-from harness.report.findings import changes, facts
+from harness.report.findings import changes, facts, no_sweep
 from harness.report.marks import Mark, label, line, tick
 from harness.report.paper import paragraph_latex, paragraph_markdown
 
@@ -80,6 +80,8 @@ def page(v: Validation, d: Details | None = None) -> str:
             "asked": {one.name: one for one in d.asked} if d else {},
             "provenance": _provenance(v, d),
             "bounds": _bounds(v),
+            "bounds_reason": _why_no_bounds(v),
+            "no_sweep": no_sweep(v),
             "translations": figures.translation_charts(v, d.sets if d else ()),
             **_ranking(v),
             **_outlook(v),
@@ -235,6 +237,14 @@ def _outlook(v: Validation) -> dict[str, Any]:
         "regret": outlook.regret_charts(v),
         "regret_rows": outlook.regret_rows(v),
     }
+
+
+def _why_no_bounds(v: Validation) -> str:
+    """Say why no bound has a value; "" where one has."""
+    ends = [one for _, _, bound in _bounds(v) for one in (bound.low, bound.high)]
+    if any(one.value is not None for one in ends):
+        return ""
+    return ", ".join(dict.fromkeys(words.reason(one) for one in ends))
 
 
 def _sections(v: Validation) -> dict[str, Any]:
