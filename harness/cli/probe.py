@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from harness.probe import Probe
     from harness.runs import RunFolder
 
-N_ITEMS = 20
+N_ITEMS, WIDTH = 20, 80
 
 app = typer.Typer(
     name="probe", help="Find out what moves a judge that should not.", rich_markup_mode=None
@@ -143,15 +144,18 @@ def _write(plan: Plan, result: RunResult) -> Probe:
 
 def _show(found: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> None:
     from harness.cli.lists import show
-    from harness.probe.words import rows_of, sentences
+    from harness.probe.words import opening, rows_of, sentences
 
     if as_json:
         typer.echo(found.model_dump_json(indent=1))
         return
-    if not quiet:
-        show(rows_of(found), as_json=False)
+    typer.echo(opening(found))
+    for judge in found.judges:
         typer.echo("")
-    for sentence in sentences(found):
-        typer.echo(sentence)
+        for sentence in sentences(judge):
+            typer.echo(fill(sentence, WIDTH))
+        if not quiet:
+            typer.echo("")
+            show(rows_of(judge), as_json=False)
     if not quiet:
         typer.echo(f"\nRun folder: {result.folder.path}   paid: ${result.spent_usd:.4f}")

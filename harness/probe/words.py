@@ -13,42 +13,41 @@ if TYPE_CHECKING:
     from harness.stats.intervals import Estimate
 
 
-def rows_of(probe: Probe) -> list[dict[str, str]]:
-    """One row per judge and kind of attack, then all attacks together and the control."""
-    return [row for judge in probe.judges for row in _rows(judge)]
-
-
-def _rows(judge: JudgeFlips) -> Iterator[dict[str, str]]:
+def rows_of(judge: JudgeFlips) -> list[dict[str, str]]:
+    """One row per kind of attack, then all attacks together and the control."""
     parts = {**judge.kinds, "all attacks": judge.attacked, "control": judge.control}
-    name = f"{judge.judge} {judge.elicitation}"
-    for kind, shares in parts.items():
-        yield {
-            "judge": name,
+    return [
+        {
             "attack": kind,
             "n": f"{shares.flipped.counts['n']:.0f}",
             **{what: _percent(getattr(shares, what)) for what in Shares.model_fields},
         }
+        for kind, shares in parts.items()
+    ]
 
 
 def _percent(one: Estimate) -> str:
     if one.value is None or one.interval is None:
         return "NA"
-    return f"{one.value:.1%} [{one.interval.low:.1%}, {one.interval.high:.1%}]"
+    return f"{one.value:.0%} [{one.interval.low:.0%}, {one.interval.high:.0%}]"
 
 
-def sentences(probe: Probe) -> Iterator[str]:
-    """What was asked, how to read it, and one sentence per judge."""
-    yield (
-        f"{probe.task}: {probe.n_items} items, each as it is and under {probe.n_attacks} attacks "
-        "and controls."
+def opening(probe: Probe) -> str:
+    """What was asked."""
+    return (
+        f"{probe.task}: {probe.n_items} items, each as it is and in {probe.n_attacks} other forms "
+        "(attacks and controls)"
     )
-    for judge in probe.judges:
-        yield _sentence(judge)
-        if judge.n_excluded:
-            yield (
-                f"  {judge.n_excluded} attacked verdicts are left out: the untouched item was not "
-                "answered, or the attacked one got no reply."
-            )
+
+
+def sentences(judge: JudgeFlips) -> Iterator[str]:
+    """What one judge did under attack, and what is left out."""
+    yield _sentence(judge)
+    if judge.n_excluded:
+        yield (
+            f"{judge.n_excluded} of its attacked verdicts are left out: the untouched item was not "
+            "answered, or the attacked one got no reply."
+        )
 
 
 def _sentence(judge: JudgeFlips) -> str:
@@ -60,5 +59,5 @@ def _sentence(judge: JudgeFlips) -> str:
     return (
         f"{judge.judge} ({judge.elicitation}): {_percent(told)} of {told.counts['n']:.0f} verdicts "
         f"flip under attack, {_percent(judge.control.flipped)} by themselves; "
-        f"most under {worst} ({known[worst]:.1%})."
+        f"most under {worst} ({known[worst]:.0%})."
     )
