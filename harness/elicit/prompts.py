@@ -70,11 +70,14 @@ class Request(_Frozen):
             return self.hash
         return hashlib.sha256(b"%b%d}" % (self._stem, sample)).hexdigest()
 
-    def for_sample(self, sample: int) -> Self:
-        """Ask the same once more, under another sample number."""
+    def for_sample(self, sample: int, known_hash: str = "") -> Self:
+        """Ask the same once more, under another sample number; `hash_of` may have told its hash."""
         if sample == self.sample:
             return self
-        return _forgetting(super().model_copy(update={"sample": sample}), "hash")
+        copied = _forgetting(super().model_copy(update={"sample": sample}), "hash")
+        if known_hash:
+            copied.__dict__["hash"] = known_hash
+        return copied
 
     def saying(self, messages: tuple[Message, ...]) -> Self:
         """Ask the same judge something else."""

@@ -264,7 +264,7 @@ class Runner:
         replies: list[Reply] = []
         failure: CallFailed | None = None
         try:
-            requests = [unit.request.for_sample(unit.unit.sample) for unit in units]
+            requests = [unit.request.for_sample(unit.unit.sample, unit.hash) for unit in units]
             replies = await self._call(lane, requests)
         except CallFailed as error:
             failure = error
@@ -287,7 +287,7 @@ class Runner:
     async def _converse(self, lane: Lane, open_unit: Open, received: list[Reply]) -> Verdict:
         """Ask what one unit needs; replies that were paid for are put among the received."""
         unit = open_unit.unit
-        request = open_unit.request.for_sample(unit.sample)
+        request = open_unit.request.for_sample(unit.sample, open_unit.hash)
         first: Reply | None = None
         try:
             reply = open_unit.known

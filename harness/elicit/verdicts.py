@@ -277,7 +277,15 @@ def failed(
 def encode(verdict: Verdict) -> bytes:
     """Write a verdict as one line of the log, its checksum last."""
     fields = verdict.__dict__
-    parts = [f"{opening}{_json(fields[name])}" for name, opening in _ALWAYS]
+    text = encode_basestring_ascii
+    value = fields["value"]
+    always = (  # as in ALWAYS_WRITTEN; elicitation and outcome are plain words
+        f'"item":{text(verdict.item)},"judge":{text(verdict.judge)},'
+        f'"elicitation":"{verdict.elicitation}","sample":{verdict.sample},'
+        f'"outcome":"{verdict.outcome}","value":{"null" if value is None else _json(value)},'
+        f'"request":{text(verdict.request)},"attempt":{verdict.attempt}'
+    )
+    parts = [always]
     for name, opening, default in _OPTIONAL:
         value = fields[name]
         if value is not default and value != default:
@@ -337,7 +345,6 @@ def verdict_schema() -> dict[str, JsonValue]:
     return schema
 
 
-_ALWAYS = tuple((name, f'"{name}":') for name in ALWAYS_WRITTEN)
 _OPTIONAL = tuple(
     (name, f'"{name}":', field.default)
     for name, field in Verdict.model_fields.items()

@@ -468,3 +468,29 @@ def test_repr_fits_a_line():
 def test_a_long_text_is_shown_whole():
     """Nothing is cut."""
     assert LONG in asked(make_task(LONG))
+
+
+@given(
+    st.text(),
+    st.none() | st.text(),
+    st.dictionaries(st.text(), st.integers() | st.text()),
+    st.text(),
+)
+def test_a_hash_is_that_of_the_canonical_json_also_of_copies(content, base_url, params, other):
+    """However a request came about, its hash is the SHA-256 of all that it holds, and of no more:
+    a copy with another member never keeps the old one."""
+
+    def slow(request):
+        text = json.dumps(request.model_dump(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    said = (Message(role="user", content=content),)
+    first = Request(provider="p", base_url=base_url, model=other, params=params, messages=said)
+    assert first.hash == slow(first)
+    assert first.for_sample(7).hash == first.hash_of(7) == slow(first.for_sample(7))
+    assert first.for_sample(7, first.hash_of(7)).for_sample(8).hash == slow(first.for_sample(8))
+    more = first.saying((*said, Message(role="assistant", content=other)))
+    assert more.hash == slow(more)
+    changed = more.model_copy(update={"params": {"changed": other}})
+    assert changed.hash == slow(changed)
+    assert changed.model_copy(deep=True) == changed
