@@ -20,16 +20,13 @@ from pathlib import Path
 
 from yardstick import find_yardstick, n_requests, report, stub_running, write_judges, write_task
 
-N_ITEMS, SAMPLES = 5_000, 10
-ELICITATIONS = 2
-N_VERDICTS = N_ITEMS * SAMPLES * ELICITATIONS
+SAMPLES, ELICITATIONS = 10, 2
 PLANNING = """
 import os, sys, time
 from harness import main_job
 from harness.cli import main
 from harness.elicit import wire
 
-make_plan = main_job.make_plan
 load_task = main_job.load_task
 post = wire.Wire.post
 checked = []
@@ -55,11 +52,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("yardstick", nargs="?")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--items", type=int, default=5_000, help="20 verdicts each")
     given = parser.parse_args()
     yardstick = find_yardstick(given.yardstick)
+    n_verdicts = given.items * SAMPLES * ELICITATIONS
     with stub_running(yardstick) as port, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_task(folder / "task", N_ITEMS)
+        write_task(folder / "task", given.items)
         write_judges(folder / "judges.yaml", port, samples=SAMPLES, concurrency=256)
         first = timed(folder, [sys.executable, "-m", "harness", *command("local")])
         asked = n_requests(port)
@@ -70,10 +69,10 @@ def main() -> None:
         more = n_requests(port) - asked
         plans = [planned(folder / f"plan{i}", port) for i in range(given.rounds)]
     seconds = statistics.median(again)
-    print(f"first run over {N_VERDICTS} units: {first:.1f} s, load {os.getloadavg()[0]:.1f}")
+    print(f"first run over {n_verdicts} units: {first:.1f} s, load {os.getloadavg()[0]:.1f}")
     holds = report("requests of the second run", more, 0, at_least=False)
     holds &= report("seconds of the second run", seconds, 4, at_least=False)
-    holds &= report("verdicts/s of the second run", N_VERDICTS / seconds, 25_000, at_least=True)
+    holds &= report("verdicts/s of the second run", n_verdicts / seconds, 25_000, at_least=True)
     planning = statistics.median(plans)
     holds &= report("seconds to the first of 1,000,000 requests", planning, 1, at_least=False)
     sys.exit(not holds)
