@@ -32,8 +32,7 @@ __all__ = ["Curve", "Grid", "OmegaBound", "Reconstructed", "Sensitivity", "secti
 
 CURVE_BETAS = tuple(step / 10 for step in range(11))
 TAUS = tuple(step / 20 for step in range(1, 20))
-MAX_SETS = 31  # beyond this many response sets a common F has too many entries for a few calls
-MAX_ITEMS = 2000  # beyond, the likelihood takes minutes
+MAX_CELLS = 3000  # items times response sets; beyond, the likelihood takes seconds per judge
 COMMON_CELLS = 8_000_000  # items times judges times resamples that follow every break point
 COMMON_RESAMPLES = (100, 400)  # at least and at most
 RECONSTRUCTED = (*GOALS, "mse(srs/srs)")
@@ -261,7 +260,7 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
 
 def _judge_betas(p: Prepared) -> dict[str, Estimate]:
     space = p.compared.human.space
-    if space.fully_specified or not space.sets_known or len(space.sets) > MAX_SETS:
+    if space.fully_specified or not space.sets_known:
         return {}
     return {
         table.name: _judge_beta(p, table)
@@ -271,6 +270,6 @@ def _judge_betas(p: Prepared) -> dict[str, Estimate]:
 
 
 def _judge_beta(p: Prepared, table: RatingTable) -> Estimate:
-    if len(table.items) > MAX_ITEMS:
+    if len(table.items) * len(table.space.sets) > MAX_CELLS:
         return Estimate(value=None, reason="not_computed", n_used=0, n_excluded=len(table.items))
     return beta_by_likelihood(table, p.compared.positive, rng=p.rng(), groups=p.groups)

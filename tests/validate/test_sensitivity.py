@@ -140,6 +140,12 @@ def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
     assert validation.judge("lenient").cross_call_beta.value is not None
 
 
+def test_likelihood_of_a_large_task_is_left_out_and_says_so():
+    """Seconds per judge are not spent unasked: NA, not_computed, and `stats` offers it."""
+    found = validate(make_source(make_task(n=1001, raters=2), n_resamples=10)).sensitivity
+    assert {one.reason for one in found.judge_betas.values()} == {"not_computed"}
+
+
 def test_ten_judges_and_two_hundred_items_stay_below_two_megabytes():
     """What a report holds in itself."""
     names = ("strict", "lenient", *(f"judge {k}" for k in range(8)))
