@@ -16,6 +16,7 @@ from making import harness
 
 from harness.elicit.external import read_external
 from harness.errors import TaskError
+from harness.tables import Caps
 from harness.task import CANNOT_ASSESS, load_task
 from harness.task.make import Wanted, make_plan, make_task, profile
 from harness.task.make.cells import labels_of
@@ -475,6 +476,38 @@ def test_guess_fits_80_columns(tmp_path):
     path = table(tmp_path, f"id,{names}\n1,{labels}\n")
     shown = harness("new-task", "mine", "--from", path, "--dry-run", cwd=tmp_path).stdout
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_any_table_becomes_a_task_or_one_line(tmp_path):
+    """However odd a table, it becomes a task that loads, or a fault that is told in one line."""
+    names = ["id", "text", "rater", "label", "ann1", "ann2", "gpt-4o", "group", " x ", "r1", "r2"]
+    cells = ["yes", "no", "Yes", "", "3.0", "nan", '["yes"]', "[", "a, b", "x\ny", "\u200b", "4.5"]
+
+    @settings(max_examples=40, deadline=None)
+    @given(st.data())
+    def check(data):
+        columns = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=6, unique=True))
+        row = st.lists(st.sampled_from(cells), min_size=len(columns), max_size=len(columns))
+        path = tmp_path / "t.csv"
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([columns, *data.draw(st.lists(row, min_size=1, max_size=8))])
+        folder = tmp_path / f"m{len(list(tmp_path.iterdir()))}"
+        fault = ""
+        try:
+            load_task(make_task(plan_of(path), folder).folder)
+        except TaskError as error:
+            fault = str(error)
+        assert "\n" not in fault
+        assert folder.exists() != bool(fault)
+
+    check()
+
+
+def test_tables_above_the_caps_are_refused(tmp_path):
+    """The caps of tables hold here, too."""
+    path = table(tmp_path, "id,a1,a2\n1,yes,no\n2,no,no\n3,no,no\n")
+    with pytest.raises(TaskError, match="more than 2 rows"):
+        profile(path, caps=Caps(n_rows=2))
 
 
 @given(st.text(max_size=30))

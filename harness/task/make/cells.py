@@ -52,7 +52,10 @@ def _array(value: object) -> list[object] | None:
 
 
 def _label(value: object) -> str:
+    """Read one label or name: on one line, without characters that cannot be seen."""
     text = text_of(value)
+    if not text.isprintable():
+        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text.split(".")[0] if WHOLE.fullmatch(text) else text
 
 

@@ -91,7 +91,7 @@ def make_task(plan: Plan, folder: Path) -> Made:
         part.mkdir(parents=True)
         made = _write(plan, part)
         (part / TASK_FILE).write_text(describe_task(plan, made.raters), encoding="utf-8")
-        load_task(part)
+        _check(part, folder)
         part.replace(folder)
     except OSError as error:
         raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None
@@ -99,6 +99,14 @@ def make_task(plan: Plan, folder: Path) -> Made:
         shutil.rmtree(part, ignore_errors=True)
     made.folder = folder
     return made
+
+
+def _check(part: Path, folder: Path) -> None:
+    """Load what was written; a fault names the folder that it would have become."""
+    try:
+        load_task(part)
+    except TaskError as error:
+        raise TaskError(str(error).replace(str(part), str(folder)), reason=error.reason) from None
 
 
 def check_new(folder: Path) -> None:
@@ -282,7 +290,7 @@ class _Writer:
         entry = {"id": item}
         for role in ("group", "criterion"):
             column = getattr(self.plan.mapping, role)
-            if column and (name := text_of(row.get(column))):
+            if column and (name := id_of(row, (column,))):
                 entry[role] = name
         self._items.write(json.dumps(entry | fields, ensure_ascii=False) + "\n")
         self.items[item] = mark
