@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MEASURE = "krippendorff_alpha"
 BANDS = {
     "majority_share": "By the share of raters who chose the most frequent answer (PA)",
+    "median_share": "By the share of raters who chose the median (PA)",
+    "median_share_floor": "By the share of raters who chose the median rounded down (PA)",
     "n_labels": "By how many different answers the raters gave",
 }
 PANEL_WIDTH, PANEL_HEIGHT = 224.0, 190.0
