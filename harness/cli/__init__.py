@@ -57,6 +57,7 @@ def alone(ctx: typer.Context) -> None:
 
 def main() -> None:
     """Run the command line; whatever is wrong becomes one line and an exit code."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # our matrices are small: more threads spin
     try:
         code = app(prog_name="harness", standalone_mode=False)
     except HarnessError as error:
