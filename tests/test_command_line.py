@@ -136,7 +136,7 @@ def test_alone_it_says_what_to_type(place):
     [
         ("run", "name a task"),
         ("run --task", "requires an argument"),
-        ("runn", "runn"),
+        ("nonsense", "nonsense"),
         ("schema nothing", "'metrics', 'verdicts', 'task'"),
         ("new-task", "Missing argument"),
         ("new-task a/b/../..", "is no name of a task"),

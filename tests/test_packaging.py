@@ -87,6 +87,7 @@ def test_wheel_brings_prompts_and_datasets_inside_the_package(unpacked):
     assert (unpacked / "harness/_bundled/prompts/forced_choice.txt").is_file()
     assert (unpacked / "harness/_bundled/datasets/toxicity/task.yaml").is_file()
     assert (unpacked / "harness/elicit/judges.yaml").is_file()
+    assert (unpacked / "harness/task/make/starter/ratings.csv").is_file()
     assert (unpacked / "harness/report/templates/page.html.jinja").is_file()
 
 
