@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import rel_entr, xlogy
 
 from harness.stats import downstream, multi_label
 from harness.stats.arrays import TOLERANCE, FloatArray, ratio, row_products, row_sums
@@ -22,6 +21,7 @@ from harness.stats.rows import (
     infinite_row,
     weighted,
 )
+from harness.stats.special import rel_entr, xlogy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

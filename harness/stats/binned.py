@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import rel_entr
 
 from harness.stats.arrays import FloatArray, ratio
 from harness.stats.distributions import hard, tied_modes
 from harness.stats.intervals import Exclusion
 from harness.stats.labels import medians, numbers_of
 from harness.stats.measures import Batch, Measure, estimate_batches
+from harness.stats.special import rel_entr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

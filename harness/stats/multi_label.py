@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import xlogy
 
 from harness.stats.arrays import TOLERANCE, FloatArray, ratio, row_products, row_sums
 from harness.stats.distributions import SMOOTHING
@@ -27,6 +26,7 @@ from harness.stats.rows import (
     weighted,
     why_no_mean,
 )
+from harness.stats.special import xlogy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

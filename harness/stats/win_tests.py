@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, gammaln, ndtr, stdtr
 
 from harness.stats.arrays import TOLERANCE, FloatArray, IntArray
+from harness.stats.special import bdtr, gammaln, ndtr, stdtr
 
 
 @dataclass(frozen=True, slots=True)
