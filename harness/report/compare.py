@@ -47,7 +47,7 @@ def comparison(names: tuple[str, str], both: tuple[Validation, Validation]) -> s
             "shared": shared,
             "only": [_only(a, b), _only(b, a)],
             "charts": [_chart(names, both, shared, metric) for metric in _ranked_by(a, b)],
-            "groups": grouped(_common(a, b)),
+            "groups": grouped(a, _common(a, b)),
         },
         block={"grid": None, "items": None},
         title=f"{names[0]} against {names[1]}",

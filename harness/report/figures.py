@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.stats.intervals import Estimate
     from harness.validate import JudgeResult, Validation
 
-BOUNDS = {"decision_consistency": (0.0, 1.0), "prevalence_bias": (-1.0, 1.0)}
+READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
 GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias": "prevalence bias"}
 USUAL_FORMS = ("(h/h)", "(s/s)", "(h/hrs)", "(srs/srs)")
 ROW_WIDTH = 240.0
@@ -117,7 +117,7 @@ def metric_charts(v: Validation) -> list[tuple[Group, list[Chart], list[Chart]]]
     if not v.judges:
         return []
     found = []
-    for group, names in grouped(v.judges[0].metrics):
+    for group, names in grouped(v, v.judges[0].metrics):
         drawn = [name for name in names if is_defined(v, name)]
         first = [name for name in drawn if is_usual(v, name)]
         charts = [_metric_chart(v, name) for name in first]
@@ -142,7 +142,7 @@ def undefined_metrics(v: Validation) -> dict[str, list[tuple[str, str]]]:
             for name in names
             if not is_defined(v, name)
         ]
-        for group, names in grouped(v.judges[0].metrics)
+        for group, names in grouped(v, v.judges[0].metrics)
     }
 
 
@@ -153,10 +153,20 @@ def is_defined(v: Validation, metric: str) -> bool:
 
 def _metric_chart(v: Validation, metric: str) -> Chart:
     rows = metric_rows(v, metric)
+    facts = next((one for one in v.metrics if one.name == metric), None)
     told = "; ".join(row.told for row in rows)
-    titles = Titles(f"metric-{slug(metric)}", metric, f"{metric} of each judge. {told}.")
-    zero = 0.0 if metric == "prevalence_bias" else None
-    return dots(titles, rows, within=BOUNDS.get(metric, _bounds(rows)), reference=zero, width=340.0)
+    same = f" The same number as {', '.join(facts.also)}." if facts and facts.also else ""
+    reading = READING.get(facts.better, "") if facts else ""
+    axis = f"{reading}, {facts.unit}" if facts and facts.unit else reading
+    titles = Titles(
+        f"metric-{slug(metric)}", metric, f"{metric} of each judge. {told}.{same}", axis
+    )
+    within = _bounds(rows)
+    if facts:
+        low, high = facts.low, facts.high
+        within = (within[0] if low is None else low, within[1] if high is None else high)
+    zero = 0.0 if facts and facts.better == "zero" else None
+    return dots(titles, rows, within=within, reference=zero, width=340.0)
 
 
 def _bounds(rows: list[DotRow]) -> tuple[float, float]:

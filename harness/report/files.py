@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.report import certain, erring, figures, outlook, replacing
-from harness.report.groups import group_of
 from harness.report.page import drawing
 
 if TYPE_CHECKING:
@@ -72,13 +71,17 @@ def _inert(text: str) -> str:
 
 def metric_rows(v: Validation) -> list[dict[str, object]]:
     """Return one row for each judge and metric, and for each agreement among the raters."""
+    family = {facts.name: facts.family for facts in v.metrics}
     rows = [
-        _metric_row(judge.name, metric, one) | {"baseline": judge.baseline}
+        _metric_row(judge.name, metric, one)
+        | {"family": family.get(metric, ""), "baseline": judge.baseline}
         for judge in v.judges
         for metric, one in judge.metrics.items()
     ]
-    raters = v.humans.agreement.items()
-    return rows + [_metric_row("raters", name, one) | {"baseline": False} for name, one in raters]
+    return rows + [
+        _metric_row("raters", name, one) | {"family": "raters", "baseline": False}
+        for name, one in v.humans.agreement.items()
+    ]
 
 
 def _metric_row(judge: str, metric: str, one: Estimate) -> dict[str, object]:
@@ -86,7 +89,6 @@ def _metric_row(judge: str, metric: str, one: Estimate) -> dict[str, object]:
     return {
         "judge": judge,
         "metric": metric,
-        "group": "Raters" if judge == "raters" else group_of(metric).title,
         "value": one.value,
         "reason": one.reason,
         "low": interval.low if interval else None,
@@ -115,7 +117,7 @@ def write_parquet(v: Validation, path: Path) -> None:
     import pyarrow as pa  # noqa: PLC0415 -- only for this file
     from pyarrow import parquet  # noqa: PLC0415 -- only for this file
 
-    texts = ("judge", "metric", "group", "reason", "method", "unit", "estimand", "excluded")
+    texts = ("judge", "metric", "family", "reason", "method", "unit", "estimand", "excluded")
     kinds = dict.fromkeys(texts, pa.string())
     kinds |= dict.fromkeys(("n_used", "n_excluded", "n_tied"), pa.int64())
     kinds["baseline"] = pa.bool_()

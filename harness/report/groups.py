@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from harness.validate import Validation
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -15,59 +17,47 @@ class Group:
 
     Attributes
     ----------
-    title, told : str
-        Its name, and in a sentence what it compares.
-    starts : tuple of str
-        How the names of its metrics begin.
+    family : str
+        As the metrics' own facts name it.
+    told : str
+        What they compare, in a sentence.
     """
 
-    title: str
+    family: str
     told: str
-    starts: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The family as a heading."""
+        return self.family[:1].upper() + self.family[1:]
 
 
 GROUPS = (
     Group(
-        "Downstream",
+        "downstream",
         "What the judge is used for: deciding item by item, and estimating how many are positive.",
-        ("decision_consistency", "prevalence_bias"),
     ),
     Group(
-        "Continuous multi-label",
+        "continuous multi-label",
         "How likely each option is to be found reasonable, compared option by option.",
-        ("mse", "binary_cross_entropy", "bce"),
     ),
     Group(
-        "Categorical multi-label",
+        "categorical multi-label",
         "Whether the judge stays within the options that the raters allow.",
-        ("coverage", "predictive_efficiency", "recall(", "precision(", "set_"),
     ),
-    Group(
-        "Distributional",
-        "How often each option is chosen, compared as distributions.",
-        ("kl", "cross_entropy", "ce(", "js_"),
-    ),
-    Group(
-        "Categorical",
-        "One label a side: the most frequent answer, right or wrong.",
-        (
-            *("hit_rate", "cohen", "fleiss", "scott", "krippendorff", "randolph", "percent"),
-            *("accuracy", "phi", "mcc", "f1", "precision_", "recall_", "weighted_kappa", "kappa"),
-            *("spearman", "kendall", "pearson"),
-        ),
-    ),
+    Group("distributional", "How often each option is chosen, compared as distributions."),
+    Group("categorical", "One label a side: the most frequent answer, right or wrong."),
+    Group("binary", "The same, with the positive options against all others."),
 )
-OTHER = Group("Further", "Metrics outside these groups.", ())
+OTHER = Group("further", "Metrics outside these groups.")
 
 
-def grouped(names: Iterable[str]) -> list[tuple[Group, list[str]]]:
+def grouped(v: Validation, names: Iterable[str]) -> list[tuple[Group, list[str]]]:
     """Return the groups that hold any of these metrics, in order; every name is in one of them."""
+    family = {facts.name: facts.family for facts in v.metrics}
+    known = {group.family for group in GROUPS}
     found: dict[str, list[str]] = {}
     for name in names:
-        found.setdefault(group_of(name).title, []).append(name)
-    return [(g, found[g.title]) for g in (*GROUPS, OTHER) if g.title in found]
-
-
-def group_of(name: str) -> Group:
-    """Return the group of a metric."""
-    return next((g for g in GROUPS if name.startswith(g.starts)), OTHER)
+        own = family.get(name, "")
+        found.setdefault(own if own in known else OTHER.family, []).append(name)
+    return [(group, found[group.family]) for group in (*GROUPS, OTHER) if group.family in found]

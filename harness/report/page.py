@@ -195,6 +195,7 @@ def _ranking(v: Validation) -> dict[str, Any]:
         "ranking_chart": figures.ranking_chart(v),
         "groups": figures.metric_charts(v),
         "undefined": figures.undefined_metrics(v),
+        "also": {facts.name: facts.also for facts in v.metrics},
     }
 
 

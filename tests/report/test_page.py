@@ -15,6 +15,7 @@ from reporting import BAD_NAME, HOSTILE, N_ITEMS
 from harness.main_job import validate_verdicts
 from harness.report import page
 from harness.report.checklist import checklist
+from harness.report.groups import OTHER, grouped
 from harness.report.page import block_json
 from harness.report.paper import latex, markdown, paragraph, paragraph_latex
 
@@ -139,6 +140,14 @@ def test_prompts_stand_in_full(elements, folder):
     text = "".join(elements.texts)
     for path in folder.prompts.glob("*.txt"):
         assert path.read_text(encoding="utf-8").strip() in text
+
+
+def test_every_metric_is_in_a_group_of_the_papers_table(validation):
+    """No metric of a run is left over, and each stands in one group alone."""
+    names = list(validation.judges[0].metrics)
+    found = grouped(validation, names)
+    assert OTHER not in [group for group, _ in found]
+    assert sorted(name for _, some in found for name in some) == sorted(names)
 
 
 def test_checklist_answers_eleven_practices(validation, details):
