@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.figures import GOAL_WORDS, in_order, kinds
+from harness.report.figures import GOAL_WORDS, in_order, may_be_best
 from harness.report.words import estimate, number, percent, span
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def facts(v: Validation) -> list[Fact]:
     if consistency.value is not None:
         told = f"{span(consistency.interval)} at tau {v.settings.tau:g}"
         found.append(Fact("Decides as the raters do", percent(consistency.value), told))
-    close = [name for name, kind in kinds(v).items() if kind == "tied"]
+    inside = may_be_best(v) - {best.name}
+    close = [judge.name for judge in in_order(v) if judge.name in inside]
     others = f"of {len(v.judges) - 1} others"
     if len(close) > FEW:
         found.append(Fact("Cannot be told apart", f"{len(close)} {others}", ", ".join(close)))

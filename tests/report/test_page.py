@@ -15,6 +15,8 @@ from reporting import BAD_NAME, HOSTILE, N_ITEMS
 from harness.main_job import validate_verdicts
 from harness.report import page
 from harness.report.checklist import checklist
+from harness.report.figures import may_be_best
+from harness.report.findings import facts
 from harness.report.groups import OTHER, grouped
 from harness.report.page import block_json
 from harness.report.paper import latex, markdown, paragraph, paragraph_latex
@@ -148,6 +150,16 @@ def test_every_metric_is_in_a_group_of_the_papers_table(validation):
     found = grouped(validation, names)
     assert OTHER not in [group for group, _ in found]
     assert sorted(name for _, some in found for name in some) == sorted(names)
+
+
+def test_figures_name_the_judges_that_cannot_be_told_apart(validation):
+    """What stands beside the decision agrees with the set that its sentences name."""
+    [told] = [fact for fact in facts(validation) if fact.name == "Cannot be told apart"]
+    shown = f"{told.value} {told.more}"
+    inside = may_be_best(validation)
+    best = validation.ranking.rows[0].judge
+    for judge in validation.judges:
+        assert (judge.name in shown) == (judge.name in inside and judge.name != best)
 
 
 def test_checklist_answers_eleven_practices(validation, details):
