@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-def write_report(folder: RunFolder, validation: Validation, source: Source | None = None) -> None:
+def write_report(folder: RunFolder, validation: Validation, source: Source) -> None:
     """Write ``metrics.json``, ``ranking.csv`` and ``report.html`` into a run folder.
 
     Raises
@@ -38,5 +38,5 @@ def write_report(folder: RunFolder, validation: Validation, source: Source | Non
     """
     folder.write("metrics.json", validation.model_dump_json(indent=1) + "\n")
     folder.write("ranking.csv", ranking_csv(validation))
-    details = details_of(source, folder, disputed=disputed(validation)) if source else None
+    details = details_of(source, folder, disputed=disputed(validation))
     folder.write("report.html", page(validation, details))
