@@ -6,32 +6,37 @@ killed like any other. Run as a script, this is the process that forks.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
 
 class Forks:
     """The side of the tests."""
 
-    def __init__(self, process: subprocess.Popen):
+    def __init__(self, process: subprocess.Popen, folder: Path):
         self._process = process
+        self._folder = folder  # for what the processes say
         self._n = 0
 
-    def start(self, *arguments: object, cwd: Path) -> Started:
-        """Start `harness` with these arguments in ``cwd``."""
+    def start(self, *arguments: object, cwd: Path, env: Mapping[str, str] | None = None) -> Started:
+        """Start `harness` with these arguments in ``cwd``; by default in this environment."""
         self._n += 1
-        out = cwd / f".out{self._n}"
+        out = self._folder / f"out{self._n}"
         order = {
             "arguments": ["harness", *map(str, arguments)],
             "cwd": str(cwd),
-            "env": dict(os.environ),
+            "env": dict(os.environ if env is None else env),
             "out": str(out),
         }
         return Started(self, self.tell(order), out)
@@ -73,15 +78,26 @@ class Started:
 @contextmanager
 def forks():
     """Run the process that forks."""
-    with subprocess.Popen(
-        [sys.executable, __file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-    ) as process:
-        yield Forks(process)
+    with (
+        TemporaryDirectory() as folder,
+        subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        ) as process,
+    ):
+        yield Forks(process, Path(folder))
         process.stdin.close()
+
+
+@cache
+def shared() -> Forks:
+    """Return the process that forks for all tests of this session."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(forks())
 
 
 def serve() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
+from forking import shared
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from click.testing import Result
@@ -62,13 +64,10 @@ def command(*arguments: object) -> Result:
     return CliRunner().invoke(app, list(map(str, arguments)))
 
 
-def harness(*arguments: object, cwd: Path, **options) -> subprocess.CompletedProcess[str]:
-    """Run ``harness`` with these arguments in ``cwd`` and wait for it."""
-    return subprocess.run(
-        [sys.executable, "-m", "harness", *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
+def harness(
+    *arguments: object, cwd: Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run ``harness`` with these arguments in ``cwd``, in a process of its own, to its end."""
+    started = shared().start(*arguments, cwd=cwd, env=env)
+    said, complained = started.wait()
+    return subprocess.CompletedProcess(list(arguments), started.returncode, said, complained)

@@ -198,7 +198,7 @@ def test_retry_after_is_waited_for_where_it_says_anything(played, wait):
     plan = f"429*1;{wait}"
     assert played.outcomes[plan] == {"answered": N}
     assert played.requests[plan] == 2 * N
-    assert played.ended_s[plan] >= N * WAITS[wait]
+    assert played.ended_s[plan] >= WAITS[wait]  # the units may wait side by side
 
 
 @pytest.mark.parametrize("plan", ENDLESS)

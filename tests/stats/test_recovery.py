@@ -82,9 +82,9 @@ def test_stable_sets_are_recovered_through_E(n_raters):  # noqa: N802 -- E is th
 
 
 def test_intervals_cover_the_design_value():
-    """95 % intervals hold it in 95 % of 100 seeded data sets, within 4 standard errors (0.087)."""
-    for name, share in interval_coverage(100, n_resamples=500).items():
-        assert share >= 0.95 - 0.087, f"{name}: {share:.3f}"
+    """95 % intervals hold it in 95 % of 50 seeded data sets, within 4 standard errors (0.123)."""
+    for name, share in interval_coverage(50, n_resamples=500).items():
+        assert share >= 0.95 - 0.123, f"{name}: {share:.3f}"
 
 
 def test_published_coverage_is_within_two_points():
