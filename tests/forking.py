@@ -142,10 +142,16 @@ if __name__ == "__main__":
     import aiohttp  # noqa: F401 -- so that no fork has to
     import diskcache  # noqa: F401 -- the same
     import rich.progress  # noqa: F401 -- the same
+    import scipy.optimize
     import scipy.stats  # noqa: F401 -- the same
+    import tenacity  # noqa: F401 -- the same
+    import vaderSentiment.vaderSentiment  # noqa: F401 -- the same
 
     import harness.main_job
     import harness.report.text  # noqa: F401 -- the same
     from harness.cli import main
+    from harness.report.page import _environment
 
+    for template in _environment().list_templates(extensions=["jinja"]):
+        _environment().get_template(template)
     serve()
