@@ -317,3 +317,22 @@ def test_report_runs_nothing_that_an_item_or_judge_says(place, stub):
     assert "default-src 'none'" in policy
     (place / "v.jsonl").write_text(json.dumps({"item": "i0", "judge": "=1+1", "value": "A"}) + "\n")
     assert "'=1+1" in ranking_csv(validate_verdicts(str(place / "task"), place / "v.jsonl"))
+
+
+def test_run_folder_of_the_first_schema_is_read(place):
+    """Its tau and metric, then kept beside the other settings, still decide the numbers."""
+    command = ("run", "--task", "task", "--judges", "random", "--no-baselines", "--quiet")
+    assert harness(*command, cwd=place).returncode == 0
+    [folder] = (place / "runs").iterdir()
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    del manifest["config"]["choices"]
+    manifest["config"] |= {"tau": 0.25, "metric": "hit_rate(h/h)"}
+    manifest["schema_version"] = 1
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    again = harness("validate", folder, "--json", cwd=place)
+    assert again.returncode == 0, again.stderr
+    settings = json.loads(again.stdout)["settings"]
+    assert (settings["tau"], settings["metric"]) == (0.25, "hit_rate(h/h)")
+    refused = harness("validate", folder, "--tau", "0", cwd=place)
+    assert refused.returncode == 2
+    assert "tau" in refused.stderr
