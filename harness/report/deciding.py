@@ -114,7 +114,8 @@ def _pieces(even: BreakEven) -> str:
     told = [f"{_listed(even.pieces[0].winners)} below {even.pieces[1].low:.2f}"]
     told += [f"{_listed(p.winners)} from {p.low:.2f}" for p in even.pieces[1 : 1 + SHOWN_CHANGES]]
     more = len(even.pieces) - 1 - SHOWN_CHANGES
-    return ", ".join(told) + (f", and {more} more changes" if more > 0 else "")
+    rest = f", and {more} more change{'s' if more > 1 else ''}" if more > 0 else ""
+    return ", ".join(told) + rest
 
 
 def _usual(v: Validation, ranking: Ranking) -> str:
