@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from stubbing import start_stub
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -73,6 +74,34 @@ def reached() -> list[str]:
     """Addresses beyond loopback that this process or one it started has reached for."""
     path = Path(os.environ["HARNESS_TEST_REACHED"])
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+@pytest.fixture(scope="session")
+def _stub():
+    """A server that plays judges, started once for all tests of this process."""
+    with start_stub() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def _elsewhere():
+    """Another one."""
+    with start_stub() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stub(_stub):
+    """A judge on loopback that has seen nothing yet; see `stub.py`."""
+    _stub.reset()
+    return _stub
+
+
+@pytest.fixture(scope="module")
+def elsewhere(_elsewhere):
+    """A server that nothing should be sent to."""
+    _elsewhere.reset()
+    return _elsewhere
 
 
 @pytest.fixture(scope="session")

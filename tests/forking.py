@@ -94,7 +94,7 @@ def forks():
 
 @cache
 def shared() -> Forks:
-    """Return the process that forks for all tests of this session."""
+    """Return the process that forks for all tests that this one runs."""
     stack = ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(forks())

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from making import make_task
-from stubbing import start_stub
 
 from harness.elicit.prompts import Prompts
 from harness.errors import HarnessError
@@ -24,12 +23,6 @@ judges:
   bad: {{kind: endpoint, model: stub, base_url: "{bad}", key_env: STUB_KEY, samples: 1}}
   rude: {{kind: endpoint, model: stub, base_url: "{rude}", key_env: STUB_KEY, samples: 1}}
 """
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
 
 
 def test_the_key_is_in_no_file_log_traceback_or_process_listing(tmp_path, stub):

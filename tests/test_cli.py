@@ -9,17 +9,10 @@ from html import unescape
 
 import pytest
 from making import harness, make_task
-from stubbing import start_stub
 
 from harness.validate import Validation
 
 CANARY = "sk-canary-7f3a9"
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import json
 import pytest
 from making import command, make_task
 from running import run_judge
-from stubbing import start_stub
 
 from harness.elicit.cache import DiskStore
 from harness.elicit.judges import load_judges
@@ -18,12 +17,6 @@ from harness.validate import Validation
 from harness.validate.costs import cost_of
 
 PRICE = {"input": 1.0, "output": 4.0}
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
 
 
 @pytest.fixture

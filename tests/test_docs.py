@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from doc_blocks import Page, blocks, same
-from stubbing import start_stub
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DOCS = CHECKOUT / "docs"
@@ -22,12 +21,6 @@ FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 
 def name(page: Path) -> str:
     return str(page.relative_to(CHECKOUT))
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name)

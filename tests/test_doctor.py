@@ -10,19 +10,12 @@ from collections import namedtuple
 
 import pytest
 from making import command
-from stubbing import start_stub
 
 from harness import doctor
 from harness.elicit.cache import DiskStore
 from harness.elicit.verdicts import Reply
 
 CANARY = "sk-canary-51d0c"
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -142,14 +135,15 @@ def test_answer_of_a_server_is_read_for_what_it_means(tmp_path, stub, fault, mod
     assert (contacted.state, word in contacted.found) == (state, True), contacted
 
 
-def test_redirect_of_the_list_of_models_takes_the_key_nowhere(tmp_path, stub, monkeypatch):
+def test_redirect_of_the_list_of_models_takes_the_key_nowhere(
+    tmp_path, stub, elsewhere, monkeypatch
+):
     """The key reaches the judge's own address and no other."""
     monkeypatch.setenv("MY_KEY", CANARY)
-    with start_stub() as other:
-        address = stub.url(fault=f"307;to={other.origin}/v1/models")
-        file = judges_file(tmp_path, near={"model": "m", "base_url": address, "key_env": "MY_KEY"})
-        findings = doctor.examine(judges=["near"], judges_file=file, contact=True)
-        assert other.stats()["requests"] == 0
+    address = stub.url(fault=f"307;to={elsewhere.origin}/v1/models")
+    file = judges_file(tmp_path, near={"model": "m", "base_url": address, "key_env": "MY_KEY"})
+    findings = doctor.examine(judges=["near"], judges_file=file, contact=True)
+    assert elsewhere.stats()["requests"] == 0
     assert "redirects" in found(findings, "judge", "near")[1].found
 
 

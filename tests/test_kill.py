@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 from forking import forks
 from making import make_task
-from stubbing import start_stub
 
 from harness.elicit.log import read_log
 
@@ -27,12 +26,6 @@ judges:
     samples: {samples}
     concurrency: {concurrency}
 """
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

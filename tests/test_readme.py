@@ -5,19 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from doc_blocks import Page, blocks, run
-from stubbing import start_stub
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 BLOCKS = blocks(README.read_text(encoding="utf-8"))
 QUICK_START = next(block for block in BLOCKS if block.note == "setup")
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
 
 
 def test_quick_start_has_two_lines():

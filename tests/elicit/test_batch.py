@@ -39,12 +39,6 @@ def provider():
         yield running
 
 
-@pytest.fixture(scope="module")
-def one_by_one():
-    with start_stub() as running:
-        yield running
-
-
 @pytest.fixture
 def place(tmp_path, provider):
     """A folder, a task, and a way to ask about it in batches or one by one."""
@@ -77,10 +71,10 @@ def cost(log):
     return sum(reply.cost_usd for reply in bought.values())
 
 
-def test_batch_gives_what_single_requests_give_at_half_the_price(place, provider, one_by_one):
+def test_batch_gives_what_single_requests_give_at_half_the_price(place, provider, stub):
     """The same verdicts, pairs included; second turns go into a second batch."""
     batched, end = place(provider)
-    single, _ = place(one_by_one, batch=False, log="single.jsonl")
+    single, _ = place(stub, batch=False, log="single.jsonl")
     assert end == ""
     assert values(batched) == values(single)
     assert cost(batched) == pytest.approx(cost(single) / 2)
@@ -92,15 +86,13 @@ def test_batch_gives_what_single_requests_give_at_half_the_price(place, provider
 
 
 @pytest.mark.parametrize("model", ["openai/stub", "anthropic/stub"])
-def test_hosted_judges_hand_in_what_litellm_would_send(
-    place, provider, one_by_one, model, monkeypatch
-):
+def test_hosted_judges_hand_in_what_litellm_would_send(place, provider, stub, model, monkeypatch):
     """Both providers' forms, written and read by the code that asks one by one."""
     monkeypatch.setenv("STUB_KEY", "sk-canary-1")
     style = {"kind": "litellm", "model": model, "key_env": "STUB_KEY", "elicitations": EVERY[:1]}
     batched, end = place(provider, **style)
     assert end == ""
-    single, _ = place(one_by_one, batch=False, log="single.jsonl", **style)
+    single, _ = place(stub, batch=False, log="single.jsonl", **style)
     assert values(batched) == values(single)
     assert cost(batched) == pytest.approx(cost(single) / 2)
     assert "sk-canary" not in (place.folder / "batches.json").read_text()
@@ -159,9 +151,9 @@ def test_limit_bounds_what_is_handed_in(place, provider):
     assert 0 < len(log.final) < N_ITEMS * 2
 
 
-def test_refused_key_stops_the_judge_before_anything_is_handed_in(place, one_by_one):
+def test_refused_key_stops_the_judge_before_anything_is_handed_in(place, stub):
     """A server without batches says 404: the judge stops, nothing stays outstanding."""
-    log, end = place(one_by_one)
+    log, end = place(stub)
     assert (end, log.n_lines) == ("not_found", 0)
     assert Book(place.folder / "batches.json").tickets == []
 

@@ -20,23 +20,10 @@ from asking import (
     assert_tells_nothing,
     judge_at,
 )
-from stubbing import start_stub
 
 from harness.elicit.faults import retry_after_s
 from harness.elicit.prices import Price
 from harness.errors import CallFailed
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def elsewhere():
-    with start_stub() as running:
-        yield running
 
 
 @pytest.fixture(autouse=True)

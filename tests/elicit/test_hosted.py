@@ -19,7 +19,6 @@ from asking import (
     assert_tells_nothing,
     judge_at,
 )
-from stubbing import start_stub
 
 from harness.elicit.judges import check
 from harness.elicit.providers import PROVIDERS
@@ -34,18 +33,6 @@ PATHS = {
     "ollama": "/api/generate",
     "ollama_chat": "/api/chat",
 }
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def elsewhere():
-    with start_stub() as running:
-        yield running
 
 
 @pytest.fixture(autouse=True)

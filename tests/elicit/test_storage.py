@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 import pytest
 from making import make_task
+from running import Hearing
 
 from harness.elicit import cache as cache_module
 from harness.elicit.budget import Budget
@@ -52,20 +53,6 @@ class Counting:
 
     async def aclose(self):
         pass
-
-
-class Hearing:
-    def __init__(self):
-        self.lines = []
-
-    def advanced(self, judge, verdicts):
-        pass
-
-    def ended(self, judge, reason):
-        pass
-
-    def say(self, line):
-        self.lines.append(line)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from collections import Counter
 import pytest
 from making import make_task
 from running import run_judge
-from stubbing import start_stub
 
 from harness.elicit.budget import Budget
 from harness.elicit.cache import DiskStore
@@ -18,12 +17,6 @@ from harness.task import load_task
 
 PRICE = {"input": 100.0, "output": 400.0}
 N_ITEMS = 6
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
 
 
 @pytest.fixture

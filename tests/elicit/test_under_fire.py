@@ -16,7 +16,6 @@ from types import SimpleNamespace
 import pytest
 from asking import KEY, TEXT
 from making import make_task
-from stubbing import start_stub
 
 from harness.elicit.budget import Budget
 from harness.elicit.cache import DiskStore
@@ -129,13 +128,14 @@ def make(place):
 
 
 @pytest.fixture(scope="module", params=STYLES)
-def played(request, tmp_path_factory):
+def played(request, tmp_path_factory, stub):
     """One run per style with a judge for every line of the matrix."""
     place = tmp_path_factory.mktemp(request.param)
     task = make(place)
     plans = [f"{fault}*{ATTEMPTS - 1}" for fault in PASSING] + [*PASSING, *LASTING, *STOPPING]
     plans += [f"429*1;{wait}" for wait in WAITS] + [*STRANGE]
-    with pytest.MonkeyPatch.context() as patch, start_stub() as stub:
+    stub.reset()
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUB_KEY", KEY)
         specs = [specify(stub, request.param, plan) for plan in plans]
         specs.append(specify(stub, request.param, "", name="fine"))
@@ -225,12 +225,11 @@ def test_the_log_holds_no_key_and_no_prompt(played):
 
 
 @pytest.fixture
-def stub(monkeypatch):
+def _key(monkeypatch):
     monkeypatch.setenv("STUB_KEY", KEY)
-    with start_stub() as running:
-        yield running
 
 
+@pytest.mark.usefixtures("_key")
 def test_retry_after_may_be_a_date(tmp_path, stub):
     """A date further off than the setting stops the judge; a nearer one is waited for."""
     far, near = (
@@ -243,8 +242,10 @@ def test_retry_after_may_be_a_date(tmp_path, stub):
     assert result.outcomes[near] == {"answered": N}
 
 
+@pytest.mark.usefixtures("_key")
 def test_two_aliases_of_one_model_are_asked_once(tmp_path, stub):
     """They share their requests, also those that are under way: a lease lets one of them ask."""
+    stub.reset()
     specs = [specify(stub, "aiohttp", "", name=name, concurrency=2) for name in ("one", "two")]
     result = play(tmp_path, make(tmp_path), specs)
     assert result.outcomes == {"one": {"answered": N}, "two": {"answered": N}}

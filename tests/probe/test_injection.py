@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from making import command, make_task
-from stubbing import start_stub
 
 from harness.elicit.log import unit_key
 from harness.elicit.verdicts import Verdict
@@ -22,12 +21,6 @@ ATTACKS = (
     Attack(id="many", kind="many_shot", text="{{shots}}{{text}}", shot="so: {{label}}\n", shots=3),
     Attack(id="plain", kind="control", text="{{text}} Bye."),
 )
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with start_stub() as running:
-        yield running
 
 
 @pytest.fixture
