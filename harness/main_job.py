@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -32,7 +33,7 @@ from harness.task import load_task
 from harness.validate import Choices, JudgeFacts, Source, check_choices, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
     from pathlib import Path
 
     from harness.elicit.cache import ResponseStore
@@ -311,9 +312,12 @@ def source_of_verdicts(
     items = select_items(task, criterion=criterion, limit=limit)
     here = {item.id for item in items}
     by_judge: dict[str, list[Verdict]] = {}
+    elsewhere: Counter[str] = Counter()
     for verdict in read_external(verdicts, task) if verdicts else ():
         if verdict.item in here:
             by_judge.setdefault(verdict.judge, []).append(verdict)
+        else:
+            elsewhere[verdict.judge] += 1
     return Source(
         task=task,
         items=items,
@@ -321,8 +325,21 @@ def source_of_verdicts(
         verdicts=by_judge,
         planned={judge: planned_at_least(given, len(items)) for judge, given in by_judge.items()},
         seed=seed,
+        notes=_left_out(elsewhere, by_judge),
         **(choices or Choices()).given(),
     )
+
+
+def _left_out(elsewhere: Mapping[str, int], kept: Container[str]) -> tuple[str, ...]:
+    """Say which verdicts are about items that were not chosen."""
+    if not elsewhere:
+        return ()
+    each = ", ".join(
+        f"{judge} {n}" + ("" if judge in kept else " (all it has)")
+        for judge, n in elsewhere.items()
+    )
+    total = sum(elsewhere.values())
+    return (f"{total} verdicts are left out, as their items were not chosen: {each}",)
 
 
 def planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitation, int]:

@@ -194,6 +194,22 @@ def test_verbs_are_completed(typed, found):
     assert found in done.stdout.split()
 
 
+def test_verdicts_on_items_that_were_not_chosen_are_counted(place):
+    """Per judge; one that has no other verdicts does not vanish without a word."""
+    from harness.main_job import source_of_verdicts
+
+    make_task(place / "task")
+    rows = ["i0,near,A", "i1,near,B", "i2,near,B", "i2,far,A"]
+    (place / "v.csv").write_text("\n".join(["item,judge,value", *rows]), encoding="utf-8")
+    task, verdicts = str(place / "task"), place / "v.csv"
+    source = source_of_verdicts(task, verdicts, limit=1)
+    assert source.notes == (
+        "3 verdicts are left out, as their items were not chosen: near 2, far 1 (all it has)",
+    )
+    assert [judge.name for judge in source.judges] == ["near"]
+    assert source_of_verdicts(task, verdicts).notes == ()
+
+
 def test_notebook_shows_a_table(place):
     """A validation shows its ranking in a notebook, and what it shows runs nothing."""
     from harness.main_job import validate_verdicts
