@@ -12,6 +12,7 @@ REASONS = {
     "constant_labels": "all labels are the same",
     "infinite": "infinite: an option was never chosen by one side",
     "unequal_raters": "items have unequal numbers of raters",
+    "not_two_raters": "no item has just two ratings",
     "too_few_raters": "too few raters per item",
     "single_rating": "one rating shows no noise",
 }

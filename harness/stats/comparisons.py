@@ -273,7 +273,7 @@ def human_jobs(human: RatingTable) -> dict[str, Job]:
 def _why_nobody(m: FloatArray, min_ratings: int) -> str:
     if not m.any():
         return "no_items"
-    return "unequal_raters" if (m >= min_ratings).any() else "too_few_raters"
+    return "not_two_raters" if (m >= min_ratings).any() else "too_few_raters"
 
 
 def _named(counted: Iterable[tuple[str, int]]) -> tuple[Exclusion, ...]:

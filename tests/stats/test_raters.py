@@ -90,7 +90,7 @@ def test_percentage_agreement_is_three_quantities_under_three_names(counted, eva
         "human_more_ratings": 1,
     }
     several = evaluate(counted("human", [["fine"] * 3])).human_agreement["two_rater_agreement"]
-    assert (several.value, several.reason) == (None, "unequal_raters")
+    assert (several.value, several.reason) == (None, "not_two_raters")
 
 
 @pytest.mark.parametrize(
