@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from harness.stats.arrays import BoolArray
     from harness.stats.distributions import RatingTable
+    from harness.stats.interval_methods import IntervalMethod
 
 Mode: TypeAlias = Literal["exclude", "recode", "third_class"]
 _PAPER = "Rao and Callison-Burch 2026, section 6"
@@ -128,6 +129,7 @@ def abstention_modes(
     groups: Sequence[str | None] | None = None,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> AbstentionModes:
     """Evaluate the three modes side by side.
 
@@ -141,7 +143,7 @@ def abstention_modes(
         The positive option of f1 and phi.
     recode_to : str
         The option that abstention becomes in mode recode.
-    rng, groups, n_resamples, level
+    rng, groups, n_resamples, level, interval
         As in `evaluate`.
     primary : {"exclude", "recode", "third_class"}, optional
         The mode that a single number would come from.
@@ -157,7 +159,9 @@ def abstention_modes(
     batches = mode_batches(
         cells, options, positive=(positive,), recode_to=recode_to, weights=weights
     )
-    found = estimate_batches(batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level)
+    found = estimate_batches(
+        batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level, interval=interval
+    )
     return AbstentionModes(primary=primary, **found)
 
 

@@ -7,7 +7,7 @@ Each level is estimated with the bootstrap that matches it (Rao and Callison-Bur
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harness.stats.arrays import IntArray
+    from harness.stats.interval_methods import IntervalMethod
 
 _PAPER = "Rao and Callison-Burch 2026, section 5.1"
 UNGROUPED = "decisions_not_grouped"
@@ -69,6 +70,7 @@ def levels(
     threshold: float = 1.0,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> Levels:
     """Evaluate a measure of tp, fn, fp, tn on every level of aggregation.
 
@@ -80,7 +82,7 @@ def levels(
         What each decision is about.
     measure : Measure
         A row of `BINARY` or `DIAGNOSTICS`.
-    rng, n_resamples, level
+    rng, n_resamples, level, interval
         As in `evaluate`.
     weights : mapping of str to float, optional
         Weight of each criterion in an item's score; by default all alike.
@@ -104,6 +106,7 @@ def levels(
         threshold=threshold,
         n_resamples=n_resamples,
         level=level,
+        interval=interval,
     )
     return found[""][measure.name]
 
@@ -120,6 +123,7 @@ def levels_of_judges(
     threshold: float = 1.0,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> dict[str, dict[str, Levels]]:
     """Evaluate several judges and measures at every level, each level on one bootstrap.
 
@@ -144,11 +148,8 @@ def levels_of_judges(
         batches = {
             name: Batch(contributions=each, measures=tuple(chosen)) for name, each in rows.items()
         }
-        return (
-            estimate_batches(batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level)
-            if batches
-            else {}
-        )
+        how: dict[str, Any] = {"n_resamples": n_resamples, "level": level, "interval": interval}
+        return estimate_batches(batches, rng=rng, groups=groups, **how) if batches else {}
 
     by_criterion = {
         name: run({judge: rows[of_criterion == c] for judge, rows in cells.items()})

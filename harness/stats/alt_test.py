@@ -9,6 +9,7 @@ items on which it is at least as good as the rater.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ from harness.stats.duels import (
     p_values,
     six,
 )
+from harness.stats.interval_methods import check_method
 from harness.stats.intervals import Estimate, Exclusion, check_level
 from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
 from harness.stats.resampling import Resamples, Unit, Units
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from harness.stats.alt_test_design import AltTestDesign
+    from harness.stats.interval_methods import IntervalMethod
     from harness.stats.panel import Coded, Panel
 
 MIN_TESTED = 2  # of n items, a t-test needs two
@@ -48,6 +51,7 @@ def annotator_test(
     groups: Sequence[str | None] | None = None,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> AltTest:
     """Test whether a judge may take a rater's place.
 
@@ -68,6 +72,8 @@ def annotator_test(
         Bootstrap replicates; 0 for none.
     level : float, optional
         Confidence level of the intervals.
+    interval : {"percentile", "bca", "jackknife"}, optional
+        How that of the advantage is made; that of the winning rate is of percentiles.
 
     Returns
     -------
@@ -97,6 +103,7 @@ def annotator_test(
         groups=groups,
         n_resamples=n_resamples,
         level=level,
+        interval=interval,
     )
     return found[""]
 
@@ -110,6 +117,7 @@ def annotator_tests(
     groups: Sequence[str | None] | None = None,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> dict[str, AltTest]:
     """Test several judges on the same resamples, each adjusted over its raters alone.
 
@@ -117,16 +125,30 @@ def annotator_tests(
     `together` adjusts over all judges.
     """
     check_level(level)
+    check_method(interval)
     ring = Ring.of(panel, design)
     units = Units.of(len(panel.items), groups)
     resamples = Resamples.draw(units.n_units, n_resamples, rng)
     duels = [ring.against(ring.coded(given)) for given in judges.values()]
     tallies = [_tally(ring, one) for one in duels]
     p, means = _tested(design, tallies, _resampled(duels, units, resamples, len(panel.raters)))
+    without = np.empty((0, len(duels)))
+    if interval != "percentile":
+        without = _left_out(tallies, duels, units)
     found = benjamini_yekutieli(p, design.q)
     results = {}
     for j, name in enumerate(judges):
-        undecided = _undecided(ring, duels[j], tallies[j], means[:, j], p[:, j], level, units.kind)
+        undecided = _undecided(ring, duels[j], tallies[j], p[:, j], level, units.kind)
+        advantage = with_interval(
+            undecided.advantage,
+            means[:, j],
+            level,
+            unit=units.kind,
+            method=interval,
+            left_out=without[:, j],
+        )
+        replicates = frozen(means[1:, j])
+        undecided = replace(undecided, advantage=advantage, advantage_replicates=replicates)
         mine = FalseDiscoveries(found.rejected[:, j], found.thresholds[:, j], found.adjusted[:, j])
         results[name] = decide(undecided, p[:, j], mine)
     return results
@@ -137,9 +159,23 @@ def _resampled(duels: Sequence[Duels], units: Units, resamples: Resamples, m: in
     shape = (len(duels), m, N_SUMS)
     if not resamples.n_resamples or not duels or not m:
         return np.empty((0, *shape))
-    by_unit = np.stack([one.parts(units.of_item, units.n_units, m) for one in duels], axis=1)
+    by_unit = _by_unit(duels, units, m)
     drawn = resamples.totals(by_unit.reshape(units.n_units, -1))
     return six(drawn.reshape(-1, *by_unit.shape[1:]))
+
+
+def _by_unit(duels: Sequence[Duels], units: Units, m: int) -> FloatArray:
+    """Return what each unit adds to the parts of each judge and rater: (U, J, m, 3 or 4)."""
+    return np.stack([one.parts(units.of_item, units.n_units, m) for one in duels], axis=1)
+
+
+def _left_out(tallies: Sequence[Tally], duels: Sequence[Duels], units: Units) -> FloatArray:
+    """Return the advantages with each unit left out in turn: (U, J)."""
+    tested = np.array([tally.tests for tally in tallies]) != ""
+    if not tested.size:
+        return np.full((units.n_units, len(duels)), np.nan)
+    by_unit = _by_unit(duels, units, tested.shape[1])
+    return _means(six(by_unit.sum(axis=0) - by_unit), tested)
 
 
 def _tested(
@@ -158,19 +194,18 @@ def _undecided(  # noqa: PLR0917 -- one caller, which has just these
     ring: Ring,
     duels: Duels,
     tally: Tally,
-    means: FloatArray,
     p: FloatArray,
     level: float,
     unit: Unit,
 ) -> AltTest:
-    """Say all that does not depend on the decisions."""
+    """Say all that depends neither on the decisions nor on the advantages."""
     n_tested = sum(test != "" for test in tally.tests)
     counts = _counts(ring, duels, n_tested)
     estimate = _bare_estimate(ring, duels, "" if n_tested else _why_none(ring, duels, counts))
     return AltTest(
         design=ring.design,
         winning_rate=estimate,
-        advantage=with_interval(estimate, means, level, unit=unit),
+        advantage=estimate,
         wins=0,
         n_tested=n_tested,
         passes=None,
@@ -183,7 +218,7 @@ def _undecided(  # noqa: PLR0917 -- one caller, which has just these
         tally=tally,
         level=level,
         unit=unit,
-        advantage_replicates=frozen(means[1:]),
+        advantage_replicates=np.empty(0),
         p_replicates=frozen(p[1:]),
     )
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from harness.stats.alt_test_design import AltTestDesign
+    from harness.stats.interval_methods import IntervalMethod
     from harness.stats.panel import Panel
 
 N_DRAWS = 20
@@ -86,12 +87,13 @@ def annotator_controls(
     n_draws: int = N_DRAWS,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> Controls:
     """Test judges that know nothing, and measure how the humans agree.
 
     Parameters
     ----------
-    panel, design, groups, n_resamples, level
+    panel, design, groups, n_resamples, level, interval
         As in `annotator_test`.
     rng : numpy Generator
         Draws the random verdicts and the seeds of the resamples.
@@ -119,6 +121,7 @@ def annotator_controls(
         groups=groups,
         n_resamples=n_resamples,
         level=level,
+        interval=interval,
     )
     agreement = {
         name: bootstrap(
@@ -128,6 +131,7 @@ def annotator_controls(
             groups=groups,
             n_resamples=n_resamples,
             level=level,
+            interval=interval,
         )
         for name, one in _agreement(panel, design).items()
     }

@@ -21,7 +21,8 @@ from harness.stats.duels import (
     p_values,
     share_won,
 )
-from harness.stats.intervals import Estimate, percentile_interval
+from harness.stats.interval_methods import IntervalMethod, interval_ends
+from harness.stats.intervals import Estimate, Interval
 from harness.stats.win_tests import signed_rank, student
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from harness.stats.resampling import Unit
 
 Reason: TypeAlias = Literal["", "no_items", "too_few_items", "no_weighted_rank_test"]
+_NOTHING: FloatArray = np.empty(0)
 FEW_ITEMS = 30  # below, the paper does not trust the normal approximation
 
 
@@ -126,7 +128,8 @@ class AltTest:
         What was asked.
     winning_rate, advantage : Estimate
         The paper's omega and rho over the raters tested, with their intervals. The winning rate's
-        replicates redo the tests and the adjustment; weights and ranks stay those of the data.
+        replicates redo the tests and the adjustment; weights and ranks stay those of the data. It
+        moves in steps, which no jackknife can follow, so its interval is always of percentiles.
     wins, n_tested : int
         Raters beaten, and tested.
     passes : bool or None
@@ -214,16 +217,29 @@ def average(values: Iterable[float | None]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def with_interval(estimate: Estimate, values: FloatArray, level: float, *, unit: Unit) -> Estimate:
-    """Complete an estimate from (1 + B,) values: on the data, then in each resample."""
+def with_interval(
+    estimate: Estimate,
+    values: FloatArray,
+    level: float,
+    *,
+    unit: Unit,
+    method: IntervalMethod = "percentile",
+    left_out: FloatArray = _NOTHING,
+) -> Estimate:
+    """Complete an estimate from (1 + B,) values: on the data, then in each resample.
+
+    Methods other than percentiles need the (U,) values with one unit left out.
+    """
     value, replicates = _known(values[0]), values[1:]
-    interval, undefined_share = percentile_interval(replicates, level, unit)
+    ends = None
+    if value is not None:
+        ends = interval_ends(method, value, replicates, left_out, level)
     return replace(
         estimate,
         value=value,
-        interval=None if value is None else interval,
+        interval=Interval(*ends, level, method, unit) if ends else None,
         n_resamples=len(replicates),
-        undefined_share=undefined_share,
+        undefined_share=float(np.isnan(replicates).mean()) if replicates.size else None,
     )
 
 

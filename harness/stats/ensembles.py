@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.stats.arrays import IntArray
+    from harness.stats.interval_methods import IntervalMethod
     from harness.stats.intervals import Estimate
 
 _PAPER = "Rao and Callison-Burch 2026, section 7"
@@ -75,6 +76,7 @@ def ensemble_agreement(
     groups: Sequence[str | None] | None = None,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> Ensemble:
     """Measure the agreement of judges with each other.
 
@@ -89,7 +91,7 @@ def ensemble_agreement(
         The columns.
     positive : str or sequence of str
         The options whose votes the pairwise phi compares with all others; without any it is NA.
-    rng, groups, n_resamples, level
+    rng, groups, n_resamples, level, interval
         As in `evaluate`.
     human : (n, K) array, optional
         Mode of the human ratings, as `hard` gives it, for the confusion matrices.
@@ -121,7 +123,9 @@ def ensemble_agreement(
             nothing=_why_no_phi(counts, wanted),
         ),
     }
-    found = estimate_batches(batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level)
+    found = estimate_batches(
+        batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level, interval=interval
+    )
     undefined = np.isnan(_phis(compared.sum(axis=0)))
     return Ensemble(
         agreement={name: one for each in found.values() for name, one in each.items()},

@@ -18,6 +18,35 @@ MIN_VALUES = 2  # one value has no spread
 _NORMAL = NormalDist()
 
 
+def check_method(method: str) -> None:
+    """Refuse a method that is none of `METHODS`."""
+    if method not in METHODS:
+        raise ValueError(f"interval is {method!r}; wanted one of {', '.join(METHODS)}")
+
+
+def interval_ends(
+    method: IntervalMethod,
+    value: float,
+    replicates: FloatArray,
+    left_out: FloatArray,
+    level: float,
+) -> tuple[float, float] | None:
+    """Make the ends of an interval by any method; None where nothing says what they are.
+
+    Parameters
+    ----------
+    method : {"percentile", "bca", "jackknife"}
+        Which.
+    value, replicates, left_out, level
+        As in `bca_ends`; percentiles need nothing left out.
+    """
+    if method == "percentile":
+        return percentile_ends(replicates, level)
+    if method == "bca":
+        return bca_ends(value, replicates, left_out, level)
+    return jackknife_ends(value, left_out, level)
+
+
 def jackknife(statistic: Statistic, units: Units) -> FloatArray:
     """Evaluate a statistic with each unit left out in turn: (U,), nan where undefined."""
     by_unit = units.sums(statistic.contributions)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.interval_methods import (
-    METHODS,
     IntervalMethod,
-    bca_ends,
+    check_method,
+    interval_ends,
     jackknife,
-    jackknife_ends,
     percentile_ends,
 )
 from harness.stats.resampling import (
@@ -200,8 +199,7 @@ def estimate_all(
     method: IntervalMethod = "percentile",
 ) -> list[dict[str, Estimated]]:
     """Do all jobs of all groups on the same resamples, keeping the shape of ``groups``."""
-    if method not in METHODS:
-        raise ValueError(f"interval is {method!r}; wanted one of {', '.join(METHODS)}")
+    check_method(method)
     jobs = [job for group in groups for job in group.values()]
     results = replicate([job.statistic for job in jobs], units, resamples)
     done = iter(
@@ -235,13 +233,8 @@ def _describe(job: Job, result: Replicated, how: tuple[float, IntervalMethod, Un
 def _interval(
     job: Job, result: Replicated, level: float, method: IntervalMethod, units: Units
 ) -> Interval | None:
-    if method == "percentile":
-        ends = percentile_ends(result.replicates, level)
-    elif method == "bca":
-        left_out = jackknife(job.statistic, units)
-        ends = bca_ends(result.value, result.replicates, left_out, level)
-    else:
-        ends = jackknife_ends(result.value, jackknife(job.statistic, units), level)
+    left_out = np.empty(0) if method == "percentile" else jackknife(job.statistic, units)
+    ends = interval_ends(method, result.value, result.replicates, left_out, level)
     return Interval(*ends, level, method, units.kind, job.estimand) if ends else None
 
 
@@ -253,6 +246,7 @@ def bootstrap(
     groups: Sequence[str | None] | None = None,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> Estimate:
     """Estimate one statistic of item sums with its interval.
 
@@ -262,7 +256,7 @@ def bootstrap(
         What each item adds; all zeros for an item that does not enter.
     value : callable
         Sums of shape (..., d) to values of shape (...); nan where undefined.
-    rng, groups, n_resamples, level
+    rng, groups, n_resamples, level, interval
         As in `evaluate`.
 
     Returns
@@ -291,5 +285,5 @@ def bootstrap(
     resamples = OneWalk.draw(units.n_units, n_resamples, rng)
     used = np.asarray(sums.any(axis=1), dtype=np.bool_)
     job = Job(statistic=Statistic(sums, value), used=used, why=lambda _: "undefined")
-    [found] = estimate_all([{"": job}], units, resamples, level)
+    [found] = estimate_all([{"": job}], units, resamples, level, method=interval)
     return found[""].estimate

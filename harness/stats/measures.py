@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.intervals import Estimate, Exclusion, Job, check_level, estimate_all
-from harness.stats.resampling import OneWalk, Resamples, Statistic, Units
+from harness.stats.resampling import OneWalk, Statistic, Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harness.stats.arrays import BoolArray, FloatArray
+    from harness.stats.interval_methods import IntervalMethod
     from harness.stats.rows import Better
 
 
@@ -141,6 +142,7 @@ def estimate_batches(
     groups: Sequence[str | None] | None = None,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> dict[str, dict[str, Estimate]]:
     """Evaluate batches of the same items on one bootstrap, so that they can be compared.
 
@@ -148,7 +150,7 @@ def estimate_batches(
     ----------
     batches : mapping of str to Batch
         All over the same n items.
-    rng, groups, n_resamples, level
+    rng, groups, n_resamples, level, interval
         As in `evaluate`.
 
     Returns
@@ -167,14 +169,8 @@ def estimate_batches(
     check_level(level)
     units = Units.of(lengths.pop(), groups)
     resamples = OneWalk.draw(units.n_units, n_resamples, rng)
-    return estimate_on(batches, units, resamples, level)
-
-
-def estimate_on(
-    batches: Mapping[str, Batch], units: Units, resamples: Resamples, level: float
-) -> dict[str, dict[str, Estimate]]:
-    """Evaluate batches on resamples that others use too."""
-    found = estimate_all([batch.jobs() for batch in batches.values()], units, resamples, level)
+    jobs = [batch.jobs() for batch in batches.values()]
+    found = estimate_all(jobs, units, resamples, level, method=interval)
     return {
         name: {measure: one.estimate for measure, one in each.items()}
         for name, each in zip(batches, found, strict=True)
@@ -189,6 +185,7 @@ def estimate(
     groups: Sequence[str | None] | None = None,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> dict[str, Estimate]:
     """Evaluate measures of the same contributions on one bootstrap.
 
@@ -198,7 +195,7 @@ def estimate(
         What each item adds; zeros where it does not enter.
     measures : iterable of Measure
         What to evaluate.
-    rng, groups, n_resamples, level
+    rng, groups, n_resamples, level, interval
         As in `evaluate`.
 
     Returns
@@ -213,5 +210,10 @@ def estimate(
     """
     batch = Batch(contributions=contributions, measures=tuple(measures))
     return estimate_batches(
-        {"": batch}, rng=rng, groups=groups, n_resamples=n_resamples, level=level
+        {"": batch},
+        rng=rng,
+        groups=groups,
+        n_resamples=n_resamples,
+        level=level,
+        interval=interval,
     )[""]

@@ -16,6 +16,7 @@ import numpy as np
 from harness.stats.arrays import TOLERANCE, FloatArray, frozen, ratio
 from harness.stats.binned import binned_measures, binned_sums, bins_of, judge_columns
 from harness.stats.distributions import hard
+from harness.stats.interval_methods import check_method
 from harness.stats.intervals import check_level
 from harness.stats.labels import (
     majority_shares,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from harness.stats.arrays import BoolArray, Counts
     from harness.stats.binned import BinBy
+    from harness.stats.interval_methods import IntervalMethod
     from harness.stats.intervals import Estimate
     from harness.stats.krippendorff import Level
     from harness.stats.stratified import Found
@@ -160,6 +162,7 @@ def stratify(
     groups: Sequence[str | None] | None = None,
     n_resamples: int = 2000,
     confidence: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> tuple[StratumResult, ...]:
     """Measure agreement in each stratum, all on one bootstrap.
 
@@ -177,6 +180,8 @@ def stratify(
         What the options stand for, increasing; by default 1 to K.
     confidence : float, optional
         Level of the intervals.
+    interval : {"percentile", "bca", "jackknife"}, optional
+        How they are made.
 
     Returns
     -------
@@ -199,6 +204,7 @@ def stratify(
         groups=groups,
         n_resamples=n_resamples,
         confidence=confidence,
+        interval=interval,
     )
     return found[""]
 
@@ -214,6 +220,7 @@ def stratify_judges(
     groups: Sequence[str | None] | None = None,
     n_resamples: int = 2000,
     confidence: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> dict[str, tuple[StratumResult, ...]]:
     """Measure several judges in each stratum on one bootstrap; what is said of humans is shared.
 
@@ -224,6 +231,7 @@ def stratify_judges(
     if not strata:
         raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
     check_level(confidence)
+    check_method(interval)
     units = Units.of(len(h), groups)
     resamples = Resamples.draw(units.n_units, n_resamples, rng)
     pieces = Pieces.of(np.stack([one.members(h, scale) for one in strata], axis=1), units)
@@ -232,14 +240,16 @@ def stratify_judges(
         width = batch.contributions.shape[1]
         apart = judge_columns(width, h.shape[1]) if part == "js_b" else None
         cuts[name, part] = pieces.cut(batch, apart=apart)
-    replicated = replicate_strata(cuts, pieces, resamples)
+    replicated = replicate_strata(cuts, pieces, resamples, leave_out=interval != "percentile")
     cuts |= {(name, "delta"): cuts[name, "hw_mw"] for name in given}
     results: dict[str, list[StratumResult]] = {name: [] for name in given}
     for stratum, inside, found in zip(strata, pieces.members.T, replicated, strict=True):
         for name in given:
             found[name, "delta"] = _deltas(found[None, "hh"], found[name, "hw_mw"])
         said = {
-            key: describe(each, cuts[key], inside, confidence, units.kind)
+            key: describe(
+                each, cuts[key], inside, level=confidence, unit=units.kind, method=interval
+            )
             for key, each in found.items()
         }
         for name, rows in results.items():

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from harness.stats.intervals import Estimate, Exclusion, Interval, percentile_interval
+from harness.stats.interval_methods import interval_ends
+from harness.stats.intervals import Estimate, Exclusion, Interval
 from harness.stats.resampling import MIN_UNITS, Resamples, Units
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
     from harness.stats.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.interval_methods import IntervalMethod
     from harness.stats.measures import Batch, Measure
     from harness.stats.resampling import Unit
 
@@ -138,6 +140,11 @@ class Sums:
         of_kind = np.asarray(self.of_unit @ weights, dtype=np.float64)
         return np.asarray(self.kinds @ of_kind, dtype=np.float64)
 
+    def of_units(self, some: slice) -> FloatArray:
+        """Return what each of some b units adds: (D, b)."""
+        kind = self.of_unit.indices[some]
+        return np.asarray(self.kinds[:, kind].toarray(), dtype=np.float64)
+
 
 def _exact(n_units: int) -> type[np.floating[Any]]:
     """Return the smallest type that counts draws of this many units exactly."""
@@ -178,13 +185,21 @@ class Cut:
 
     def weighted(self, weights: Weights) -> FloatArray:
         """Add up units by (U, b) weights: (A * d, b)."""
-        total, *others = (one.weighted(weights) for one in self.sums)
-        for one in others:
-            total += one
-        return total
+        return _added(one.weighted(weights) for one in self.sums)
+
+    def of_units(self, some: slice) -> FloatArray:
+        """Return what each of some b units adds: (A * d, b)."""
+        return _added(one.of_units(some) for one in self.sums)
 
     def __repr__(self) -> str:
         return f"Cut({len(self.measures)} measures of {self.width} sums)"
+
+
+def _added(parts: Iterator[FloatArray]) -> FloatArray:
+    total = next(parts)
+    for one in parts:
+        total += one
+    return total
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -199,11 +214,14 @@ class Found:
         Why it is.
     replicates : (B,) array
         nan where undefined.
+    left_out : (U,) array
+        With each unit left out in turn, nan where undefined; empty where nobody asked.
     """
 
     value: float
     reason: str
     replicates: FloatArray
+    left_out: FloatArray
 
     def minus(self, other: Found) -> Found:
         """Return the difference; the reason is that of the first that has none."""
@@ -211,11 +229,12 @@ class Found:
             self.value - other.value,
             self.reason or other.reason,
             self.replicates - other.replicates,
+            self.left_out - other.left_out,
         )
 
 
 def replicate_strata(
-    cuts: Mapping[Key, Cut], pieces: Pieces, resamples: Resamples
+    cuts: Mapping[Key, Cut], pieces: Pieces, resamples: Resamples, *, leave_out: bool = False
 ) -> list[dict[Key, dict[str, Found]]]:
     """Evaluate batches in every stratum, on the data and on one set of resamples.
 
@@ -227,15 +246,18 @@ def replicate_strata(
         The strata.
     resamples : Resamples
         Of the units of ``pieces``.
+    leave_out : bool, optional
+        Whether to evaluate with each unit left out, too, as some intervals need.
 
     Returns
     -------
     list of dict
         Per stratum, by key and name of the measure.
     """
-    B = resamples.n_resamples if resamples.n_units >= MIN_UNITS else 0
+    U = resamples.n_units
+    B = resamples.n_resamples if U >= MIN_UNITS else 0
     found: list[dict[Key, dict[str, Found]]] = []
-    once = np.ones((resamples.n_units, 1), dtype=_exact(resamples.n_units))
+    once = np.ones((U, 1), dtype=_exact(U))
     per_piece = {key: cut.weighted(once).reshape(-1, cut.width) for key, cut in cuts.items()}
     live: list[tuple[int, Key]] = []  # what has anything to evaluate
     for s in range(len(pieces.inside)):
@@ -243,12 +265,15 @@ def replicate_strata(
         for key, cut in cuts.items():
             n = int((cut.used & pieces.members[:, s]).sum())
             totals = per_piece[key][pieces.inside[s]].sum(axis=0)
-            found[s][key] = {one.name: _on_the_data(one, totals, cut, n, B) for one in cut.measures}
+            sizes = (B, U if leave_out else 0)
+            found[s][key] = {
+                one.name: _on_the_data(one, totals, cut, n, sizes) for one in cut.measures
+            }
             if n:
                 live.append((s, key))
     begin = 0
     for weights in resamples.weights() if B else ():
-        by_unit = np.ascontiguousarray(weights.T, dtype=_exact(resamples.n_units))
+        by_unit = np.ascontiguousarray(weights.T, dtype=_exact(U))
         for key, cut in cuts.items():
             strata = [s for s, live_key in live if live_key == key]
             for part, sums in _in_parts(cut, by_unit, len(pieces.inside.T)):
@@ -258,7 +283,21 @@ def replicate_strata(
                     for one in cut.measures:
                         found[s][key][one.name].replicates[now] = one.value(drawn)
         begin += len(weights)
+    for s, key in live if leave_out else ():
+        _leave_out(found[s][key], cuts[key], per_piece[key].ravel(), pieces.inside[s])
     return found
+
+
+def _leave_out(found: Mapping[str, Found], cut: Cut, totals: FloatArray, inside: BoolArray) -> None:
+    """Evaluate the measures of one stratum, made of the pieces ``inside``, without each unit."""
+    U, A = cut.sums[0].of_unit.shape[1], len(inside)
+    step = max(1, CELLS // max(len(totals), 1))
+    for first in range(0, U, step):
+        now = slice(first, min(first + step, U))
+        without = totals[:, None] - cut.of_units(now)
+        kept = without.reshape(A, cut.width, -1)[inside].sum(axis=0).T
+        for one in cut.measures:
+            found[one.name].left_out[now] = one.value(kept)
 
 
 def _in_parts(cut: Cut, by_unit: Weights, A: int) -> Iterator[tuple[slice, FloatArray]]:
@@ -269,15 +308,23 @@ def _in_parts(cut: Cut, by_unit: Weights, A: int) -> Iterator[tuple[slice, Float
         yield part, cut.weighted(by_unit[:, part]).reshape(A, cut.width, -1)
 
 
-def _on_the_data(one: Measure, totals: FloatArray, cut: Cut, n: int, B: int) -> Found:
-    """Evaluate one measure of n items, with room for its replicates."""
+def _on_the_data(
+    one: Measure, totals: FloatArray, cut: Cut, n: int, sizes: tuple[int, int]
+) -> Found:
+    """Evaluate one measure of n items, with room for replicates and for leaving out units."""
     value = float(one.value(totals)) if n else np.nan
     reason = (one.why(totals) if n else cut.nothing) if np.isnan(value) else ""
-    return Found(value, reason, np.full(B, np.nan))
+    return Found(value, reason, *(np.full(size, np.nan) for size in sizes))
 
 
 def describe(
-    found: Mapping[str, Found], cut: Cut, inside: BoolArray, level: float, unit: Unit
+    found: Mapping[str, Found],
+    cut: Cut,
+    inside: BoolArray,
+    *,
+    level: float,
+    unit: Unit,
+    method: IntervalMethod = "percentile",
 ) -> dict[str, Estimate]:
     """Make estimates of what was found in one stratum.
 
@@ -289,40 +336,44 @@ def describe(
         Says which items enter.
     inside : (n,) bool array
         The stratum's items.
-    level, unit : float, str
-        Of the intervals.
+    level, unit, method
+        Of the intervals, as in `Interval`.
     """
     n_used = int((cut.used & inside).sum())
     n_unusable = int(inside.sum()) - n_used
-    spreads = _spreads(found, level, unit)
+    intervals = _intervals(found, level, method)
     return {
         name: Estimate(
             value=None if np.isnan(one.value) else one.value,
             reason=one.reason if inside.any() else "empty_stratum",
-            interval=None if np.isnan(one.value) else interval,
+            interval=Interval(*ends, level, method, unit) if ends else None,
             n_used=n_used,
             n_excluded=n_unusable,
             excluded=(Exclusion(cut.nothing, n_unusable),) if n_unusable else (),
             n_resamples=len(one.replicates),
-            undefined_share=undefined_share,
+            undefined_share=float(np.isnan(one.replicates).mean()) if one.replicates.size else None,
         )
-        for (name, one), (interval, undefined_share) in zip(found.items(), spreads, strict=True)
+        for (name, one), ends in zip(found.items(), intervals, strict=True)
     }
 
 
-def _spreads(
-    found: Mapping[str, Found], level: float, unit: Unit
-) -> list[tuple[Interval | None, float | None]]:
-    """Make all percentile intervals; those without an undefined replicate in one go."""
-    each = [one.replicates for one in found.values()]
-    whole = [i for i, one in enumerate(each) if one.size and not np.isnan(one).any()]
-    spreads = [
-        (None, None) if i in whole else percentile_interval(one, level, unit)
-        for i, one in enumerate(each)
-    ]
+def _intervals(
+    found: Mapping[str, Found], level: float, method: IntervalMethod
+) -> list[tuple[float, float] | None]:
+    """Make the ends of all intervals; percentiles without an undefined replicate in one go."""
+    each = list(found.values())
+    ends: list[tuple[float, float] | None] = [None] * len(each)
+    whole = []
+    for i, one in enumerate(each):
+        if np.isnan(one.value):
+            continue
+        if method == "percentile" and one.replicates.size and not np.isnan(one.replicates).any():
+            whole.append(i)
+        else:
+            ends[i] = interval_ends(method, one.value, one.replicates, one.left_out, level)
     if whole:
         tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-        ends = np.quantile(np.stack([each[i] for i in whole]), tails, axis=1)
-        for i, (low, high) in zip(whole, ends.T.tolist(), strict=True):
-            spreads[i] = (Interval(low, high, level, "percentile", unit), 0.0)
-    return spreads
+        found_ends = np.quantile(np.stack([each[i].replicates for i in whole]), tails, axis=1)
+        for i, (low, high) in zip(whole, found_ends.T.tolist(), strict=True):
+            ends[i] = (low, high)
+    return ends

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.stats.distributions import RatingTable
+    from harness.stats.interval_methods import IntervalMethod
 
 NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_set")
 
@@ -92,6 +93,7 @@ def beta_sweep(
     metrics: Sequence[str | MetricRow] | None = None,
     n_resamples: int = 2000,
     level: float = 0.95,
+    interval: IntervalMethod = "percentile",
 ) -> tuple[SweepPoint, ...]:
     """Compare judges with humans as `evaluate` does, supposing each beta of a grid in turn.
 
@@ -105,7 +107,7 @@ def beta_sweep(
         The grid.
     adds, variant
         As in `sensitivity_family`.
-    tau, positive, rng, groups, metrics, n_resamples, level
+    tau, positive, rng, groups, metrics, n_resamples, level, interval
         As in `evaluate`.
 
     Returns
@@ -142,7 +144,7 @@ def beta_sweep(
         jobs.append({"prevalence": _prevalence(one)})
     units = Units.of(len(human.items), groups)
     resamples = Resamples.draw(units.n_units, n_resamples, rng)
-    found = estimate_all(jobs, units, resamples, level)
+    found = estimate_all(jobs, units, resamples, level, method=interval)
     each = len(judges) + 1
     names = tuple(table.name for table in judges)
     return tuple(

@@ -213,6 +213,7 @@ def section(p: Prepared) -> Certainty:
         groups=p.groups,
         n_resamples=p.source.n_resamples,
         confidence=p.source.confidence,
+        interval=p.source.interval,
     )
     everywhere = _on_all_items(p, scale, human, judges)
     return Certainty(
@@ -284,10 +285,18 @@ def _on_all_items(
             else:
                 cuts[name, part, key] = cut
     resamples = Resamples.draw(pieces.units.n_units, p.source.n_resamples, p.rng())
-    [found] = replicate_strata(cuts, pieces, resamples)
+    leave_out = p.source.interval != "percentile"
+    [found] = replicate_strata(cuts, pieces, resamples, leave_out=leave_out)
     for (name, part, key), each in found.items():
         cut = cuts[name, part, key]
-        made = describe(each, cut, everything[:, 0], p.source.confidence, pieces.units.kind)
+        made = describe(
+            each,
+            cut,
+            everything[:, 0],
+            level=p.source.confidence,
+            unit=pieces.units.kind,
+            method=p.source.interval,
+        )
         if part == "correlation":
             said[name][part][key] = made
         else:

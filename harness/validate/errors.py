@@ -274,7 +274,9 @@ def _estimated(
     resamples = Resamples.draw(units.n_units, p.source.n_resamples, p.rng())
     raters, *judges = (
         {measure: one.estimate for measure, one in each.items()}
-        for each in estimate_all(jobs, units, resamples, p.source.confidence)
+        for each in estimate_all(
+            jobs, units, resamples, p.source.confidence, method=p.source.interval
+        )
     )
     for (name, part), one in zip(places, judges, strict=True):
         found[name][part] = one
@@ -338,6 +340,7 @@ def _levels(p: Prepared) -> tuple[dict[str, dict[str, LevelEstimates]], str]:
         rng=p.rng(),
         n_resamples=p.source.n_resamples,
         level=p.source.confidence,
+        interval=p.source.interval,
     )
     return {
         judge: {name: _level_estimates(one) for name, one in each.items()}
@@ -415,6 +418,7 @@ def _ensemble(p: Prepared, judges: list[RatingTable]) -> Ensemble:
         groups=p.groups,
         n_resamples=p.source.n_resamples,
         level=p.source.confidence,
+        interval=p.source.interval,
     )
     return Ensemble(
         judges=names,

@@ -115,6 +115,12 @@ def _notes(p: Prepared) -> list[str]:
             f"beta {p.source.beta:g} is assumed: response sets of the humans follow from their "
             f"forced choices{unused}"
         )
+    if p.source.interval != "percentile" and p.source.judges:
+        notes.append(
+            f"interval {p.source.interval} is not that of winning rates, regret and bounds, which "
+            "move in steps, nor of differences between judges, whose p-values come from the same "
+            "replicates: these keep percentiles"
+        )
     return notes
 
 

@@ -227,6 +227,7 @@ def _tested(
             groups=p.groups,
             n_resamples=p.source.n_resamples,
             level=p.source.confidence,
+            interval=p.source.interval,
         )
     controls = annotator_controls(
         panel,
@@ -237,6 +238,7 @@ def _tested(
         n_draws=N_DRAWS,
         n_resamples=p.source.n_resamples,
         level=p.source.confidence,
+        interval=p.source.interval,
     )
     rivals = {name: test for name, test in tests.items() if name not in p.baselines}
     joint = together(rivals, design.q) if len(rivals) > 1 else {}

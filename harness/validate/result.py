@@ -92,7 +92,7 @@ class Settings(Frozen):
     confidence : float
         Level of the intervals.
     interval : str
-        How they are made.
+        How they are made; each interval says how it was, as some are always percentiles.
     unit : str
         What the bootstrap resamples: items, or groups of them.
     """

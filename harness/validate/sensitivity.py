@@ -166,6 +166,7 @@ def _sweep(p: Prepared) -> dict[str, Any]:
         metrics=GOALS,
         n_resamples=p.source.n_resamples,
         level=p.source.confidence,
+        interval=p.source.interval,
         **about,
     )
     return {
@@ -242,6 +243,7 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
         metrics=RECONSTRUCTED,
         n_resamples=p.source.n_resamples,
         level=p.source.confidence,
+        interval=p.source.interval,
         implied=implied.distributions,
     )
     reasons = Counter(reason for reason in implied.reasons if reason)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from harness.stats.interval_methods import jackknife_ends
 from harness.stats.labels import (
     label_cells,
     label_counts,
@@ -208,6 +209,31 @@ def test_strata_against_a_loop_over_resamples(grouped):
     assert (interval.low, interval.high) == pytest.approx(tuple(wanted))
 
 
+@pytest.mark.parametrize("interval", ["bca", "jackknife"])
+def test_strata_leave_out_one_group_at_a_time(interval):
+    """As stratifying again without each group does, and differences leave out the same one."""
+    rng = np.random.default_rng(3)
+    human = rng.multinomial(3, [0.6, 0.4], 24)
+    judge = rng.multinomial(4, [0.7, 0.3], 24)
+    groups = [f"g{i // 3}" for i in range(24)]
+    strata = [Stratum("split", "n_labels", 2)]
+    chosen = {"strata": strata, "n_resamples": 40, "interval": interval, "groups": groups}
+    found = results(human, judge, rng=np.random.default_rng(5), **chosen)["split"]
+    kept = [np.array(groups) != group for group in dict.fromkeys(groups)]
+    without = [results(human[k], judge[k], strata=strata, n_resamples=0)["split"] for k in kept]
+    for part, name in (
+        ("hw_mw", "agreement"),
+        ("js_b", "js_distance_nat"),
+        ("delta", "krippendorff_alpha_nominal"),
+    ):
+        left_out = np.array([getattr(one, part)[name].value for one in without], dtype=float)
+        one = getattr(found, part)[name]
+        if interval == "jackknife":
+            wanted = jackknife_ends(one.value, left_out, 0.95)
+            assert (one.interval.low, one.interval.high) == pytest.approx(wanted)
+        assert (one.interval.method, one.interval.unit) == (interval, "group")
+
+
 def test_judges_together_are_judges_alone():
     """One walk for several judges changes no number of any."""
     rng = np.random.default_rng(0)
@@ -225,6 +251,10 @@ def test_judges_together_are_judges_alone():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (
+            lambda: results([[1, 1]], strata=default_strata(2, ordinal=True), interval="normal"),
+            "interval is 'normal'; wanted one of percentile",
+        ),
         (lambda: Stratum("x", "mood"), "stratum 'x': by is 'mood'"),
         (lambda: Stratum("x", "n_labels", 2, 2), r"stratum 'x': \[2, 2\) is empty"),
         (lambda: results([[1, 1]], strata=[]), "strata is empty"),

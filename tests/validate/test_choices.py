@@ -124,6 +124,33 @@ def test_interval_and_confidence_are_those_asked_for(interval):
     assert (found.settings.interval, found.settings.confidence) == (interval, 0.8)
 
 
+@pytest.mark.parametrize("interval", ["bca", "jackknife"])
+def test_interval_of_every_section_is_the_one_asked_for(interval):
+    """By certainty, of the annotator test and of the errors; what moves in steps says so."""
+    source = make_source(make_task(20), interval=interval)
+    found = validate(source)
+    methods: dict[str, set[str]] = {}
+    for section in (found.certainty, found.replacement, found.errors):
+        for place, method in methods_in(section.model_dump()):
+            methods.setdefault(method, set()).add(place)
+    assert set(methods) == {interval, "percentile"}
+    assert methods["percentile"] <= {"winning_rate", "majority_winning_rate"}
+    [note] = [one for one in found.notes if one.startswith(f"interval {interval}")]
+    assert "winning rates" in note
+
+
+def methods_in(value, place=""):
+    """Give every interval's method with the innermost named field it stands in."""
+    if isinstance(value, dict):
+        if "method" in value:
+            yield place, value["method"]
+        for name, each in value.items():
+            yield from methods_in(each, place if name == "interval" else name)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from methods_in(each, place)
+
+
 @pytest.mark.parametrize(
     ("choices", "task", "words"),
     [
