@@ -202,7 +202,7 @@ def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
 def _per_item(given: Coded, name: str, *, ranks: bool) -> FloatArray:
     """Return the number, or relative rank, of each item's value: (n,); nan where there is none."""
     present = given.present
-    used = np.unique(given.code[present])
+    used = np.flatnonzero(np.bincount(given.code[present], minlength=len(given.labels)))
     number = np.full(len(given.labels), np.nan)
     number[used] = numbers([given.labels[c] for c in used.tolist()], name)
     values = np.full(len(given.code), np.nan)

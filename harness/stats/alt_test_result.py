@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.arrays import TOLERANCE, FloatArray, IntArray, ratio
+from harness.stats.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
 from harness.stats.duels import (
     DIFFERENCE,
     JUDGE,
@@ -134,8 +134,10 @@ class AltTest:
         Raters beaten, and tested.
     passes : bool or None
         Whether the winning rate reaches the threshold; None where it is undefined.
-    per_rater, skipped : tuple of RaterRow
-        Those tested, and those not.
+    p, p_adjusted : (m,) arrays
+        Of each rater, before and after Benjamini-Yekutieli; nan where skipped.
+    rejected : (m,) bool array
+        Which raters the judge beats.
     answered_fraction : float or None
         Share of the items with enough ratings that the judge answered.
     counts : mapping
@@ -158,8 +160,9 @@ class AltTest:
     wins: int
     n_tested: int
     passes: bool | None
-    per_rater: tuple[RaterRow, ...]
-    skipped: tuple[RaterRow, ...]
+    p: FloatArray
+    p_adjusted: FloatArray
+    rejected: BoolArray
     answered_fraction: float | None
     counts: Mapping[str, int]
     warnings: tuple[str, ...]
@@ -177,6 +180,16 @@ class AltTest:
             f"advantage {self.advantage.value}, {self.n_tested} raters)"
         )
 
+    @property
+    def per_rater(self) -> tuple[RaterRow, ...]:
+        """The raters tested, one by one."""
+        return tuple(row for row in _rows(self) if row.test)
+
+    @property
+    def skipped(self) -> tuple[RaterRow, ...]:
+        """The raters who were not tested, and why."""
+        return tuple(row for row in _rows(self) if not row.test)
+
 
 def decide(
     test: AltTest, p: FloatArray, found: FalseDiscoveries, n_family: int | None = None
@@ -186,7 +199,7 @@ def decide(
     Parameters
     ----------
     test : AltTest
-        Whose wins, winning rate, rows and warnings are to be made.
+        Whose wins, winning rate, decisions and warnings are to be made.
     p : (1 + B, m) array
         p-values on the data and in each resample; nan where skipped.
     found : FalseDiscoveries
@@ -194,19 +207,17 @@ def decide(
     n_family : int
         How many p-values were adjusted together. Default: those tested.
     """
-    tally, design = test.tally, test.design
-    rates = share_won(found.rejected, p, tally.quality)
-    rows = _rows(tally, design, p[0], found)
-    tested, skipped = ([row for row in rows if bool(row.test) is kind] for kind in (True, False))
-    passes = None if isnan(rates[0]) else bool(rates[0] >= design.threshold - TOLERANCE)
+    rates = share_won(found.rejected, p, test.tally.quality)
+    passes = None if isnan(rates[0]) else bool(rates[0] >= test.design.threshold - TOLERANCE)
     return replace(
         test,
         winning_rate=with_interval(test.winning_rate, rates, test.level, unit=test.unit),
         wins=int(found.rejected[0].sum()),
         passes=passes,
-        per_rater=tuple(tested),
-        skipped=tuple(skipped),
-        warnings=_warnings(test, tested, skipped, passes=bool(passes)),
+        p=frozen(p[0]),
+        p_adjusted=frozen(found.adjusted[0]),
+        rejected=frozen(found.rejected[0]),
+        warnings=_warnings(test, passes=bool(passes)),
         n_family=test.n_tested if n_family is None else n_family,
     )
 
@@ -243,17 +254,16 @@ def with_interval(
     )
 
 
-def _rows(
-    tally: Tally, design: AltTestDesign, p: FloatArray, found: FalseDiscoveries
-) -> list[RaterRow]:
+def _rows(test: AltTest) -> list[RaterRow]:
+    tally, design = test.tally, test.design
     weighted = design.weighting == "ipw"
     sums = tally.sums.T
     w, d, squares, w2 = sums[[WEIGHT, DIFFERENCE, SQUARE, WEIGHT_SQUARE]]
     moments = student(w, d, squares, w2, eps=design.eps, weighted=weighted)
     n, sd, t = moments.n.tolist(), moments.sd.tolist(), moments.t.tolist()
     rho_f, rho_h = ratio(sums[[JUDGE, RATER]], w).tolist()
-    adjusted, rejected = found.adjusted[0].tolist(), found.rejected[0].tolist()
-    values, quality = p.tolist(), tally.quality.tolist()
+    p, adjusted, rejected = test.p.tolist(), test.p_adjusted.tolist(), test.rejected.tolist()
+    quality = tally.quality.tolist()
     return [
         RaterRow(
             rater=rater,
@@ -267,7 +277,7 @@ def _rows(
             test=tally.tests[j],
             sd=_known(sd[j]),
             statistic=_statistic(tally.tests[j], t[j], counts, design.eps),
-            p=_known(values[j]),
+            p=_known(p[j]),
             p_adjusted=_known(adjusted[j]),
             rejected=rejected[j],
             quality=quality[j],
@@ -288,17 +298,18 @@ def _known(value: float) -> float | None:
     return None if isnan(value) else float(value)
 
 
-def _warnings(
-    test: AltTest, tested: list[RaterRow], skipped: list[RaterRow], *, passes: bool
-) -> tuple[str, ...]:
+def _warnings(test: AltTest, *, passes: bool) -> tuple[str, ...]:
     found = []
-    few = [f"{row.rater} ({row.n})" for row in tested if row.n < FEW_ITEMS]
+    tally = test.tally
+    n_items = zip(tally.raters, tally.counts.sum(axis=1).tolist(), tally.tests, strict=True)
+    few = [f"{rater} ({n})" for rater, n, tested in n_items if tested and n < FEW_ITEMS]
     if passes and few:
         found.append(f"few_items: passes with fewer than {FEW_ITEMS} items for {', '.join(few)}")
     if test.counts["n_items_without_verdict"] and test.design.unanswered == "exclude":
         n = test.counts["n_items_without_verdict"]
         found.append(f"unanswered_excluded: {n} items the judge did not answer are left out")
-    if skipped and tested:
-        names = ", ".join(row.rater for row in skipped)
+    skipped = [rater for rater, one in zip(tally.raters, tally.tests, strict=True) if not one]
+    if skipped and test.n_tested:
+        names = ", ".join(skipped)
         found.append(f"raters_skipped: {names} had too few items and are not in the winning rate")
     return tuple(found)

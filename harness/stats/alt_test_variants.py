@@ -133,9 +133,7 @@ def together(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest
         raise ValueError("tests: wanted one or more, with equally many resamples each")
     each = list(tests.values())
     ends = np.cumsum([len(test.tally.raters) for test in each])[:-1]
-    p = [
-        np.vstack([test.tally.p(test.design, test.design.eps), test.p_replicates]) for test in each
-    ]
+    p = [np.vstack([test.p, test.p_replicates]) for test in each]
     found = benjamini_yekutieli(np.concatenate(p, axis=-1), q)
     n_family = sum(test.n_tested for test in each)
     return {

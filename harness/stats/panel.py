@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, count
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -90,7 +90,8 @@ class Panel:
             If a rater rated an item twice, a value is nan or None, or an item is not in ``items``.
         """
         item, rater, value = tuple(zip(*ratings, strict=True)) or ((), (), ())
-        return cls._of_columns((item, rater, value), items, rater_ids)
+        raters = _index(sorted(set(rater)))
+        return cls._of_columns((item, _codes(raters, rater), value), raters, items, rater_ids)
 
     @classmethod
     def by_rater(
@@ -102,26 +103,27 @@ class Panel:
     ) -> Self:
         """Collect ratings from each rater's value per item; otherwise as `of`."""
         item = tuple(chain.from_iterable(ratings.values()))
-        sizes = map(len, ratings.values())
-        rater = tuple(chain.from_iterable(map(repeat, ratings, sizes)))
         value = tuple(chain.from_iterable(rated.values() for rated in ratings.values()))
-        return cls._of_columns((item, rater, value), items, rater_ids)
+        sizes = {rater: len(rated) for rater, rated in ratings.items() if rated}
+        raters = _index(sorted(sizes))
+        of_rater = np.repeat(_codes(raters, tuple(sizes)), tuple(sizes.values()))
+        return cls._of_columns((item, of_rater, value), raters, items, rater_ids)
 
     @classmethod
     def _of_columns(
         cls,
-        columns: tuple[Sequence[str], Sequence[str], Sequence[Hashable]],
+        columns: tuple[Sequence[str], IntArray, Sequence[Hashable]],
+        raters: Mapping[str, int],
         items: Iterable[str] | None,
         rater_ids: RaterIds,
     ) -> Self:
-        index = _index(columns[0] if items is None else items)
-        if items is not None and not index.keys() >= (given := dict.fromkeys(columns[0])).keys():
-            missing = next(item for item in given if item not in index)
+        item, of_rater, value = columns
+        index, labels = _index(item if items is None else items), _index(value)
+        if items is not None and not index.keys() >= (given := dict.fromkeys(item)).keys():
+            missing = next(one for one in given if one not in index)
             raise ValueError(f"ratings: item {missing!r} is not among the {len(index)} items")
-        raters = _index(sorted(set(columns[1])))
-        labels = _index(columns[2])
         _check_labels(labels, "ratings")
-        of_item, of_rater = _codes(index, columns[0]), _codes(raters, columns[1])
+        of_item = _codes(index, item)
         order = _sorted_order(of_item * len(raters) + of_rater)
         panel = cls(
             items=tuple(index),
@@ -129,7 +131,7 @@ class Panel:
             labels=tuple(labels),
             of_item=frozen(of_item[order]),
             of_rater=frozen(of_rater[order]),
-            code=frozen(_codes(labels, columns[2])[order]),
+            code=frozen(_codes(labels, value)[order]),
             rater_ids=rater_ids,
         )
         panel._check_keys()
@@ -176,7 +178,10 @@ class Panel:
             If a value is nan.
         """
         known = self.labels if labels is None else labels
-        given = list(map(values.get, self.items))
+        if tuple(values) == self.items:  # comparing is quicker than looking up
+            given: list[Hashable] = list(values.values())
+        else:
+            given = list(map(values.get, self.items))
         index: dict[Hashable, int] = _index(chain(known, dict.fromkeys(given)))
         if None in index:
             del index[None]
@@ -222,7 +227,7 @@ def numbers(labels: Sequence[Hashable], name: str) -> FloatArray:
 
 
 def _index(values: Iterable[Key]) -> dict[Key, int]:
-    return {value: place for place, value in enumerate(dict.fromkeys(values))}
+    return dict(zip(dict.fromkeys(values), count(), strict=False))
 
 
 def _codes(index: Mapping[Key, int], values: Sequence[Key]) -> IntArray:
