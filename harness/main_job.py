@@ -359,7 +359,7 @@ def spent(reading: LogReading) -> float:
 def _recover(folder: RunFolder, before: LogReading, store: ResponseStore) -> None:
     """Bring replies into the cache that were received by runs that did not get to it."""
     _put_back(before, store)
-    for run in list_runs(folder.path.parent):
+    for run in list_runs(folder.path.parent).readable:
         if run.manifest.state == "running" and run.path != folder.path:
             with suppress(VerdictError):
                 _put_back(read_log(run.verdicts), store)

@@ -20,7 +20,7 @@ import secrets
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -283,30 +283,43 @@ def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def list_runs(out: Path) -> list[RunFolder]:
-    """Readable run folders below ``out``, newest first."""
-    runs = []
-    for file in out.glob("*/manifest.json"):
-        try:
-            runs.append(RunFolder.open(file.parent))
-        except RunError:
-            continue
-    return sorted(runs, key=lambda run: run.manifest.created, reverse=True)
+class Runs(NamedTuple):
+    """The run folders below a folder.
+
+    Attributes
+    ----------
+    readable : list of RunFolder
+        Newest first.
+    unreadable : list of str
+        Why each of the others cannot be read.
+    """
+
+    readable: list[RunFolder]
+    unreadable: list[str]
+
+    @property
+    def warning(self) -> str:
+        """How many cannot be read, and one of them; "" if all can."""
+        if not self.unreadable:
+            return ""
+        n = len(self.unreadable)
+        return f"{n} folder{'s' * (n > 1)} could not be read, e.g. {self.unreadable[0]}"
 
 
-def unreadable_runs(out: Path) -> dict[str, str]:
-    """Folders below ``out`` whose manifest cannot be read, with the reason."""
-    found = {}
+def list_runs(out: Path) -> Runs:
+    """Read the manifest of every run folder below ``out``."""
+    runs = Runs([], [])
     for file in sorted(out.glob("*/manifest.json")):
         try:
-            RunFolder.open(file.parent)
+            runs.readable.append(RunFolder.open(file.parent))
         except RunError as error:
-            found[file.parent.name] = str(error)
-    return found
+            runs.unreadable.append(str(error))
+    runs.readable.sort(key=lambda run: run.manifest.created, reverse=True)
+    return runs
 
 
-def find_run(out: Path, name: str | None) -> RunFolder:
-    """Find a run by path or by name below ``out``; by default the newest unfinished one.
+def find_run(out: Path, name: str | None, *, unfinished: bool = False) -> RunFolder:
+    """Find a run by path or by name below ``out``; by default the newest (unfinished) one.
 
     Raises
     ------
@@ -316,10 +329,16 @@ def find_run(out: Path, name: str | None) -> RunFolder:
     if name is not None:
         path = Path(name)
         return RunFolder.open(path if path.exists() else out / name)
-    for run in list_runs(out):
-        if run.manifest.state != "done":
+    runs = list_runs(out)
+    for run in runs.readable:
+        if not unfinished or run.manifest.state != "done":
             return run
-    raise RunError(f"{out}: no unfinished run to resume; name one, or start one without --resume.")
+    none = (
+        "no unfinished run to resume; name one, or start one without --resume."
+        if unfinished
+        else "no run here yet; begin with `harness run --task toxicity`."
+    )
+    raise RunError(" ".join(filter(None, [f"{out}: {none}", runs.warning])))
 
 
 def versions() -> dict[str, str]:

@@ -165,6 +165,10 @@ def test_unreadable_runs_are_counted(place):
     assert "toxicity-" in out
     assert "2 folders could not be read, e.g. " in err
     assert len(json.loads(run("harness runs --json", place)[1])) == 1
+    code, _, err = run("harness run --resume", place)
+    assert code == 2
+    assert "no unfinished run to resume" in err
+    assert "2 folders could not be read, e.g. " in err
 
 
 def test_pipe_that_closes_is_no_fault(place):

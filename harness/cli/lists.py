@@ -75,9 +75,9 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
       harness runs
       harness runs --out runs --json
     """
-    from harness.runs import default_out, list_runs, unreadable_runs
+    from harness.runs import default_out, list_runs
 
-    folder = out or default_out()
+    found = list_runs(out or default_out())
     rows = [
         {
             "run": run.path.name,
@@ -85,13 +85,11 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
             "created": run.manifest.created,
             "judges": ", ".join(spec.name for spec in run.manifest.judges),
         }
-        for run in list_runs(folder)
+        for run in found.readable
     ]
     show(rows, as_json=as_json, empty="No runs here yet. Begin with: harness run --task toxicity")
-    if unread := unreadable_runs(folder):
-        first = next(iter(unread.values()))
-        count = "1 folder" if len(unread) == 1 else f"{len(unread)} folders"
-        typer.echo(f"{count} could not be read, e.g. {first}", err=True)
+    if found.warning:
+        typer.echo(found.warning, err=True)
 
 
 def schema(

@@ -70,14 +70,14 @@ def _of_verdicts(
 def _of_runs(
     out: Path | None, run: str | None, other: str | None, charts: Path | None
 ) -> tuple[Path, list[str]]:
-    from harness.report.again import find_reported, report_beside, report_run
-    from harness.runs import default_out
+    from harness.report.again import report_beside, report_run
+    from harness.runs import default_out, find_run
 
     out = out or default_out()
-    folder = find_reported(out, run)
+    folder = find_run(out, run)
     if other is None:
         return folder.path / "report.html", report_run(folder, charts=charts)
     if charts is not None:
         raise typer.BadParameter("charts are of one run; leave --charts or the second run out")
-    shown = report_beside(folder, find_reported(out, other))
+    shown = report_beside(folder, find_run(out, other))
     return shown, [str(shown)]

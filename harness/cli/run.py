@@ -114,7 +114,7 @@ def run(
     out = out or default_out()
     folder: RunFolder | None = None
     if resume or run_name:
-        folder = find_run(out, run_name)
+        folder = find_run(out, run_name, unfinished=True)
         plan = resume_plan(folder)
     else:
         if task is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -13,11 +12,14 @@ from harness.report.details import details_of, disputed
 from harness.report.files import all_charts, ranking_csv, write_charts, write_parquet
 from harness.report.page import page
 from harness.report.paper import judge_card
-from harness.runs import RunFolder, list_runs, source_of
+from harness.runs import source_of
 from harness.validate import Validation, validate
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.report.details import Details
+    from harness.runs import RunFolder
     from harness.validate import Source
 
 
@@ -101,20 +103,3 @@ def validation_of(folder: RunFolder, source: Source) -> Validation:
     v = validate(source)
     folder.write("metrics.json", v.model_dump_json(indent=1) + "\n")
     return v
-
-
-def find_reported(out: Path, name: str | None) -> RunFolder:
-    """Find a run by path or by name below ``out``; by default the newest.
-
-    Raises
-    ------
-    RunError
-        If there is none.
-    """
-    if name is not None:
-        path = Path(name)
-        return RunFolder.open(path if path.exists() else out / name)
-    runs = list_runs(out)
-    if not runs:
-        raise RunError(f"{out}: no run to report; begin with `harness run --task toxicity`.")
-    return runs[0]

@@ -13,10 +13,10 @@ from pyarrow import parquet
 from reporting import BAD_NAME, N_ITEMS
 
 from harness.report import all_charts, judge_card, page
-from harness.report.again import find_reported, report_beside, validation_of
+from harness.report.again import report_beside, validation_of
 from harness.report.compare import comparison, facts
 from harness.report.files import metric_rows
-from harness.runs import RunFolder
+from harness.runs import RunFolder, find_run
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -38,8 +38,8 @@ def test_report_names_what_it_wrote(written, folder):
 
 def test_report_without_a_name_takes_the_newest_run(folder):
     """Unnamed, it is the newest run below the runs' folder."""
-    assert find_reported(folder.path.parent, None).path == folder.path
-    assert find_reported(folder.path.parent, folder.path.name).path == folder.path
+    assert find_run(folder.path.parent, None).path == folder.path
+    assert find_run(folder.path.parent, folder.path.name).path == folder.path
 
 
 def test_report_of_no_run_says_what_to_type(tmp_path):
