@@ -58,6 +58,7 @@ def test_usual_metrics_are_named_with_the_regret_of_their_choice():
     assert cell.selected == ("strict",)
     assert cell.value > 0
     assert f"picked strict, with regret {cell.value:.3f} [" in line
+    assert "in consistency on 106 to 120 items." in line
     assert found.ranking.rows[0].judge == "lenient"
 
 

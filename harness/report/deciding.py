@@ -88,7 +88,8 @@ def _others(v: Validation, ranking: Ranking, best: str) -> str:
     if not told and rivals:
         told.append("Every other judge is worse beyond what chance explains.")
     first = next((place.p_best for place in places if place.judge == best), None)
-    told += [] if first is None else [f"It comes first in {percent(first)} of the resamples."]
+    if first is not None:
+        told.append(f"It comes first in {percent(first)} of {v.settings.n_resamples} resamples.")
     return " ".join(told)
 
 
@@ -128,7 +129,7 @@ def _usual(v: Validation, ranking: Ranking) -> str:
     for metric in chosen.usual:
         if metric == ranking.metric:
             continue
-        told = _picked(chosen.regret[metric][CONSISTENCY], ours, chosen)
+        told = _picked(v, chosen.regret[metric][CONSISTENCY], ours, chosen)
         if told:
             found.setdefault(told, []).append(NAMES.get(metric, metric))
     return " ".join(
@@ -136,19 +137,21 @@ def _usual(v: Validation, ranking: Ranking) -> str:
     )
 
 
-def _picked(cell: Regret, ours: tuple[str, ...], chosen: Choosing) -> str:
+def _picked(v: Validation, cell: Regret, ours: tuple[str, ...], chosen: Choosing) -> str:
     if not cell.selected:
         return ""
     if set(cell.selected) == set(ours):
         what = "the same judge" if len(ours) == 1 else "the same judges"
-        return what if cell.value is None else f"{what}, with regret {_regret(cell)}"
+        return what if cell.value is None else f"{what}, with regret {_regret(v, cell)}"
     names = _listed(cell.selected) if len(cell.selected) < len(chosen.candidates) else "any of them"
-    return names if cell.value is None else f"{names}, with regret {_regret(cell)}"
+    return names if cell.value is None else f"{names}, with regret {_regret(v, cell)}"
 
 
-def _regret(cell: Regret) -> str:
+def _regret(v: Validation, cell: Regret) -> str:
     shown = number(0.0 if cell.value is None else cell.value)
-    return f"{shown} {span(cell.interval)} in consistency".replace("  ", " ")
+    used = {v.judge(name).metrics[CONSISTENCY].n_used for name in (*cell.selected, *cell.best)}
+    items = " to ".join(map(str, sorted({min(used), max(used)})))
+    return f"{shown} {span(cell.interval)} in consistency on {items} items".replace("  ", " ")
 
 
 def _replacing(v: Validation, winner: JudgeResult) -> str:
