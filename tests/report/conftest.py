@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
+from typing import TYPE_CHECKING
 
 import pytest
 from making import harness, make_task
@@ -14,11 +16,25 @@ from harness.report.again import validation_of
 from harness.report.details import details_of, disputed
 from harness.runs import RunFolder, source_of
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory):
-    """A folder with a finished run of a task whose texts attack the page."""
-    place = tmp_path_factory.mktemp("report")
+def place(tmp_path_factory, worker_id):
+    """A folder with a finished run of a task whose texts attack the page; all workers share it."""
+    base = tmp_path_factory.getbasetemp()
+    place = (base if worker_id == "master" else base.parent) / "report"
+    with place.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            attacked(place.with_suffix(".part")).rename(place)
+    return place
+
+
+def attacked(place: Path) -> Path:
+    """Write the task and run it; where that fails, no later worker finds half of it."""
+    shutil.rmtree(place, ignore_errors=True)
     task = make_task(place / "task", N_ITEMS, raters=N_RATERS, response_sets=False)
     items = [
         {"id": f"i{i}", "text": f"Comment {i}. {HOSTILE[i % len(HOSTILE)]}"} for i in range(N_ITEMS)
@@ -57,7 +73,7 @@ def details(folder, source, validation):
     return details_of(source, folder, disputed=disputed(validation))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser():
     """Debian's chromium, driven by playwright; the tests that need it skip where it is absent."""
     driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

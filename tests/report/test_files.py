@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 from making import harness
@@ -16,24 +17,42 @@ from harness.report import all_charts, judge_card, page
 from harness.report.again import report_beside, validation_of
 from harness.report.compare import comparison, facts
 from harness.report.files import metric_rows
-from harness.runs import RunFolder, find_run
+from harness.runs import RunFolder, find_run, source_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.fixture(scope="module")
-def written(place, folder):
+def copied(folder, tmp_path_factory):
+    """The run, to write into: other workers read the first one."""
+    place = tmp_path_factory.mktemp("copied")
+    return RunFolder.open(Path(shutil.copytree(folder.path, place / folder.path.name)))
+
+
+@pytest.fixture(scope="module")
+def written(copied):
     """What `harness report RUN --charts charts` leaves behind."""
-    done = harness("report", folder.path, "--charts", "charts", cwd=place)
+    done = harness("report", copied.path, "--charts", "charts", cwd=copied.path.parent)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_report_names_what_it_wrote(written, folder):
+@pytest.fixture(scope="module")
+def silent(place, tmp_path_factory):
+    """A small run that keeps no texts."""
+    out = tmp_path_factory.mktemp("silent")
+    command = ("run", "--task", "task", "--judges", "random", "--no-item-text", "--no-cache")
+    done = harness(*command, "--limit", "5", "--out", out, cwd=place)
+    assert done.returncode == 0, done.stderr
+    [run] = out.iterdir()
+    return RunFolder.open(run)
+
+
+def test_report_names_what_it_wrote(written, copied):
     """Each file is named on a line of its own, and is there."""
     for name in ("report.html", "ranking.csv", "judge-card.md", "metrics.parquet"):
-        assert str(folder.path / name) in written.splitlines()
-        assert (folder.path / name).stat().st_size
+        assert str(copied.path / name) in written.splitlines()
+        assert (copied.path / name).stat().st_size
 
 
 def test_report_without_a_name_takes_the_newest_run(folder):
@@ -50,18 +69,19 @@ def test_report_of_no_run_says_what_to_type(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_each_chart_is_written_as_svg_and_png(written, place, validation, details):
+def test_each_chart_is_written_as_svg_and_png(written, copied, validation, details):
     """Every chart of the page is there twice, whole and named inside."""
     charts = all_charts(validation, details)
     assert len({chart.name for chart in charts}) == len(charts) > 20
-    pictures = {path.name for path in (place / "charts").iterdir()}
+    folder = copied.path.parent / "charts"
+    pictures = {path.name for path in folder.iterdir()}
     assert {f"{chart.name}.svg" for chart in charts} <= pictures
     for chart in charts:
-        root = ET.parse(place / "charts" / f"{chart.name}.svg").getroot()
+        root = ET.parse(folder / f"{chart.name}.svg").getroot()
         assert root.find("{http://www.w3.org/2000/svg}title").text == chart.title
     if "SVG only" not in written:
         for chart in charts:
-            assert (place / "charts" / f"{chart.name}.png").read_bytes().startswith(PNG)
+            assert (folder / f"{chart.name}.png").read_bytes().startswith(PNG)
 
 
 def test_charts_without_words_are_not_written_as_png(validation, details, tmp_path, monkeypatch):
@@ -78,9 +98,10 @@ def test_charts_without_words_are_not_written_as_png(validation, details, tmp_pa
     assert [path.suffix for path in tmp_path.iterdir()] == [".svg"]
 
 
-def test_parquet_holds_every_metric_of_every_judge(written, folder, validation):
+def test_parquet_holds_every_metric_of_every_judge(written, copied, validation):
     """A row for each judge and metric, equal to metrics.json; NA is null with its reason."""
-    rows = parquet.read_table(folder.path / "metrics.parquet").to_pylist()
+    with parquet.ParquetFile(copied.path / "metrics.parquet") as file:
+        rows = file.read().to_pylist()
     assert rows == [dict.fromkeys(rows[0]) | row for row in metric_rows(validation)]
     found = {(row["judge"], row["metric"]): row for row in rows}
     for judge in validation.judges:
@@ -100,16 +121,16 @@ def test_judge_card_is_one_page_that_says_what_matters(validation, details):
     assert validation.task.content_hash in card
 
 
-def test_numbers_are_computed_anew_where_they_are_missing_or_old(folder, source, tmp_path):
+def test_numbers_are_computed_anew_where_they_are_missing_or_old(silent):
     """metrics.json is read if it is newer than the verdicts, else made again, byte for byte."""
-    elsewhere = RunFolder.open(shutil.copytree(folder.path, tmp_path / "elsewhere"))
-    before = (folder.path / "metrics.json").read_bytes()
+    file = silent.path / "metrics.json"
+    before = file.read_bytes()
     for spoil in (b"", b"{}"):
-        (elsewhere.path / "metrics.json").write_bytes(spoil)
-        validation_of(elsewhere, source)
-        assert (elsewhere.path / "metrics.json").read_bytes() == before
+        file.write_bytes(spoil)
+        validation_of(silent, source_of(silent))
+        assert file.read_bytes() == before
         if spoil == b"":
-            os.utime(elsewhere.path / "metrics.json", (0, 0))
+            os.utime(file, (0, 0))
 
 
 def test_two_runs_side_by_side_say_what_differs(validation):
@@ -125,12 +146,11 @@ def test_two_runs_side_by_side_say_what_differs(validation):
     assert "Nothing: the same task" in comparison(("a", "b"), (validation, validation))
 
 
-def test_two_runs_are_written_beside_the_second(folder):
+def test_two_runs_are_written_beside_the_second(folder, copied):
     """The page of two runs lies in the second one's folder, named for the first."""
-    beside = report_beside(folder, folder)
-    assert beside == folder.path / f"beside-{folder.path.name}.html"
+    beside = report_beside(folder, copied)
+    assert beside == copied.path / f"beside-{folder.path.name}.html"
     assert beside.read_text(encoding="utf-8").startswith("<!doctype html>")
-    beside.unlink()
 
 
 def test_verdicts_made_elsewhere_get_a_page_too(place):
@@ -161,13 +181,9 @@ def test_wrong_arguments_of_report_are_one_line(place, arguments, wanted):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_report_keeps_no_item_text_that_was_to_stay_out(place):
+def test_report_keeps_no_item_text_that_was_to_stay_out(silent):
     """With --no-item-text the page has ids and answers, and no item's words."""
-    command = ("run", "--task", "task", "--judges", "random", "--no-item-text", "--no-cache")
-    done = harness(*command, "--limit", "5", "--out", "silent", cwd=place)
-    assert done.returncode == 0, done.stderr
-    [run] = (place / "silent").iterdir()
-    html = (run / "report.html").read_text(encoding="utf-8")
+    html = (silent.path / "report.html").read_text(encoding="utf-8")
     assert "i3" in html
     assert "Comment 3." not in html
 
