@@ -19,7 +19,7 @@ from harness.errors import PromptError
 from harness.task import CANNOT_ASSESS, bundled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.task import Item, Option, Task
@@ -69,6 +69,14 @@ class Request(_Frozen):
         if sample == self.sample:
             return self.hash
         return hashlib.sha256(b"%b%d}" % (self._stem, sample)).hexdigest()
+
+    def hashes(self, samples: int) -> Iterator[str]:
+        """Hashes of the same request with sample numbers from 0 on; their stem is read once."""
+        shared = hashlib.sha256(self._stem)
+        for sample in range(samples):
+            one = shared.copy()
+            one.update(b"%d}" % sample)
+            yield one.hexdigest()
 
     def for_sample(self, sample: int, known_hash: str = "") -> Self:
         """Ask the same once more, under another sample number; `hash_of` may have told its hash."""

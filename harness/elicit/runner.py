@@ -202,6 +202,8 @@ class Runner:
 
     def _without_known(self, lane: Lane, batch: list[Open]) -> list[Open]:
         """Write down those whose reply is in the store; return the others."""
+        if not batch:
+            return []
         known = self._store.get_many([unit.hash for unit in batch if not unit.known])
         answered = []
         remaining = []
@@ -230,8 +232,7 @@ class Runner:
         for elicitation in job.elicitations:
             for item in job.items:
                 request = lane.judge.request(Unit(item.id, elicitation))
-                for sample in range(job.samples):
-                    asked = request.hash_of(sample)
+                for sample, asked in enumerate(request.hashes(job.samples)):
                     before = self._done.get(UnitKey(lane.name, item.id, elicitation, sample))
                     if before and before.outcome != "failed" and first_request(before) == asked:
                         self._observer.advanced(lane.name, [before])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -20,6 +20,9 @@ from pydantic import (
 from harness.elicit.prices import Price
 from harness.elicit.providers import PROVIDERS, provider_of
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable
+
+if TYPE_CHECKING:
+    from yaml import Node
 
 Kind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "majority", "scripted"]
 BASELINES = ("random", "majority")
@@ -271,8 +274,11 @@ def _read_yaml(path: Path) -> dict[Any, Any]:
         if len(data) > MAX_FILE_BYTES:
             raise JudgeError(f"{path}: larger than {MAX_FILE_BYTES} bytes; is it a judges file?")
         text = data.decode()
-        _refuse_tricks(path, text)
-        loaded = yaml.safe_load(text)
+        _refuse_anchors(path, text)
+        loader = yaml.SafeLoader(text)
+        tree = loader.get_single_node()
+        _refuse_repeated_names(path, tree)
+        loaded: Any = loader.construct_document(tree) if tree else None
     except OSError as error:
         raise JudgeError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
@@ -288,15 +294,21 @@ def _read_yaml(path: Path) -> dict[Any, Any]:
     return judges
 
 
-def _refuse_tricks(path: Path, text: str) -> None:
-    """Refuse anchors, and names that are defined twice, which YAML would let pass in silence."""
+def _refuse_anchors(path: Path, text: str) -> None:
+    """Refuse anchors and aliases, before anything follows them."""
     import yaml  # noqa: PLC0415 -- only when aliases are wanted
 
     for token in yaml.scan(text, Loader=yaml.SafeLoader):
         if isinstance(token, yaml.AliasToken | yaml.AnchorToken):
             line = token.start_mark.line + 1
             raise JudgeError(f"{path}, line {line}: anchors are not used here; write it out")
-    waiting = [yaml.compose(text, Loader=yaml.SafeLoader)]
+
+
+def _refuse_repeated_names(path: Path, tree: Node | None) -> None:
+    """Refuse names that are defined twice, which YAML would let pass in silence."""
+    import yaml  # noqa: PLC0415 -- only when aliases are wanted
+
+    waiting = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, yaml.SequenceNode):

@@ -13,9 +13,9 @@ import math
 import zlib
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from harness.elicit.grammar import OUTCOMES, Outcome, Parsed, Turn, parse, parse_apart, render
 from harness.errors import VerdictError
@@ -93,7 +93,10 @@ class PairValue(_Frozen):
     choice: str  # may lie outside the set: that is data
 
 
-Value = str | tuple[str, ...] | PairValue | None
+Value = Annotated[
+    str | tuple[str, ...] | PairValue | None,
+    Field(union_mode="left_to_right"),  # no JSON fits two of them; to look for the best takes time
+]
 
 
 class Verdict(_Frozen):
@@ -173,28 +176,20 @@ class Reader:
         else:
             parsed = self._turn(reply, unit.elicitation, unit.item)
             value = parsed.value
-        return Verdict(
-            item=unit.item,
-            judge=judge,
-            elicitation=unit.elicitation,
-            outcome=parsed.outcome,
-            sample=unit.sample,
-            value=value,
-            request=reply.request,
-            reply=reply.text,
-            first=first,
-            model=reply.model,
-            finish_reason=reply.finish_reason,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            cached_tokens=reply.cached_tokens,
-            cost_usd=reply.cost_usd,
-            latency_s=reply.latency_s,
-            logprobs=reply.logprobs,
-            derived=reply.derived,
-            cached=cached,
-            reason=parsed.reason,
-        )
+        received = vars(reply)
+        made = {name: received[name] for name in _OF_REPLY} | {
+            "item": unit.item,
+            "judge": judge,
+            "elicitation": unit.elicitation,
+            "outcome": parsed.outcome,
+            "sample": unit.sample,
+            "value": value,
+            "reply": reply.text,
+            "first": first,
+            "cached": cached,
+            "reason": parsed.reason,
+        }
+        return _BLANK.model_copy(update=made)  # of checked parts, so not checked again
 
     def _turn(self, reply: Reply, elicitation: Turn, item: str) -> Parsed:
         """Read one reply to one question.
@@ -289,7 +284,7 @@ def encode(verdict: Verdict) -> bytes:
     for name, opening, default in _OPTIONAL:
         value = fields[name]
         if value is not default and value != default:
-            parts.append(f"{opening}{_json(value)}")
+            parts.append(opening + _json(value))
     body = ",".join(parts).encode("ascii")
     return b'{%b,"crc":"%08x"}\n' % (body, zlib.crc32(b"{%b}" % body))
 
@@ -345,6 +340,8 @@ def verdict_schema() -> dict[str, JsonValue]:
     return schema
 
 
+_OF_REPLY = tuple(name for name in Reply.model_fields if name in Verdict.model_fields)
+_BLANK = Verdict(item="", judge="", elicitation="forced_choice", outcome="failed")
 _OPTIONAL = tuple(
     (name, f'"{name}":', field.default)
     for name, field in Verdict.model_fields.items()
@@ -363,8 +360,12 @@ def _json(value: object) -> str:
     """Write a member's value: the common kinds at once, the others through the encoder."""
     if isinstance(value, str):
         return encode_basestring_ascii(value)
+    if value is True:
+        return "true"
     if type(value) is int or (type(value) is float and math.isfinite(value)):
         return repr(value)
+    if type(value) is tuple:
+        return f"[{','.join(map(_json, value))}]"
     if isinstance(value, BaseModel):
         value = value.model_dump(exclude_defaults=True)
     try:

@@ -74,5 +74,6 @@ def _row(rating: Rating) -> dict[str, Any]:
 
 
 def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    written = json.JSONEncoder(ensure_ascii=False).encode
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        file.writelines(written(row) + "\n" for row in rows)

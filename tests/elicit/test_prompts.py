@@ -488,6 +488,7 @@ def test_a_hash_is_that_of_the_canonical_json_also_of_copies(content, base_url, 
     first = Request(provider="p", base_url=base_url, model=other, params=params, messages=said)
     assert first.hash == slow(first)
     assert first.for_sample(7).hash == first.hash_of(7) == slow(first.for_sample(7))
+    assert list(first.hashes(3)) == [slow(first.for_sample(sample)) for sample in range(3)]
     assert first.for_sample(7, first.hash_of(7)).for_sample(8).hash == slow(first.for_sample(8))
     more = first.saying((*said, Message(role="assistant", content=other)))
     assert more.hash == slow(more)
