@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 from html import unescape
+from pathlib import Path
 
 import pytest
 from making import harness, make_task
@@ -41,6 +43,25 @@ def only_run(place):
     return folder
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, stub):
+    """What a run of two judges prints and leaves behind; only to be read."""
+    place = tmp_path_factory.mktemp("finished")
+    make_task(place / "task", 12)
+    file = judges_file(place, good=local(stub), odd=local(stub, model="other"))
+    command = ("run", "--task", "task", "--judges", "good,odd", "--judges-file", file)
+    kept = ("--out", "runs", "--cache", "cache")
+    done = harness(*command, *kept, cwd=place, env=os.environ | {"HOME": str(place)})
+    assert done.returncode == 0, done.stderr
+    return place, done.stdout
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """The run folder of `finished`, to be changed."""
+    return Path(shutil.copytree(only_run(finished[0]), tmp_path / "runs" / "copied"))
+
+
 def test_alone_it_says_what_to_type_first(tmp_path):
     """`harness` without arguments shows the verbs and a first command."""
     shown = harness(cwd=tmp_path)
@@ -49,14 +70,10 @@ def test_alone_it_says_what_to_type_first(tmp_path):
         assert verb in shown.stdout + shown.stderr
 
 
-def test_run_ranks_judges_and_writes_its_folder(place, stub):
+def test_run_ranks_judges_and_writes_its_folder(finished):
     """A run ends with a ranking, a sentence, and a folder that holds everything."""
-    file = judges_file(place, good=local(stub), odd=local(stub, model="other"))
-    done = harness(
-        "run", "--task", "task", "--judges", "good,odd", "--judges-file", file, cwd=place
-    )
-    assert done.returncode == 0, done.stderr
-    assert "mse(srs/srs)" in done.stdout
+    place, printed = finished
+    assert "mse(srs/srs)" in printed
     folder = only_run(place)
     names = {
         "manifest.json",
@@ -87,19 +104,14 @@ def test_counts_add_up_to_what_was_planned(place, stub):
             assert c.planned == sum(parts) > 0
 
 
-def test_validate_recomputes_a_run_from_its_folder_alone(place, stub):
+def test_validate_recomputes_a_run_from_its_folder_alone(copied, tmp_path):
     """The numbers of a run follow from its folder: byte for byte, wherever it lies."""
-    file = judges_file(place, good=local(stub))
-    harness("run", "--task", "task", "--judges", "good", "--judges-file", file, cwd=place)
-    folder = only_run(place)
-    before = (folder / "metrics.json").read_bytes()
-    elsewhere = place / "elsewhere"
-    folder.rename(elsewhere)
+    before = (copied / "metrics.json").read_bytes()
     for name in ("metrics.json", "ranking.csv", "report.html"):
-        (elsewhere / name).unlink()
-    done = harness("validate", elsewhere, cwd=place)
+        (copied / name).unlink()
+    done = harness("validate", copied, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (elsewhere / "metrics.json").read_bytes() == before
+    assert (copied / "metrics.json").read_bytes() == before
 
 
 def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
@@ -267,8 +279,9 @@ def test_schemas_are_json(tmp_path, what):
     assert json.loads(shown.stdout)["properties"]
 
 
-def test_lists_name_what_there_is(place, stub):
+def test_lists_name_what_there_is(finished):
     """tasks, judges and runs list names; --json prints the same as data."""
+    place, _ = finished
     tasks = json.loads(harness("tasks", "--json", cwd=place).stdout)
     assert {"toxicity", "diagnoses"} <= {task["task"] for task in tasks}
     assert "simulated" in harness("tasks", cwd=place).stdout
@@ -276,21 +289,17 @@ def test_lists_name_what_there_is(place, stub):
     assert {"gpt", "claude", "gemini", "mistral", "llama", "smollm2", "lexicon"} <= {
         judge["name"] for judge in judges
     }
-    file = judges_file(place, good=local(stub))
-    harness("run", "--task", "task", "--judges", "good", "--judges-file", file, cwd=place)
     [run] = json.loads(harness("runs", "--json", cwd=place).stdout)
     assert run["run"] == only_run(place).name
     assert run["state"] == "done"
 
 
-def test_second_process_on_one_run_folder_is_refused(place, stub):
+def test_second_process_on_one_run_folder_is_refused(copied, tmp_path):
     """Two processes never write to one run."""
     from harness.elicit.log import VerdictLog
 
-    file = judges_file(place, good=local(stub))
-    harness("run", "--task", "task", "--judges", "good", "--judges-file", file, cwd=place)
-    with VerdictLog.open(only_run(place) / "verdicts.jsonl"):
-        done = harness("run", "--resume", "--run", only_run(place).name, cwd=place)
+    with VerdictLog.open(copied / "verdicts.jsonl"):
+        done = harness("run", "--resume", "--run", copied.name, cwd=tmp_path)
     assert done.returncode == 2
     assert "another process" in done.stderr
 
@@ -312,20 +321,17 @@ def test_report_runs_nothing_that_an_item_or_judge_says(place, stub):
     assert "'=1+1" in ranking_csv(validate_verdicts(str(place / "task"), place / "v.jsonl"))
 
 
-def test_run_folder_of_the_first_schema_is_read(place):
+def test_run_folder_of_the_first_schema_is_read(copied, tmp_path):
     """Its tau and metric, then kept beside the other settings, still decide the numbers."""
-    command = ("run", "--task", "task", "--judges", "random", "--no-baselines", "--quiet")
-    assert harness(*command, cwd=place).returncode == 0
-    [folder] = (place / "runs").iterdir()
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest = json.loads((copied / "manifest.json").read_text(encoding="utf-8"))
     del manifest["config"]["choices"]
     manifest["config"] |= {"tau": 0.25, "metric": "hit_rate(h/h)"}
     manifest["schema_version"] = 1
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    again = harness("validate", folder, "--json", cwd=place)
+    (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    again = harness("validate", copied, "--json", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     settings = json.loads(again.stdout)["settings"]
     assert (settings["tau"], settings["metric"]) == (0.25, "hit_rate(h/h)")
-    refused = harness("validate", folder, "--tau", "0", cwd=place)
+    refused = harness("validate", copied, "--tau", "0", cwd=tmp_path)
     assert refused.returncode == 2
     assert "tau" in refused.stderr

@@ -18,6 +18,18 @@ def told(task, **how):
     return sentences(found), found
 
 
+@pytest.fixture(scope="module")
+def usual():
+    """What is said of raters who gave both elicitations, and the validation."""
+    return told(make_task(n=120, paired=120))
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """What the terminal shows of a small validation."""
+    return render(validate(make_source(make_task(n=40, paired=40))))
+
+
 def test_first_sentence_names_the_judge_the_job_and_the_cut_off():
     """Whoever reads one sentence knows what to do."""
     said, found = told(make_task(n=120, paired=120), tau=0.4)
@@ -32,9 +44,9 @@ def test_best_baseline_means_none_of_the_judges():
     assert "none of these judges does better than the baseline strict" in said[0]
 
 
-def test_beta_at_which_another_judge_decides_best_is_named():
+def test_beta_at_which_another_judge_decides_best_is_named(usual):
     """The break points of the section, and the raters' own beta where they gave both."""
-    said, found = told(make_task(n=120, paired=120))
+    said, found = usual
     [line] = [one for one in said if "beta" in one]
     even = found.sensitivity.break_evens["decision_consistency"]
     for piece in even.pieces[1:4]:
@@ -62,9 +74,9 @@ def test_usual_metrics_are_named_with_the_regret_of_their_choice():
     assert found.ranking.rows[0].judge == "lenient"
 
 
-def test_replacement_test_is_said_for_the_recommended_judge():
+def test_replacement_test_is_said_for_the_recommended_judge(usual):
     """Whether it may replace a rater, with the winning rate and the margin."""
-    said, found = told(make_task(n=120, paired=120))
+    said, found = usual
     best = found.ranking.rows[0].judge
     [line] = [one for one in said if "alternative annotator test" in one]
     mine = next(one for one in found.replacement.judges if one.judge == best)
@@ -111,20 +123,20 @@ def test_metric_that_is_na_for_all_recommends_nobody():
 @pytest.mark.parametrize(
     "choices", [{}, {"beta": 0.3}, {"interval": "jackknife"}, {"level": "macro"}, {"tau": 0.2}]
 )
-def test_terminal_output_fits_eighty_columns_and_one_screen(choices):
+def test_terminal_output_fits_eighty_columns_and_one_screen(choices, shown):
     """Ranking with rank intervals, legend and sentences."""
-    shown = render(validate(make_source(make_task(n=40, paired=40), **choices)))
+    if choices:
+        shown = render(validate(make_source(make_task(n=40, paired=40), **choices)))
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 45
     assert re.search(r"^1 \(1-\d\) ", shown, re.MULTILINE)
 
 
-def test_legend_names_method_unit_and_estimand():
+def test_legend_names_method_unit_and_estimand(shown):
     """What an interval covers is never left to the reader."""
-    task = make_task(n=40, paired=40)
-    shown = render(validate(make_source(task)))
     assert "95% intervals: bootstrap of groups, 300 resamples, design value." in shown
     assert "for infinitely many see\nmse_without_rater_noise(srs/srs)." in shown
+    task = make_task(n=40, paired=40)
     noise = validate(make_source(task, metric="mse_without_rater_noise(s/s)", interval="bca"))
     assert "bootstrap of groups (BCa), 300 resamples, population value." in render(noise)

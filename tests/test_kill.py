@@ -10,7 +10,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from forking import forks
+from forking import shared
 from making import make_task
 
 from harness.elicit.log import read_log
@@ -28,10 +28,9 @@ judges:
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def run():
-    with forks() as running:
-        yield running
+    return shared()
 
 
 @pytest.fixture
