@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
 
@@ -75,9 +75,40 @@ def rank(module: str) -> int | None:
     return None
 
 
-def imported(path: Path, *, top_level: bool = False) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = tree.body if top_level else list(ast.walk(tree))
+@dataclass(frozen=True)
+class Module:
+    """What a file of the package imports, and how long it and its functions are, in lines."""
+
+    name: str
+    in_stats: bool
+    imports: set[str]
+    imports_at_once: set[str]  # when it is imported itself
+    n_lines: int
+    functions: dict[str, int]  # without their docstrings
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    return tuple(
+        read(path) for path in sorted(HARNESS.rglob("*.py")) if "_bundled" not in path.parts
+    )
+
+
+def read(path: Path) -> Module:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    return Module(
+        name=module_name(path),
+        in_stats="stats" in path.parts,
+        imports=imported(nodes),
+        imports_at_once=imported(tree.body),
+        n_lines=len(text.splitlines()),
+        functions=function_lengths(nodes),
+    )
+
+
+def imported(nodes: list[ast.AST]) -> set[str]:
     names: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -88,36 +119,56 @@ def imported(path: Path, *, top_level: bool = False) -> set[str]:
     return names
 
 
-MODULES = sorted(path for path in HARNESS.rglob("*.py") if "_bundled" not in path.parts)
+def function_lengths(nodes: list[ast.AST]) -> dict[str, int]:
+    lengths = {}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+            lengths[f"{node.name}:{node.lineno}"] = length
+    return lengths
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_a_module_imports_only_from_layers_left_of_it(path):
+def test_a_module_imports_only_from_layers_left_of_it():
     """No layer knows the one above it."""
-    own = rank(module_name(path))
-    if module_name(path) in ("", "__main__", "errors", "elicit"):
-        return
-    assert own is not None, f"{module_name(path)} stands in no layer; add it to LAYERS"
-    for name in imported(path):
-        if name.startswith("harness."):
-            other = rank(name.removeprefix("harness."))
-            assert other is None or other <= own, f"{module_name(path)} imports {name}"
+    faults = []
+    for module in modules():
+        if module.name in ("", "__main__", "errors", "elicit"):
+            continue
+        own = rank(module.name)
+        assert own is not None, f"{module.name} stands in no layer; add it to LAYERS"
+        for name in module.imports:
+            other = rank(name.removeprefix("harness.")) if name.startswith("harness.") else None
+            if other is not None and other > own:
+                faults.append(f"{module.name} imports {name}")
+    assert faults == []
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if "stats" in p.parts], ids=module_name)
-def test_stats_needs_numpy_and_scipy_alone(path):
+def test_stats_needs_numpy_and_scipy_alone():
     """The statistics know nothing of files, models or screens, not even this package's errors."""
     allowed = {"numpy", "scipy", *sys.stdlib_module_names}
-    for name in imported(path):
-        root = name.split(".")[0]
-        assert root in allowed or name.startswith("harness.stats") or name == "harness", name
+    statistics = [module for module in modules() if module.in_stats]
+    assert len(statistics) > 50
+    faults = [
+        f"{module.name} imports {name}"
+        for module in statistics
+        for name in module.imports
+        if name.split(".")[0] not in allowed
+        and not name.startswith("harness.stats")
+        and name != "harness"
+    ]
+    assert faults == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_heavy_packages_are_imported_only_when_used(path):
+def test_heavy_packages_are_imported_only_when_used():
     """No module pays for a heavy package on import."""
-    roots = {name.split(".")[0] for name in imported(path, top_level=True)}
-    assert not roots & HEAVY
+    faults = [
+        f"{module.name} imports {name}"
+        for module in modules()
+        for name in module.imports_at_once
+        if name.split(".")[0] in HEAVY
+    ]
+    assert faults == []
 
 
 def test_help_and_tasks_import_nothing_heavy():
@@ -157,17 +208,13 @@ def test_stats_runs_where_only_numpy_and_scipy_can_be_imported():
     assert result.returncode == 0, result.stderr
 
 
-def function_lengths(path: Path) -> list[tuple[str, int]]:
-    lengths = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            body = node.body[1:] if ast.get_docstring(node) else node.body
-            lengths.append((node.name, body[-1].end_lineno - body[0].lineno + 1 if body else 0))
-    return lengths
-
-
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_modules_and_functions_stay_small(path):
+def test_modules_and_functions_stay_small():
     """No module over 500 lines, no function over 50 without its docstring."""
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
-    assert [f for f in function_lengths(path) if f[1] > 50] == []
+    assert [module.name for module in modules() if module.n_lines > 500] == []
+    faults = [
+        f"{module.name}.{name} has {length} lines"
+        for module in modules()
+        for name, length in module.functions.items()
+        if length > 50
+    ]
+    assert faults == []
