@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 import tempfile
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -113,10 +114,13 @@ def _weights(tmp_path_factory, worker_id):
     return folder
 
 
+HOMES = count()
+
+
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory, monkeypatch, _weights):
     """Nothing of the user's is read or written."""
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(HOMES))
     (home / "cache" / "judge-harness").mkdir(parents=True)
     (home / "cache" / "judge-harness" / "weights").symlink_to(_weights)
     for name in ("HARNESS_CACHE", "HARNESS_JUDGES", "HARNESS_TASKS", "HARNESS_RUNS"):

@@ -8,7 +8,7 @@ import pytest
 from making import harness
 from truth_tasks import make_task
 
-from harness.main_job import validate_verdicts
+from harness.report.text import render
 from harness.validate import Validation
 
 
@@ -20,9 +20,13 @@ def cases(truth, kind: str, dataset: str) -> list[dict]:
 
 
 def test_released_wax_verdicts_give_the_published_accuracy(truth, tmp_path):
-    """`harness validate` on the wax verdicts of six LLMs reproduces the known accuracies."""
-    folder = make_task(truth, "wax", tmp_path)
-    validation = validate_verdicts(str(folder), truth / "data" / "wax" / "verdicts.csv")
+    """`harness validate` on the wax verdicts of six LLMs reproduces the known accuracies; forced
+    choices alone rank by JS divergence, and the sentence names a judge."""
+    make_task(truth, "wax", tmp_path)
+    verdicts = truth / "data" / "wax" / "verdicts.csv"
+    done = harness("validate", "--task", "wax", "--verdicts", verdicts, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    validation = Validation.model_validate_json(done.stdout)
     known = cases(truth, "judge_vs_raters", "wax")
     assert known
     assert len(validation.judges) == 6
@@ -38,16 +42,9 @@ def test_released_wax_verdicts_give_the_published_accuracy(truth, tmp_path):
         assert metrics["hit_rate(h/h)"].n_used == case["expect"]["n_items"]
         assert metrics["hit_rate(h/h)"].n_tied == case["expect"]["n_tied"]
         assert metrics["decision_consistency"].reason == "no_positive_option"
-
-
-def test_wax_is_ranked_from_the_command_line(truth, tmp_path):
-    """Forced choices alone rank by JS divergence, and the sentence names a judge."""
-    make_task(truth, "wax", tmp_path)
-    verdicts = truth / "data" / "wax" / "verdicts.csv"
-    done = harness("validate", "--task", "wax", "--verdicts", verdicts, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "js_divergence(s/s)" in done.stdout
-    assert [line for line in done.stdout.splitlines() if line.startswith("Use gpt-4o")]
+    said = render(validation)
+    assert "js_divergence(s/s)" in said
+    assert [line for line in said.splitlines() if line.startswith("Use gpt-4o")]
 
 
 def run_qags(truth, tmp_path, *arguments: str) -> Validation:
