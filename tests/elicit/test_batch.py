@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from forking import shared
 from making import make_task
 from running import SOON, Hearing, run_judge
 from stubbing import start_stub
@@ -180,15 +178,15 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     make_task(tmp_path / "task", N_ITEMS)
     judge = {"model": "stub", "base_url": provider.url(), "samples": 2, "price": PRICE}
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
-    command = [sys.executable, "-m", "harness", "run"]
     options = ["--task", "task", "--judges", "far", "--judges-file", "judges.yaml"]
     options += ["--no-baselines", "--batch", "--elicitation", "forced_choice", "--quiet"]
-    quiet = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([*command, *options], **quiet) as run:
-        ends = time.monotonic() + 60
-        while not provider.stats()["looks"] and time.monotonic() < ends:
-            time.sleep(0.05)
-        os.kill(run.pid, signal.SIGKILL)
+    run = shared().start("run", *options, cwd=tmp_path)
+    ends = time.monotonic() + 60
+    while not provider.stats()["looks"] and time.monotonic() < ends:
+        time.sleep(0.05)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    assert run.returncode == -signal.SIGKILL
     [folder] = (tmp_path / "runs").iterdir()
     assert json.loads((folder / "batches.json").read_text())[0]["id"] == "batch_1"
     provider.tell("/go")
