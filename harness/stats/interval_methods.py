@@ -118,6 +118,11 @@ def jackknife_ends(value: float, left_out: FloatArray, level: float) -> tuple[fl
     if U < MIN_VALUES:
         return None
     error = float(np.sqrt((U - 1.0) / U * ((defined - defined.mean()) ** 2).sum()))
+    return normal_ends(value, error, level)
+
+
+def normal_ends(value: float, error: float, level: float) -> tuple[float, float]:
+    """Return value -/+ a normal quantile times its standard error."""
     reach = _NORMAL.inv_cdf((1.0 + level) / 2.0) * error
     return value - reach, value + reach
 

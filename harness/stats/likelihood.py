@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.arrays import TOLERANCE, BoolArray, FloatArray, frozen, ratio
-from harness.stats.intervals import Estimate, Exclusion, check_level, percentile_interval
+from harness.stats.interval_methods import normal_ends
+from harness.stats.intervals import Estimate, Exclusion, Interval, check_level, percentile_interval
 from harness.stats.resampling import Resamples, Units
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ KEPT = 0.1  # of an entry of F is left at least by a lengthened step
 MIN_CALLS = 2  # set calls of an item that can show its spread
 STANDARD_ERRORS = 2.0  # how clearly the items must differ in a direction of F for it to be known
 BLUR = 0.1  # share of a column's directions that may be unknown
+AT_ZERO = 1e-4  # an entry of F below this lies on the boundary, and does not move
+RANK = 1e-10  # directions in which the likelihood is flatter than this share of the steepest
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -131,17 +134,22 @@ def beta_by_likelihood(
     positive : iterable of str
         The positive options; all others are negative.
     rng, groups, n_resamples, level
-        As in `evaluate`; each replicate climbs anew from the fit, so the default is none.
+        As in `evaluate`. Each replicate climbs anew from the fit, which takes long; so the default
+        is none, and an interval from how much each unit weighs in the estimate.
 
     Returns
     -------
     Estimate
         NA "no_calls", "no_negative_choice", or "not_identified" where it needs an unknown column.
+        Without an interval where no unit weighs anything, as at a beta of 0 or 1.
 
     Notes
     -----
     beta of Guerdan et al. 2025, section 7, worked out from F and theta. Matching the calls instead
     gives ``cross_call_beta``, which is no estimate of it.
+
+    Without resamples the interval is that of the infinitesimal jackknife (Jaeckel 1972): the value
+    and a normal quantile times the root of the summed squares of `_influence`, kept within [0, 1].
     """
     check_level(level)
     calls, space = _Calls.of(table), table.space
@@ -152,18 +160,24 @@ def beta_by_likelihood(
     unknown = np.array([one == "not_identified" for one in _reasons(calls, space)])
     reason = "not_identified" if (unknown & hidden).any() else ""
     reason = reason if calls.used.any() else "no_calls"
-    value, replicates = np.nan, np.empty(0)
+    value, replicates, weighs = np.nan, np.empty(0), np.empty(0)
     if not reason:
         fit, draws = _fit(calls, space, rng)
         value = _beta(fit, np.ones(len(draws.forced)), meets, negative)
         reason = "no_negative_choice" if np.isnan(value) else ""
     if not reason:
         of_item = units.of_item[calls.used]
+        influence = _influence(fit, draws, meets, negative)
+        weighs = np.zeros(units.n_units)
+        np.add.at(weighs, of_item, influence)
         weights = Resamples.draw(units.n_units, n_resamples, rng).weights()
         rows = (row[of_item] for block in weights for row in block)
         again = ((row, _climb(draws.fewer(row), fit.F, row, ROUGH_STEP)) for row in rows)
         replicates = np.array([_beta(one, row, meets, negative) for row, one in again])
     interval, undefined_share = percentile_interval(replicates, level, units.kind)
+    if not n_resamples and (np.abs(weighs) > TOLERANCE).any():
+        low, high = normal_ends(value, float(np.sqrt((weighs**2).sum())), level)
+        interval = Interval(max(low, 0.0), min(high, 1.0), level, "jackknife", units.kind)
     n_used, n = len(calls.forced), len(calls.used)
     return Estimate(
         value=None if reason else value,
@@ -309,18 +323,23 @@ def _step(
     What is missing is theta, and the set behind each forced choice.
     """
     n, S, U = draws.theta.shape
-    flat = draws.theta.reshape(n * S, U)
-    O = np.maximum((flat @ part.T).reshape(n, S, -1), TINY)
+    O, posterior, heights = _weigh(draws, part)
+    height = float(weights @ heights)
+    pull = (weights[:, None] * posterior)[:, :, None] * draws.forced[:, None, :] / O
+    chosen = part * (pull.reshape(n * S, -1).T @ draws.theta.reshape(n * S, U))
+    drawn = chosen.sum(axis=0)
+    return np.where(drawn > 0, chosen / np.where(drawn > 0, drawn, 1.0), part), height, posterior
+
+
+def _weigh(draws: _Draws, part: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return O (n, S, K) of each draw, its weight (n, S), and each item's log-likelihood (n,)."""
+    n, S, U = draws.theta.shape
+    O = np.maximum((draws.theta.reshape(n * S, U) @ part.T).reshape(n, S, -1), TINY)
     logs = np.einsum("nsk,nk->ns", np.log(O), draws.forced) + draws.offset
     greatest = logs.max(axis=1, keepdims=True)
     posterior = np.exp(logs - greatest)
     total = posterior.sum(axis=1, keepdims=True)
-    posterior /= total
-    height = float(weights @ (greatest + np.log(total))[:, 0])
-    pull = (weights[:, None] * posterior)[:, :, None] * draws.forced[:, None, :] / O
-    chosen = part * (pull.reshape(n * S, -1).T @ flat)
-    drawn = chosen.sum(axis=0)
-    return np.where(drawn > 0, chosen / np.where(drawn > 0, drawn, 1.0), part), height, posterior
+    return O, posterior / total, (greatest + np.log(total))[:, 0]
 
 
 def _lengthen(start: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -339,6 +358,49 @@ def _beta(fit: _Fit, weights: FloatArray, meets: BoolArray, negative: BoolArray)
     return float(ratio(chosen[meets].sum(), chosen.sum()))
 
 
+def _influence(fit: _Fit, draws: _Draws, meets: BoolArray, negative: BoolArray) -> FloatArray:
+    """Return (n,): how fast beta moves as each item comes to count for more.
+
+    It moves with the item's own theta, with F, and with the distribution of theta over items; the
+    last two climb to where the scores of all items, so weighted, add up to 0. The slope of that sum
+    is taken from the products of the scores.
+    """
+    part, x = fit.F[:, draws.kept], draws.forced
+    O, posterior, _ = _weigh(draws, part)
+    theta = np.einsum("ns,nsu->nu", posterior, draws.theta)
+    chosen, seen = part[negative].sum(axis=0), theta.sum(axis=0)
+    beta = ratio((chosen * seen)[meets[draws.kept]].sum(), chosen @ seen)
+    slope = (meets[draws.kept] - beta) / (chosen @ seen)  # of beta by each set's chosen share
+    pull = posterior[:, :, None] * x[:, None, :] / O
+    scores = np.einsum("nsk,nsu->nku", pull, draws.theta).reshape(len(x), -1)
+    off = (draws.theta - theta[:, None, :]) @ (slope * chosen)  # (n, S)
+    by_F = np.einsum("nsk,nsu->ku", pull * off[:, :, None], draws.theta)
+    by_F += negative[:, None] * (slope * seen)
+    moves = _directions(part > AT_ZERO).reshape(-1, part.size)
+    climb = _newton(scores @ moves.T, moves @ by_F.ravel()) @ moves
+    along = np.einsum("nsk,nsk->ns", pull, draws.theta @ climb.reshape(part.shape).T)
+    logs = np.log(draws.theta)
+    logs -= np.einsum("ns,nsu->nu", posterior, logs)[:, None, :]
+    by_pseudo = np.einsum("ns,nsu->u", along + posterior * off, logs)
+    of_pseudo = _pseudo_scores(draws.sets, draws.pseudo)
+    own = theta @ (slope * chosen)
+    return np.asarray(own + scores @ climb + of_pseudo @ _newton(of_pseudo, by_pseudo))
+
+
+def _newton(scores: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Solve for how far (n, P) scores push along a (P,) gradient; not along flat directions."""
+    return np.asarray(np.linalg.lstsq(scores.T @ scores, gradient, rcond=RANK)[0])
+
+
+def _pseudo_scores(sets: FloatArray, pseudo: FloatArray) -> FloatArray:
+    """Return (n, U): slopes of each item's Dirichlet-multinomial log-likelihood."""
+    from scipy.special import digamma  # noqa: PLC0415 -- takes a while to load
+
+    total = pseudo.sum()
+    common = digamma(total) - digamma(total + sets.sum(axis=1))
+    return np.asarray(common[:, None] + digamma(pseudo + sets) - digamma(pseudo))
+
+
 def _reasons(calls: _Calls, space: OptionSpace) -> tuple[str, ...]:
     if not calls.used.any():
         return ("no_calls",) * len(space.sets)
@@ -350,7 +412,7 @@ def _reasons(calls: _Calls, space: OptionSpace) -> tuple[str, ...]:
 
 def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArray:
     """Say which columns of F may move without moving any O_i, beyond doubt from sampling noise."""
-    directions = _directions(space, endorsed)  # (P, K, V)
+    directions = _directions(space.membership & endorsed)  # (P, K, V)
     m = calls.sets.sum(axis=1)
     telling = m >= MIN_CALLS
     y, weight = calls.sets[telling], (m * (m - 1.0))[telling, None]
@@ -372,13 +434,13 @@ def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArra
     return unknown
 
 
-def _directions(space: OptionSpace, endorsed: BoolArray) -> FloatArray:
+def _directions(support: BoolArray) -> FloatArray:
     """Return orthonormal (P, K, V) moves of F that keep columns summing to 1 and the support."""
     moves = []
-    for v in np.flatnonzero(endorsed):
-        inside = np.flatnonzero(space.membership[:, v])
+    for v in range(support.shape[1]):
+        inside = np.flatnonzero(support[:, v])
         for last in range(1, len(inside)):  # Helmert contrasts
-            move = np.zeros(space.membership.shape)
+            move = np.zeros(support.shape)
             move[inside[:last], v], move[inside[last], v] = 1.0, -float(last)
             moves.append(move / np.linalg.norm(move))
-    return np.array(moves).reshape(-1, *space.membership.shape)
+    return np.array(moves).reshape(-1, *support.shape)

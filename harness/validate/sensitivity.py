@@ -32,7 +32,7 @@ __all__ = ["Curve", "Grid", "OmegaBound", "Reconstructed", "Sensitivity", "secti
 
 CURVE_BETAS = tuple(step / 10 for step in range(11))
 TAUS = tuple(step / 20 for step in range(1, 20))
-MAX_CELLS = 3000  # items times response sets; beyond, the likelihood takes seconds per judge
+MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes seconds per judge
 COMMON_CELLS = 8_000_000  # items times judges times resamples that follow every break point
 COMMON_RESAMPLES = (100, 400)  # at least and at most
 RECONSTRUCTED = (*GOALS, "mse(srs/srs)")
@@ -107,7 +107,8 @@ class Sensitivity(Frozen):
         Where some raters gave both.
     judge_betas : dict of str to Estimate
         beta of each judge, baselines apart, from its independent calls, by maximum likelihood for
-        one F; that of pairs stands with the judge.
+        one F, its interval by jackknife; that of pairs stands with the judge. NA, "not_computed",
+        where items times response sets exceed 100,000.
     """
 
     identifiability: Identifiability
@@ -274,4 +275,6 @@ def _judge_betas(p: Prepared) -> dict[str, Estimate]:
 def _judge_beta(p: Prepared, table: RatingTable) -> Estimate:
     if len(table.items) * len(table.space.sets) > MAX_CELLS:
         return Estimate(value=None, reason="not_computed", n_used=0, n_excluded=len(table.items))
-    return beta_by_likelihood(table, p.compared.positive, rng=p.rng(), groups=p.groups)
+    return beta_by_likelihood(
+        table, p.compared.positive, rng=p.rng(), groups=p.groups, level=p.source.confidence
+    )

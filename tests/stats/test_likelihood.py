@@ -105,6 +105,52 @@ def test_beta_by_likelihood_comes_with_an_interval():
     assert found.interval.unit == "group"
 
 
+def test_beta_without_resamples_varies_as_its_interval_says():
+    """Half the width over 1.96 is the standard deviation over data sets; groups count as one.
+
+    0.060 is that of 400 data sets such as these (seeds 0 to 399), whose intervals held the true
+    0.41 in 94 %.
+    """
+    errors = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        table = calls(rng.dirichlet((1, 1, 1), 60), chooses_toxic(0.3), 5, rng)
+        found = beta_by_likelihood(table, ("toxic",), rng=rng)
+        errors.append((found.interval.high - found.interval.low) / 2 / 1.96)
+    assert np.mean(errors) == pytest.approx(0.060, abs=0.005)
+    assert (found.interval.method, found.interval.level, found.n_resamples) == (
+        "jackknife",
+        0.95,
+        0,
+    )
+    twice = RatingTable(
+        space=table.space,
+        name="z",
+        items=tuple(map(str, range(120))),
+        forced_choice=np.repeat(table.forced_choice, 2, axis=0),
+        response_set=np.repeat(table.response_set, 2, axis=0),
+        joint=None,
+        outcomes=np.zeros((120, 3, 5), int),
+    )
+    groups = [str(i // 2) for i in range(120)]
+    again = beta_by_likelihood(twice, ("toxic",), rng=rng, groups=groups)
+    error = (again.interval.high - again.interval.low) / 2 / 1.96
+    assert error == pytest.approx(errors[-1], rel=0.05)
+    assert again.interval.unit == "group"
+
+
+def test_beta_at_the_boundary_has_no_interval():
+    """No set meets the positive option beside a negative one: nothing moves it."""
+    table = calls(
+        np.tile([[0.3, 0.7, 0.0], [0.8, 0.2, 0.0]], (10, 1)),
+        chooses_toxic(0.5),
+        9,
+        np.random.default_rng(0),
+    )
+    found = beta_by_likelihood(table, ("toxic",), rng=np.random.default_rng(0))
+    assert (found.value, found.interval) == (0.0, None)
+
+
 def test_items_that_do_not_differ_identify_no_common_F():  # noqa: N802 -- F
     """One theta for all items gives two equations for five unknowns: NA, whatever the calls."""
     rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 from indeterminate import make_source, make_task
 
 from harness.stats import beta_sweep
-from harness.validate import validate
+from harness.validate import sensitivity, validate
 from harness.validate.prepared import prepare
 
 GOALS = ("decision_consistency", "prevalence_bias")
@@ -140,9 +140,10 @@ def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
     assert validation.judge("lenient").cross_call_beta.value is not None
 
 
-def test_likelihood_of_a_large_task_is_left_out_and_says_so():
+def test_likelihood_of_a_large_task_is_left_out_and_says_so(monkeypatch):
     """Seconds per judge are not spent unasked: NA, not_computed, and `stats` offers it."""
-    found = validate(make_source(make_task(n=1001, raters=2), n_resamples=10)).sensitivity
+    monkeypatch.setattr(sensitivity, "MAX_CELLS", 35)
+    found = validate(make_source(make_task(n=12), n_resamples=10)).sensitivity
     assert {one.reason for one in found.judge_betas.values()} == {"not_computed"}
 
 
