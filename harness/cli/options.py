@@ -41,6 +41,12 @@ Beta = Annotated[
         help="Assume how often raters who chose a negative option would endorse a positive one.",
     ),
 ]
+Family = Annotated[
+    str | None,
+    typer.Option(
+        help="With --beta, the chosen option stays in the set (keeps_choice) or not (table_2)."
+    ),
+]
 Mode = Annotated[
     str | None,
     typer.Option(help="CANNOT_ASSESS is left out (exclude), negative (recode), or third_class."),

@@ -46,6 +46,7 @@ def run(
     tau: options.Tau = None,
     metric: options.Metric = None,
     beta: options.Beta = None,
+    family: options.Family = None,
     mode: options.Mode = None,
     level: options.Level = None,
     unanswered: options.Unanswered = None,
@@ -130,6 +131,7 @@ def run(
                 tau=tau,
                 metric=metric,
                 beta=beta,
+                family=family,
                 mode=mode,
                 level=level,
                 unanswered=unanswered,
@@ -153,9 +155,8 @@ def run(
         show_quotes(quote(plan), as_json=as_json)
         return
     check_judges(plan)
-    result = watched(
-        plan, folder or begin(plan, out), cache=cache, use_cache=use_cache, quiet=quiet
-    )
+    folder = folder or begin(plan, out)
+    result = watched(plan, folder, cache=cache, use_cache=use_cache, quiet=quiet)
     _show(result, quiet=quiet, as_json=as_json)
     raise typer.Exit(result.exit_code)
 

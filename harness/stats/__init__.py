@@ -115,6 +115,7 @@ if TYPE_CHECKING:
         identifiability,
         rank_under_rater_error,
         selection_effect,
+        selection_effects,
     )
     from harness.stats.reconstruction import Reconstruction, reconstruct
     from harness.stats.regret import Regret, regret_matrix, regret_of
@@ -312,6 +313,7 @@ __all__ = [
     "run_cell",
     "sampling_experiment",
     "selection_effect",
+    "selection_effects",
     "selection_experiment",
     "selection_matrix",
     "sensitivity_family",
@@ -407,6 +409,7 @@ _MODULES = {
         "identifiability",
         "rank_under_rater_error",
         "selection_effect",
+        "selection_effects",
     ),
     "reconstruction": ("Reconstruction", "reconstruct"),
     "regret": ("Regret", "regret_matrix", "regret_of"),

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.arrays import TOLERANCE, FloatArray
+from harness.stats.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.distributions import check_rows
+from harness.stats.measures import Batch, Measure, estimate_batches
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.stats.arrays import BoolArray
+    from harness.stats.distributions import RatingTable
+    from harness.stats.interval_methods import IntervalMethod
+    from harness.stats.intervals import Estimate
     from harness.stats.response_sets import OptionSpace
 
 
@@ -105,6 +111,68 @@ def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> Float
     held = space.membership[k]
     sizes = space.membership.sum(axis=0)[held]
     return np.asarray((sizes * array[..., k, held]).mean(axis=-1), dtype=np.float64)
+
+
+def selection_effects(
+    table: RatingTable,
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    interval: IntervalMethod = "percentile",
+) -> dict[str, Estimate]:
+    """Estimate Gamma of each option from paired ratings, pooled over items.
+
+    Parameters
+    ----------
+    table : RatingTable
+        With ``joint``; pairs whose choice is outside their set are left out.
+    rng, groups, n_resamples, level, interval
+        As in `evaluate`.
+
+    Returns
+    -------
+    dict of str to Estimate
+        By option. NA "no_pairs", or "set_never_endorsed" where a set that holds the option beside
+        others has no pair, so that F is unknown there.
+    """
+    space, n = table.space, len(table.items)
+    joint = np.zeros((n, *space.membership.shape)) if table.joint is None else table.joint
+    inside = np.where(space.membership, joint, 0).astype(np.float64)
+    batches = {}
+    for k, option in enumerate(space.options):
+        held = np.flatnonzero(space.membership[k] & (space.membership.sum(axis=0) > 1))
+        pairs = inside.sum(axis=1)
+        sums = [inside[:, k, held], pairs[:, held], pairs.sum(axis=1, keepdims=True)]
+        alone = bool(space.membership[k].sum() > len(held))
+        batches[option] = Batch(
+            contributions=np.hstack(sums),
+            measures=(_gamma_measure(space.membership[:, held].sum(axis=0), alone=alone),),
+            nothing="no_pairs",
+        )
+    found = estimate_batches(
+        batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level, interval=interval
+    )
+    return {option: each["selection_effect"] for option, each in found.items()}
+
+
+def _gamma_measure(sizes: FloatArray, *, alone: bool) -> Measure:
+    """Read Gamma off how often (H,) sets were endorsed and the option chosen; alone it is 1."""
+    H = len(sizes)
+
+    def value(totals: FloatArray) -> FloatArray:
+        chosen, endorsed = totals[..., :H], totals[..., H : 2 * H]
+        effects = (sizes * ratio(chosen, endorsed)).sum(axis=-1) + alone
+        return np.where(totals[..., -1] > 0, effects / (H + alone), np.nan)
+
+    return Measure(
+        name="selection_effect",
+        value=value,
+        why=lambda _: "set_never_endorsed",
+        paper="Guerdan et al. 2025, section 6",
+        bounds=(0.0, float(max(sizes, default=1))),
+    )
 
 
 @dataclass(frozen=True, slots=True)

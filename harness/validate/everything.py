@@ -24,6 +24,7 @@ from harness.validate.result import (
     TaskFacts,
     Validation,
 )
+from harness.validate.translated import translated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from harness.stats.distributions import RatingTable
     from harness.stats.evaluation import Evaluation, TableTranslation
     from harness.stats.rows import MetricRow
-    from harness.task import Task
     from harness.validate.source import JudgeFacts, Source
 
 
@@ -66,9 +66,10 @@ def validate(source: Source) -> Validation:
     return Validation(
         task=_task_facts(source),
         settings=_settings(p),
-        humans=_human_result(p.task, p.human, p.evaluation),
+        humans=_human_result(p),
         judges=tuple(
-            _judge_result(source, facts, p.metric, p.evaluation) for facts in source.judges
+            _judge_result(p, facts, table)
+            for facts, table in zip(source.judges, p.compared.judges, strict=True)
         ),
         ranking=_ranking(source, p.metric, p.evaluation) if source.judges else None,
         metrics=tuple(_metric_facts(row) for row in p.evaluation.metrics),
@@ -93,6 +94,7 @@ def _settings(p: Prepared) -> Settings:
         tau=p.tau,
         metric=p.metric,
         beta=p.source.beta,
+        family=p.source.family,
         mode=p.source.mode,
         level=p.source.level,
         unanswered=p.source.unanswered,
@@ -111,9 +113,10 @@ def _notes(p: Prepared) -> list[str]:
     if p.source.beta is not None:
         given = int(p.human.response_set.sum())
         unused = f"; the {given} response sets that humans gave are not used" if given else ""
+        family = ", by the family of table 2" if p.source.family == "table_2" else ""
         notes.append(
-            f"beta {p.source.beta:g} is assumed: response sets of the humans follow from their "
-            f"forced choices{unused}"
+            f"beta {p.source.beta:g} is assumed{family}: response sets of the humans follow from "
+            f"their forced choices{unused}"
         )
     if p.source.interval != "percentile" and p.source.judges:
         notes.append(
@@ -156,7 +159,8 @@ def _task_facts(source: Source) -> TaskFacts:
     )
 
 
-def _human_result(task: Task, human: RatingTable, evaluation: Evaluation) -> HumanResult:
+def _human_result(p: Prepared) -> HumanResult:
+    task, human, evaluation = p.task, p.human, p.evaluation
     ids = set(human.items)
     here = [rating for rating in task.ratings if rating.item in ids]
     return HumanResult(
@@ -170,12 +174,12 @@ def _human_result(task: Task, human: RatingTable, evaluation: Evaluation) -> Hum
         agreement=dict(evaluation.human_agreement),
         beta=evaluation.human_translation.beta,
         F=_matrix(evaluation.human_translation),
+        translated=translated(p, p.compared.human),
     )
 
 
-def _judge_result(
-    source: Source, facts: JudgeFacts, metric: str, evaluation: Evaluation
-) -> JudgeResult:
+def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeResult:
+    source, evaluation = p.source, p.evaluation
     verdicts = source.verdicts[facts.name]
     outcomes = count_outcomes(verdicts, source.planned[facts.name])
     translation = evaluation.translations[facts.name]
@@ -189,11 +193,12 @@ def _judge_result(
             e for e in ELICITATIONS if any(v.derived and v.elicitation == e for v in verdicts)
         ),
         outcomes=outcomes,
-        answered_fraction=_answered_fraction(outcomes, evaluation.row(metric)),
+        answered_fraction=_answered_fraction(outcomes, evaluation.row(p.metric)),
         metrics=dict(evaluation.estimates[facts.name]),
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,
         F=_matrix(translation),
+        translated=translated(p, table),
         cost=cost_of(verdicts),
     )
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harness.stats.evaluation import Evaluation
     from harness.stats.response_sets import OptionSpace
     from harness.stats.rows import MetricRow
+    from harness.stats.translation import SweepVariant
     from harness.task import Task
     from harness.validate.source import Source
 
@@ -177,7 +178,10 @@ def check_choices(task: Task, choices: Choices) -> None:
         if choices.metric is not None:
             find_metric(choices.metric, _rows(task, task.space, task.positive))
         if choices.beta is not None:
-            sensitivity_family(task.space, choices.beta, _adds(task))
+            variant = choices.family or "keeps_choice"
+            sensitivity_family(task.space, choices.beta, _adds(task), variant=variant)
+        else:
+            _check_family(choices.family)
         if choices.mode == "recode":
             _recoded_to(task)
     except ValueError as error:
@@ -257,6 +261,11 @@ def _recoded_to(task: Task) -> str:
     return negative[0]
 
 
+def _check_family(family: SweepVariant | None) -> None:
+    if family == "table_2":
+        raise ValueError("family table_2 says where an assumed beta goes; give beta too")
+
+
 def _adds(task: Task) -> dict[str, tuple[str, ...]]:
     if not task.sensitivity:
         raise ValueError(
@@ -268,10 +277,11 @@ def _adds(task: Task) -> dict[str, tuple[str, ...]]:
 
 def _implied(source: Source, human: RatingTable) -> Distributions | None:
     if source.beta is None:
+        _check_family(source.family)
         return None
     if source.level == "item":
         raise ValueError("beta cannot be assumed at level item; use level micro or macro")
-    return suppose(human, source.beta, _adds(source.task))
+    return suppose(human, source.beta, _adds(source.task), variant=source.family)
 
 
 def _ranking_metric(human: RatingTable, evaluation: Evaluation) -> str:

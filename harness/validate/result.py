@@ -12,6 +12,9 @@ from harness.stats.ranking import Difference  # noqa: TC001 -- pydantic reads it
 from harness.stats.resolved import (
     AbstentionMode,  # noqa: TC001 -- pydantic reads it when it runs
 )
+from harness.stats.translation import (
+    SweepVariant,  # noqa: TC001 -- pydantic reads it when it runs
+)
 from harness.validate.certainty import Certainty  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.choosing import Choosing  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.errors import Errors  # noqa: TC001 -- pydantic reads it when it runs
@@ -19,6 +22,7 @@ from harness.validate.notebook import table
 from harness.validate.replacement import Replacement  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.sensitivity import Sensitivity  # noqa: TC001 -- pydantic reads it when it runs
 from harness.validate.source import AggregationLevel, Frozen, Unanswered
+from harness.validate.translated import Translated  # noqa: TC001 -- pydantic reads it when it runs
 
 SCHEMA_VERSION = 1
 
@@ -82,6 +86,9 @@ class Settings(Frozen):
         What ranks.
     beta : float or None
         beta of the humans that is assumed where they gave forced choices alone; None for none.
+    family : str
+        Where that beta goes: to the set of the chosen option and the added ones, or, as the paper's
+        table 2 has it, to that of the added ones alone.
     mode : str
         How CANNOT_ASSESS enters: left out, taken for the opposite of the positive options, or an
         option of its own. Counts are unaffected.
@@ -100,6 +107,7 @@ class Settings(Frozen):
     tau: float
     metric: str
     beta: float | None
+    family: SweepVariant = "keeps_choice"
     mode: AbstentionMode
     level: AggregationLevel
     unanswered: Unanswered
@@ -111,7 +119,15 @@ class Settings(Frozen):
 
 
 class HumanResult(Frozen):
-    """What the human ratings say by themselves."""
+    """What the human ratings say by themselves.
+
+    Attributes
+    ----------
+    F : rows of options by columns of response sets
+        Pooled; None without pairs.
+    translated : Translated or None
+        F and its reverse, pooled and by item, and Gamma; None without pairs.
+    """
 
     n_raters: int
     rater_ids: str
@@ -123,6 +139,7 @@ class HumanResult(Frozen):
     agreement: dict[str, Estimate]
     beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
+    translated: Translated | None = None
 
 
 class Cost(Frozen):
@@ -159,6 +176,8 @@ class JudgeResult(Frozen):
         Elicitations whose replies were made by rule from another, not asked for.
     answered_fraction : float or None
         Answered share of the units planned in the elicitation that the ranking metric reads.
+    F, translated : or None
+        As in `HumanResult`.
     """
 
     name: str
@@ -173,6 +192,7 @@ class JudgeResult(Frozen):
     beta: Estimate
     cross_call_beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
+    translated: Translated | None = None
     cost: Cost
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from harness.stats.interval_methods import IntervalMethod
 from harness.stats.resolved import AbstentionMode
+from harness.stats.translation import SweepVariant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,6 +52,7 @@ class Choices(Frozen):
     tau: float | None = None
     metric: str | None = None
     beta: float | None = Field(None, ge=0, le=1)
+    family: SweepVariant | None = None
     mode: AbstentionMode | None = None
     level: AggregationLevel | None = None
     unanswered: Unanswered | None = None
@@ -74,7 +76,7 @@ class Source:
         Final verdicts per judge, one per unit.
     planned : mapping of str to mapping of Elicitation to int
         How many units each judge was to be asked.
-    tau, metric, beta, mode, level, unanswered, confidence, interval, seed, n_resamples
+    tau, metric, beta, family, mode, level, unanswered, confidence, interval, seed, n_resamples
         As in `harness.validate.result.Settings`; None for the task's own or none.
     """
 
@@ -86,6 +88,7 @@ class Source:
     tau: float | None = None
     metric: str | None = None
     beta: float | None = None
+    family: SweepVariant = "keeps_choice"
     mode: AbstentionMode = "exclude"
     level: AggregationLevel = "micro"
     unanswered: Unanswered = "loss"

@@ -9,6 +9,7 @@ from harness.stats import (
     identifiability,
     rank_under_rater_error,
     selection_effect,
+    selection_effects,
 )
 
 BINARY = OptionSpace.powerset(("toxic", "fine"))
@@ -132,3 +133,17 @@ def test_models_of_other_sizes_are_refused():
         rank_under_rater_error(third, np.eye(2), (third, third), BINARY.membership)
     with pytest.raises(ValueError, match=r"E has shape \(3, 2\)"):
         rank_under_rater_error(third, np.eye(3)[:, :2], (third, third), BINARY.membership)
+
+
+def test_selection_effect_is_counted_from_pairs(counted):
+    """Two of three who endorse both choose fine: 4/3 as likely as chance, averaged with 1 alone."""
+    pairs = [[(("toxic", "fine"), "fine")] * 2 + [(("toxic", "fine"), "toxic")]] * 2
+    rng = np.random.default_rng(0)
+    found = selection_effects(counted("z", pairs=pairs), rng=rng, n_resamples=20)
+    assert found["fine"].value == pytest.approx((1 + 4 / 3) / 2)
+    assert found["toxic"].value == pytest.approx((1 + 2 / 3) / 2)
+    assert found["fine"].interval.low == pytest.approx(found["fine"].value)
+    alone = selection_effects(counted("z", pairs=[[(("fine",), "fine")]]), rng=rng)
+    assert (alone["fine"].value, alone["fine"].reason) == (None, "set_never_endorsed")
+    nobody = selection_effects(counted("z", [["fine"]]), rng=rng)
+    assert (nobody["fine"].value, nobody["fine"].reason) == (None, "no_pairs")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from indeterminate import make_source, make_task
 
 from harness.errors import TaskError
+from harness.stats import evaluate, suppose
 from harness.validate import Choices, check_choices, validate
 from harness.validate.prepared import prepare
 
@@ -27,6 +29,33 @@ def test_beta_makes_the_downstream_numbers_those_of_the_sweep():
             )
         assert found.settings.beta == beta
         assert any("is assumed" in note for note in found.notes)
+
+
+def test_table_2_is_there_by_name():
+    """Raters who chose B and would endorse A then no longer endorse B; decisions stay the same."""
+    task = make_task(20)
+    names = ("mse(srs/srs)", "decision_consistency")
+    kept, printed = (
+        validate(make_source(task, beta=0.4, **more)) for more in ({}, {"family": "table_2"})
+    )
+    source = make_source(task)
+    p = prepare(source)
+    wanted = evaluate(
+        p.human,
+        p.judges,
+        tau=task.tau,
+        positive=task.positive,
+        rng=np.random.default_rng(0),
+        metrics=names,
+        n_resamples=0,
+        implied=suppose(p.human, 0.4, task.sensitivity, variant="table_2"),
+    )
+    mse, consistency = ([v.judge("strict").metrics[n] for v in (kept, printed)] for n in names)
+    assert mse[1].value == pytest.approx(wanted.estimates["strict"]["mse(srs/srs)"].value)
+    assert abs(mse[0].value - mse[1].value) > 0.01
+    assert consistency[0].value == consistency[1].value
+    assert (kept.settings.family, printed.settings.family) == ("keeps_choice", "table_2")
+    assert any("by the family of table 2" in note for note in printed.notes)
 
 
 def test_beta_makes_consistency_defined_without_response_sets():
@@ -159,6 +188,7 @@ def methods_in(value, place=""):
         ({"metric": "accuracy"}, {}, "no metric is named 'accuracy'"),
         ({"beta": 0.3}, {"sensitivity": {}}, "sensitivity"),
         ({"mode": "recode"}, {"positive": ()}, "2"),
+        ({"family": "table_2"}, {}, "give beta too"),
     ],
 )
 def test_choices_that_do_not_fit_are_refused_before_anything_is_asked(choices, task, words):

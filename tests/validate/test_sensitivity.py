@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from indeterminate import make_source, make_task
 
-from harness.stats import beta_sweep
+from harness.stats import (
+    F_hat_by_item,
+    F_hat_shrunk,
+    beta_sweep,
+    selection_effect,
+)
 from harness.validate import sensitivity, validate
 from harness.validate.prepared import prepare
 
@@ -128,6 +133,39 @@ def test_without_a_family_there_is_no_sweep_and_it_says_why(fields, reason):
     judges = () if reason == "fully_specified" else ("strict",)  # BOTH is no set there
     found = validate(make_source(task, judges=judges, baselines=())).sensitivity
     assert (found.reason, found.grid, found.break_evens) == (reason, None, {})
+
+
+def test_translation_by_item_is_summed_up():
+    """Pooled, counted and shrunk as `stats` has them, the items furthest from the pool shown."""
+    source = make_source(make_task(40, paired=30), n_resamples=50)
+    validation = validate(source)
+    human = prepare(source).human
+    found = validation.humans.translated
+    own, shrunk = F_hat_by_item(human), F_hat_shrunk(human)
+    assert (found.n_pairs, found.n_outside, found.n_items) == (210, 0, 30)
+    assert found.reasons == {"no_pairs": 10}
+    for part, strength in (("F", shrunk.strength), ("F_reverse", shrunk.strength_reverse)):
+        pooling = getattr(found, part)
+        assert pooling.strength_reason == ("items_alike" if np.isinf(strength) else "")
+        assert len(pooling.items) == 10
+        for one in pooling.items:
+            i = human.items.index(one.item)
+            for theirs, ours in ((own, one.counted), (shrunk, one.shrunk)):
+                wanted = getattr(theirs, part)[i]
+                np.testing.assert_allclose(np.array(ours, dtype=float), wanted, atol=1e-6)
+    assert validation.judge("strict").translated is None  # its calls are independent
+
+
+def test_selection_effect_of_the_raters_stands_beside_their_F():  # noqa: N802 -- F
+    """Gamma of each option, with an interval, is that of the pooled F."""
+    validation = validate(make_source(make_task(40, paired=30), n_resamples=50))
+    gamma = validation.humans.translated.selection_effect
+    pooled = np.array(validation.humans.F, dtype=float)
+    space = make_task(2).space
+    for option in ("A", "B"):
+        wanted = float(selection_effect(pooled, space, option=option))
+        assert gamma[option].value == pytest.approx(wanted)
+        assert gamma[option].interval is not None
 
 
 def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
