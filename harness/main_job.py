@@ -232,6 +232,7 @@ def execute(
     )
     with folder.open_log() as log:
         before = folder.read_verdicts()
+        _set_aside(folder, before, observer)
         _recover(folder, before, store)
         folder.update(state="running", ended={})
         budget = Budget(plan.config.max_cost, spent(before))
@@ -351,9 +352,32 @@ def planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitat
 
 
 def spent(reading: LogReading) -> float:
-    """USD that the replies in a log cost; replies from the cache cost nothing again."""
-    paid = (r for v in reading.final.values() if not v.cached for r in replies_of(v))
-    return sum(reply.cost_usd or 0.0 for reply in paid)
+    """USD that the replies in a log cost, each once; those from the cache cost nothing again.
+
+    A pair's first turn may be the response set's reply. It is if it took the same time: without a
+    cache, the same was bought twice.
+    """
+    paid: dict[tuple[str, float | None], float] = {}
+    free: set[tuple[str, float | None]] = set()
+    first_turns: dict[tuple[str, float | None], float] = {}
+    for verdict in reading.final.values():
+        for reply in replies_of(verdict):
+            bought = first_turns if reply is verdict.first else paid
+            if not verdict.cached:
+                bought[reply.request, reply.latency_s] = reply.cost_usd or 0.0
+            elif reply is not verdict.first:
+                free.add((reply.request, reply.latency_s))
+    return sum((first_turns | dict.fromkeys(free, 0.0) | paid).values())
+
+
+def _set_aside(folder: RunFolder, before: LogReading, observer: Observer) -> None:
+    """Keep the damaged lines of a log beside it, and say so."""
+    if before.damaged:
+        kept = folder.quarantine(before.damaged)
+        observer.say(
+            f"{len(before.damaged)} damaged lines of verdicts.jsonl are kept in {kept}; what they "
+            "said is taken from the cache, or else asked again"
+        )
 
 
 def _recover(folder: RunFolder, before: LogReading, store: ResponseStore) -> None:
@@ -401,7 +425,13 @@ def _runner(plan: Plan, folder: RunFolder, parts: dict[str, Any]) -> Runner:
     for spec in plan.specs:
         if spec.remote and style_of(spec) is None:
             parts["observer"].say(f"{spec.name}: no batches are known for it; asked one by one")
-    book = Book(folder.path / "batches.json")
+    for run in list_runs(folder.path.parent).readable:
+        if run.path != folder.path and Book(run.batches).tickets:
+            parts["observer"].say(
+                f"{run.path.name} waits for batches; resume it first, or what they hold is paid "
+                "for twice"
+            )
+    book = Book(folder.batches)
     return BatchRunner(plan.task, plan.jobs, book=book, **parts)
 
 

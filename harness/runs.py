@@ -4,6 +4,7 @@ manifest.json     what was asked, of whom, with which versions; how it ended
 task/             task.yaml, items and ratings as read; no texts if they were to stay out
 prompts/          the templates that made every request
 verdicts.jsonl    every reply, append-only
+verdicts.damaged  lines of the log that are not what was once written, if any
 rate.jsonl        how fast each judge was asked, where judges were asked elsewhere
 batches.json      batches whose results are not in the log yet (--batch)
 metrics.json      every number with its interval and its n
@@ -33,6 +34,8 @@ from harness.task import Task, load_task, write_task
 from harness.validate import Choices, JudgeFacts, Source
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.elicit.prompts import Prompts
     from harness.elicit.verdicts import Verdict
 
@@ -190,6 +193,16 @@ class RunFolder:
         """Open this run's verdicts for appending; refused while another process does."""
         return VerdictLog.open(self.verdicts)
 
+    def quarantine(self, damaged: Sequence[bytes]) -> Path:
+        """Keep the log's damaged lines as they were found, beside it: ``verdicts.damaged``.
+
+        Raises
+        ------
+        RunError
+            As `write`.
+        """
+        return self._write("verdicts.damaged", b"".join(damaged))
+
     @property
     def prompts(self) -> Path:
         """The templates as they were when the run began."""
@@ -199,6 +212,11 @@ class RunFolder:
     def verdicts(self) -> Path:
         """The verdict log."""
         return self.path / "verdicts.jsonl"
+
+    @property
+    def batches(self) -> Path:
+        """Batches whose results are not in the log yet."""
+        return self.path / "batches.json"
 
     def update(self, **changes: object) -> None:
         """Change fields of the manifest and write it."""
@@ -213,10 +231,13 @@ class RunFolder:
         RunError
             If it cannot be written; an older version of it stays as it was.
         """
+        return self._write(name, text.encode())
+
+    def _write(self, name: str, data: bytes) -> Path:
         target = self.path / name
         part = target.with_name(f".{name}.part")
         try:
-            part.write_text(text, encoding="utf-8")
+            part.write_bytes(data)
             part.replace(target)
         except OSError as error:
             raise RunError(
@@ -278,8 +299,8 @@ def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
     notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
     notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
     notes += [f"{judge} stopped early: {reason}" for judge, reason in manifest.ended.items()]
-    if reading.n_damaged:
-        notes.append(f"{reading.n_damaged} damaged lines of verdicts.jsonl were set aside")
+    if reading.damaged:
+        notes.append(f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside")
     return tuple(notes)
 
 

@@ -12,7 +12,7 @@ from harness.elicit.log import VerdictLog, read_log
 from harness.elicit.prompts import Prompts
 from harness.elicit.runner import Runner
 
-SOON = Settings(attempts=4, backoff_s=0.001, backoff_max_s=0.002, batch_poll_s=0.02)
+SOON = Settings(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
 
 
 class Hearing:

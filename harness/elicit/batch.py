@@ -11,17 +11,21 @@ import asyncio
 import json
 import secrets
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
+
+from tenacity import AsyncRetrying, retry_if_result
+from tenacity.wait import wait_exponential
 
 from harness.elicit.batch_api import KEPT, BatchWire, Http, Sent, Ticket, style_of
 from harness.elicit.budget import worst_cost
 from harness.elicit.lanes import Lane, Open
-from harness.elicit.runner import NotAsked, Runner
+from harness.elicit.runner import LOOKUP_BATCH, NotAsked, Runner
 from harness.elicit.verdicts import failed
 from harness.errors import CallFailed, RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 MOST_PER_BATCH = 10_000
 MOST_BATCH_BYTES = 64 << 20
 RECORD_EVERY = 100  # results written to the log at once
+POLL_GROWS_BY, POLL_GROWS_TO = 1.5, 10.0  # from one look to the next; times the first wait
 
 
 class Book:
@@ -70,11 +75,15 @@ class Book:
 
 
 class _Asked(NamedTuple):
-    """A unit that waits for the reply to a request; of a pair's second turn, with the first."""
+    """A unit that waits for the reply to a request.
+
+    Of a pair's second turn, with the first, and whether that was bought just now.
+    """
 
     unit: Open
     request: Request
     first: Reply | None = None
+    bought: bool = False
 
 
 class _Desk:
@@ -87,6 +96,7 @@ class _Desk:
         self.style = style_of(lane.judge.spec)
         self.pending: dict[str, list[_Asked]] = {}
         self.handed_in: set[str] = set()
+        self.leased: set[str] = set()
         self.http: Http | None = None
         self.api: Api | None = None
 
@@ -149,9 +159,11 @@ class BatchRunner(Runner):
         desk = _Desk(lane)
         try:
             self._look_up(lane, desk)
+            self._claim_again(lane, desk)
             while desk.pending:
-                if not (mine := self._mine(lane)):
-                    mine = [await self._hand_in(lane, desk)]
+                mine = self._mine(lane)
+                if not mine:
+                    mine = await self._looking(lane, None)(self._hand_in, lane, desk)
                 for ticket in mine:
                     await self._collect(lane, desk, ticket)
         except NotAsked:
@@ -168,27 +180,63 @@ class BatchRunner(Runner):
 
     def _look_up(self, lane: Lane, desk: _Desk) -> None:
         """Collect the units that neither the log nor the store can answer."""
-        for unit in self._without_known(lane, list(self._open_units(lane))):
-            request = unit.request.for_sample(unit.unit.sample)
-            if unit.known is not None:
-                self._go_on(lane, desk, _Asked(unit, request), unit.known)
-            else:
-                desk.add(_Asked(unit, request))
+        units = self._open_units(lane)
+        while batch := list(islice(units, LOOKUP_BATCH)):
+            for unit in self._without_known(lane, batch):
+                request = unit.request.for_sample(unit.unit.sample)
+                if unit.known is None:
+                    desk.add(_Asked(unit, request))
+                elif verdict := self._take(lane, desk, _Asked(unit, request), unit.known):
+                    self._record(lane, [self._numbered(verdict)])
 
-    async def _hand_in(self, lane: Lane, desk: _Desk) -> Ticket:
-        """Hand in as many pending requests as a batch and the budget take."""
-        chosen: list[tuple[str, Any]] = []
-        size, left = 0, self._room()
-        for key, waiting in desk.pending.items():
-            request = waiting[0].request
-            left -= worst_cost(lane.judge.spec, request)
-            if left < 0:
-                break
-            body = (await desk.write(request)).body
-            size += len(json.dumps(body))
-            if chosen and (size > MOST_BATCH_BYTES or len(chosen) == MOST_PER_BATCH):
-                break
-            chosen.append((key, body))
+    def _claim(self, desk: _Desk, key: str) -> bool:
+        """Take the lease on a request; False if somebody else is asking for the same."""
+        if key not in desk.leased:
+            if not self._store.claim(key):
+                return False
+            desk.leased.add(key)
+        return True
+
+    def _release(self, desk: _Desk, keys: Iterable[str]) -> None:
+        for key in keys:
+            desk.leased.discard(key)
+            self._store.release(key)
+
+    def _claim_again(self, lane: Lane, desk: _Desk) -> None:
+        """Take the leases on what an earlier start handed in: the first of what is open."""
+        for key in islice(desk.pending, sum(ticket.n for ticket in self._mine(lane))):
+            self._claim(desk, key)
+
+    def _claimed(self, lane: Lane, desk: _Desk) -> list[str]:
+        """Take the leases on as many pending requests as a batch holds.
+
+        Those that others have got the replies to are written down on the way.
+        """
+        claimed = list(islice((k for k in desk.pending if self._claim(desk, k)), MOST_PER_BATCH))
+        known = self._known(claimed)
+        self._release(desk, known)
+        for key, reply in known.items():
+            made = [self._take(lane, desk, asked, reply) for asked in desk.pending.pop(key)]
+            self._record(lane, [self._numbered(verdict) for verdict in made if verdict])
+        return [key for key in claimed if key not in known]
+
+    def _known(self, keys: Sequence[str]) -> dict[str, Reply]:
+        known: dict[str, Reply] = {}
+        for start in range(0, len(keys), LOOKUP_BATCH):
+            known |= self._store.get_many(keys[start : start + LOOKUP_BATCH])
+        return known
+
+    async def _hand_in(self, lane: Lane, desk: _Desk) -> list[Ticket] | None:
+        """Hand in as many pending requests as a batch and the budget take.
+
+        None if others are asking for all that is pending: their replies are waited for.
+        """
+        claimed = self._claimed(lane, desk)
+        if not claimed:
+            self._check_open(lane)
+            return None if desk.pending else []
+        chosen = await self._chosen(lane, desk, claimed)
+        self._release(desk, claimed[len(chosen) :])
         if not chosen:
             self._budget.exhausted = True
             self.drain()
@@ -198,7 +246,23 @@ class BatchRunner(Runner):
         ticket = await self._submit(lane, desk, ticket, chosen)
         desk.handed_in = {key for key, _ in chosen}
         self._observer.say(f"{lane.name}: handed in batch {ticket.id} of {ticket.n} requests")
-        return ticket
+        return [ticket]
+
+    async def _chosen(
+        self, lane: Lane, desk: _Desk, keys: Sequence[str]
+    ) -> list[tuple[str, dict[str, Any]]]:
+        """Write the first of some requests, as many as the size of a batch and the budget allow."""
+        chosen: list[tuple[str, Any]] = []
+        size, left = 0, self._room()
+        for key in keys:
+            request = desk.pending[key][0].request
+            body = (await desk.write(request)).body
+            size += len(json.dumps(body))
+            left -= worst_cost(lane.judge.spec, request)
+            if left < 0 or (chosen and size > MOST_BATCH_BYTES):
+                break
+            chosen.append((key, body))
+        return chosen
 
     async def _submit(
         self, lane: Lane, desk: _Desk, ticket: Ticket, chosen: Sequence[tuple[str, Any]]
@@ -234,8 +298,7 @@ class BatchRunner(Runner):
                 self._book.drop(ticket)
                 return
             self._book.put(ticket)
-        while not await self._ended(api, ticket):
-            await self._sleep(self._settings.batch_poll_s)
+        await self._looking(lane, False)(self._ended, api, ticket)
         verdicts: list[Verdict] = []
         received: list[Reply] = []
         async for outcome in api.outcomes(ticket.id):
@@ -247,10 +310,20 @@ class BatchRunner(Runner):
                 verdicts, received = [], []
         missing = [asked for key in desk.handed_in for asked in desk.pending.pop(key, ())]
         verdicts += [self._numbered(_failed(lane, one, "batch_unanswered")) for one in missing]
+        self._release(desk, [asked.request.hash for asked in missing])
         desk.handed_in = set()
         self._record(lane, verdicts, received)
         self._book.drop(ticket)
         self._observer.say(f"{lane.name}: batch {ticket.id} is in")
+
+    def _looking(self, lane: Lane, not_yet: object) -> AsyncRetrying:
+        """Look again and again, ever more rarely, for as long as `not_yet` is found."""
+        first = lane.judge.spec.batch_poll_s
+        return AsyncRetrying(
+            retry=retry_if_result(lambda found: found is not_yet),
+            wait=wait_exponential(first, first * POLL_GROWS_TO, POLL_GROWS_BY),
+            sleep=self._sleep,
+        )
 
     async def _ended(self, api: Api, ticket: Ticket) -> bool:
         try:
@@ -267,6 +340,7 @@ class BatchRunner(Runner):
         try:
             reply = await desk.read(asked.request, outcome)
         except CallFailed as failure:
+            self._release(desk, [asked.request.hash])
             return _failed(lane, asked, failure.reason)
         self._budget.spent_usd += reply.cost_usd or 0.0
         received.append(reply)
@@ -278,6 +352,13 @@ class BatchRunner(Runner):
             return verdict
         return self._read(lane, asked.unit.unit, reply, asked.first, cached=False)
 
+    def _take(self, lane: Lane, desk: _Desk, asked: _Asked, reply: Reply) -> Verdict | None:
+        """Make a verdict of a reply that somebody else got; None as `_settle`."""
+        unit = asked.unit.unit
+        if unit.elicitation == "paired" and asked.first is None:
+            return self._go_on(lane, desk, asked, reply)
+        return self._read(lane, unit, reply, asked.first, cached=not asked.bought)
+
     def _go_on(
         self, lane: Lane, desk: _Desk, asked: _Asked, first: Reply, *, cached: bool = True
     ) -> Verdict | None:
@@ -288,7 +369,7 @@ class BatchRunner(Runner):
         known = self._store.get_many([request.hash]).get(request.hash)
         if known is not None:
             return self._read(lane, asked.unit.unit, known, first, cached=cached)
-        desk.add(_Asked(asked.unit, request, first))
+        desk.add(_Asked(asked.unit, request, first, bought=not cached))
         return None
 
     def _room(self) -> float:

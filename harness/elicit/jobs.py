@@ -50,15 +50,12 @@ class Settings:
         First and largest bound of the random wait between attempts, in seconds.
     retry_after_max_s : float
         Longest wait a server may ask for; a longer one stops its judge.
-    batch_poll_s : float
-        Seconds between two looks at a batch.
     """
 
     attempts: int = 6
     backoff_s: float = 0.5
     backoff_max_s: float = 30.0
     retry_after_max_s: float = 60.0
-    batch_poll_s: float = 30.0
 
 
 class Observer(Protocol):

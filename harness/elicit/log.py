@@ -1,8 +1,7 @@
 """The verdict log: an append-only file, the record of what was received and so paid for.
 
 One write per batch of lines, no line ever changed. Reading it back needs no index: the newest
-success of each unit wins, a torn last line is cut off, a line whose checksum fails is set aside and
-counted.
+success of each unit wins, a torn last line is cut off, a line whose checksum fails is set aside.
 """
 
 from __future__ import annotations
@@ -47,13 +46,13 @@ class LogReading:
         The newest success of each unit, else its newest failure.
     n_lines : int
         Readable verdict lines.
-    n_damaged : int
+    damaged : list of bytes
         Lines that were set aside because they are not what was once written.
     """
 
     final: dict[UnitKey, Verdict] = field(default_factory=dict)
     n_lines: int = 0
-    n_damaged: int = 0
+    damaged: list[bytes] = field(default_factory=list)
 
     def add(self, verdict: Verdict) -> None:
         """Replay one line."""
@@ -65,7 +64,7 @@ class LogReading:
 
 
 def read_log(path: Path) -> LogReading:
-    """Replay a log file; damaged lines are counted, not raised.
+    """Replay a log file; damaged lines are set aside, not raised.
 
     Raises
     ------
@@ -80,7 +79,7 @@ def read_log(path: Path) -> LogReading:
                 try:
                     reading.add(decode(line))
                 except VerdictError:
-                    reading.n_damaged += 1
+                    reading.damaged.append(line)
     except OSError as error:
         raise VerdictError(f"{path}: cannot be read ({error.strerror}).") from None
     return reading

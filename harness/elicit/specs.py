@@ -98,6 +98,8 @@ class JudgeSpec(BaseModel):
         Requests and tokens per minute that the provider allows.
     deadline_s : float
         Wall time one call may take, in seconds.
+    batch_poll_s : float
+        Seconds between the first two looks at a batch; the wait grows to ten times that.
     price : Price or None
         USD per million tokens; None asks litellm's price list.
     allow_redirects : bool
@@ -121,6 +123,7 @@ class JudgeSpec(BaseModel):
     rpm: Annotated[float, Field(gt=0, le=1e9)] | None = None
     tpm: Annotated[float, Field(gt=0, le=1e12)] | None = None
     deadline_s: Annotated[float, Field(gt=0, le=86_400)] = 30.0
+    batch_poll_s: Annotated[float, Field(gt=0, le=86_400)] = 30.0
     price: Price | None = None
     allow_redirects: bool = False
     replies: Script = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import time
@@ -18,11 +19,14 @@ from harness.elicit.batch import BatchRunner, Book
 from harness.elicit.batch_api import Ticket, style_of
 from harness.elicit.budget import Budget
 from harness.elicit.cache import DiskStore
-from harness.elicit.log import read_log, replies_of
+from harness.elicit.jobs import Job
+from harness.elicit.judges import build
+from harness.elicit.log import VerdictLog, read_log, replies_of
+from harness.elicit.prompts import Prompts
 from harness.elicit.specs import JudgeSpec
 from harness.errors import RunError
-from harness.main_job import execute, resume_plan
-from harness.runs import RunFolder
+from harness.main_job import begin, execute, make_plan, resume_plan
+from harness.runs import RunConfig, RunFolder
 from harness.task import load_task
 
 SCRIPT = Path(__file__).resolve().parent.parent / "batch_stub.py"
@@ -44,15 +48,24 @@ def place(tmp_path, provider):
     task = load_task(make_task(tmp_path / "task", N_ITEMS))
 
     def go(
-        stub, *, batch=True, elicitations=EVERY, log="log.jsonl", store=None, limit=None, **more
+        stub,
+        *,
+        batch=True,
+        elicitations=EVERY,
+        log="log.jsonl",
+        store=None,
+        limit=None,
+        runner=BatchRunner,
+        **more,
     ):
-        style = {"name": "far", "model": "stub", "price": PRICE, "base_url": stub.url()} | more
+        style = {"name": "far", "model": "stub", "price": PRICE, "base_url": stub.url()}
+        style |= {"batch_poll_s": 0.02} | more
         spec = JudgeSpec.model_validate(style)
         go.budget = Budget(limit)
         asking = {"elicitations": elicitations, "samples": 2, "store": store, "budget": go.budget}
         if batch:
             spec = spec.model_copy(update={"price": spec.price.in_batch()})
-            asking |= {"runner": BatchRunner, "book": Book(tmp_path / "batches.json")}
+            asking |= {"runner": runner, "book": Book(tmp_path / "batches.json")}
         done, end, _ = run_judge(spec, task, tmp_path / log, **asking)
         return done, end
 
@@ -105,6 +118,64 @@ def test_replies_of_a_batch_reach_the_cache(place, provider, tmp_path):
     store.close()
     assert provider.stats()["requests"] == before
     assert all(verdict.cached for verdict in log.final.values())
+    assert len(log.final) == N_ITEMS * 2 * 3, "pairs too, whose turns are both known"
+
+
+def test_two_judges_of_one_model_hand_each_request_in_once(tmp_path, provider):
+    """A lease on each request lets one of them ask; the other takes the replies from the cache."""
+    provider.reset()
+    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+    given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
+    specs = [JudgeSpec(name=name, **given) for name in ("far", "near")]
+    store = DiskStore(tmp_path / "cache")
+    with VerdictLog.open(tmp_path / "log.jsonl") as log:
+        runner = BatchRunner(
+            task,
+            [Job(build(spec, task, Prompts.load(task)), task.items, EVERY, 2) for spec in specs],
+            log=log,
+            store=store,
+            done={},
+            observer=Hearing(),
+            budget=Budget(None),
+            settings=SOON,
+            book=Book(tmp_path / "batches.json"),
+        )
+        assert asyncio.run(runner.run()) == {"far": "", "near": ""}
+    store.close()
+    final = read_log(tmp_path / "log.jsonl").final
+    assert Counter(verdict.outcome for verdict in final.values()) == {"answered": N_ITEMS * 12}
+    assert provider.stats()["requests"] == N_ITEMS * 2 * 3
+    assert sum(not verdict.cached for verdict in final.values()) == N_ITEMS * 2 * 3
+
+
+def test_looks_at_a_batch_grow_rarer(place, provider):
+    """From the judge's own first wait to ten times that."""
+    waits = []
+
+    class Patient(BatchRunner):
+        async def _sleep(self, seconds):
+            waits.append(seconds)
+            if len(waits) == 8:
+                provider.tell("/go")
+
+    provider.tell("/hold")
+    place(provider, runner=Patient, elicitations=("forced_choice",), batch_poll_s=2.0)
+    assert waits == pytest.approx([2, 3, 4.5, 6.75, 10.125, 15.1875, 20, 20])
+
+
+def test_other_run_that_waits_for_batches_is_named(tmp_path, provider):
+    """What it handed in would be paid for again: that is said before anything is."""
+    provider.reset()
+    make_task(tmp_path / "task", N_ITEMS)
+    judge = {"model": "stub", "base_url": provider.url(), "price": PRICE, "batch_poll_s": 0.02}
+    (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
+    config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",), batch=True)
+    plan = make_plan(config, judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False)
+    first, second = (begin(plan, tmp_path / "runs") for _ in range(2))
+    Book(first.batches).put(Ticket("far", "token", time.time(), N_ITEMS, "batch_1"))
+    hearing = Hearing()
+    execute(plan, second, observer=hearing, use_cache=False, settings=SOON)
+    assert hearing.lines[0].startswith(f"{first.path.name} waits for batches; resume it first")
 
 
 def test_requests_without_an_answer_fail_and_are_asked_on_resume(place, provider):
@@ -177,6 +248,7 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     provider.tell("/hold")
     make_task(tmp_path / "task", N_ITEMS)
     judge = {"model": "stub", "base_url": provider.url(), "samples": 2, "price": PRICE}
+    judge |= {"batch_poll_s": 0.02}
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
     options = ["--task", "task", "--judges", "far", "--judges-file", "judges.yaml"]
     options += ["--no-baselines", "--batch", "--elicitation", "forced_choice", "--quiet"]

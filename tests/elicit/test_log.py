@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harness.elicit.log import VerdictLog, read_log, replies_of, unit_key
 from harness.elicit.verdicts import HEADER, Reply, Verdict
 from harness.errors import RunError, VerdictError
+from harness.main_job import spent
 
 
 def verdict(item: str, outcome: str = "answered", **fields) -> Verdict:
@@ -57,7 +58,7 @@ def test_torn_last_line_is_cut_at_every_byte(tmp_path):
         written(path, verdict("c"))
         reading = read_log(path)
         assert [key.item for key in reading.final] == ["a", "c"]
-        assert reading.n_damaged == 0
+        assert reading.damaged == []
 
 
 def test_torn_header_is_written_again(tmp_path):
@@ -85,7 +86,7 @@ def test_flipped_byte_is_set_aside_and_counted(tmp_path, data):
     reading = read_log(path)
     assert {"a", "c"} <= {key.item for key in reading.final}
     assert "b" not in {key.item for key in reading.final}
-    assert reading.n_damaged >= 1
+    assert reading.damaged
 
 
 def test_second_writer_is_refused(tmp_path):
@@ -136,6 +137,23 @@ def test_newer_log_is_refused(tmp_path):
     path.write_bytes(b'{"schema_version": 99}\n')
     with pytest.raises(VerdictError, match="99"):
         read_log(path)
+
+
+def test_shared_first_turn_of_a_pair_is_not_paid_for_twice(tmp_path):
+    """On resume, the set's reply that opens the pair counts once; bought anew, it counts again; out
+    of the cache, not at all."""
+    path = tmp_path / "verdicts.jsonl"
+    took = {"item": "a", "judge": "j", "outcome": "invalid", "reply": "A, B"}
+    for latency_s, cached, usd in ((0.5, False, 0.75), (0.25, False, 1.25), (0.5, True, 0.25)):
+        first = Reply(request="1", text="A, B", cost_usd=0.5, latency_s=0.5)
+        own = {"request": "1", "cost_usd": 0.5, "latency_s": latency_s, "cached": cached}
+        path.unlink(missing_ok=True)
+        written(
+            path,
+            Verdict(elicitation="response_set", **took, **own),
+            Verdict(elicitation="paired", **took, request="2", first=first, cost_usd=0.25),
+        )
+        assert spent(read_log(path)) == usd
 
 
 def test_replies_come_back_from_a_line():

@@ -29,6 +29,7 @@ from harness.elicit.prompts import Prompts
 from harness.elicit.runner import Runner
 from harness.elicit.verdicts import Reply
 from harness.errors import RunError
+from harness.main_job import begin, execute, make_plan
 from harness.runs import RunConfig, RunFolder
 from harness.task import load_task
 
@@ -140,12 +141,33 @@ def test_flipped_bytes_in_a_middle_line_are_taken_from_the_cache_or_asked_again(
     raw[len(raw) // 2] ^= 1
     for again, calls in ((store, 0), (NoStore(), 1)):
         path.write_bytes(bytes(raw))
-        assert read_log(path).n_damaged == 1
+        assert len(read_log(path).damaged) == 1
         assert len(read_log(path).final) == N - 1
         asked, _ = run(task, path, again)
         assert asked == calls
         assert len(read_log(path).final) == N
     store.close()
+
+
+def test_damaged_lines_are_kept_beside_the_log_and_said(tmp_path, task):
+    """Byte for byte as they were found, in ``verdicts.damaged``; one line says where."""
+    (tmp_path / "judges.yaml").write_text(
+        'judges: {j: {kind: scripted, replies: {"*": "A"}}}', encoding="utf-8"
+    )
+    config = RunConfig(task=str(task.folder), elicitations=("forced_choice",))
+    plan = make_plan(config, judges=["j"], judges_file=tmp_path / "judges.yaml", baselines=False)
+    folder = begin(plan, tmp_path / "runs")
+    execute(plan, folder, observer=Hearing(), use_cache=False)
+    lines = folder.verdicts.read_bytes().splitlines(keepends=True)
+    lines[2:4] = damaged = [lines[2].replace(b"answered", b"answ\xffred"), b"\0\n"]
+    folder.verdicts.write_bytes(b"".join(lines))
+    hearing = Hearing()
+    execute(plan, folder, observer=hearing, use_cache=False)
+    assert (folder.path / "verdicts.damaged").read_bytes() == b"".join(damaged)
+    assert len(hearing.lines) == 1
+    assert "2 damaged lines" in hearing.lines[0]
+    assert "verdicts.damaged" in hearing.lines[0]
+    assert len(folder.read_verdicts().final) == N
 
 
 def test_a_cache_damaged_while_in_use_is_moved_aside_and_said(tmp_path, task):
