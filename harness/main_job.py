@@ -126,8 +126,10 @@ def _as_asked(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
     return spec.model_copy(update=changes)
 
 
-def resume_plan(folder: RunFolder) -> Plan:
+def resume_plan(folder: RunFolder, *, max_cost: float | None = None) -> Plan:
     """Plan the rest of a run from its own folder: same task, same judges, same prompts.
+
+    ``max_cost`` replaces the run's own limit.
 
     Raises
     ------
@@ -142,7 +144,10 @@ def resume_plan(folder: RunFolder) -> Plan:
             f"{folder.prompts}: the prompts are not those that this run was begun with; "
             "put them back, or start a new run."
         )
-    return _plan(task, manifest.config, manifest.judges, manifest.skipped, prompts)
+    config = manifest.config
+    if max_cost is not None:
+        config = config.model_copy(update={"max_cost": max_cost})
+    return _plan(task, config, manifest.judges, manifest.skipped, prompts)
 
 
 def _plan(
@@ -234,7 +239,7 @@ def execute(
         before = folder.read_verdicts()
         _set_aside(folder, before, observer)
         _recover(folder, before, store)
-        folder.update(state="running", ended={})
+        folder.update(state="running", ended={}, config=plan.config)
         budget = Budget(plan.config.max_cost, spent(before))
         parts = {
             "log": log,

@@ -184,7 +184,7 @@ def test_dry_run_spends_nothing(place, stub):
     assert not (place / "runs").exists()
 
 
-def test_max_cost_ends_with_exit_1_and_can_be_resumed(place, stub):
+def test_max_cost_ends_with_exit_1_and_can_be_resumed_with_a_higher_limit(place, stub):
     """A run that would exceed --max-cost stops before, keeps what it has and says so."""
     price = {"input": 100, "output": 100}
     file = judges_file(place, paid=local(stub, price=price, concurrency=1))
@@ -196,6 +196,11 @@ def test_max_cost_ends_with_exit_1_and_can_be_resumed(place, stub):
     validation = Validation.model_validate_json((only_run(place) / "metrics.json").read_text())
     assert 0 < validation.judge("paid").cost.usd <= 0.1
     assert harness("run", "--resume", cwd=place).returncode == 1
+    done = harness("run", "--resume", "--max-cost", "100", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert stub.stats()["requests"] == 48
+    manifest = json.loads((only_run(place) / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["config"]["max_cost"] == 100
 
 
 def test_max_cost_needs_a_price(place, stub):
@@ -231,6 +236,7 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
         (("run", "--task", "task", "--elicitation", "forced"), ("forced_choice",)),
         (("run",), ("--task",)),
         (("run", "--resume"), ("no unfinished run",)),
+        (("run", "--resume", "--samples", "3"), ("goes on as it was begun", "leave --samples out")),
         (
             ("run", "--task", "task", "--metric", "accuracy", "--judges", "random"),
             ("accuracy", "hit_rate(h/h)"),

@@ -85,6 +85,22 @@ JudgesFile = Annotated[
 ]
 
 
+BESIDE_A_RUN = frozenset(
+    {"resume", "run_name", "max_cost", "dry_run", "out", "cache", "use_cache", "quiet", "as_json"}
+)
+
+
+def refuse_what_is_settled(ctx: typer.Context) -> None:
+    """Refuse options that a run which is gone on with was begun with, in place of ignoring them."""
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        source = ctx.get_parameter_source(name)
+        if name not in BESIDE_A_RUN and source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(
+                f"a run goes on as it was begun; leave {parameter.opts[0]} out, or start a new run"
+            )
+
+
 def choices(**made: object) -> Choices:
     """Read what the user chose about the numbers; one that cannot be is a wrong command."""
     from pydantic import ValidationError

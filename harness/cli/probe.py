@@ -29,6 +29,7 @@ def probe() -> None:
 
 @app.command(short_help="Hide attacks in the items and count the verdicts that flip.")
 def injection(
+    ctx: typer.Context,
     task: Annotated[
         str | None, typer.Option("--task", "-t", help="Name of a task, or path of a task folder.")
     ] = None,
@@ -84,15 +85,17 @@ def injection(
     """
     from harness.cli.run import chosen_elicitations, show_quotes
     from harness.main_job import begin, check_judges, make_plan, quote, resume_plan
-    from harness.probe import attacked_task, read_attacks
+    from harness.probe import attacked_task, check_attacked, read_attacks
     from harness.ratings import select_items
     from harness.runs import RunConfig, default_out, find_run
 
     out = out or default_out()
     folder: RunFolder | None = None
     if run_name:
+        options.refuse_what_is_settled(ctx)
         folder = find_run(out, run_name)
-        plan = resume_plan(folder)
+        plan = resume_plan(folder, max_cost=max_cost)
+        check_attacked(plan.task)
     else:
         if task is None:
             raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")

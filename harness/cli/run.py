@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(
+    ctx: typer.Context,
     task: Annotated[
         str | None, typer.Option("--task", "-t", help="Name of a task, or path of a task folder.")
     ] = None,
@@ -107,7 +108,7 @@ def run(
       harness run --task toxicity
       harness run --task toxicity --judges gpt,claude --samples 5 --max-cost 2
       harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
-      harness run --resume
+      harness run --resume --max-cost 5
     """
     from harness.main_job import begin, check_judges, make_plan, quote, resume_plan
     from harness.runs import RunConfig, default_out, find_run
@@ -115,8 +116,9 @@ def run(
     out = out or default_out()
     folder: RunFolder | None = None
     if resume or run_name:
+        options.refuse_what_is_settled(ctx)
         folder = find_run(out, run_name, unfinished=True)
-        plan = resume_plan(folder)
+        plan = resume_plan(folder, max_cost=max_cost)
     else:
         if task is None:
             raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")

@@ -1,7 +1,7 @@
 """What moves a judge's verdict that should not: texts that ask for a verdict of their own."""
 
 from harness.probe.attacks import Attack, attacked_task, read_attacks
-from harness.probe.flips import JudgeFlips, Probe, Shares, flips_of
+from harness.probe.flips import JudgeFlips, Probe, Shares, check_attacked, flips_of
 
 __all__ = [
     "Attack",
@@ -9,6 +9,7 @@ __all__ = [
     "Probe",
     "Shares",
     "attacked_task",
+    "check_attacked",
     "flips_of",
     "read_attacks",
 ]

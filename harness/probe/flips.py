@@ -120,8 +120,7 @@ def flips_of(
     RunError
         If the task's items are not attacked ones.
     """
-    if not all(PROBE_ITEM in item.fields for item in task.items):
-        raise RunError(f"task {task.name}: its items are not attacked; this is no run of a probe.")
+    check_attacked(task)
     bases = {item.fields[PROBE_ITEM] for item in task.items}
     attacks = {item.fields[PROBE_ATTACK] for item in task.items} - {""}
     return Probe(
@@ -135,6 +134,18 @@ def flips_of(
             for elicitation in elicitations
         ),
     )
+
+
+def check_attacked(task: Task) -> None:
+    """Check that a task was made by `harness.probe.attacks.attacked_task`.
+
+    Raises
+    ------
+    RunError
+        If its items are not attacked ones.
+    """
+    if not all(PROBE_ITEM in item.fields for item in task.items):
+        raise RunError(f"task {task.name}: its items are not attacked; this is no run of a probe.")
 
 
 def _judge_flips(

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from making import command, make_task
 
 from harness.elicit.log import unit_key
+from harness.elicit.prompts import Prompts
+from harness.elicit.specs import JudgeSpec
 from harness.elicit.verdicts import Verdict
 from harness.errors import RunError, TaskError
 from harness.probe import Attack, Probe, attacked_task, flips_of, read_attacks
+from harness.runs import RunConfig, RunFolder
 from harness.task import load_task, write_task
 
 ATTACKS = (
@@ -214,3 +217,18 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     assert stub.stats()["requests"] == 4 * (1 + n_attacks)
     assert Probe.model_validate_json((folder / "probe.json").read_text()) == found
     assert "gullible (forced_choice):" in again.stdout
+
+
+def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch):
+    """`--run` with a run that is no probe's asks no judge and leaves the run as it was."""
+    monkeypatch.chdir(tmp_path)
+    made = load_task(str(make_task(tmp_path / "task")))
+    config = RunConfig(task="task", elicitations=("forced_choice",))
+    judge = JudgeSpec(name="random", kind="random")
+    folder = RunFolder.create(
+        tmp_path / "runs", made, config, (judge,), skipped={}, prompts=Prompts.load(made)
+    )
+    refused = command("probe", "injection", "--run", folder.path.name)
+    assert isinstance(refused.exception, RunError)
+    assert "this is no run of a probe" in str(refused.exception)
+    assert not folder.verdicts.exists()
