@@ -160,7 +160,7 @@ def _resampled(duels: Sequence[Duels], units: Units, resamples: Resamples, m: in
     if not resamples.n_resamples or not duels or not m:
         return np.empty((0, *shape))
     by_unit = _by_unit(duels, units, m)
-    drawn = resamples.totals(by_unit.reshape(units.n_units, -1))
+    drawn = resamples.totals([by_unit.reshape(units.n_units, -1)])
     return six(drawn.reshape(-1, *by_unit.shape[1:]))
 
 

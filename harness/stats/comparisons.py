@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.arrays import in_blocks
 from harness.stats.distributions import (
     ELICITATION_OF,
     ELICITATIONS,
@@ -135,7 +136,8 @@ def metric_jobs(human: Side, judge: Side, rows: Sequence[MetricRow]) -> dict[str
         forms = (row.human_form, row.judge_form)
         key = (row.contributions, *forms)
         if key not in made:
-            made[key] = row.contributions(human.forms[forms[0]], judge.forms[forms[1]])
+            sides = human.forms[forms[0]], judge.forms[forms[1]]
+            made[key] = in_blocks(row.contributions, *sides)
         if forms not in overlaps:
             overlaps[forms] = Overlap.of((human, forms[0]), (judge, forms[1]))
         both = overlaps[forms]
@@ -253,7 +255,7 @@ def human_jobs(human: RatingTable) -> dict[str, Job]:
     m = human.forced_choice.sum(axis=1).astype(np.float64)
     return {
         row.name: Job(
-            statistic=Statistic(row.contributions(human.forced_choice), row.value),
+            statistic=Statistic(in_blocks(row.contributions, human.forced_choice), row.value),
             used=(m >= row.min_ratings) & (m <= row.max_ratings),
             why=row.why,
             nothing=_why_nobody(m, row.min_ratings),

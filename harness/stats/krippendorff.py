@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from harness.stats.arrays import TOLERANCE, FloatArray, ratio
+from harness.stats.arrays import BLOCK, TOLERANCE, FloatArray, ratio
 from harness.stats.intervals import Estimate, Exclusion
 from harness.stats.measures import Measure
 from harness.stats.raters import MIN_RATERS
+from harness.stats.ratio_pairs import RatioPairs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -26,11 +27,7 @@ if TYPE_CHECKING:
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 _PAPER = "Krippendorff 2011, Computing Krippendorff's Alpha-Reliability"
-_STEP = 0.2  # of the trapezoidal rule in `_ratio_expected`; its error is about exp(-pi^2 / step)
 LONGEST = 64  # whole numbers on a scale of fewer steps are counted, others sorted
-BLOCK = 1 << 13  # units counted at once: what stays in the processor's cache
-FEW = 1 << 8  # values integrated over at once: the same
-_LEFT, _RIGHT = 20.0, 4.0  # how far the integrand reaches beyond the data, in logarithms
 
 
 def coincidences(counts: Counts) -> FloatArray:
@@ -260,9 +257,12 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
     if array.ndim != 2:  # noqa: PLR2004 -- a matrix has two axes
         raise ValueError(f"ratings has shape {array.shape}; wanted (n, m)")
     counted = _of_short_scale(array, level)
-    if counted is None and level == "interval" and array.dtype.kind in "buif":
+    if counted is not None:
+        return counted
+    numeric = array.dtype.kind in "buif"
+    if level == "interval" and numeric:
         return _of_numbers(array)
-    return _of_labels(array, level) if counted is None else counted
+    return _of_ratios(array) if level == "ratio" and numeric else _of_labels(array, level)
 
 
 def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None:
@@ -314,6 +314,39 @@ def _of_numbers(array: NDArray[np.generic]) -> Estimate:
         n_pairable += int((sums[:, 1] > 0).sum())
     alpha = float(_interval_value(totals))
     return _described(alpha, n_pairable, len(array), int(totals[1]))
+
+
+def _of_ratios(array: NDArray[np.generic]) -> Estimate:
+    """Add up what ratio alpha needs, block by block: nothing is sorted."""
+    pairs = _room_for(values for _, values, _ in _pairable(array))
+    observed, n_pairable, n_values = 0.0, 0, 0
+    for unit, values, m in _pairable(array):
+        observed += _ratio_observed(unit, values, m)
+        pairs.add(values)
+        n_pairable += int((m > 0).sum())
+        n_values += len(values)
+    alpha = float(_alpha(n_values, observed, pairs.total()))
+    return _described(alpha, n_pairable, len(array), n_values)
+
+
+def _pairable(array: NDArray[np.generic]) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+    """Give unit and value of each pairable rating, and their number per unit, block by block."""
+    for start in range(0, len(array), BLOCK):
+        x = array[start : start + BLOCK].astype(np.float64)
+        rated = ~np.isnan(x)
+        rated &= (rated @ np.ones(x.shape[1]) >= MIN_RATERS)[:, None]
+        unit = np.nonzero(rated)[0]
+        yield unit, x[rated], np.bincount(unit, minlength=len(x)).astype(np.float64)
+
+
+def _room_for(numbers: Iterable[FloatArray]) -> RatioPairs:
+    """Return an empty sum over pairs of numbers, which are given once to learn their range."""
+    low, high = np.inf, 0.0
+    for some in numbers:
+        _check_ratio_scale(some)
+        low = min(low, float(some.min(where=some > 0.0, initial=np.inf)))
+        high = max(high, float(some.max(initial=0.0)))
+    return RatioPairs.between(low, high) if low <= high else RatioPairs.between(1.0, 1.0)
 
 
 def _of_labels(array: NDArray[np.generic], level: Level) -> Estimate:
@@ -386,12 +419,14 @@ def _interval(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
 
 
 def _ratio(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
-    _check_ratio_scale(x)
-    observed = _ratio_observed(unit, x, m)
-    return float(_alpha(len(x), observed, _ratio_expected(x)))
+    pairs = _room_for([x])
+    pairs.add(x)
+    return float(_alpha(len(x), _ratio_observed(unit, x, m), pairs.total()))
 
 
 def _check_ratio_scale(numbers: FloatArray) -> None:
+    if np.isinf(numbers).any():
+        raise ValueError("a ratio scale has no infinite numbers")
     if (numbers < 0).any():
         raise ValueError(f"a ratio scale has no negative numbers; {numbers.min()} was given")
 
@@ -405,26 +440,3 @@ def _ratio_observed(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
         apart = np.nan_to_num(ratio(first - second, first + second)) ** 2
         total += 2.0 * float((apart / (m[unit[lag:][same]] - 1.0)).sum())
     return total
-
-
-def _ratio_expected(x: FloatArray) -> float:
-    """Sum over all pairs of ((a - b) / (a + b))^2, without visiting pairs.
-
-    ((a - b) / (a + b))^2 = 1 - 4 a b / (a + b)^2, and a b / (a + b)^2 is the integral over u of
-    (s a e^(-s a)) (s b e^(-s b)) with s = e^u. So the sum over pairs is the integral of a square
-    of a sum over ratings, and the trapezoidal rule gives it to rounding.
-    """
-    values, n_each = np.unique(x, return_counts=True)
-    zeros = float(n_each[values == 0.0].sum())
-    n_each, values = n_each[values > 0.0].astype(np.float64), values[values > 0.0]
-    n = float(n_each.sum())
-    if not values.size:
-        return 0.0
-    u = np.arange(-np.log(values[-1]) - _LEFT, -np.log(values[0]) + _RIGHT, _STEP)
-    s, sums = np.exp(u), np.zeros(len(u))
-    for start in range(0, len(values), FEW):
-        scaled = np.multiply.outer(s, values[start : start + FEW])
-        sums += (scaled * np.exp(-scaled)) @ n_each[start : start + FEW]
-    alike = float((sums**2).sum())
-    expected = max(n**2 - 4.0 * _STEP * alike, 0.0) + 2.0 * zeros * n
-    return expected if expected > TOLERANCE * n**2 else 0.0

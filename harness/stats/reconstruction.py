@@ -139,7 +139,7 @@ def _implications(
     """Return (B, K, K): in each resample, P(option k endorsed, given option j is chosen)."""
     n, K, V = inside.shape
     by_unit = units.sums(inside.reshape(n, K * V).astype(np.float64))
-    joint = resamples.totals(by_unit).reshape(-1, K, V)
+    joint = resamples.totals([by_unit]).reshape(-1, K, V)
     return np.asarray(membership.astype(np.float64) @ _reverse(joint), dtype=np.float64)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 
-from harness.stats.arrays import FloatArray, IntArray, frozen
+from harness.stats.arrays import BLOCK, BoolArray, FloatArray, IntArray, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,16 +47,21 @@ class Resamples:
             raise ValueError(f"n_resamples is {n_resamples}; wanted 0 or more")
         return cls(n_units, n_resamples, int(rng.integers(2**63)))
 
+    @property
+    def n_replicates(self) -> int:
+        """How many there are: none of fewer than two units."""
+        return self.n_resamples if self.n_units >= MIN_UNITS else 0
+
     def __repr__(self) -> str:
         return f"Resamples({self.n_resamples} of {self.n_units} units, seed {self.seed})"
 
     def weights(self) -> Iterator[FloatArray]:
         """Yield (b, U) multinomial weights, each row summing to U, until B rows were given."""
-        for weights in self._blocks():
+        for weights in self.blocks():
             yield weights.copy()
 
-    def _blocks(self) -> Iterator[FloatArray]:
-        """Yield the same, each block in the memory of the one before."""
+    def blocks(self) -> Iterator[FloatArray]:
+        """Yield the same `weights`, each block in the memory of the one before."""
         rng = np.random.default_rng(self.seed)
         rows, few = (max(1, cells // max(self.n_units, 1)) for cells in (CHUNK_CELLS, DRAWN_CELLS))
         weights = np.empty((min(rows, self.n_resamples), self.n_units))
@@ -67,11 +72,16 @@ class Resamples:
                 part[:] = _drawn(rng, len(part), self.n_units)
             yield block
 
-    def totals(self, by_unit: FloatArray) -> FloatArray:
-        """Return the (B, D) resampled sums of (U, D) contributions."""
-        if self.n_units < MIN_UNITS or not self.n_resamples:
-            return np.empty((0, by_unit.shape[1]))
-        return np.concatenate([weights @ by_unit for weights in self._blocks()])
+    def totals(self, parts: Sequence[FloatArray]) -> FloatArray:
+        """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row.
+
+        One matrix product does them all, without columns of zeros.
+        """
+        totals = np.zeros((self.n_replicates, sum(part.shape[1] for part in parts)))
+        if totals.size:
+            by_unit, filled = _filled_columns(parts)
+            totals[:, filled] = np.concatenate([one @ by_unit for one in self.blocks()])
+        return totals
 
 
 def _drawn(rng: np.random.Generator, b: int, n_units: int) -> IntArray:
@@ -90,26 +100,66 @@ class OneWalk(Resamples):
     how often each is drawn is one multinomial, whatever the number of units.
     """
 
-    def totals(self, by_unit: FloatArray) -> FloatArray:
-        """Return the (B, D) resampled sums of (U, D) contributions."""
-        found = _distinct_rows(by_unit) if self.n_units >= MIN_UNITS and self.n_resamples else None
+    def totals(self, parts: Sequence[FloatArray]) -> FloatArray:
+        """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row."""
+        found = _distinct_rows(parts) if self.n_replicates and parts else None
         if found is None:
-            return Resamples.totals(self, by_unit)
+            return Resamples.totals(self, parts)
         rows, times = found
         rng = np.random.default_rng(self.seed)
         return rng.multinomial(self.n_units, times / self.n_units, self.n_resamples) @ rows
 
 
-def _distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray] | None:
-    """Return the (R, D) different rows of (U, D) and how often each occurs; None if R is large."""
-    one_number = rows @ np.random.default_rng(0).random(rows.shape[1])
-    _, first, place = np.unique(one_number, return_index=True, return_inverse=True)
-    if len(first) * ALIKE > len(rows) or not np.array_equal(rows[first][place], rows):
-        return None  # in the second case, unlike rows gave the same number
-    distinct, again = np.unique(
-        rows[first], axis=0, return_inverse=True
-    )  # in an order of their own
+def _distinct_rows(parts: Sequence[FloatArray]) -> tuple[FloatArray, IntArray] | None:
+    """Return the (R, D) different rows of all (U, d) and how often each occurs; None if R is large.
+
+    Rows are told apart by one number each, and compared afterwards.
+    """
+    n, rng = len(parts[0]), np.random.default_rng(0)
+    factors, most = [rng.random(part.shape[1]) for part in parts], n // ALIKE
+
+    def one_number(n_rows: int) -> FloatArray:
+        each = (part[:n_rows] @ one for part, one in zip(parts, factors, strict=True))
+        return np.asarray(sum(each), dtype=np.float64)
+
+    if len(np.unique(one_number(2 * most))) > most:  # nor need the others be looked at
+        return None
+    number = one_number(n)
+    numbers = np.unique(number)
+    if len(numbers) > most:
+        return None
+    place = np.searchsorted(numbers, number)
+    one_of = np.empty(len(numbers), dtype=np.int64)
+    one_of[place] = np.arange(n)  # any of them
+    if not all(_repeats(part, one_of, place) for part in parts):
+        return None
+    rows = np.hstack([part[one_of] for part in parts])
+    distinct, again = np.unique(rows, axis=0, return_inverse=True)  # in an order of their own
     return distinct, np.bincount(again.ravel()[place])
+
+
+def _repeats(rows: FloatArray, one_of: IntArray, place: IntArray) -> bool:
+    """Whether (U, d) rows are those at ``one_of`` again, each at its place."""
+    few = rows[one_of]
+    blocks = (slice(start, start + BLOCK) for start in range(0, len(rows), BLOCK))
+    return all(np.array_equal(few[place[at]], rows[at]) for at in blocks)
+
+
+def _filled_columns(parts: Sequence[FloatArray]) -> tuple[FloatArray, BoolArray]:
+    """Put (U, d) side by side, (U, D), without columns of zeros; say which columns are left.
+
+    Column by column in memory, so that each is copied in one go.
+    """
+    filled = np.ones(sum(part.shape[1] for part in parts), dtype=np.bool_)
+    if len(parts) == 1:
+        return parts[0], filled
+    columns = np.empty((len(filled), len(parts[0])))
+    n_filled = 0
+    for k, column in enumerate(column for part in parts for column in part.T):
+        columns[n_filled] = column
+        filled[k] = columns[n_filled].any()
+        n_filled += int(filled[k])
+    return columns[:n_filled].T, filled
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -204,23 +254,20 @@ def replicate(
     the same items: differences between them are paired. Statistics that share a contributions array
     share its columns. Sums that are 0 everywhere are not resampled.
     """
-    columns: dict[int, slice] = {}
-    blocks: list[FloatArray] = []
+    places: dict[int, slice] = {}
+    parts: list[FloatArray] = []
     width = 0
     for one in statistics:
-        if id(one.contributions) not in columns:
+        if id(one.contributions) not in places:
             d = one.contributions.shape[1]
-            columns[id(one.contributions)] = slice(width, width + d)
-            blocks.append(units.sums(one.contributions))
+            places[id(one.contributions)] = slice(width, width + d)
+            parts.append(units.sums(one.contributions))
             width += d
-    by_unit = np.hstack(blocks) if blocks else np.empty((units.n_units, 0))
-    totals, filled = by_unit.sum(axis=0), by_unit.any(axis=0)
-    drawn = resamples.totals(by_unit[:, filled])
-    resampled = np.zeros((len(drawn), width))
-    resampled[:, filled] = drawn
+    totals = np.concatenate([np.ones(len(part)) @ part for part in parts] or [np.empty(0)])
+    resampled = resamples.totals(parts)
     results = []
     for one in statistics:
-        mine = columns[id(one.contributions)]
+        mine = places[id(one.contributions)]
         value = float(one.value(totals[mine]))
         replicates = np.asarray(one.value(resampled[:, mine]), dtype=np.float64)
         results.append(Replicated(frozen(totals[mine]), value, frozen(replicates)))

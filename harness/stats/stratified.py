@@ -13,7 +13,6 @@ import numpy as np
 
 from harness.stats.interval_methods import interval_ends
 from harness.stats.intervals import Estimate, Exclusion, Interval
-from harness.stats.resampling import MIN_UNITS, Resamples, Units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
     from harness.stats.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.interval_methods import IntervalMethod
     from harness.stats.measures import Batch, Measure
-    from harness.stats.resampling import Unit
+    from harness.stats.resampling import Resamples, Unit, Units
 
     Weights: TypeAlias = NDArray[np.floating[Any]]
 
 Key = TypeVar("Key")
 MAX_FLOAT32 = 1 << 24  # up to here float32 holds every whole number
-CELLS = 1 << 22  # sums held at once: 32 MiB
+CELLS = 1 << 20  # sums held at once: 8 MiB
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -255,7 +254,7 @@ def replicate_strata(
         Per stratum, by key and name of the measure.
     """
     U = resamples.n_units
-    B = resamples.n_resamples if U >= MIN_UNITS else 0
+    B = resamples.n_replicates
     found: list[dict[Key, dict[str, Found]]] = []
     once = np.ones((U, 1), dtype=_exact(U))
     per_piece = {key: cut.weighted(once).reshape(-1, cut.width) for key, cut in cuts.items()}
@@ -272,16 +271,17 @@ def replicate_strata(
             if n:
                 live.append((s, key))
     begin = 0
-    for weights in resamples.weights() if B else ():
+    for weights in resamples.blocks() if B else ():
         by_unit = np.ascontiguousarray(weights.T, dtype=_exact(U))
         for key, cut in cuts.items():
             strata = [s for s, live_key in live if live_key == key]
+            inside = pieces.inside[strata].astype(np.float64)
             for part, sums in _in_parts(cut, by_unit, len(pieces.inside.T)):
                 now = slice(begin + part.start, begin + part.stop)
-                for s in strata:
-                    drawn = sums[pieces.inside[s]].sum(axis=0).T
-                    for one in cut.measures:
-                        found[s][key][one.name].replicates[now] = one.value(drawn)
+                drawn = np.moveaxis(np.tensordot(inside, sums, 1), 1, 2)
+                for one in cut.measures:
+                    for s, values in zip(strata, one.value(drawn), strict=True):
+                        found[s][key][one.name].replicates[now] = values
         begin += len(weights)
     for s, key in live if leave_out else ():
         _leave_out(found[s][key], cuts[key], per_piece[key].ravel(), pieces.inside[s])

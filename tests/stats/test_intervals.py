@@ -57,8 +57,8 @@ def alike(n_each):
 def test_units_that_contribute_alike_are_drawn_together():
     """What is resampled once may draw rows instead of units: totals vary as if units were drawn."""
     sums = alike(100)
-    rows = resampling.OneWalk(400, 20_000, 3).totals(sums)
-    units = resampling.Resamples(400, 20_000, 4).totals(sums)
+    rows = resampling.OneWalk(400, 20_000, 3).totals([sums])
+    units = resampling.Resamples(400, 20_000, 4).totals([sums])
     assert (rows[:, 1] == 400).all()
     assert rows.mean(axis=0) == pytest.approx(sums.sum(axis=0), rel=0.002)
     assert rows.std(axis=0) == pytest.approx(units.std(axis=0), rel=0.03)
@@ -69,22 +69,22 @@ def test_units_that_contribute_alike_are_drawn_together():
 def test_statistics_of_one_walk_stay_paired():
     """Statistics that are one number by definition have one number in every replicate."""
     sums = alike(100)
-    both = resampling.OneWalk(400, 500, 3).totals(np.hstack([sums, 2.0 * sums]))
+    both = resampling.OneWalk(400, 500, 3).totals([sums, 2.0 * sums])
     np.testing.assert_allclose(both[:, 2:], 2.0 * both[:, :2], rtol=1e-12)
 
 
 def test_units_that_differ_are_drawn_one_by_one():
     """With nothing to draw together, the draws are those that everybody else sees."""
     sums = weighted(np.random.default_rng(0).normal(size=60))
-    once = resampling.OneWalk(60, 30, 3).totals(sums)
-    np.testing.assert_array_equal(once, resampling.Resamples(60, 30, 3).totals(sums))
+    once = resampling.OneWalk(60, 30, 3).totals([sums])
+    np.testing.assert_array_equal(once, resampling.Resamples(60, 30, 3).totals([sums]))
 
 
 def test_order_of_units_is_nothing_where_they_are_drawn_together():
     """The same rows in another order give the same replicates."""
     sums = alike(100)
     again = sums[np.random.default_rng(1).permutation(400)]
-    one, two = (resampling.OneWalk(400, 50, 3).totals(each) for each in (sums, again))
+    one, two = (resampling.OneWalk(400, 50, 3).totals([each]) for each in (sums, again))
     np.testing.assert_array_equal(one, two)
 
 

@@ -189,6 +189,21 @@ def test_continuous_interval_alpha_has_contributions():
     assert float(INTERVAL_ALPHA.value(sum(shards))) == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize(
+    "ratings",
+    [
+        1000.0 + 1e-9 * np.arange(12.0).reshape(4, 3) % 7e-9,
+        np.array([[1e-200, 3e-200], [2e190, 5e190], [0.5, 1.0]]),
+        np.exp(np.random.default_rng(0).normal(0.0, 8.0, (40, 3))),
+    ],
+    ids=["hardly different", "very different", "over many orders"],
+)
+def test_ratio_alpha_adds_up_pairs_without_visiting_them(ratings):
+    """Polynomials on stretches of logarithms give what a loop over pairs gives."""
+    wanted = slow_alpha(ratings, "ratio")
+    assert krippendorff_alpha(ratings, "ratio").value == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+
+
 def test_ratio_alpha_knows_zero():
     """Zero is as far as can be from anything but zero: the same from cells and from raw ratings."""
     ratings = [[0, 0], [0, 2], [3, 2], [0, 0]]
@@ -231,6 +246,7 @@ def test_user_weights_replace_the_level():
         (lambda: krippendorff_alpha([[1, 2]], "cardinal"), "level is 'cardinal'"),
         (lambda: krippendorff_alpha([1, 2], "nominal"), r"shape \(2,\); wanted \(n, m\)"),
         (lambda: krippendorff_alpha([[-1, 2]], "ratio"), "no negative numbers; -1.0 was given"),
+        (lambda: krippendorff_alpha([[1, np.inf]], "ratio"), "no infinite numbers"),
         (lambda: krippendorff.distances("cardinal", np.ones(2)), "level is 'cardinal'"),
     ],
 )
