@@ -153,7 +153,7 @@ class RunFolder:
             found = raw.get("schema_version")
         except OSError:
             raise RunError(f"{path}: no run folder (it holds no manifest.json).") from None
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             raise RunError(f"{file}: not a manifest; the run cannot be read.") from None
         if not isinstance(found, int) or found > SCHEMA_VERSION:
             raise RunError(
@@ -173,11 +173,10 @@ class RunFolder:
         Raises
         ------
         RunError
-            If the original has changed since.
+            If it has changed since.
         """
-        if self.manifest.config.item_text:
-            return load_task(str(self.path / "task"))
-        task = load_task(self.manifest.config.task)
+        kept = self.manifest.config.item_text
+        task = load_task(str(self.path / "task") if kept else self.manifest.config.task)
         if task.content_hash != self.manifest.hashes["task"]:
             raise RunError(
                 f"{task.folder}: the task has changed since {self.path.name} was begun; "
@@ -275,6 +274,11 @@ def source_of(folder: RunFolder) -> Source:
     reading = folder.read_verdicts()
     verdicts: dict[str, list[Verdict]] = {spec.name: [] for spec in manifest.judges}
     for verdict in reading.final.values():
+        if verdict.judge not in verdicts:
+            raise RunError(
+                f"{folder.verdicts}: judge {verdict.judge!r} is not one of this run's; "
+                "put the run's own verdicts back."
+            )
         verdicts[verdict.judge].append(verdict)
     elicitations = [e for e in config.elicitations if e in task.elicitations]
     return Source(

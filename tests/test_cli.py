@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from making import harness, make_task
 
+from harness.errors import RunError
+from harness.runs import RunFolder, source_of
 from harness.validate import Validation
 
 CANARY = "sk-canary-7f3a9"
@@ -308,6 +310,25 @@ def test_second_process_on_one_run_folder_is_refused(copied, tmp_path):
         done = harness("run", "--resume", "--run", copied.name, cwd=tmp_path)
     assert done.returncode == 2
     assert "another process" in done.stderr
+
+
+def test_edited_copy_of_the_task_is_not_resumed_with_old_verdicts(copied, tmp_path):
+    """A run's own copy of the task is compared by its contents, as the original would be."""
+    items = copied / "task" / "items.jsonl"
+    RunFolder.open(copied).load_task()
+    text = items.read_text(encoding="utf-8").replace("number 3.", "three.")
+    items.write_text(text, encoding="utf-8")
+    refused = harness("run", "--resume", "--run", "copied", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "the task has changed since copied was begun" in refused.stderr
+
+
+def test_verdicts_of_another_run_are_refused(copied):
+    """A judge that the manifest does not name is one clear line."""
+    folder = RunFolder.open(copied)
+    folder.update(judges=tuple(spec for spec in folder.manifest.judges if spec.name != "odd"))
+    with pytest.raises(RunError, match="judge 'odd' is not one of this run's"):
+        source_of(folder)
 
 
 def test_report_runs_nothing_that_an_item_or_judge_says(place, stub):
