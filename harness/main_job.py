@@ -10,13 +10,12 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from harness.elicit.batch import BatchRunner, Book
 from harness.elicit.batch_api import style_of
 from harness.elicit.budget import Budget
-from harness.elicit.cache import NoStore, open_store
+from harness.elicit.cache import NoStore, open_store, put_back
 from harness.elicit.external import read_external
 from harness.elicit.folders import cache_folder
 from harness.elicit.jobs import Job
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from harness.task import Task
     from harness.validate import Validation
 
-RECOVERED_AT_ONCE = 1000  # replies brought into the cache in one transaction
 EXIT_DONE, EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_SIGINT, EXIT_SIGTERM = 0, 1, 3, 130, 143
 
 
@@ -238,6 +236,7 @@ def execute(
     with folder.open_log() as log:
         before = folder.read_verdicts()
         _set_aside(folder, before, observer)
+        store.follow(folder.verdicts)
         _recover(folder, before, store)
         folder.update(state="running", ended={}, config=plan.config)
         budget = Budget(plan.config.max_cost, spent(before))
@@ -387,17 +386,11 @@ def _set_aside(folder: RunFolder, before: LogReading, observer: Observer) -> Non
 
 def _recover(folder: RunFolder, before: LogReading, store: ResponseStore) -> None:
     """Bring replies into the cache that were received by runs that did not get to it."""
-    _put_back(before, store)
+    put_back(before, store)
     for run in list_runs(folder.path.parent).readable:
         if run.manifest.state == "running" and run.path != folder.path:
             with suppress(VerdictError):
-                _put_back(read_log(run.verdicts), store)
-
-
-def _put_back(log: LogReading, store: ResponseStore) -> None:
-    replies = (r for v in log.final.values() if not v.cached for r in replies_of(v))
-    while batch := list(islice(replies, RECOVERED_AT_ONCE)):
-        store.put_many(batch)
+                put_back(read_log(run.verdicts), store)
 
 
 async def _until_signalled(runner: Runner) -> tuple[dict[str, str], int]:
@@ -431,11 +424,12 @@ def _runner(plan: Plan, folder: RunFolder, parts: dict[str, Any]) -> Runner:
         if spec.remote and style_of(spec) is None:
             parts["observer"].say(f"{spec.name}: no batches are known for it; asked one by one")
     for run in list_runs(folder.path.parent).readable:
-        if run.path != folder.path and Book(run.batches).tickets:
-            parts["observer"].say(
-                f"{run.path.name} waits for batches; resume it first, or what they hold is paid "
-                "for twice"
-            )
+        with suppress(RunError):
+            if run.path != folder.path and Book(run.batches).tickets:
+                parts["observer"].say(
+                    f"{run.path.name} waits for batches; resume it first, or what they hold is "
+                    "paid for twice"
+                )
     book = Book(folder.batches)
     return BatchRunner(plan.task, plan.jobs, book=book, **parts)
 

@@ -147,8 +147,7 @@ def test_a_run_takes_over_what_a_killed_one_was_asking(run, place, stub):
     assert second.returncode == 0, err
     [log] = place.glob("out2/*/verdicts.jsonl")
     assert len(read_log(log).final) == PLANNED
-    unsaved = 3 * CONCURRENCY  # received within the last moment before the kill, not yet shared
-    assert stub.stats()["requests"] <= PLANNED + CONCURRENCY + unsaved
+    assert stub.stats()["requests"] <= PLANNED + CONCURRENCY
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -6,20 +6,23 @@ which the cache is filled in batches and can be filled again.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import time
 from contextlib import suppress
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
 from harness.elicit.leases import Leases
+from harness.elicit.log import LogReading, read_log, replies_of
 from harness.elicit.verdicts import Reply
-from harness.errors import RunError
+from harness.errors import RunError, VerdictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 
 class StoreUnwritable(RunError):  # noqa: N818 -- a state of the world, not a mistake
@@ -27,6 +30,8 @@ class StoreUnwritable(RunError):  # noqa: N818 -- a state of the world, not a mi
 
 
 RAW = 1  # diskcache's mode for a value that stands in the row itself
+RECOVERED_AT_ONCE = 1000  # replies brought here from a log in one transaction
+ADOPTING_S = 0.05  # how long to wait for whoever is reading our log
 LOCKED_AFTER_S = 10.0  # how long another program may keep the cache to itself
 GET = "SELECT key, value FROM Cache WHERE raw = 1 AND mode = 1 AND key IN ({})"
 PUT = (
@@ -60,6 +65,12 @@ class ResponseStore(Protocol):
             If they could not be remembered, all of them; another time they may.
         """
 
+    def follow(self, log: Path) -> None:
+        """Say where this process writes down what it receives.
+
+        Should it be killed, whoever looks for a reply next takes from there what is not here yet.
+        """
+
     def close(self) -> None:
         """Give the files back."""
 
@@ -82,6 +93,10 @@ class NoStore:
 
     def put_many(self, replies: Sequence[Reply]) -> None:
         """Forget at once."""
+
+    def follow(self, log: Path) -> None:
+        """Have nothing that could be taken from a log."""
+        del log
 
     def close(self) -> None:
         """Have nothing to close."""
@@ -122,6 +137,8 @@ class DiskStore:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._say = say
+        self._followed: Path | None = None
+        self._behind = False
         try:
             self._open()
         except sqlite3.OperationalError:
@@ -131,6 +148,10 @@ class DiskStore:
 
     def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
         """Replies that are known; an entry that cannot be read counts as unknown."""
+        found = self._get(hashes)
+        return self._get(hashes) if len(found) < len(hashes) and self._adopt() else found
+
+    def _get(self, hashes: Sequence[str]) -> dict[str, Reply]:
         try:
             rows = self._database.execute(GET.format(",".join("?" * len(hashes))), hashes)
             entries = rows.fetchall()
@@ -166,14 +187,52 @@ class DiskStore:
             with self._database:
                 self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany(PUT, rows)
+            self._behind = False
         except sqlite3.OperationalError as error:
+            self._behind = True
             raise StoreUnwritable(f"{self.folder}: the cache cannot be written ({error})") from None
         except sqlite3.DatabaseError:
             self._move_aside()
             self.put_many(replies)
 
+    def follow(self, log: Path) -> None:
+        """Leave a note where our log is, for as long as its lease is held."""
+        self._followed = log.absolute()
+        note = self._note
+        while not self._leases.take(note.name):
+            time.sleep(ADOPTING_S)
+        part = note.with_suffix(".part")
+        part.write_bytes(bytes(self._followed))
+        part.replace(note)
+
+    @property
+    def _note(self) -> Path:
+        return self._notes / hashlib.sha256(bytes(self._followed or Path())).hexdigest()
+
+    def _adopt(self) -> bool:
+        """Take in what processes had received that were killed; tell whether there were any."""
+        if not self._leases.working:
+            return False
+        orphans = [
+            note
+            for note in self._notes.iterdir()
+            if not note.suffix and self._leases.take(note.name)
+        ]
+        for note in orphans:
+            try:
+                with suppress(StoreUnwritable, FileNotFoundError):
+                    log = Path(note.read_bytes().decode("utf-8", "surrogateescape"))
+                    with suppress(VerdictError):
+                        put_back(read_log(log), self)
+                    note.unlink()
+            finally:
+                self._leases.give_back(note.name)
+        return bool(orphans)
+
     def close(self) -> None:
         """Close the database and give all leases back."""
+        if self._followed and not self._behind:
+            self._note.unlink(missing_ok=True)
         self._database.close()
         self._cache.close()
         self._leases.close()
@@ -202,6 +261,8 @@ class DiskStore:
                 timeout=LOCKED_AFTER_S,
             )
             self._database.execute("PRAGMA synchronous = NORMAL")
+            self._notes = self.folder / "logs"
+            self._notes.mkdir(exist_ok=True)
             self._leases = Leases(self.folder / "leases.lock")
         except BaseException:
             self._database.close()
@@ -221,7 +282,22 @@ class DiskStore:
         self.folder.rename(aside)
         self.folder.mkdir()
         self._open()
+        if self._followed:
+            self.follow(self._followed)
         self._say(f"The cache was damaged and is now {aside}; replies will be asked anew.")
+
+
+def put_back(log: LogReading, store: ResponseStore) -> None:
+    """Bring the replies that a log holds into a store.
+
+    Raises
+    ------
+    StoreUnwritable
+        If that is impossible now.
+    """
+    replies = (r for v in log.final.values() if not v.cached for r in replies_of(v))
+    while batch := list(islice(replies, RECOVERED_AT_ONCE)):
+        store.put_many(batch)
 
 
 def _bytes_disk() -> type:

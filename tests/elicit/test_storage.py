@@ -27,7 +27,7 @@ from harness.elicit.leases import Leases
 from harness.elicit.log import VerdictLog, read_log
 from harness.elicit.prompts import Prompts
 from harness.elicit.runner import Runner
-from harness.elicit.verdicts import Reply
+from harness.elicit.verdicts import Reply, Verdict
 from harness.errors import RunError
 from harness.main_job import begin, execute, make_plan
 from harness.runs import RunConfig, RunFolder
@@ -232,6 +232,38 @@ def test_whichever_rename_fails_the_verdicts_are_safe_and_it_is_said(tmp_path, t
     with pytest.raises(RunError, match=r"cannot be written.*the verdicts are safe"):
         folder.write(name, "new")
     assert (folder.path / name / "in the way").is_dir()
+
+
+FOLLOWED = """
+import sys
+from pathlib import Path
+from harness.elicit.cache import DiskStore
+store = DiskStore(Path(sys.argv[1]))
+store.follow(Path(sys.argv[2]))
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_replies_that_a_killed_run_logged_a_moment_ago_are_not_asked_for_again(tmp_path):
+    """Its log is read by the first who looks for a reply after the kill, and once."""
+    path = tmp_path / "killed" / "log.jsonl"
+    path.parent.mkdir()
+    with VerdictLog.open(path) as log:
+        received = {"item": "a", "judge": "j", "elicitation": "forced_choice", "reply": "A"}
+        log.append([Verdict(**received, outcome="answered", value="A", request=KEYS[3])])
+    with subprocess.Popen(
+        [sys.executable, "-c", FOLLOWED, str(tmp_path / "cache"), str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as writer:
+        writer.stdout.readline()
+        store = DiskStore(tmp_path / "cache")
+        assert store.get_many([KEYS[3]]) == {}
+        writer.kill()
+    assert store.get_many([KEYS[3]]) == {KEYS[3]: Reply(request=KEYS[3], text="A")}
+    assert list((tmp_path / "cache" / "logs").iterdir()) == []
+    store.close()
 
 
 HOLD = """
