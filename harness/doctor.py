@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -257,7 +258,12 @@ async def _get(url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
             aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session,
             session.get(url, headers=headers, allow_redirects=False) as response,
         ):
-            return response.status, await response.content.read(MOST_MODELS_BYTES)
+            body = bytearray()
+            async for part in response.content.iter_any():
+                body += part
+                if len(body) > MOST_MODELS_BYTES:
+                    break
+            return response.status, bytes(body)
     except aiohttp.ClientError:
         failure = OSError("no answer")
     raise failure  # out here, so that nothing that knows the key hangs on to it
@@ -335,8 +341,10 @@ def _inspect(path: Path) -> tuple[int, int, str]:
 
 
 def _size(path: Path) -> str:
-    files = [path] if path.is_file() else path.rglob("*")
-    n_bytes = sum(file.stat().st_size for file in files if file.is_file())
+    n_bytes = 0
+    for file in [path] if path.is_file() else path.rglob("*"):
+        with suppress(FileNotFoundError):  # a run that ends takes its temporary files with it
+            n_bytes += file.stat().st_size if file.is_file() else 0
     return _bytes(n_bytes)
 
 

@@ -223,7 +223,7 @@ async def misbehave(request, fault: str, facts: dict[str, str], reply) -> web.St
         return web.Response()
     if fault == "hang":
         await asyncio.sleep(3600)
-    if fault in {"drip", "cut", "resetbody"}:
+    if fault in {"drip", "cut", "resetbody", "halves"}:
         return await in_pieces(request, fault, json.dumps(reply("A")).encode())
     if fault in {"gzip", "bomb"}:
         body = json.dumps(reply("A")).encode() if fault == "gzip" else b"\0" * BIG * 4
@@ -271,6 +271,9 @@ async def in_pieces(request, fault: str, body: bytes) -> web.StreamResponse:
             await asyncio.sleep(0.2)
     await response.write(body[: len(body) // 2])
     await asyncio.sleep(0.05)
+    if fault == "halves":
+        await response.write(body[len(body) // 2 :])
+        return response
     request.transport.abort() if fault == "resetbody" else request.transport.close()
     return response
 

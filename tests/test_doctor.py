@@ -121,6 +121,7 @@ def test_dead_server_is_unusable_when_named(tmp_path, monkeypatch):
     [
         ("", "stub", "ok", "answers"),
         ("", "other", "note", "does not list"),
+        ("halves", "other", "note", "does not list"),
         ("html", "stub", "ok", "answers"),
         ("401", "stub", "unusable", "not accepted"),
         ("404", "stub", "note", "no list of models"),
