@@ -1,7 +1,7 @@
 """From a task and verdicts to every number of a run."""
 
 from harness.validate.everything import validate
-from harness.validate.prepared import check_choices, check_settings
+from harness.validate.prepared import check_choices
 from harness.validate.result import JudgeResult, Ranking, Validation
 from harness.validate.source import Choices, JudgeFacts, Source
 
@@ -13,6 +13,5 @@ __all__ = [
     "Source",
     "Validation",
     "check_choices",
-    "check_settings",
     "validate",
 ]

@@ -188,11 +188,6 @@ def check_choices(task: Task, choices: Choices) -> None:
         raise TaskError(f"task {task.name}: {error}") from None
 
 
-def check_settings(task: Task, *, tau: float | None, metric: str | None) -> None:
-    """Refuse settings as `check_choices` does."""
-    check_choices(task, Choices(tau=tau, metric=metric))
-
-
 def _compared(
     source: Source,
     human: RatingTable,
