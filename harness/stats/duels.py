@@ -76,7 +76,8 @@ class Duels:
         parts = np.bincount(place, self.weight, n_cells * N_OUTCOMES).reshape(n_cells, N_OUTCOMES)
         if self.weight is not None:
             parts = np.column_stack([parts, np.bincount(cell, self.weight**2, n_cells)])
-        return np.asarray(parts.reshape(n_units, n_raters, -1), dtype=np.float64)
+        shape = (n_units, n_raters, parts.shape[1])
+        return np.asarray(parts.reshape(shape), dtype=np.float64)
 
     def totals(self, counts: IntArray) -> FloatArray:
         """Return the six sums over all items, (m, 6), given the `counts`."""
@@ -240,7 +241,7 @@ def _class_shares(others: Others) -> FloatArray:
     np.add.at(counts, (panel.of_item, panel.code), 1.0)
     left = counts[panel.of_item]
     left[np.arange(len(left)), panel.code] -= 1.0
-    modes = left == left.max(axis=1, keepdims=True)
+    modes = left == left.max(axis=1, keepdims=True, initial=0.0)
     return np.asarray(modes / modes.sum(axis=1, keepdims=True))
 
 

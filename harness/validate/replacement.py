@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pydantic import Field
 
 from harness.elicit.verdicts import CANNOT_ASSESS
 from harness.stats.alt_test import annotator_tests
@@ -19,7 +22,7 @@ from harness.validate.labels import Scale, drawn_modes
 from harness.validate.source import Frozen, Unanswered
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
 
@@ -77,6 +80,25 @@ class JointResult(Frozen):
     rejected: tuple[str, ...]
 
 
+class VariantResult(Frozen):
+    """The result under a named variant of the test, all else being the same.
+
+    Attributes
+    ----------
+    winning_rate, advantage, passes, wins, n_tested
+        As in `JudgeReplacement`.
+    n_skipped : int
+        Raters that this variant does not test.
+    """
+
+    winning_rate: Estimate
+    advantage: Estimate
+    passes: bool | None
+    wins: int
+    n_tested: int
+    n_skipped: int
+
+
 class JudgeReplacement(Frozen):
     """The test of one judge.
 
@@ -97,6 +119,10 @@ class JudgeReplacement(Frozen):
         The smallest margin at which it passes; None if it passes at none.
     joint : JointResult or None
         Over all judges; None for a baseline, or a judge tested alone.
+    variants : dict of str to VariantResult
+        What the other named variants say, by what they change: ``small_n`` (the t-test, or
+        skipping, for raters with few items), ``unanswered``, ``weighting=ipw`` (items weighted by
+        the inverse share of their label), and on ordered scales ``score=rank_neg_rmse`` (ranks).
     """
 
     judge: str
@@ -114,6 +140,7 @@ class JudgeReplacement(Frozen):
     sweep: tuple[SweepPoint, ...]
     smallest_eps: float | None
     joint: JointResult | None
+    variants: dict[str, VariantResult] = Field(default_factory=dict)
     warnings: tuple[str, ...]
 
 
@@ -217,18 +244,10 @@ def _tested(
     verdicts, n_tied = {}, {}
     for table in p.judges:
         verdicts[table.name], n_tied[table.name] = _verdicts(scale, table, rng)
-    tests: dict[str, AltTest] = {}
-    for some in _batches(verdicts, len(panel.items) * max(len(panel.raters), 1)):
-        tests |= annotator_tests(
-            panel,
-            {name: _by_item(panel, verdicts[name]) for name in some},
-            design,
-            rng=p.rng(),
-            groups=p.groups,
-            n_resamples=p.source.n_resamples,
-            level=p.source.confidence,
-            interval=p.source.interval,
-        )
+    tests = _tests(p, panel, verdicts, design)
+    others = {
+        name: _tests(p, panel, verdicts, other) for name, other in _variants(scale, design).items()
+    }
     controls = annotator_controls(
         panel,
         design,
@@ -243,9 +262,52 @@ def _tested(
     rivals = {name: test for name, test in tests.items() if name not in p.baselines}
     joint = together(rivals, design.q) if len(rivals) > 1 else {}
     return _controls(controls), tuple(
-        _judge(name, test, joint.get(name), n_tied[name], baseline=name in p.baselines)
+        _judge(
+            test,
+            joint.get(name),
+            {variant: found[name] for variant, found in others.items()},
+            name=name,
+            n_tied=n_tied[name],
+            baseline=name in p.baselines,
+        )
         for name, test in tests.items()
     )
+
+
+def _tests(
+    p: Prepared,
+    panel: Panel,
+    verdicts: Mapping[str, Sequence[str | float | None]],
+    design: AltTestDesign,
+) -> dict[str, AltTest]:
+    """Test all judges on the same resamples, as many at a time as fit in memory."""
+    tests: dict[str, AltTest] = {}
+    for some in _batches(verdicts, len(panel.items) * max(len(panel.raters), 1)):
+        tests |= annotator_tests(
+            panel,
+            {name: _by_item(panel, verdicts[name]) for name in some},
+            design,
+            rng=p.rng(),
+            groups=p.groups,
+            n_resamples=p.source.n_resamples,
+            level=p.source.confidence,
+            interval=p.source.interval,
+        )
+    return tests
+
+
+def _variants(scale: Scale, design: AltTestDesign) -> dict[str, AltTestDesign]:
+    """Return the named variants that need nothing but these data, by what they change."""
+    unanswered: Unanswered = "exclude" if design.unanswered == "loss" else "loss"
+    found = {
+        "small_n=t": replace(design, small_n="t"),
+        "small_n=skip": replace(design, small_n="skip"),
+        f"unanswered={unanswered}": replace(design, unanswered=unanswered),
+        "weighting=ipw": replace(design, weighting="ipw"),
+    }
+    if scale.numbers is not None:
+        found["score=rank_neg_rmse"] = replace(design, score="rank_neg_rmse")
+    return found
 
 
 def _panel(p: Prepared, scale: Scale) -> Panel:
@@ -292,7 +354,13 @@ def _batches(judges: Iterable[str], cells_each: int) -> Iterator[tuple[str, ...]
 
 
 def _judge(
-    name: str, test: AltTest, joint: AltTest | None, n_tied: int, *, baseline: bool
+    test: AltTest,
+    joint: AltTest | None,
+    variants: Mapping[str, AltTest],
+    *,
+    name: str,
+    n_tied: int,
+    baseline: bool,
 ) -> JudgeReplacement:
     return JudgeReplacement(
         judge=name,
@@ -313,12 +381,24 @@ def _judge(
         ),
         smallest_eps=smallest_eps(test),
         joint=None if joint is None else _joint(joint),
+        variants={variant: _variant(one) for variant, one in variants.items()},
         warnings=test.warnings,
     )
 
 
 def _rater(row: RaterRow) -> RaterResult:
     return RaterResult(**{name: getattr(row, name) for name in RaterResult.model_fields})
+
+
+def _variant(test: AltTest) -> VariantResult:
+    return VariantResult(
+        winning_rate=test.winning_rate,
+        advantage=test.advantage,
+        passes=test.passes,
+        wins=test.wins,
+        n_tested=test.n_tested,
+        n_skipped=len(test.skipped),
+    )
 
 
 def _joint(test: AltTest) -> JointResult:

@@ -40,6 +40,42 @@ def test_positional_raters_are_refused_with_the_reason_not_an_error():
     assert (found.reason, found.judges, found.controls) == ("positional_raters", (), None)
 
 
+def test_named_variants_stand_beside_the_result():
+    """t-test, skipping, weighting and leaving out unanswered items, as `stats` does each alone."""
+    ratings, truth = panel_of(20, noise=0.3)
+    said = dict(list(truth.items())[3:])
+    [judge] = section_of(ratings, {"z": said}).judges
+    panel = Panel.of((i, r, v) for r, rated in ratings.items() for i, v in rated.items())
+    fields = {
+        "small_n=t": {"small_n": "t"},
+        "small_n=skip": {"small_n": "skip"},
+        "unanswered=exclude": {"unanswered": "exclude"},
+        "weighting=ipw": {"weighting": "ipw"},
+    }
+    assert set(judge.variants) == set(fields)
+    for name, field in fields.items():
+        design = AltTestDesign(score="accuracy", eps=0.1, **field)
+        wanted = annotator_test(panel, said, design, rng=np.random.default_rng(0), n_resamples=0)
+        found = judge.variants[name]
+        assert (found.winning_rate.value, found.passes) == (
+            wanted.winning_rate.value,
+            wanted.passes,
+        )
+        assert (found.wins, found.n_tested) == (wanted.wins, wanted.n_tested)
+        assert found.advantage.value == pytest.approx(wanted.advantage.value)
+    assert judge.variants["small_n=skip"].winning_rate.reason == "too_few_items"
+    assert judge.variants["small_n=skip"].n_skipped == 3
+    assert judge.variants["unanswered=exclude"].advantage.value > judge.advantage.value
+    steps = section_of(
+        {r: {f"i{i}": str(1 + (i + k) % 3) for i in range(9)} for k, r in enumerate("xyz")},
+        {"z": {"i0": "1", "i1": "2"}},
+        options="123",
+        scale="ordinal",
+        positive=(),
+    )
+    assert "score=rank_neg_rmse" in steps.judges[0].variants
+
+
 @pytest.mark.parametrize(("kind", "eps"), [("expert", 0.2), ("skilled", 0.15), ("crowd", 0.1)])
 def test_the_margin_follows_the_kind_of_raters(kind, eps):
     """0.2, 0.15 and 0.1, as the paper has it."""
