@@ -18,7 +18,6 @@ from harness.stats.resolved import MET, one_verdict_per_group, resolve_abstentio
 from harness.stats.rows import find_metric
 from harness.stats.sweep import suppose
 from harness.stats.translation import sensitivity_family
-from harness.validate.source import Choices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from harness.stats.rows import MetricRow
     from harness.stats.translation import SweepVariant
     from harness.task import Task
-    from harness.validate.source import Source
+    from harness.validate.source import Choices, Source
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
