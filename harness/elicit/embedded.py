@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -119,11 +120,10 @@ class _Embedded(_Local):
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Ask for the single choice; the endorsed set is part of the request."""
-        return request.model_copy(
-            update={
-                "params": {**request.params, "elicitation": "forced_choice"},
-                "messages": (*request.messages, Message(role="assistant", content=reply.text)),
-            }
+        return replace(
+            request,
+            params={**request.params, "elicitation": "forced_choice"},
+            messages=(*request.messages, Message(role="assistant", content=reply.text)),
         )
 
     def __repr__(self) -> str:
@@ -271,11 +271,10 @@ class Scripted(_Local):
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Say what the second turn asks; the first reply is part of it."""
-        return request.model_copy(
-            update={
-                "params": {**request.params, "turn": 2},
-                "messages": self._prompts.follow_up(request.messages, reply.text),
-            }
+        return replace(
+            request,
+            params={**request.params, "turn": 2},
+            messages=self._prompts.follow_up(request.messages, reply.text),
         )
 
     async def ask(self, request: Request) -> Reply:

@@ -15,7 +15,7 @@ from harness.elicit.verdicts import Reply
 from harness.errors import CallFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -30,10 +30,17 @@ if TYPE_CHECKING:
 class Endpoint(Prompted):
     """Asks a server's ``/chat/completions``; one connection per call in flight, kept open."""
 
-    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts) -> None:
-        super().__init__(spec, task, prompts)
+    def __init__(
+        self,
+        spec: JudgeSpec,
+        task: Task,
+        prompts: Prompts,
+        params: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        super().__init__(spec, task, prompts, params)
         self._url = f"{spec.base_url}/chat/completions"
         self._price = price_of(spec)
+        self._ending = json.dumps({"model": spec.model, **self._sent()})[1:]  # of every request
 
     async def ask(self, request: Request) -> Reply:
         """Send one request and read the reply; `harness.elicit.faults` lists what can go wrong."""
@@ -41,12 +48,10 @@ class Endpoint(Prompted):
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
         """Send requests that differ in the sample alone as one; there may be fewer replies."""
-        request = requests[0]
         key = self._key_now()
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        several = {"n": len(requests)} if len(requests) > 1 else {}
-        rest = json.dumps({"model": request.model, **self._sent(request), **several})
-        body = f'{{"messages":{request.turns},{rest[1:]}'.encode()
+        n = f'"n":{len(requests)},' if len(requests) > 1 else ""
+        body = f'{{"messages":{requests[0].turns},{n}{self._ending}'.encode()
         start = perf_counter()
         answer = await self.wire.post(self._url, headers, body)
         return read_answer(answer, requests, self._price, perf_counter() - start)
@@ -54,8 +59,8 @@ class Endpoint(Prompted):
     def _key_now(self) -> str | None:
         return key_now(self.spec)
 
-    def _sent(self, request: Request) -> dict[str, Any]:
-        return request.params
+    def _sent(self) -> Mapping[str, JsonValue]:
+        return self._params
 
 
 def read_answer(

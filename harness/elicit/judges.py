@@ -23,6 +23,8 @@ from harness.errors import JudgeError, JudgeUnavailable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pydantic import JsonValue
+
     from harness.elicit.prompts import Prompts, Unit
     from harness.elicit.verdicts import Reply
     from harness.task import Task
@@ -73,13 +75,18 @@ class Judge(Protocol):
 class Prompted:
     """What all judges share that read the prompts: requests are made from templates."""
 
-    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts) -> None:
+    def __init__(
+        self,
+        spec: JudgeSpec,
+        task: Task,
+        prompts: Prompts,
+        params: Mapping[str, JsonValue] | None = None,
+    ) -> None:
         self.spec = spec
         self.wire = Wire(spec.concurrency)
         self._prompts = prompts
         self._items = {item.id: item for item in task.items}
-        self._model = spec.model
-        self._params = spec.sent_params
+        self._params = spec.sent_params if params is None else params
         self._empty = Request(
             provider=spec.kind,
             base_url=spec.base_url,
@@ -95,9 +102,7 @@ class Prompted:
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Say what the second turn asks; the first reply is part of it."""
-        return request.model_copy(
-            update={"messages": self._prompts.follow_up(request.messages, reply.text)}
-        )
+        return request.saying(self._prompts.follow_up(request.messages, reply.text))
 
     async def aclose(self) -> None:
         """Close the connections."""

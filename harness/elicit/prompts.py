@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
-
-from pydantic import BaseModel, ConfigDict, JsonValue
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from harness.elicit.templates import ITEM_NAMES, Template, read_template, render
 from harness.errors import PromptError
@@ -21,6 +21,8 @@ from harness.task import CANNOT_ASSESS, bundled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from pydantic import JsonValue
 
     from harness.task import Item, Option, Task
 
@@ -31,21 +33,15 @@ FENCE_DIGITS = 16
 MAX_LISTED_SETS = 7  # of a task that admits all sets, those of three options; beyond, examples
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-_AnyRequest = TypeVar("_AnyRequest", bound="Request")
-
-
-class Message(_Frozen):
+class Message(NamedTuple):
     """One turn of a conversation."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
-class Request(_Frozen):
+@dataclass(frozen=True, kw_only=True)
+class Request:
     """Everything that can change a judge's reply; its hash is the cache key.
 
     The judge's alias is not part of it: two aliases of one model share their replies. Canonical is
@@ -55,7 +51,7 @@ class Request(_Frozen):
     provider: str
     base_url: str | None = None
     model: str
-    params: dict[str, JsonValue] = {}
+    params: Mapping[str, JsonValue] = field(default_factory=dict)
     messages: tuple[Message, ...]
     sample: int = 0
 
@@ -82,20 +78,19 @@ class Request(_Frozen):
         """Ask the same once more, under another sample number; `hash_of` may have told its hash."""
         if sample == self.sample:
             return self
-        copied = _forgetting(super().model_copy(update={"sample": sample}), "hash")
-        if known_hash:
-            copied.__dict__["hash"] = known_hash
-        return copied
+        known = {"hash": known_hash} if known_hash else {}
+        return self._copy(sample=sample, turns=self.turns, _stem=self._stem, **known)
 
     def saying(self, messages: tuple[Message, ...]) -> Self:
         """Ask the same judge something else."""
-        copied = super().model_copy(update={"messages": messages})
-        return _forgetting(copied, "hash", "_stem", "turns")
+        return self._copy(messages=messages, _frame=self._frame)
 
     @cached_property
     def turns(self) -> str:
         """The messages as canonical JSON."""
-        return _CANONICAL([{"content": m.content, "role": m.role} for m in self.messages])
+        text = encode_basestring_ascii
+        said = [f'{{"content":{text(m.content)},"role":"{m.role}"}}' for m in self.messages]
+        return f"[{','.join(said)}]"
 
     @cached_property
     def _stem(self) -> bytes:
@@ -112,20 +107,14 @@ class Request(_Frozen):
         after = f',"model":{model},"params":{params},"provider":{provider},"sample":'
         return f'{{"base_url":{base_url},"messages":', after
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Copy; what was worked out of the old contents stays behind."""
-        return _forgetting(
-            super().model_copy(update=update, deep=deep), "hash", "_stem", "turns", "_frame"
-        )
+    def _copy(self, **known: object) -> Self:
+        """Copy with other contents and with what is known of the copy; the rest is found out."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update({name: self.__dict__[name] for name in _MEMBERS}, **known)
+        return copied
 
 
-def _forgetting(request: _AnyRequest, *names: str) -> _AnyRequest:
-    """Drop what was worked out of contents that a copy no longer has."""
-    for name in names:
-        request.__dict__.pop(name, None)
-    return request
-
-
+_MEMBERS = tuple(member.name for member in fields(Request))
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 

@@ -24,6 +24,8 @@ from harness.elicit.unpacked import unpacked
 from harness.errors import CallFailed, JudgeUnavailable
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from harness.elicit.prompts import Prompts, Request
     from harness.elicit.specs import JudgeSpec
     from harness.elicit.verdicts import Reply
@@ -63,14 +65,9 @@ class SmolLM2(Endpoint):
     """Loads the model on the first question; by default one question at a time."""
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts) -> None:
-        super().__init__(spec, task, prompts)
+        engine = {"engine": f"xllamacpp {version('xllamacpp')}", "weights": "unpacked to Q8_0"}
+        super().__init__(spec, task, prompts, {"n_ctx": CONTEXT, **spec.sent_params, **engine})
         self._file = weights(spec.model)
-        self._params = {
-            "n_ctx": CONTEXT,
-            **spec.sent_params,
-            "engine": f"xllamacpp {version('xllamacpp')}",
-            "weights": "unpacked to Q8_0",
-        }
         self._key = secrets.token_hex(16)
         self._server: Any = None
         self._loading = asyncio.Lock()
@@ -93,9 +90,9 @@ class SmolLM2(Endpoint):
         await super().aclose()
         self._server = None
 
-    def _sent(self, request: Request) -> dict[str, Any]:
+    def _sent(self) -> dict[str, JsonValue]:
         ours = {"n_ctx", "engine", "weights"}
-        return {key: value for key, value in request.params.items() if key not in ours}
+        return {key: value for key, value in self._params.items() if key not in ours}
 
     def _key_now(self) -> str:
         return self._key

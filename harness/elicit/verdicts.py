@@ -82,7 +82,7 @@ class Reply(_Frozen):
     cached_tokens: int | None = None
     cost_usd: float | None = None  # None: price unknown; 0.0: free
     latency_s: float | None = None
-    logprobs: JsonValue = None
+    logprobs: JsonValue | None = None  # None is checked first: JsonValue takes its time
     derived: bool = False  # made from another elicitation by rule, not asked for
 
 
@@ -123,7 +123,7 @@ class Verdict(_Frozen):
     cached_tokens: int | None = None
     cost_usd: float | None = None
     latency_s: float | None = None
-    logprobs: JsonValue = None
+    logprobs: JsonValue | None = None  # None is checked first: JsonValue takes its time
     derived: bool = False
     cached: bool = False  # taken from the cache, so not paid for again
     reason: str = ""  # a slug when the outcome is not "answered"

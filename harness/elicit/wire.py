@@ -88,21 +88,27 @@ class Wire:
         try:
             if url not in self._urls:
                 self._urls[url] = URL(url)  # read once, not with every request
-            async with self._session.post(
+            response = await self._session.post(
                 self._urls[url],
                 data=body if len(body) < LARGE_BODY else io.BytesIO(body),
                 headers=headers,
                 allow_redirects=False,
-            ) as response:
-                if self.told is not None:
-                    self.told(response.headers)
-                if response.status in REDIRECTS:
-                    response.close()
-                    raise failure_of(response.status, {}, b"")
-                return Answer(response.status, response.headers, await _read(response))
+            )
+            try:
+                return await self._answer(response)
+            except BaseException:
+                response.close()  # after a whole body aiohttp itself gives the connection back
+                raise
         except (aiohttp.ClientError, OSError, ValueError) as error:
             failure = _lost(error)
         raise failure  # out here, so that no exception that knows the key hangs on to it
+
+    async def _answer(self, response: ClientResponse) -> Answer:
+        if self.told is not None:
+            self.told(response.headers)
+        if response.status in REDIRECTS:
+            raise failure_of(response.status, {}, b"")
+        return Answer(response.status, response.headers, await _read(response))
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -126,16 +132,13 @@ def _lost(error: Exception) -> CallFailed:
 
 async def _read(response: ClientResponse) -> bytes:
     chunks: list[bytes] = []
-    size = response.content_length or 0
-    if size <= MAX_REPLY_BYTES:
-        size = 0
-        while chunk := await response.content.readany():
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > MAX_REPLY_BYTES:
-                break
-    if size > MAX_REPLY_BYTES:
-        response.close()
+    size = 0
+    too_large = (response.content_length or 0) > MAX_REPLY_BYTES
+    while not (too_large or response.content.at_eof()):
+        chunks.append(await response.content.readany())
+        size += len(chunks[-1])
+        too_large = size > MAX_REPLY_BYTES
+    if too_large:
         raise CallFailed("reply_too_large", hint=f"more than {MAX_REPLY_BYTES} bytes")
     body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     encoding = response.headers.get("Content-Encoding", "identity").lower()

