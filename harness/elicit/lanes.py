@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.elicit.deadline import Deadline
 
 if TYPE_CHECKING:
     import asyncio
@@ -16,7 +19,8 @@ if TYPE_CHECKING:
 WAITING_PER_SLOT = 4  # units in hand (in flight or backing off) per call that may be in flight
 
 
-class Open(NamedTuple):
+@dataclass(slots=True)
+class Open:
     """A unit that the log does not answer.
 
     ``request`` is that of the unit's item and elicitation, for any sample; ``hash`` is of the
@@ -45,7 +49,7 @@ class Lane:
         self.job = job
         self.judge = job.judge
         self.name = spec.name
-        self.deadline_s = spec.deadline_s
+        self.deadline = Deadline(spec.deadline_s)
         self.concurrency = spec.concurrency
         self.n_per_request = spec.n_per_request
         self.gate = gate
@@ -72,7 +76,9 @@ def together(units: Sequence[Open], most: int) -> list[Open]:
             group.append(unit)
         else:
             groups.append([unit])
-    return [group[0]._replace(more=tuple(group[1:])) for group in groups]
+    for first, *others in groups:
+        first.more = tuple(others)
+    return [group[0] for group in groups]
 
 
 def first_request(verdict: Verdict) -> str:

@@ -20,7 +20,7 @@ from harness.elicit.cache import StoreUnwritable
 from harness.elicit.gate import Gate
 from harness.elicit.jobs import Job, Observer, Settings
 from harness.elicit.lanes import Lane, Open, first_request, together
-from harness.elicit.log import UnitKey, unit_key
+from harness.elicit.log import UnitKey
 from harness.elicit.prices import estimate
 from harness.elicit.prompts import Unit
 from harness.elicit.rate import Rate
@@ -183,7 +183,8 @@ class Runner:
         size = LOOKUP_BATCH // samples * samples or LOOKUP_BATCH  # no item's samples are parted
         while batch := list(islice(units, size)):
             batch = self._without_known(lane, batch)
-            batch = [u if u.known else u._replace(mine=self._store.claim(u.hash)) for u in batch]
+            for unit in batch:
+                unit.mine = not unit.known and self._store.claim(unit.hash)
             batch = self._without_known(lane, batch)  # it may have come in just before the claim
             if lane.n_per_request > 1:
                 batch = together(batch, lane.n_per_request)
@@ -193,7 +194,7 @@ class Runner:
                     unit = batch.pop()
                     if lane.n_per_request == 1 and unit.more:  # found out meanwhile
                         batch += reversed(unit.more)
-                        unit = unit._replace(more=())
+                        unit.more = ()
                     yield unit
             finally:
                 for unit in batch:
@@ -214,7 +215,8 @@ class Runner:
                 continue
             self._give_up(unit)
             if unit.unit.elicitation == "paired":
-                remaining.append(unit._replace(known=reply, mine=False))
+                unit.known, unit.mine = reply, False
+                remaining.append(unit)
             else:
                 answered.append(self._read(lane, unit.unit, reply))
         self._record(lane, answered)
@@ -233,11 +235,16 @@ class Runner:
             for item in job.items:
                 request = lane.judge.request(Unit(item.id, elicitation))
                 for sample, asked in enumerate(request.hashes(job.samples)):
-                    before = self._done.get(UnitKey(lane.name, item.id, elicitation, sample))
+                    unit = Unit(item.id, elicitation, sample)
+                    before = self._before(lane.name, unit)
                     if before and before.outcome != "failed" and first_request(before) == asked:
                         self._observer.advanced(lane.name, [before])
                     else:
-                        yield Open(Unit(item.id, elicitation, sample), request, asked)
+                        yield Open(unit, request, asked)
+
+    def _before(self, judge: str, unit: Unit) -> Verdict | None:
+        """What the log held of a unit when the run began."""
+        return self._done.get(UnitKey(judge, *unit)) if self._done else None
 
     def _read(
         self,
@@ -283,7 +290,8 @@ class Runner:
             verdicts = [failed(u.unit, lane.name, u.hash, reason=failure.reason) for u in told]
         self._record(lane, [self._numbered(verdict) for verdict in verdicts], replies)
         for unit in units[len(verdicts) :]:
-            await self._answer(lane, unit._replace(more=(), mine=False))
+            unit.more, unit.mine = (), False
+            await self._answer(lane, unit)
 
     async def _converse(self, lane: Lane, open_unit: Open, received: list[Reply]) -> Verdict:
         """Ask what one unit needs; replies that were paid for are put among the received."""
@@ -343,7 +351,10 @@ class Runner:
 
     def _numbered(self, verdict: Verdict) -> Verdict:
         """Count how often a unit was tried, over all starts of the run."""
-        before = self._done.get(unit_key(verdict)) if self._done else None
+        if not self._done:
+            return verdict
+        unit = Unit(verdict.item, verdict.elicitation, verdict.sample)
+        before = self._before(verdict.judge, unit)
         return verdict.model_copy(update={"attempt": before.attempt + 1}) if before else verdict
 
     async def _call(self, lane: Lane, requests: Sequence[Request]) -> list[Reply]:
@@ -380,7 +391,7 @@ class Runner:
                 await self._budget.room(spec, request, n)
             self._check_open(lane)
             with self._budget.reserving(spec, request, n) as bill:
-                async with asyncio.timeout(lane.deadline_s):
+                with lane.deadline:
                     if n == 1:
                         replies = [await lane.judge.ask(request)]
                     else:
