@@ -76,9 +76,10 @@ class Request:
 
     def for_sample(self, sample: int, known_hash: str = "") -> Self:
         """Ask the same once more, under another sample number; `hash_of` may have told its hash."""
-        if sample == self.sample:
-            return self
         known = {"hash": known_hash} if known_hash else {}
+        if sample == self.sample:
+            self.__dict__.update(known)
+            return self
         return self._copy(sample=sample, turns=self.turns, _stem=self._stem, **known)
 
     def saying(self, messages: tuple[Message, ...]) -> Self:
