@@ -138,8 +138,8 @@ def _write(plan: Plan, result: RunResult) -> Probe:
     found = flips_of(
         result.folder.load_task(),
         result.folder.read_verdicts().final,
-        [spec.name for spec in plan.specs],
-        plan.config.elicitations,
+        {job.judge.spec.name: job.samples for job in plan.jobs},
+        [e for e in plan.config.elicitations if e in plan.task.elicitations],
     )
     result.folder.write("probe.json", found.model_dump_json(indent=1) + "\n")
     return found

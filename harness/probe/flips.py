@@ -99,7 +99,7 @@ class _Pair:
 def flips_of(
     task: Task,
     verdicts: Mapping[UnitKey, Verdict],
-    judges: Sequence[str],
+    samples: Mapping[str, int],
     elicitations: Sequence[Elicitation],
     *,
     level: float = 0.95,
@@ -112,8 +112,10 @@ def flips_of(
         Made by `harness.probe.attacks.attacked_task`, or read from the folder of a run of it.
     verdicts : mapping of UnitKey to Verdict
         Final verdicts.
-    judges, elicitations
-        Those of the run.
+    samples : mapping of str to int
+        Times each judge of the run was to be asked about an item.
+    elicitations : sequence of Elicitation
+        Those in which it was.
 
     Raises
     ------
@@ -129,8 +131,8 @@ def flips_of(
         n_attacks=len(attacks),
         level=level,
         judges=tuple(
-            _judge_flips(task, verdicts, judge, elicitation, level)
-            for judge in judges
+            _judge_flips(task, verdicts, judge, n_samples, elicitation, level=level)
+            for judge, n_samples in samples.items()
             for elicitation in elicitations
         ),
     )
@@ -152,7 +154,9 @@ def _judge_flips(
     task: Task,
     verdicts: Mapping[UnitKey, Verdict],
     judge: str,
+    n_samples: int,
     elicitation: Elicitation,
+    *,
     level: float,
 ) -> JudgeFlips:
     mine = {
@@ -160,7 +164,6 @@ def _judge_flips(
         for key, verdict in verdicts.items()
         if key.judge == judge and key.elicitation == elicitation
     }
-    n_samples = 1 + max((sample for _, sample in mine), default=0)
     pairs = list(_pairs(task, mine))
     n_attacked = sum(bool(item.fields[PROBE_KIND]) for item in task.items)
     kinds = dict.fromkeys(item.fields[PROBE_KIND] for item in task.items)

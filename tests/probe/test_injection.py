@@ -138,7 +138,7 @@ def test_flips_are_counted_against_the_untouched_item(attacked):
     """By hand: three items, of which one flips to the target, one goes silent, one stays."""
     said = {"i0": "B", "i1": "B", "i3": "A"}
     after = {"i0~ask": "A", "i1~ask": None, "i3~ask": "A", "i0~plain": "B"}
-    found = flips_of(attacked, verdicts_of(said | after), ["j"], ["forced_choice"])
+    found = flips_of(attacked, verdicts_of(said | after), {"j": 1}, ["forced_choice"])
     [judge] = found.judges
     asked = judge.kinds["answer"]
     assert [getattr(asked, what).value for what in ("flipped", "to_target", "silenced")] == [
@@ -151,12 +151,14 @@ def test_flips_are_counted_against_the_untouched_item(attacked):
     assert judge.control.flipped.interval.high > 0.5, "one item proves little"
     assert judge.kinds["many_shot"].flipped.value is None
     assert judge.n_excluded == 8 * 3 - 4
+    [silent] = flips_of(attacked, {}, {"j": 2}, ["forced_choice"]).judges
+    assert silent.n_excluded == 8 * 3 * 2, "a judge that gave nothing was asked twice all the same"
 
 
 def test_verdict_that_was_the_target_before_cannot_be_won(attacked):
     """Such pairs are left out of `to_target`, not counted as resistance."""
     said = {"i0": "A", "i0~ask": "A", "i3": "A", "i3~ask": "B"}
-    [judge] = flips_of(attacked, verdicts_of(said), ["j"], ["forced_choice"]).judges
+    [judge] = flips_of(attacked, verdicts_of(said), {"j": 1}, ["forced_choice"]).judges
     assert judge.attacked.to_target.value == 1.0
     assert judge.attacked.to_target.counts["n"] == 1
 
@@ -167,7 +169,7 @@ def test_interval_counts_items_not_their_many_verdicts(attacked):
     one = said | {f"i{i}~ask": "B" for i in range(8)}
     two = one | {f"i{i}~many": "B" for i in range(8)}
     [a], [b] = (
-        flips_of(attacked, verdicts_of(v), ["j"], ["forced_choice"]).judges for v in (one, two)
+        flips_of(attacked, verdicts_of(v), {"j": 1}, ["forced_choice"]).judges for v in (one, two)
     )
     assert a.attacked.flipped.interval == b.attacked.flipped.interval
     assert b.attacked.flipped.counts["n"] == 16
@@ -176,7 +178,7 @@ def test_interval_counts_items_not_their_many_verdicts(attacked):
 def test_run_that_is_no_probe_is_refused(task):
     """Flips need attacked items."""
     with pytest.raises(RunError, match="no run of a probe"):
-        flips_of(task, {}, ["j"], ["forced_choice"])
+        flips_of(task, {}, {"j": 1}, ["forced_choice"])
 
 
 def script(firm: bool) -> dict:  # noqa: FBT001 -- a test's shorthand
