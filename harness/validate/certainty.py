@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from harness.stats.binned import (
     bins_of,
     judge_columns,
 )
-from harness.stats.intervals import Estimate  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.intervals import Estimate, Exclusion
 from harness.stats.labels import means, medians
 from harness.stats.measures import Batch
 from harness.stats.resampling import Resamples, Units
@@ -29,14 +30,14 @@ from harness.validate.source import Frozen
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.stats.arrays import FloatArray
+    from harness.stats.arrays import BoolArray, FloatArray
     from harness.stats.binned import BinBy
     from harness.stats.distributions import RatingTable
     from harness.stats.stratified import Cut
     from harness.validate.prepared import Prepared
 
 MAX_POINTS = 101  # of a curve
-MAX_TABLE = 1 << 12  # cells of a correlation's table that are resampled
+MAX_TABLE = 1 << 14  # cells of a correlation's table that are resampled
 NO_SCORE = "no_confidence"
 NO_OVERLAP = "no_overlap"
 
@@ -332,7 +333,12 @@ def _correlated(pieces: Pieces, x: FloatArray, y: FloatArray) -> Cut | dict[str,
     rows, i = np.unique(x[both], return_inverse=True)
     columns, j = np.unique(y[both], return_inverse=True)
     if len(rows) * len(columns) > MAX_TABLE:
-        return correlations(x, y)
+        n_excluded = int((~both).sum())
+        missing = (Exclusion(NO_OVERLAP, n_excluded),) if n_excluded else ()
+        return {
+            name: replace(one, n_excluded=n_excluded, excluded=missing)
+            for name, one in correlations(x, y).items()
+        }
     place = np.full(len(x), -1)
     place[both] = i.ravel() * len(columns) + j.ravel()
     measures = correlation_measures(rows, columns)
@@ -404,14 +410,14 @@ def _named(names: Sequence[str], values: FloatArray) -> dict[str, float]:
 def _risk(p: Prepared, table: RatingTable) -> dict[str, Any]:
     human, judge = (modes(one.forced_choice.astype(np.float64)) for one in (p.human, table))
     right = np.nan_to_num((human * judge).sum(axis=1))
-    labelled = np.where(np.isnan(human).any(axis=1), np.nan, right)
+    rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)
     scores = confidences(table, p.source.verdicts[table.name])
-    curves = tuple(_curve(name, score, labelled) for name, score in scores.items())
+    curves = tuple(_curve(name, score, right, rated) for name, score in scores.items())
     return {"risk_coverage": curves, "risk_coverage_reason": "" if curves else NO_SCORE}
 
 
-def _curve(name: str, score: FloatArray, correct: FloatArray) -> RiskCurve:
-    found = risk_coverage(score, correct)
+def _curve(name: str, score: FloatArray, correct: FloatArray, rated: BoolArray) -> RiskCurve:
+    found = risk_coverage(score[rated], correct[rated])
     n = len(found.threshold)
     kept = np.unique(np.linspace(0, n - 1, min(n, MAX_POINTS)).round().astype(np.int64))
     return RiskCurve(
@@ -423,5 +429,5 @@ def _curve(name: str, score: FloatArray, correct: FloatArray) -> RiskCurve:
         area=found.area,
         reason=found.reason,
         n_used=found.n_used,
-        n_excluded=found.n_excluded,
+        n_excluded=int((~rated).sum()),
     )

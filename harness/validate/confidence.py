@@ -36,7 +36,7 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
     dict of str to (n,) array
         ``verbal_confidence``: the number that replies in JSON give as "confidence".
         ``logprob``: log probability of the reply. Both are means over the samples that have one.
-        ``sample_agreement``: share of the most frequent option, with two samples or more.
+        ``sample_agreement``: share of the most frequent option, of items with two samples or more.
     """
     row = {item: i for i, item in enumerate(table.items)}
     alone = any(verdict.elicitation == "forced_choice" for verdict in verdicts)
@@ -49,8 +49,8 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
         "logprob": _means(measured, row, _log_probability),
     }
     counts = table.forced_choice
-    if (counts.sum(axis=1) >= SEVERAL).any():
-        found["sample_agreement"] = majority_shares(counts)
+    several = counts.sum(axis=1) >= SEVERAL
+    found["sample_agreement"] = np.where(several, majority_shares(counts), np.nan)
     return {name: score for name, score in found.items() if not np.isnan(score).all()}
 
 

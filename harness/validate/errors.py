@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pydantic import Field
 
 from harness.elicit.verdicts import CANNOT_ASSESS
 from harness.stats.abstention import (
@@ -21,7 +22,7 @@ from harness.stats.abstention import (
     with_outcomes,
 )
 from harness.stats.aggregation import levels_of_judges
-from harness.stats.binary import BINARY, DIAGNOSTICS
+from harness.stats.binary import BINARY, DIAGNOSTICS, n_var_kappa, n_var_phi
 from harness.stats.distributions import ELICITATIONS, OUTCOMES
 from harness.stats.ensembles import ensemble_agreement
 from harness.stats.intervals import Estimate, Exclusion, estimate_all
@@ -122,6 +123,8 @@ class JudgeErrors(Frozen):
         and how far kappa falls behind phi by it.
     leniency_reason : str
         Why there is none.
+    standard_errors : dict of str to Estimate
+        Of kappa and phi of the same decisions, in closed form: as if items were independent.
     levels : dict of str to LevelEstimates
         Of the same decisions, where the task has several criteria.
     abstention : dict of str to AbstentionTest
@@ -134,6 +137,7 @@ class JudgeErrors(Frozen):
     confusion: Confusion
     leniency: dict[str, Estimate]
     leniency_reason: str
+    standard_errors: dict[str, Estimate] = Field(default_factory=dict)
     modes: Modes
     levels: dict[str, LevelEstimates]
     abstention: dict[str, AbstentionTest]
@@ -212,6 +216,7 @@ def section(p: Prepared) -> Errors:
                 confusion=_confusion(p, wide[name], lost[name]),
                 leniency=estimated[name].get("leniency", {}),
                 leniency_reason="" if p.task.positive else NO_POSITIVE,
+                standard_errors=_standard_errors(p, wide[name], estimated[name]),
                 modes=_modes(p, estimated[name]),
                 levels=levels.get(name, {}),
                 abstention=tests[name],
@@ -302,6 +307,30 @@ def _batches(p: Prepared, wide: FloatArray, lost: tuple[Exclusion, ...]) -> dict
         )
         batches["leniency"] = replace(batches["exclude"], measures=measures)
     return batches
+
+
+def _standard_errors(
+    p: Prepared, wide: FloatArray, found: dict[str, dict[str, Estimate]]
+) -> dict[str, Estimate]:
+    """Give closed-form standard errors of decisions, NA where the coefficient is."""
+    if not p.task.positive:
+        return {}
+    said = wide[:, :, : wide.shape[1]].sum(axis=0).ravel()
+    cells = against_rest(excluding(said), p.task.space.option_mask(p.task.positive))
+    n = float(cells.sum())
+    errors = {}
+    for name, n_variance in (("kappa", n_var_kappa), ("phi", n_var_phi)):
+        one = found["leniency"][name]
+        variance = np.nan if one.value is None else n_variance(cells.reshape(2, 2) / n) / n
+        value = None if one.value is None else float(np.sqrt(np.maximum(variance, 0.0)))
+        errors[name] = Estimate(
+            value=value,
+            reason=one.reason,
+            n_used=one.n_used,
+            n_excluded=one.n_excluded,
+            excluded=one.excluded,
+        )
+    return errors
 
 
 def _recode_to(p: Prepared) -> str | None:

@@ -199,7 +199,37 @@ def test_log_probabilities_and_samples_are_scores_too():
     ]
     found = risk_of(verdicts)
     assert found["logprob"].threshold == (-0.75, -2.0)
-    assert found["sample_agreement"].threshold == (1.0, 0.5)
+    assert found["sample_agreement"].threshold == (0.5,)
+
+
+def test_one_sample_agrees_with_nobody():
+    """An item with one sample has no sample agreement, not the greatest."""
+    verdicts = [verdict_of("z", item, 0, "A") for item in ("i0", "i1", "i2")]
+    verdicts += [verdict_of("z", "i0", 1, "A"), verdict_of("z", "i1", 1, "B")]
+    found = risk_of(verdicts)["sample_agreement"]
+    assert found.threshold == (1.0, 0.5)
+    assert found.answered_fraction == (0.25, 0.5)
+
+
+def test_unanswered_items_without_a_label_are_in_no_risk_curve():
+    """They are left out and counted as such, like answered ones without a label."""
+    task = task_of({"r": {"i0": "A", "i1": "B", "i2": CANNOT_ASSESS, "i3": CANNOT_ASSESS}})
+    source = source_of(task, {"z": {}})
+    log = {"token_logprobs": [-1.0]}
+    source.verdicts["z"].extend(verdict_of("z", i, 0, "A", logprobs=log) for i in ("i0", "i2"))
+    [curve] = certainty.section(prepare(source)).judges[0].risk_coverage
+    assert (curve.n_used, curve.n_excluded) == (2, 2)
+    assert curve.answered_fraction == (0.5,)
+
+
+def test_correlations_of_large_tables_count_what_they_leave_out(monkeypatch):
+    """Too many values for a table: no interval, but the items without a judge stay in sight."""
+    monkeypatch.setattr(certainty, "MAX_TABLE", 1)
+    rows, judge = ["123", "112", "333", "132"], "12.3"
+    [found] = section_of(rows, {"z": judge}, options="123", scale="ordinal", positive=()).judges
+    one = found.correlation["mean"]["spearman"]
+    assert (one.n_used, one.n_excluded, one.interval) == (3, 1, None)
+    assert [(e.reason, e.n_items) for e in one.excluded] == [("no_overlap", 1)]
 
 
 def test_long_curves_are_thinned_and_keep_their_ends():

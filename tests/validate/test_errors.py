@@ -6,6 +6,7 @@ from validating import INVALID, source_of, task_of, truth_source
 
 from harness.elicit.verdicts import CANNOT_ASSESS
 from harness.errors import TaskError
+from harness.stats.binary import n_var_kappa, n_var_phi
 from harness.stats.weighted import weighted_kappa, weights
 from harness.task import load_task, write_task
 from harness.validate import errors, validate
@@ -55,6 +56,20 @@ def test_three_modes_stand_side_by_side_with_the_answered_fraction():
     }
     assert one.interval is not None
     assert judge.confusion.cells == tuple((*map(float, row), 0.0, 0.0, 0.0) for row in RAO)
+
+
+def test_closed_form_errors_stand_beside_kappa_and_phi():
+    """Large-sample standard errors of the decisions both made; they are near the jackknife's."""
+    [judge] = of_table(RAO, source={"interval": "jackknife"}).judges
+    cells = np.array([[30.0, 10.0], [10.0, 20.0]])
+    for name, n_variance in (("kappa", n_var_kappa), ("phi", n_var_phi)):
+        found = judge.standard_errors[name]
+        assert found.value == pytest.approx(np.sqrt(n_variance(cells / 70) / 70))
+        interval = judge.leniency[name].interval
+        assert found.value == pytest.approx((interval.high - interval.low) / 2 / 1.96, rel=0.05)
+        assert (found.n_used, found.n_excluded) == (70, 30)
+    [constant] = section_of({"r": {"i0": "A"}}, {"z": {"i0": "A"}}).judges
+    assert constant.standard_errors["phi"].reason == "constant_labels"
 
 
 def test_the_primary_mode_is_the_run_s():
