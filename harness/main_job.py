@@ -249,14 +249,18 @@ def execute(
             "settings": settings,
         }
         runner = _runner(plan, folder, parts)
+        began = time.monotonic()
         try:
             ends, signalled = asyncio.run(_until_signalled(runner))
         finally:
+            asking_s = (folder.manifest.asking_s or 0.0) + time.monotonic() - began
             _log_paces(folder, runner)
             store.close()
     stopped = bool(signalled or budget.exhausted or any(ends.values()))
     folder.update(
-        state="stopped" if stopped else "done", ended={k: v for k, v in ends.items() if v}
+        state="stopped" if stopped else "done",
+        ended={k: v for k, v in ends.items() if v},
+        asking_s=round(asking_s, 3),
     )
     validation = finish(folder)
     return RunResult(folder, validation, budget.spent_usd, _exit_code(ends, budget, signalled))

@@ -9,6 +9,7 @@ rate.jsonl        how fast each judge was asked, where judges were asked elsewhe
 batches.json      batches whose results are not in the log yet (--batch)
 metrics.json      every number with its interval and its n
 ranking.csv       the ranking alone
+judge-card.md     the decision on a page, to publish beside an evaluation
 report.html       one page for people
 """
 
@@ -76,7 +77,14 @@ class RunConfig(BaseModel):
 
 
 class Manifest(BaseModel):
-    """The whole configuration of a run and how it ended."""
+    """The whole configuration of a run and how it ended.
+
+    Attributes
+    ----------
+    asking_s : float or None
+        Seconds from the first request to the last reply, added up over the sittings of a resumed
+        run; a sitting that was killed is not in it. None before any ended.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -87,6 +95,7 @@ class Manifest(BaseModel):
     judges: tuple[JudgeSpec, ...]
     skipped: dict[str, str] = {}
     ended: dict[str, str] = {}
+    asking_s: float | None = None
     hashes: dict[str, str]
     versions: dict[str, str]
 

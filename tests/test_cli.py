@@ -85,6 +85,7 @@ def test_run_ranks_judges_and_writes_its_folder(finished):
         "rate.jsonl",
         "metrics.json",
         "ranking.csv",
+        "judge-card.md",
         "report.html",
     }
     assert {path.name for path in folder.iterdir()} == names

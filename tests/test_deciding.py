@@ -42,6 +42,7 @@ def test_best_baseline_means_none_of_the_judges():
     said, _ = told(make_task(), baselines=("strict", "lenient"))
     assert said[0].startswith("Use none to judge whether it is toxic")
     assert "none of these judges does better than the baseline strict" in said[0]
+    assert not any("the same judge" in one for one in said)
 
 
 def test_beta_at_which_another_judge_decides_best_is_named(usual):

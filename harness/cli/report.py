@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import options
+
+if TYPE_CHECKING:
+    from harness.report.again import Written
 
 
 def report(
@@ -33,6 +37,7 @@ def report(
         Path | None, typer.Option(help="Write each chart into this folder, as SVG and PNG.")
     ] = None,
     out: options.Out = None,
+    as_json: options.Json = False,
 ) -> None:
     """Write a run's page, judge card and table of metrics, from its folder alone.
 
@@ -46,38 +51,44 @@ def report(
     if task is not None:
         if run is not None:
             raise typer.BadParameter("give a run, or --task and --verdicts, not both")
-        shown, lines = _of_verdicts(task, verdicts, page, charts)
+        written = _of_verdicts(task, verdicts, page, charts)
     elif verdicts is not None or page is not None:
         raise typer.BadParameter("--verdicts and --page go with --task")
     else:
-        shown, lines = _of_runs(out, run, other, charts)
-    typer.echo("\n".join(lines))
+        written = _of_runs(out, run, other, charts)
+    typer.echo(json.dumps(_told(written), indent=2) if as_json else "\n".join(written.lines))
     if open_it:
-        typer.launch(shown.resolve().as_uri())
+        typer.launch(written.files[0].resolve().as_uri())
+
+
+def _told(written: Written) -> dict[str, object]:
+    return {
+        "files": [str(file) for file in written.files],
+        "charts": None if written.charts is None else str(written.charts),
+        "n_charts": written.n_charts,
+        "svg_only": written.svg_only,
+    }
 
 
 def _of_verdicts(
     task: str, verdicts: Path | None, page: Path | None, charts: Path | None
-) -> tuple[Path, list[str]]:
+) -> Written:
     from harness.main_job import source_of_verdicts
     from harness.report.again import report_source
 
     source = source_of_verdicts(task, verdicts)
     shown = page or Path(f"{source.task.name}-report.html")
-    return shown, report_source(source, shown, charts=charts)
+    return report_source(source, shown, charts=charts)
 
 
-def _of_runs(
-    out: Path | None, run: str | None, other: str | None, charts: Path | None
-) -> tuple[Path, list[str]]:
+def _of_runs(out: Path | None, run: str | None, other: str | None, charts: Path | None) -> Written:
     from harness.report.again import report_beside, report_run
     from harness.runs import default_out, find_run
 
     out = out or default_out()
     folder = find_run(out, run)
     if other is None:
-        return folder.path / "report.html", report_run(folder, charts=charts)
+        return report_run(folder, charts=charts)
     if charts is not None:
         raise typer.BadParameter("charts are of one run; leave --charts or the second run out")
-    shown = report_beside(folder, find_run(out, other))
-    return shown, [str(shown)]
+    return report_beside(folder, find_run(out, other))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.details import details_of, disputed
-from harness.report.files import all_charts, ranking_csv, write_charts
+from harness.report.files import all_charts, ranking_csv, write_charts, write_pages
 from harness.report.page import page
 from harness.report.paper import judge_card
 from harness.report.text import render
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def write_report(folder: RunFolder, validation: Validation, source: Source) -> None:
-    """Write ``metrics.json``, ``ranking.csv`` and ``report.html`` into a run folder.
+    """Write ``metrics.json``, the page, the ranking and the judge card into a run folder.
 
     Raises
     ------
@@ -37,6 +37,4 @@ def write_report(folder: RunFolder, validation: Validation, source: Source) -> N
         If one of them cannot be written; the others stay as they were.
     """
     folder.write("metrics.json", validation.model_dump_json(indent=1) + "\n")
-    folder.write("ranking.csv", ranking_csv(validation))
-    details = details_of(source, folder, disputed=disputed(validation))
-    folder.write("report.html", page(validation, details))
+    write_pages(folder, validation, details_of(source, folder, disputed=disputed(validation)))

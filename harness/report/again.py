@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -9,9 +10,8 @@ from pydantic import ValidationError
 from harness.errors import RunError
 from harness.report.compare import comparison
 from harness.report.details import details_of, disputed
-from harness.report.files import all_charts, ranking_csv, write_charts, write_parquet
+from harness.report.files import all_charts, write_charts, write_pages, write_parquet
 from harness.report.page import page
-from harness.report.paper import judge_card
 from harness.runs import source_of
 from harness.validate import Validation, validate
 
@@ -23,13 +23,37 @@ if TYPE_CHECKING:
     from harness.validate import Source
 
 
-def report_run(folder: RunFolder, *, charts: Path | None = None) -> list[str]:
-    """Write the page, the ranking, the judge card and all metrics of a run; charts on request.
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
 
-    Returns
-    -------
-    list of str
-        What was written, and what could not be and why.
+    Attributes
+    ----------
+    files : tuple of Path
+        The page first.
+    charts : Path or None
+        The folder of charts; None where none were asked for.
+    svg_only : str
+        Why no chart is a PNG too; "" where all are.
+    """
+
+    files: tuple[Path, ...]
+    charts: Path | None = None
+    n_charts: int = 0
+    svg_only: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each file, and one for the charts."""
+        told = [str(file) for file in self.files]
+        if self.charts is not None:
+            kinds = f"SVG only: {self.svg_only}" if self.svg_only else "SVG and PNG"
+            told.append(f"{self.charts}: {self.n_charts} charts, {kinds}")
+        return told
+
+
+def report_run(folder: RunFolder, *, charts: Path | None = None) -> Written:
+    """Write the page, the ranking, the judge card and all metrics of a run; charts on request.
 
     Raises
     ------
@@ -39,23 +63,13 @@ def report_run(folder: RunFolder, *, charts: Path | None = None) -> list[str]:
     source = source_of(folder)
     v = validation_of(folder, source)
     d = details_of(source, folder, disputed=disputed(v))
-    written = [
-        folder.write("report.html", page(v, d)),
-        folder.write("ranking.csv", ranking_csv(v)),
-        folder.write("judge-card.md", judge_card(v, d)),
-        folder.path / "metrics.parquet",
-    ]
-    write_parquet(v, written[-1])
-    return [*map(str, written), *_charts(v, d, charts)]
+    table = folder.path / "metrics.parquet"
+    write_parquet(v, table)
+    return _with_charts((*write_pages(folder, v, d), table), v, d, charts)
 
 
-def report_source(source: Source, file: Path, *, charts: Path | None = None) -> list[str]:
+def report_source(source: Source, file: Path, *, charts: Path | None = None) -> Written:
     """Validate a source that is no run, and write its page; charts on request.
-
-    Returns
-    -------
-    list of str
-        As `report_run`.
 
     Raises
     ------
@@ -68,18 +82,19 @@ def report_source(source: Source, file: Path, *, charts: Path | None = None) -> 
         file.write_text(page(v, d), encoding="utf-8")
     except OSError as error:
         raise RunError(f"{file}: cannot be written ({error.strerror}).") from None
-    return [str(file), *_charts(v, d, charts)]
+    return _with_charts((file,), v, d, charts)
 
 
-def _charts(v: Validation, d: Details, folder: Path | None) -> list[str]:
+def _with_charts(
+    files: tuple[Path, ...], v: Validation, d: Details, folder: Path | None
+) -> Written:
     if folder is None:
-        return []
+        return Written(files)
     drawn = all_charts(v, d)
-    why = write_charts(drawn, folder)
-    return [f"{folder}: {len(drawn)} charts, {f'SVG only: {why}' if why else 'SVG and PNG'}"]
+    return Written(files, folder, len(drawn), write_charts(drawn, folder))
 
 
-def report_beside(folder: RunFolder, other: RunFolder) -> Path:
+def report_beside(folder: RunFolder, other: RunFolder) -> Written:
     """Write two runs side by side into the second one's folder.
 
     Raises
@@ -89,7 +104,7 @@ def report_beside(folder: RunFolder, other: RunFolder) -> Path:
     """
     names = (folder.path.name, other.path.name)
     both = (validation_of(folder, source_of(folder)), validation_of(other, source_of(other)))
-    return other.write(f"beside-{names[0]}.html", comparison(names, both))
+    return Written((other.write(f"beside-{names[0]}.html", comparison(names, both)),))
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:

@@ -32,6 +32,7 @@ RULE_LABEL = 34.0
 AXIS = 34.0
 GUTTER = 14.0
 MAX_LABEL = 168.0
+MAX_ROW_NAME = 236.0  # of a heat map: metrics differ in what follows their names
 CELL = 30.0
 N_STYLES = 8
 
@@ -181,6 +182,8 @@ def lines(
         title = f"{told}: {first:.3f} to {last:.3f}"
         marks.append(box(across(first), TOP + 8, reached, 7, f"band region {style}", title=title))
     marks += _rules(rules, across, height - AXIS)
+    if not rules:  # their words stand where this would
+        marks.append(label(0, TOP + 4, titles.y, "small"))
     for one in series:
         drawn = [(across(x), up(y)) for x, y in one.points if y is not None]
         if drawn:
@@ -208,7 +211,7 @@ def heat(
 ) -> Chart:
     """Draw a table whose cells are the darker the nearer they are to ``top``; None is NA."""
     widest = max((len(n) for n in (*row_names, titles.y)), default=0)
-    left = min(widest * CHARACTER, MAX_LABEL) + 14
+    left = min(widest * CHARACTER, MAX_ROW_NAME) + 14
     width = max(left + cell_width * len(column_names) + 2, 230.0)
     head = 40.0
     height = head + CELL * len(row_names) + 4
@@ -221,7 +224,7 @@ def heat(
         marks.append(label(middle, 30, clip(name, cell_width - 6), "name", anchor="middle"))
     for i, name in enumerate(row_names):
         y = head + CELL * i
-        marks.append(label(left - 8, y + 19, clip(name, left), "name", anchor="end"))
+        marks.append(label(left - 8, y + 19, clip(name, left - 8), "name", anchor="end"))
         for j, value in enumerate(values[i]):
             x = left + cell_width * j
             told = f"{name}, {column_names[j]}: {show(value)}"

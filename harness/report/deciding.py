@@ -39,7 +39,7 @@ def sentences(v: Validation) -> list[str]:
         _evidence(winner, ranking),
         _others(v, ranking, best),
         _beta(v),
-        _usual(v, ranking),
+        _usual(v, ranking, best),
         _replacing(v, winner),
         *_next(v, winner, ranking),
         *_notice(v),
@@ -85,12 +85,22 @@ def _others(v: Validation, ranking: Ranking, best: str) -> str:
             f"{_listed(held)} {verb} worse one by one, yet among all at once may still be the best "
             "(model confidence set)."
         )
+    unranked = [row.judge for row in ranking.rows if row.rank is None]
     if not told and rivals:
-        told.append("Every other judge is worse beyond what chance explains.")
+        others = "ranked judge" if unranked else "judge"
+        told.append(f"Every other {others} is worse beyond what chance explains.")
+    told += [_unranked(v, ranking, unranked)] if unranked else []
     first = next((place.p_best for place in places if place.judge == best), None)
     if first is not None:
         told.append(f"It comes first in {percent(first)} of {v.settings.n_resamples} resamples.")
     return " ".join(told)
+
+
+def _unranked(v: Validation, ranking: Ranking, judges: list[str]) -> str:
+    reasons = {judge: reason(v.judge(judge).metrics[ranking.metric]) for judge in judges}
+    verb, its = ("has", "its") if len(judges) == 1 else ("have", "their")
+    why = ", ".join(dict.fromkeys(reasons.values()))
+    return f"{_listed(judges)} {verb} no rank: {its} {ranking.metric} is NA ({why})."
 
 
 def _worse(row: RankedJudge) -> str:
@@ -119,12 +129,13 @@ def _pieces(even: BreakEven) -> str:
     return ", ".join(told) + rest
 
 
-def _usual(v: Validation, ranking: Ranking) -> str:
+def _usual(v: Validation, ranking: Ranking, best: str) -> str:
     """Say what selecting by hit rate or kappa would have cost."""
     chosen = v.choosing
     if chosen is None or len(chosen.candidates) < 2:  # noqa: PLR2004 -- nothing to choose
         return ""
-    ours = chosen.regret[ranking.metric][CONSISTENCY].selected
+    same = chosen.regret[ranking.metric][CONSISTENCY].selected
+    ours = () if v.judge(best).baseline else same
     found: dict[str, list[str]] = {}
     for metric in chosen.usual:
         if metric == ranking.metric:

@@ -107,6 +107,8 @@ class Details:
     ----------
     run : str
         The folder's name; "" for verdicts made elsewhere.
+    asking_s : float or None
+        Seconds of asking, over all sittings; None where nobody was asked here.
     disputed : tuple of Disputed
         The items on which raters, or raters and judges, differ most.
     sets : tuple of str
@@ -118,6 +120,7 @@ class Details:
     run: str = ""
     created: str = ""
     state: str = ""
+    asking_s: float | None = None
     scale: str = ""
     sets: tuple[str, ...] = ()
     raters: str = ""
@@ -161,6 +164,7 @@ def details_of(
         run=folder.path.name if folder else "",
         created=manifest.created if manifest else "",
         state=manifest.state if manifest else "",
+        asking_s=manifest.asking_s if manifest else None,
         scale=task.scale,
         sets=tuple(answer(one) for one in task.space.sets),
         raters=task.raters,

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.report import certain, erring, figures, outlook, replacing
-from harness.report.page import drawing
+from harness.report.page import drawing, page
+from harness.report.paper import judge_card
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.report.details import Details
     from harness.report.marks import Chart
+    from harness.runs import RunFolder
     from harness.stats.intervals import Estimate
     from harness.validate import Validation
 
@@ -104,6 +106,21 @@ def _metric_row(judge: str, metric: str, one: Estimate) -> dict[str, object]:
         "undefined_share": one.undefined_share,
         "ratings_per_item": one.ratings_per_item,
     }
+
+
+def write_pages(folder: RunFolder, v: Validation, d: Details) -> tuple[Path, ...]:
+    """Write what people read into a run folder: the page, the ranking and the judge card.
+
+    Raises
+    ------
+    RunError
+        If one of them cannot be written; the others stay as they were.
+    """
+    return (
+        folder.write("report.html", page(v, d)),
+        folder.write("ranking.csv", ranking_csv(v)),
+        folder.write("judge-card.md", judge_card(v, d)),
+    )
 
 
 def write_parquet(v: Validation, path: Path) -> None:

@@ -50,7 +50,8 @@ def facts(v: Validation) -> list[Fact]:
         found.append(Fact("Decides as the raters do", percent(consistency.value), told))
     inside = may_be_best(v) - {best.name}
     close = [judge.name for judge in in_order(v) if judge.name in inside]
-    others = f"of {len(v.judges) - 1} others"
+    n_ranked = sum(row.rank is not None for row in v.ranking.rows)
+    others = f"of {n_ranked - 1} others"
     if len(close) > FEW:
         found.append(Fact("Cannot be told apart", f"{len(close)} {others}", ", ".join(close)))
     else:

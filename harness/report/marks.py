@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 Cell: TypeAlias = str | int | float | None
 FONT = 12.0
-CHARACTER = 0.56 * FONT  # mean width of a character of the system's sans serif
+CHARACTER = 0.6 * FONT  # mean width of a character of the system's sans serif
 ROUND_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 INVISIBLE = 1e-9
 

@@ -289,7 +289,8 @@ def _provenance(v: Validation, d: Details | None) -> list[tuple[str, str]]:
         ("schema of metrics.json", str(v.schema_version)),
     ]
     if d is not None:
-        told += [("run", d.run), ("begun", d.created), ("state", d.state)]
+        took = "" if d.asking_s is None else words.duration(d.asking_s)
+        told += [("run", d.run), ("begun", d.created), ("state", d.state), ("time asking", took)]
         told += [("source of the data", d.source), ("licence of the data", d.licence)]
         told += [(f"{name}, SHA-256", one) for name, one in d.hashes.items() if name != "task"]
         told += list(d.versions.items())

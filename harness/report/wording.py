@@ -18,6 +18,10 @@ REASONS = {
 }
 
 
+TWO_MINUTES_S = 120
+HOUR_MIN = 60
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """A number, or NA."""
     return "NA" if value is None else f"{value:.{digits}f}"
@@ -38,6 +42,14 @@ def estimate(one: Estimate, digits: int = 3) -> str:
 def reason(one: Estimate) -> str:
     """Why a number is NA, in words."""
     return REASONS.get(one.reason, one.reason.replace("_", " "))
+
+
+def duration(seconds: float) -> str:
+    """A time in words: seconds below two minutes, else hours and minutes."""
+    if seconds < TWO_MINUTES_S:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= HOUR_MIN else f"{minutes} min"
 
 
 def percent(share: float | None) -> str:

@@ -5,12 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.deciding import sentences
-from harness.report.wording import estimate, number, percent, reason, span
+from harness.report.wording import duration, estimate, number, percent, reason, span
 
 if TYPE_CHECKING:
     from harness.validate import Validation
 
-__all__ = ["decision", "estimate", "headline", "number", "percent", "reason", "sentences", "span"]
+__all__ = [
+    "decision",
+    "duration",
+    "estimate",
+    "headline",
+    "number",
+    "percent",
+    "reason",
+    "sentences",
+    "span",
+]
 
 
 def headline(validation: Validation) -> str:

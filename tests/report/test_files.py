@@ -31,10 +31,11 @@ def copied(folder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def written(copied):
-    """What `harness report RUN --charts charts` leaves behind."""
-    done = harness("report", copied.path, "--charts", "charts", cwd=copied.path.parent)
+    """What `harness report RUN --charts charts` says it leaves behind."""
+    command = ("report", copied.path, "--charts", "charts", "--json")
+    done = harness(*command, cwd=copied.path.parent)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +50,10 @@ def silent(place, tmp_path_factory):
 
 
 def test_report_names_what_it_wrote(written, copied):
-    """Each file is named on a line of its own, and is there."""
+    """Each file is named, the page first, and is there."""
+    assert written["files"][0] == str(copied.path / "report.html")
     for name in ("report.html", "ranking.csv", "judge-card.md", "metrics.parquet"):
-        assert str(copied.path / name) in written.splitlines()
+        assert str(copied.path / name) in written["files"]
         assert (copied.path / name).stat().st_size
 
 
@@ -79,7 +81,8 @@ def test_each_chart_is_written_as_svg_and_png(written, copied, validation, detai
     for chart in charts:
         root = ET.parse(folder / f"{chart.name}.svg").getroot()
         assert root.find("{http://www.w3.org/2000/svg}title").text == chart.title
-    if "SVG only" not in written:
+    assert written["n_charts"] == len(charts)
+    if not written["svg_only"]:
         for chart in charts:
             assert (folder / f"{chart.name}.png").read_bytes().startswith(PNG)
 
@@ -148,7 +151,7 @@ def test_two_runs_side_by_side_say_what_differs(validation):
 
 def test_two_runs_are_written_beside_the_second(folder, copied):
     """The page of two runs lies in the second one's folder, named for the first."""
-    beside = report_beside(folder, copied)
+    [beside] = report_beside(folder, copied).files
     assert beside == copied.path / f"beside-{folder.path.name}.html"
     assert beside.read_text(encoding="utf-8").startswith("<!doctype html>")
 

@@ -20,6 +20,7 @@ from harness.report.findings import facts
 from harness.report.groups import OTHER, grouped
 from harness.report.page import block_json
 from harness.report.paper import latex, markdown, paragraph, paragraph_latex
+from harness.report.words import duration
 
 PARTS = (
     *("decision", "ranking", "sensitivity", "certainty"),
@@ -135,6 +136,13 @@ def test_page_of_metrics_alone_says_what_it_lacks(validation):
 def test_page_is_the_same_for_the_same_run(validation, details):
     """The page is a function of what it shows."""
     assert page(validation, details) == page(validation, details)
+
+
+def test_provenance_tells_how_long_asking_took(elements, folder):
+    """The run's seconds of asking are in its manifest and on its page."""
+    assert folder.manifest.asking_s > 0
+    shown = [text.strip() for text in elements.texts]
+    assert shown[shown.index("time asking") + 1] == duration(folder.manifest.asking_s)
 
 
 def test_prompts_stand_in_full(elements, folder):
