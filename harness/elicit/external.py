@@ -124,12 +124,13 @@ class _Rules:
         parsed, value = self._parse(row["value"], elicitation)
         if parsed.reason == "empty" and row.get("outcome") in OUTCOMES[1:]:
             parsed = Parsed(row["outcome"])
+        sample = row.get("sample")
         return Verdict(
             item=item,
             judge=judge,
             elicitation=elicitation,
             outcome=parsed.outcome,
-            sample=_sample(row.get("sample"), f"{where}: item {item!r}"),
+            sample=0 if sample is None else _sample(sample, f"{where}: item {item!r}"),
             value=value,
             reason=parsed.reason,
         )
@@ -187,9 +188,11 @@ def _is_empty(value: object) -> bool:
 
 def _text(value: object) -> str | None:
     """Return a value as an option key would be written; None for what no key can be."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return str(value)
 
