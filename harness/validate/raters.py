@@ -12,6 +12,7 @@ from harness.stats.intervals import Estimate  # noqa: TC001 -- pydantic reads it
 from harness.stats.krippendorff import alpha_measure, coincidences
 from harness.stats.measures import Batch
 from harness.stats.raters import HUMAN_AGREEMENT, MIN_RATERS
+from harness.task.checks import numeric_keys
 from harness.validate.labels import Scale, disagreement
 from harness.validate.source import Frozen
 
@@ -99,13 +100,18 @@ def agreement_rows(
 
 
 def _alphas(p: Prepared) -> list[Batch]:
-    """Make alpha on ordered scales, and with the weights that the task gives."""
+    """Make alpha on ordered scales, and with the weights that the task gives.
+
+    The ratio level asks for options that are numbers, none negative.
+    """
     scale, found = Scale.of(p.task), []
     if scale.numbers is not None:
         sums = coincidences(scale.counts(p.human))
         numbers = scale.numbers.tolist()
-        ordered = (alpha_measure("ordinal"), alpha_measure("interval", scale=numbers))
-        found.append(Batch(contributions=sums, measures=ordered, nothing="too_few_raters"))
+        ordered = [alpha_measure("ordinal"), alpha_measure("interval", scale=numbers)]
+        if numeric_keys(scale.options) and numbers[0] >= 0:
+            ordered.append(alpha_measure("ratio", scale=numbers))
+        found.append(Batch(contributions=sums, measures=tuple(ordered), nothing="too_few_raters"))
     if p.task.weights is not None:
         of_options = len(p.task.weights) == len(scale.options)
         counts = p.human.forced_choice if of_options else with_abstention(p.human)
@@ -128,7 +134,8 @@ def _same(counts: IntArray) -> dict[str, str]:
         same["two_rater_agreement"] = "pairwise_agreement"
     if counts.shape[1] == 2:  # noqa: PLR2004 -- two options have one distance
         same |= dict.fromkeys(
-            ("krippendorff_alpha_ordinal", "krippendorff_alpha_interval"), NOMINAL_ALPHA
+            (f"krippendorff_alpha_{level}" for level in ("ordinal", "interval", "ratio")),
+            NOMINAL_ALPHA,
         )
     return same
 

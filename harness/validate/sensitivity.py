@@ -131,9 +131,10 @@ def section(p: Prepared) -> Sensitivity:
     space, adds = p.task.space, p.task.sensitivity
     reason = _why_no_sweep(p)
     found: dict[str, Any] = {} if reason else _sweep(p)
-    if p.source.level == "micro" and p.compared.positive:
+    if p.source.level == "micro":
         found |= _without_sets(p)
         found["reconstructed"] = _reconstructed(p)
+    if p.source.level == "micro" and p.compared.positive:
         found["judge_betas"] = _judge_betas(p)
     return Sensitivity(
         identifiability=identifiability(space), adds=dict(adds), reason=reason, **found
@@ -209,13 +210,14 @@ def _without_sets(p: Prepared) -> dict[str, Any]:
     low, high = omega_bounds(Distributions.of(human).O, human.space)
     limits = [Limit(option, tuple(adds), 0.0, 1.0) for option, adds in p.task.sensitivity.items()]
     found: dict[str, Any] = {
-        "bounds": free_bounds(human, judges, rng=p.rng(), n_resamples=n_resamples, **about),
         "omega_bounds": tuple(
             OmegaBound(option=option, low=_mean(low[:, k]), high=_mean(high[:, k]))
             for k, option in enumerate(human.space.options)
         ),
     }
-    if limits:
+    if p.compared.positive:
+        found["bounds"] = free_bounds(human, judges, rng=p.rng(), n_resamples=n_resamples, **about)
+    if limits and p.compared.positive:
         cells = max(len(human.items) * len(judges), 1)
         few = min(n_resamples, int(np.clip(COMMON_CELLS // cells, *COMMON_RESAMPLES)))
         found["common_bounds"] = common_bounds(

@@ -7,6 +7,7 @@ from validating import INVALID, source_of, task_of, truth_source
 from harness.elicit.verdicts import CANNOT_ASSESS
 from harness.errors import TaskError
 from harness.stats.binary import n_var_kappa, n_var_phi
+from harness.stats.krippendorff import krippendorff_alpha
 from harness.stats.weighted import weighted_kappa, weights
 from harness.task import load_task, write_task
 from harness.validate import errors, validate
@@ -70,6 +71,22 @@ def test_closed_form_errors_stand_beside_kappa_and_phi():
         assert (found.n_used, found.n_excluded) == (70, 30)
     [constant] = section_of({"r": {"i0": "A"}}, {"z": {"i0": "A"}}).judges
     assert constant.standard_errors["phi"].reason == "constant_labels"
+
+
+@pytest.mark.parametrize(("options", "ratio"), [("123", True), ("-1 0 1", False), ("abc", False)])
+def test_ratio_alpha_is_there_where_options_are_amounts(options, ratio):
+    """Numbers, none negative; ordinal and interval alpha are there on every ordered scale."""
+    keys = options.split() if " " in options else list(options)
+    rows = {"r": [0, 1, 2, 2, 0], "s": [0, 2, 2, 1, 0]}
+    ratings = {r: {f"i{i}": keys[k] for i, k in enumerate(row)} for r, row in rows.items()}
+    found = section_of(ratings, {"z": ratings["r"]}, options=keys, scale="ordinal", positive=())
+    alphas = {row.name: row.estimate.value for row in found.human_agreement}
+    assert ("krippendorff_alpha_ratio" in alphas) is ratio
+    assert {"krippendorff_alpha_ordinal", "krippendorff_alpha_interval"} <= set(alphas)
+    if ratio:
+        units = [[float(keys[k]) for k in pair] for pair in zip(*rows.values(), strict=True)]
+        wanted = krippendorff_alpha(units, "ratio").value
+        assert alphas["krippendorff_alpha_ratio"] == pytest.approx(wanted)
 
 
 def test_the_primary_mode_is_the_run_s():

@@ -168,6 +168,20 @@ def test_selection_effect_of_the_raters_stands_beside_their_F():  # noqa: N802 -
         assert gamma[option].interval is not None
 
 
+def test_omega_needs_no_positive_option():
+    """Its bounds and its reconstruction do not hang on what counts as positive."""
+    fields = {"positive": (), "sensitivity": {}}
+    judges = {"judges": ("strict",), "baselines": (), "n_resamples": 20}
+    found = validate(make_source(make_task(12, paired=10, **fields), **judges)).sensitivity
+    assert found.reconstructed.n_pairs == 70
+    one = found.reconstructed.judges["strict"]
+    assert one["mse(srs/srs)"].interval is not None
+    assert one["decision_consistency"].reason == "no_positive_option"
+    bounded = validate(make_source(make_task(12, **fields), **judges)).sensitivity
+    assert [one.option for one in bounded.omega_bounds] == ["A", "B"]
+    assert (bounded.bounds, bounded.common_bounds, bounded.judge_betas) == ({}, {}, {})
+
+
 def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
     """One call of each kind per item identifies no F: NA, where cross_call_beta is a number."""
     validation = validate(make_source(make_task(24)))
