@@ -19,6 +19,7 @@ from making import make_task
 
 from harness.elicit.budget import Budget
 from harness.elicit.cache import DiskStore
+from harness.elicit.hosted import load_litellm
 from harness.elicit.jobs import Job, Settings
 from harness.elicit.judges import JudgeSpec, build
 from harness.elicit.log import VerdictLog, read_log
@@ -135,6 +136,8 @@ def played(request, tmp_path_factory, stub):
     plans = [f"{fault}*{ATTEMPTS - 1}" for fault in PASSING] + [*PASSING, *LASTING, *STOPPING]
     plans += [f"429*1;{wait}" for wait in WAITS] + [*STRANGE]
     stub.reset()
+    if request.param != "aiohttp":
+        load_litellm()  # seconds that are no call's
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUB_KEY", KEY)
         specs = [specify(stub, request.param, plan) for plan in plans]
@@ -144,7 +147,7 @@ def played(request, tmp_path_factory, stub):
             specify(stub, request.param, plan, deadline_s=ENDLESS_S, concurrency=N)
             for plan in ENDLESS
         ]
-        result.endless = play(place, task, endless)  # by now, litellm has been imported
+        result.endless = play(place, task, endless)
         by_path = stub.stats()["by_path"]
         result.requests = Counter()
         for spec in specs + endless:
