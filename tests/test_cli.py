@@ -363,3 +363,12 @@ def test_run_folder_of_the_first_schema_is_read(copied, tmp_path):
     refused = harness("validate", copied, "--tau", "0", cwd=tmp_path)
     assert refused.returncode == 2
     assert "tau" in refused.stderr
+
+
+def test_run_folder_of_a_newer_schema_is_refused_with_the_version_needed(copied):
+    """What a later harness wrote is not guessed at."""
+    manifest = json.loads((copied / "manifest.json").read_text(encoding="utf-8"))
+    manifest |= {"schema_version": 99, "versions": {"harness": "9.8.7"}}
+    (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(RunError, match=r"schema version 99.*read it with harness 9\.8\.7"):
+        RunFolder.open(copied)

@@ -286,6 +286,8 @@ def _read_yaml(path: Path) -> dict[Any, Any]:
         raise JudgeError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise JudgeError(f"{path}: not UTF-8; save it as UTF-8") from None
+    except RecursionError:
+        raise JudgeError(f"{path}: nested too deeply; is it a judges file?") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import traceback
@@ -87,6 +88,17 @@ def test_faults_are_told_apart_whatever_litellm_makes_of_them(stub, style, fault
     for name, value in facts.items():
         assert getattr(failure, name) == value, name
     assert stub.stats()["requests"] == 1
+    assert_tells_nothing(failure)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_refused_connection_is_tried_again(style):
+    """Nobody listens: the server may be back soon."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        failure = ask(judge_at(url, kind="litellm", model=f"{style}/stub"))
+    assert (failure.reason, failure.retry) == ("unreachable", True)
     assert_tells_nothing(failure)
 
 

@@ -137,6 +137,8 @@ def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
         ("", ["`judges:`"]),
         (b"judges: {a: {model: \xff}}", ["not UTF-8"]),
         ("judges: {a: {model: m}}" + " " * (1 << 20), ["larger than"]),
+        ("judges: " + "[" * 3000 + "]" * 3000, ["nested too deeply"]),
+        ("judges: {a: !!python/object/apply:os.system [x]}", ["line 1", "not valid YAML"]),
     ],
 )
 def test_faults_in_a_judges_file_name_file_and_field(own, text, mentions):
