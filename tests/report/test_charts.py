@@ -1,0 +1,238 @@
+"""Every chart, read back from its drawing, shows what metrics.json says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from indeterminate import make_source, make_task
+
+from harness.report import all_charts
+from harness.report.outlook import nearest
+from harness.validate import validate
+
+DRAWN = 0.011  # px: marks have two decimals
+FOOT = {"x": 0.0, "y": 4.0}  # px by which a tick's words lie below what they name
+DOTS = ("name", "value")
+LINE_POINT = re.compile(r"([\d.-]+) ([\d.-]+)")
+
+
+@pytest.fixture(scope="module", params=["run", "response sets"])
+def found(request):
+    """A run with pairs of judges, and a validation whose raters gave response sets."""
+    if request.param == "run":
+        return request.getfixturevalue("validation")
+    return validate(replace(make_source(make_task(paired=60)), n_resamples=100))
+
+
+@pytest.fixture(scope="module")
+def charts(found):
+    return {chart.name: chart for chart in all_charts(found)}
+
+
+def classed(chart, *names: str):
+    """Marks that have every one of these classes."""
+    return [m for m in chart.marks if set(names) <= set(m.attributes.get("class", "").split())]
+
+
+def reading(chart, axis: str):
+    """From a pixel to a value, by the first and the last tick; and what two decimals leave open."""
+    known = []
+    for mark in classed(chart, "tick", axis):
+        share = mark.text.endswith("%")
+        value = float(mark.text.removesuffix("%")) / (100.0 if share else 1.0)
+        known.append((value, float(mark.attributes[axis]) - FOOT[axis]))
+    (a, start), (b, end) = known[0], known[-1]
+    slope = (b - a) / (end - start)
+    return (lambda pixel: a + slope * (float(pixel) - start)), 2 * DRAWN * abs(slope)
+
+
+def read_dots(chart):
+    """Value, low and high of each row with a value; an interval belongs to the dot after it."""
+    across, open_ = reading(chart, "x")
+    drawn, ends = [], (None, None)
+    for mark in chart.marks:
+        kinds = mark.attributes.get("class", "").split()
+        if kinds[:1] == ["interval"]:
+            ends = (across(mark.attributes["x1"]), across(mark.attributes["x2"]))
+        elif kinds[:1] == ["dot"]:
+            drawn.append((mark.attributes["data-of"], across(mark.attributes["cx"]), *ends))
+            ends = (None, None)
+    shown = [row[:4] for row in chart.rows if row[1] is not None]
+    return drawn, shown, open_
+
+
+def read_lines(chart):
+    """Name, x and y of every point."""
+    (across, open_x), (up, open_y) = reading(chart, "x"), reading(chart, "y")
+    found = [
+        (mark.attributes["data-of"], across(x), up(y))
+        for mark in classed(chart, "series")
+        for x, y in LINE_POINT.findall(mark.attributes["d"])
+    ]
+    return found, [row for row in chart.rows if row[2] is not None], max(open_x, open_y)
+
+
+def read_regions(chart):
+    """Cut-off, beta from, beta to, and who is best, of every box; a box hangs above its tick."""
+    (across, open_x), (up, open_y) = reading(chart, "x"), reading(chart, "y")
+    found = []
+    for mark in classed(chart, "region"):
+        if mark.title:
+            x, y = float(mark.attributes["x"]), float(mark.attributes["y"])
+            ends = (across(x), across(x + float(mark.attributes["width"])))
+            found.append((up(y + 5), *ends, mark.title.rpartition(": ")[2]))
+    in_order = sorted(found, key=lambda one: (round(one[0], 3), one[1]))
+    return in_order, sorted(chart.rows), max(2 * open_x, open_y)
+
+
+def read_facet(chart):
+    """Judge and both ranks."""
+    (across, open_x), (up, open_y) = reading(chart, "x"), reading(chart, "y")
+    found = [
+        (m.attributes["data-of"], across(m.attributes["cx"]), up(m.attributes["cy"]))
+        for m in classed(chart, "dot")
+    ]
+    return found, list(chart.rows), max(open_x, open_y)
+
+
+def read_perception(chart):
+    """Option, share of the raters' labels, share of the judge's."""
+    up, open_ = reading(chart, "y")
+    drawn = {m.attributes["data-of"]: up(m.attributes["cy"]) for m in classed(chart, "dot")}
+    options = [row[0] for row in chart.rows]
+    return [(o, drawn[f"rater {o}"], drawn[f"best {o}"]) for o in options], list(chart.rows), open_
+
+
+def read_heat(chart):
+    """Row, column and what the cell says; its shade grows with its value."""
+    words = [m for m in chart.marks if m.attributes["class"] in {"on-heat", "in-heat", "na"}]
+    cells = classed(chart, "heat")
+    shades = [int(m.attributes["class"].split()[1][1:]) for m in cells]
+    known = sorted((r[2], s) for r, s in zip(chart.rows, shades, strict=True) if r[2] is not None)
+    assert [s for _, s in known] == sorted(s for _, s in known)
+    digits = max(len(word.text.partition(".")[2]) for word in words)
+    values = [None if word.text == "NA" else float(word.text) for word in words]
+    found = [(row[0], row[1], value) for row, value in zip(chart.rows, values, strict=True)]
+    return found, list(chart.rows), 0.501 * 10.0**-digits
+
+
+def read_back(chart):
+    """What is drawn, what the chart's data say, and by how much they may differ."""
+    if chart.columns[:2] == DOTS:
+        return read_dots(chart)
+    if chart.frame is not None:
+        return read_lines(chart)
+    for start, read in (
+        ("regions-", read_regions),
+        ("ranks-", read_facet),
+        ("perception-", read_perception),
+    ):
+        if chart.name.startswith(start):
+            return read(chart)
+    return read_heat(chart)
+
+
+def test_every_chart_is_drawn_as_its_data_say(charts):
+    """Dots, intervals, lines, boxes and cells, through the axes that a reader sees."""
+    assert len(charts) > 80
+    for chart in charts.values():
+        seen, shown, open_ = read_back(chart)
+        assert len(seen) == len(shown), chart.name
+        for drawn, told in zip(seen, shown, strict=True):
+            assert [x for x in drawn if isinstance(x, str)] == [
+                x for x in told if isinstance(x, str)
+            ], chart.name
+            numbers = [x for x in drawn if not isinstance(x, str)]
+            known = [x for x in told if not isinstance(x, str)]
+            assert numbers == pytest.approx(known, abs=open_), chart.name
+
+
+def test_charts_of_metrics_hold_the_numbers_of_metrics_json(charts, found):
+    """Value and interval of every judge on every metric that is drawn."""
+    drawn = [chart for name, chart in charts.items() if name.startswith("metric-")]
+    assert len(drawn) > 20
+    for chart in drawn:
+        for name, value, low, high, _ in chart.rows:
+            one = found.judge(name).metrics[chart.title]
+            assert value == one.value
+            ends = (one.interval.low, one.interval.high) if one.interval else (None, None)
+            assert (low, high) == ends
+
+
+def test_charts_over_beta_hold_the_grid(charts, found):
+    """Consistency and absolute bias at the run's cut-off; who is best at every one."""
+    sensitivity = found.sensitivity
+    grid = sensitivity.grid
+    at = nearest(grid.taus, found.settings.tau)
+    for name, goal in (("decision-consistency", "consistency"), ("prevalence-bias", "bias")):
+        rows = charts[f"{name}-by-beta"].rows
+        for judge, surface in grid.judges.items():
+            wanted = [None if x is None else abs(x) for x in getattr(surface, goal)[at]]
+            assert [(x, y) for who, x, y in rows if who == judge] == list(
+                zip(grid.betas, wanted, strict=True)
+            )
+    for goal, evens in sensitivity.regions.items():
+        chart = charts[f"regions-{goal.replace('_', '-')}"]
+        pieces = [(e.tau, p.low, p.high) for e in evens for p in e.pieces]
+        assert [row[:3] for row in chart.rows] == pieces
+
+
+def test_charts_of_certainty_hold_the_strata_bins_and_curves(charts, found):
+    """Alpha of each stratum, shares of each bin, risk at each share of items answered."""
+    c = found.certainty
+    for judge in c.judges:
+        for curve in judge.risk_coverage:
+            rows = charts[f"risk-{curve.score.replace('_', '-')}"].rows
+            drawn = [row[1:] for row in rows if row[0] == judge.judge]
+            assert drawn == list(zip(curve.answered_fraction, curve.risk, strict=True))
+        alphas = [stratum.hw_mw["krippendorff_alpha_nominal"].value for stratum in judge.strata]
+        strata = {chart.title: chart for n, chart in charts.items() if n.startswith("stratum-")}
+        for row, alpha in zip(c.strata, alphas, strict=True):
+            if row.n_items:
+                [chart] = [
+                    one for title, one in strata.items() if title.startswith(f"{row.name} ·")
+                ]
+                assert [r[1] for r in chart.rows if r[0] == judge.judge][:1] == [alpha]
+    shares = {one.label: one.labels for one in c.bins}
+    for name, chart in charts.items():
+        if name.startswith("perception-"):
+            label = chart.title.removeprefix("raters say ")
+            assert {row[0]: row[1] for row in chart.rows} == {
+                o: shares[label].get(o, 0.0) for o in c.options
+            }
+
+
+def test_charts_of_choosing_and_erring_hold_their_numbers(charts, found):
+    """Ranks and regret by each metric; confusions in items; F of every judge with pairs."""
+    orders = found.choosing.orders
+    for name, chart in charts.items():
+        if name.startswith("ranks-"):
+            by, goal = (column.removeprefix("rank by ") for column in chart.columns[1:])
+            ranks = [{p.judge: p.rank for p in orders[metric].places} for metric in (by, goal)]
+            assert all(row[1:] == tuple(one[row[0]] for one in ranks) for row in chart.rows)
+    for name, goal, value in charts["regret"].rows if "regret" in charts else ():
+        assert value == found.choosing.regret[name][goal.replace(" ", "_")].value
+    for one in found.errors.judges:
+        if one.confusion.n_items:
+            title = one.judge
+            [chart] = [
+                c for n, c in charts.items() if n.startswith("confusion-") and c.title == title
+            ]
+            assert sum(row[2] for row in chart.rows) == pytest.approx(one.confusion.n_items)
+            cells = {
+                (human, judge): one.confusion.cells[i][j]
+                for i, human in enumerate(one.confusion.human)
+                for j, judge in enumerate(one.confusion.judge)
+            }
+            assert all(cells[row[0], row[1]] == row[2] for row in chart.rows)
+    for judge in found.judges:
+        if judge.F:
+            [chart] = [
+                c
+                for c in charts.values()
+                if c.title == f"{judge.name}: choice given the endorsed set"
+            ]
+            known = [x for row in judge.F for x in row if x is not None]
+            assert [row[2] for row in chart.rows] == known
