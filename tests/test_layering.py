@@ -35,6 +35,7 @@ LAYERS = (
     (
         *("elicit.leases", "elicit.cache", "elicit.log", "elicit.budget", "elicit.rate"),
         *(
+            "elicit.deadline",
             "elicit.gate",
             "elicit.jobs",
             "elicit.lanes",

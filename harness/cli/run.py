@@ -113,11 +113,10 @@ def run(
     from harness.main_job import begin, check_judges, make_plan, quote, resume_plan
     from harness.runs import RunConfig, default_out, find_run
 
-    out = out or default_out()
     folder: RunFolder | None = None
     if resume or run_name:
         options.refuse_what_is_settled(ctx)
-        folder = find_run(out, run_name, unfinished=True)
+        folder = find_run(out or default_out(), run_name, unfinished=True)
         plan = resume_plan(folder, max_cost=max_cost)
     else:
         if task is None:
@@ -157,7 +156,7 @@ def run(
         show_quotes(quote(plan), as_json=as_json)
         return
     check_judges(plan)
-    folder = folder or begin(plan, out)
+    folder = folder or begin(plan, out or default_out())
     result = watched(plan, folder, cache=cache, use_cache=use_cache, quiet=quiet)
     _show(result, quiet=quiet, as_json=as_json)
     raise typer.Exit(result.exit_code)
