@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from indeterminate import make_source, make_task
@@ -43,6 +44,17 @@ def test_best_baseline_means_none_of_the_judges():
     assert said[0].startswith("Use none to judge whether it is toxic")
     assert "none of these judges does better than the baseline strict" in said[0]
     assert not any("the same judge" in one for one in said)
+
+
+def test_judge_without_a_value_is_named_after_the_sentence_about_the_best():
+    """What is said of the best judge is not said of one that has no rank."""
+    task = make_task(n=20)
+    source = make_source(task, baselines=())
+    silent = {**source.verdicts, "random": []}
+    said = sentences(validate(replace(source, verdicts=silent, n_resamples=100)))
+    [line] = [one for one in said if "no rank" in one]
+    assert "random has no rank: its js_divergence(s/s) is NA (" in line
+    assert line.index("It comes first") < line.index("random has no rank")
 
 
 def test_beta_at_which_another_judge_decides_best_is_named(usual):

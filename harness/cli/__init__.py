@@ -81,4 +81,5 @@ def _usage(error: Exception) -> str:
     command = context.command_path if context else "harness"
     told = error.format_message() if hasattr(error, "format_message") else str(error)
     message = " ".join(told.replace("Value error, ", "").split()).removesuffix(".")
-    return f"{command}: {message}. See: {command} --help"
+    end = "" if message.endswith("?") else "."
+    return f"{command}: {message}{end} See: {command} --help"

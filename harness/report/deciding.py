@@ -89,10 +89,10 @@ def _others(v: Validation, ranking: Ranking, best: str) -> str:
     if not told and rivals:
         others = "ranked judge" if unranked else "judge"
         told.append(f"Every other {others} is worse beyond what chance explains.")
-    told += [_unranked(v, ranking, unranked)] if unranked else []
     first = next((place.p_best for place in places if place.judge == best), None)
     if first is not None:
         told.append(f"It comes first in {percent(first)} of {v.settings.n_resamples} resamples.")
+    told += [_unranked(v, ranking, unranked)] if unranked else []
     return " ".join(told)
 
 
