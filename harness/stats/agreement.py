@@ -55,7 +55,7 @@ def confusion(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Cells of the confusion matrix, human by judge, fractional for ties: (n, K * K)."""
     rated = both_rated(human, judge) > 0
     cells = np.einsum("nh,nj->nhj", human, judge).reshape(len(human), human.shape[1] ** 2)
-    return np.where(rated, cells, 0.0)
+    return cells if rated.all() else np.where(rated, cells, 0.0)
 
 
 def kl_human_to_judge(human: FloatArray, judge: FloatArray) -> FloatArray:

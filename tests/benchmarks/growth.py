@@ -77,6 +77,24 @@ def binned(n: int) -> Callable[[], object]:
     )
 
 
+def kappa(n: int) -> Callable[[], object]:
+    """Cohen's kappa of two vectors of labels, with its interval."""
+    human, judge = np.eye(5)[labels(n)[:, 0]], np.eye(5)[labels(n)[:, 1]]
+    row, rng = stats.find_metric("cohen_kappa(h/h)", stats.METRICS), np.random.default_rng(0)
+    return lambda: stats.bootstrap(
+        row.contributions(human, judge), row.value, rng=rng, n_resamples=FEW
+    )
+
+
+def stratified(n: int) -> Callable[[], object]:
+    """Agreement in every stratum of an ordinal scale."""
+    human, judge = (stats.label_counts(one, 5) for one in (labels(n), labels(n)[::-1]))
+    strata, rng = stats.default_strata(5, ordinal=True), np.random.default_rng(0)
+    return lambda: stats.stratify(
+        human, judge, strata=strata, level="ordinal", rng=rng, n_resamples=FEW
+    )
+
+
 def annotator_test(n: int) -> Callable[[], object]:
     """The alternative annotator test with five raters."""
     raw, items, rng = labels(n), tuple(map(str, range(n))), np.random.default_rng(0)
@@ -96,7 +114,9 @@ WORK = {
     "alpha, ordinal": ordinal_alpha,
     "alpha, interval, continuous": lambda n: continuous_alpha(n, "interval"),
     "alpha, ratio, continuous": lambda n: continuous_alpha(n, "ratio"),
+    "Cohen's kappa": kappa,
     "binned divergence": binned,
+    "agreement by stratum": stratified,
     "alternative annotator test": annotator_test,
 }
 

@@ -204,6 +204,16 @@ def test_ratio_alpha_adds_up_pairs_without_visiting_them(ratings):
     assert krippendorff_alpha(ratings, "ratio").value == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_objects_with_none_are_ratings_too(level):
+    """None is a missing rating, as nan is."""
+    objects = np.array([[1.5, 2, None], [2, 2, 0.25], [None, None, 3]], dtype=object)
+    wanted = krippendorff_alpha(objects.astype(np.float64), level)
+    found = krippendorff_alpha(objects, level)
+    assert found.value == pytest.approx(wanted.value, abs=1e-12)
+    assert replace(found, value=None) == replace(wanted, value=None)
+
+
 def test_ratio_alpha_knows_zero():
     """Zero is as far as can be from anything but zero: the same from cells and from raw ratings."""
     ratings = [[0, 0], [0, 2], [3, 2], [0, 0]]
