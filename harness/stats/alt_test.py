@@ -29,7 +29,7 @@ from harness.stats.duels import (
 from harness.stats.interval_methods import check_method
 from harness.stats.intervals import Estimate, Exclusion, check_level
 from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
-from harness.stats.resampling import Resamples, Unit, Units
+from harness.stats.resampling import OneWalk, Unit, Units
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -128,7 +128,7 @@ def annotator_tests(
     check_method(interval)
     ring = Ring.of(panel, design)
     units = Units.of(len(panel.items), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
     duels = [ring.against(ring.coded(given)) for given in judges.values()]
     tallies = [_tally(ring, one) for one in duels]
     p, means = _tested(design, tallies, _resampled(duels, units, resamples, len(panel.raters)))
@@ -154,7 +154,7 @@ def annotator_tests(
     return results
 
 
-def _resampled(duels: Sequence[Duels], units: Units, resamples: Resamples, m: int) -> FloatArray:
+def _resampled(duels: Sequence[Duels], units: Units, resamples: OneWalk, m: int) -> FloatArray:
     """Resample the sums of all judges in one product: (B, J, m, 6)."""
     shape = (len(duels), m, N_SUMS)
     if not resamples.n_resamples or not duels or not m:
@@ -166,7 +166,8 @@ def _resampled(duels: Sequence[Duels], units: Units, resamples: Resamples, m: in
 
 def _by_unit(duels: Sequence[Duels], units: Units, m: int) -> FloatArray:
     """Return what each unit adds to the parts of each judge and rater: (U, J, m, 3 or 4)."""
-    return np.stack([one.parts(units.of_item, units.n_units, m) for one in duels], axis=1)
+    parts = [one.parts(units.of_item, units.n_units, m) for one in duels]
+    return np.stack(parts, axis=1, dtype=np.float64)
 
 
 def _left_out(tallies: Sequence[Tally], duels: Sequence[Duels], units: Units) -> FloatArray:

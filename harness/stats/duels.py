@@ -65,7 +65,7 @@ class Duels:
         cell = self.rater * N_OUTCOMES + self.outcome
         return np.bincount(cell, minlength=N_OUTCOMES * n_raters).reshape(n_raters, N_OUTCOMES)
 
-    def parts(self, of_item: IntArray, n_units: int, n_raters: int) -> FloatArray:
+    def parts(self, of_item: IntArray, n_units: int, n_raters: int) -> Counts:
         """Add up what each duel contributes, per unit and rater: (U, m, 3), or 4 with weights.
 
         The weight of each outcome and, where weights are not 1, their squares; see `six`.
@@ -73,11 +73,11 @@ class Duels:
         cell = of_item[self.item] * n_raters + self.rater
         n_cells = n_units * n_raters
         place = cell * N_OUTCOMES + self.outcome
-        parts = np.bincount(place, self.weight, n_cells * N_OUTCOMES).reshape(n_cells, N_OUTCOMES)
+        parts: Counts = np.bincount(place, self.weight, n_cells * N_OUTCOMES)
+        parts = parts.reshape(n_cells, N_OUTCOMES)
         if self.weight is not None:
             parts = np.column_stack([parts, np.bincount(cell, self.weight**2, n_cells)])
-        shape = (n_units, n_raters, parts.shape[1])
-        return np.asarray(parts.reshape(shape), dtype=np.float64)
+        return parts.reshape(n_units, n_raters, parts.shape[1])
 
     def totals(self, counts: IntArray) -> FloatArray:
         """Return the six sums over all items, (m, 6), given the `counts`."""
