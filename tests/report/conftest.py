@@ -73,9 +73,12 @@ def details(folder, source, validation):
     return details_of(source, folder, disputed=disputed(validation))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """Debian's chromium, driven by playwright; the tests that need it skip where it is absent."""
+    """Debian's chromium, driven by playwright; the tests that need it skip where it is absent.
+
+    Not for longer than a module: while it is driven, no other event loop runs in this process.
+    """
     driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
