@@ -18,6 +18,12 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 CHECKOUT = Path(__file__).resolve().parent.parent
 GUARD = Path(__file__).with_name("guard")
 
+# The tests start dozens of processes, and each would compile all that it imports.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(CHECKOUT / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+
 # All Python processes that the tests start find the guard through PYTHONPATH, as its
 # `sitecustomize`; this one calls it.
 sys.path.insert(0, str(GUARD))
