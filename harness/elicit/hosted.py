@@ -16,6 +16,7 @@ import sys
 import warnings
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     import httpx
+    import openai
 
     from harness.elicit.prompts import Prompts, Request
     from harness.elicit.specs import JudgeSpec
@@ -174,11 +176,7 @@ class Hosted(Prompted):
             timeout=None,  # noqa: S113 -- the runner holds a wall deadline around each call
         )
         if self._provider is not None and self._provider.client == "openai":
-            import openai  # noqa: PLC0415 -- comes with litellm
-
-            return openai.AsyncOpenAI(
-                api_key=PLACEHOLDER, base_url=self._address, max_retries=0, http_client=guarded
-            )
+            return _asking_once()(api_key=PLACEHOLDER, base_url=self._address, http_client=guarded)
         from litellm.llms.custom_httpx.http_handler import (  # noqa: PLC0415 -- loaded by now
             AsyncHTTPHandler,
         )
@@ -243,6 +241,23 @@ def load_litellm() -> ModuleType:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     module: ModuleType = litellm
     return module
+
+
+@cache
+def _asking_once() -> type[openai.AsyncOpenAI]:
+    """Make the client that never retries, whatever litellm sets for providers it has no word of."""
+    import openai  # noqa: PLC0415 -- comes with litellm
+
+    class AskingOnce(openai.AsyncOpenAI):
+        @property
+        def max_retries(self) -> int:
+            return 0
+
+        @max_retries.setter
+        def max_retries(self, _: int) -> None:
+            pass
+
+    return AskingOnce
 
 
 def _transport(wire: Wire, address: str) -> httpx.AsyncBaseTransport:

@@ -73,7 +73,7 @@ def test_redirects_carry_neither_key_nor_text(stub, elsewhere, provider, status)
     to = f"{elsewhere.origin}{PATHS.get(provider, '/v1/chat/completions')}"
     failure = ask(hosted(stub, provider, fault=f"{status};to={to}"))
     assert (failure.reason, failure.stops_judge) == ("redirect_refused", True)
-    assert elsewhere.stats()["requests"] == 0
+    assert (stub.stats()["requests"], elsewhere.stats()["requests"]) == (1, 0)
     assert_tells_nothing(failure)
 
 
@@ -89,6 +89,15 @@ def test_faults_are_told_apart_whatever_litellm_makes_of_them(stub, style, fault
         assert getattr(failure, name) == value, name
     assert stub.stats()["requests"] == 1
     assert_tells_nothing(failure)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_no_provider_is_asked_again_below_the_retry_layer(stub, provider):
+    """litellm once set two retries of its client for those of which it knows no such parameter."""
+    stub.reset()
+    failure = ask(hosted(stub, provider, fault="500"))
+    assert (failure.reason, failure.retry) == ("http_500", True)
+    assert stub.stats()["requests"] == 1
 
 
 @pytest.mark.parametrize("style", STYLES)
