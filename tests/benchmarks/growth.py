@@ -1,13 +1,18 @@
 """Growth of time with the number of items: 10 times the items, at most 12 times the time.
 
-    python tests/benchmarks/growth.py
+    python tests/benchmarks/growth.py [--keep-memory]
 
 From a thousand to a million items. Sizes are timed from the smallest up, small ones several times.
+Arrays beyond 32 MiB are new memory with every call, whose price is the operating system's: with
+`--keep-memory` the C library (glibc) keeps it between calls, and what grows is the work alone.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
 import statistics
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 
 SIZES = (10**3, 10**4, 10**5, 10**6)
 BOUND = 12.0
+KEPT = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184"
 FEW = 20  # replicates: they add to every size alike
 SPACE = stats.OptionSpace.powerset(("toxic", "fine"))
 F = np.array([[1.0, 0.0, 0.3], [0.0, 1.0, 0.7]])
@@ -122,13 +128,26 @@ WORK = {
 
 
 def seconds(work: Callable[[], object], n: int) -> float:
-    """Median CPU time of three rounds, each of several calls where one is short."""
+    """Median CPU time of three rounds after one to warm up, each of several calls if short."""
     calls = max(1, 10**4 // n)
+    work()
     return statistics.median(cpu_s(work, calls)[0] for _ in range(3))
+
+
+def keep_memory() -> None:
+    """Start the process again with an allocator that gives nothing back, unless it does not."""
+    if os.environ.get("GLIBC_TUNABLES") != KEPT:
+        os.execve(
+            sys.executable, [sys.executable, *sys.argv], os.environ | {"GLIBC_TUNABLES": KEPT}
+        )
 
 
 def main() -> None:
     """Print every bound and leave."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--keep-memory", action="store_true")
+    if parser.parse_args().keep_memory:
+        keep_memory()
     bounds = Bounds()
     for what, made in WORK.items():
         spent = [seconds(made(n), n) for n in SIZES]
