@@ -76,7 +76,8 @@ class Duels:
         parts: Counts = np.bincount(place, self.weight, n_cells * N_OUTCOMES)
         parts = parts.reshape(n_cells, N_OUTCOMES)
         if self.weight is not None:
-            parts = np.column_stack([parts, np.bincount(cell, self.weight**2, n_cells)])
+            squares = np.bincount(cell, self.weight**2, n_cells)
+            parts = np.column_stack([parts, squares]).astype(np.float64, copy=False)
         return parts.reshape(n_units, n_raters, parts.shape[1])
 
     def totals(self, counts: IntArray) -> FloatArray:
