@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from cores import keep_to_one
 from stubbing import start_stub
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -33,15 +34,9 @@ importlib.import_module("loopback_only").watch()
 
 
 def pytest_configure():
-    """Keep each worker, and all it starts, to a core of its own.
-
-    A language model's threads wait for each other at every step: on a core that another worker
-    also uses, ten times as long.
-    """
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-    if worker and hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+    """Keep each worker to a core of its own."""
+    if worker := os.environ.get("PYTEST_XDIST_WORKER", ""):
+        keep_to_one(worker)
 
 
 def pytest_addoption(parser):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 
+from cores import on_all_cores
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -69,7 +71,9 @@ def start_stub(script: Path = STUB) -> Iterator[Stub]:
     """Run a stub in a process of its own; it is ended on the way out."""
     command = [sys.executable, str(script), "--port", "0", "--with-parent"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
+    with on_all_cores():
+        started = subprocess.Popen(command, stdin=pipe, stdout=pipe)
+    with started as process:
         try:
             yield Stub(int(process.stdout.readline()))
         finally:

@@ -29,7 +29,7 @@ def test_the_key_is_in_no_file_log_traceback_or_process_listing(tmp_path, stub):
     """A run with a good judge, one whose key is refused and one that is cut off leaves the key
     nowhere: not on disk, not on the screen, not in what `ps` shows."""
     make_task(tmp_path / "task", 4)
-    faults = {"bad": "401", "rude": "trunc*2,400"}
+    faults = {"bad": "401", "rude": "trunc*1,400"}
     urls = {"good": stub.url(ms=50)} | {name: stub.url(fault=f) for name, f in faults.items()}
     (tmp_path / "judges.yaml").write_text(JUDGES.format(**urls), encoding="utf-8")
     arguments = ["run", "--task", "task", "--judges", "good,bad,rude", "--no-baselines"]

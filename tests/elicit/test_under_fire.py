@@ -68,7 +68,7 @@ STRANGE = {
     "surrogate": "invalid",
     "bidi": "invalid",
 }
-ENDLESS_S = 3  # the deadline of a call
+ENDLESS_S = 2  # the deadline of a call
 ENDLESS = ("drip*1", "hang*1")
 
 

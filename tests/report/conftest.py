@@ -9,6 +9,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from cores import on_all_cores
 from making import harness, make_task
 from reporting import HOSTILE, N_ITEMS, N_RATERS, scripts
 
@@ -84,7 +85,9 @@ def browser():
     if program is None:
         pytest.skip("no chromium on PATH")
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with driver.sync_playwright() as playwright:
+    with on_all_cores():
+        playwright = driver.sync_playwright().start()
         started = playwright.chromium.launch(executable_path=program, args=arguments)
-        yield started
-        started.close()
+    yield started
+    started.close()
+    playwright.stop()
