@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from cores import keep_to_one
+from cores import cores, keep_to_one
 from stubbing import start_stub
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -37,6 +37,11 @@ def pytest_configure():
     """Keep each worker to a core of its own."""
     if worker := os.environ.get("PYTEST_XDIST_WORKER", ""):
         keep_to_one(worker)
+
+
+def pytest_xdist_auto_num_workers():
+    """One worker more than cores: some tests wait for servers, deadlines and browsers."""
+    return cores() + 1
 
 
 def pytest_addoption(parser):

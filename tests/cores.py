@@ -8,6 +8,11 @@ from contextlib import contextmanager
 ALL = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(ALL) if ALL else os.cpu_count() or 1
+
+
 def keep_to_one(worker: str) -> None:
     """Keep this process, and all it starts, to one core; ``worker`` is ``gw0``, ``gw1``, ...
 

@@ -31,6 +31,7 @@ import re
 import sys
 import threading
 from collections import Counter, deque
+from functools import cache
 from itertools import pairwise
 from urllib.parse import unquote
 
@@ -226,10 +227,16 @@ async def misbehave(request, fault: str, facts: dict[str, str], reply) -> web.St
     if fault in {"drip", "cut", "resetbody", "halves"}:
         return await in_pieces(request, fault, json.dumps(reply("A")).encode())
     if fault in {"gzip", "bomb"}:
-        body = json.dumps(reply("A")).encode() if fault == "gzip" else b"\0" * BIG * 4
+        body = gzip.compress(json.dumps(reply("A")).encode()) if fault == "gzip" else bomb()
         packed = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
-        return web.Response(body=gzip.compress(body), headers=packed)
+        return web.Response(body=body, headers=packed)
     return web.Response(body=odd_body(fault, reply), content_type="application/json")
+
+
+@cache
+def bomb() -> bytes:
+    """A small body that unpacks to a large one."""
+    return gzip.compress(b"\0" * BIG * 4)
 
 
 def odd_body(fault: str, reply) -> bytes:

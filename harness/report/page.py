@@ -139,8 +139,12 @@ def block_json(value: object) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- only for pages
 
+    from harness.report.compiled import compiled  # noqa: PLC0415 -- needs jinja2
+
+    templates = HERE / "templates"
     return Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+        loader=FileSystemLoader(templates),
+        bytecode_cache=compiled(templates),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

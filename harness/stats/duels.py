@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -269,13 +270,18 @@ def _ranked(sums: FloatArray, eps: float) -> FloatArray:
     """Test from unweighted sums (N, 6), each distinct triple of outcome counts once: (N,)."""
     n, d, squares = (sums[:, k] for k in (WEIGHT, DIFFERENCE, SQUARE))
     counts = np.stack([(squares - d) / 2, n - squares, (squares + d) / 2], axis=-1)
-    distinct, place = np.unique(np.rint(counts).astype(np.int64), axis=0, return_inverse=True)
-    return np.array([_exact_p(one, eps) for one in distinct.tolist()])[place.ravel()]
+    triples = np.rint(counts).astype(np.int64)
+    base = int(triples.max(initial=0)) + 1  # a triple is a number of three digits to this base
+    _, first, place = np.unique(
+        triples @ np.array([base * base, base, 1]), return_index=True, return_inverse=True
+    )
+    return np.array([_exact_p(*one, eps) for one in triples[first].tolist()])[place]
 
 
-def _exact_p(counts: list[int], eps: float) -> float:
-    minus, zero, plus = counts
-    return signed_rank(minus, zero, plus, eps).p_exact if sum(counts) else np.nan
+@lru_cache(maxsize=1 << 16)
+def _exact_p(minus: int, zero: int, plus: int, eps: float) -> float:
+    """Remembered: judges are tested on the same resamples, and come to the same counts."""
+    return signed_rank(minus, zero, plus, eps).p_exact if minus + zero + plus else np.nan
 
 
 def winning_rates(p: FloatArray, quality: FloatArray, q: float) -> FloatArray:

@@ -8,13 +8,16 @@ import json
 import re
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+from jinja2 import Environment, FileSystemLoader
 from reporting import BAD_NAME, HOSTILE, N_ITEMS
 
 from harness.main_job import validate_verdicts
 from harness.report import page
 from harness.report.checklist import checklist
+from harness.report.compiled import compiled
 from harness.report.figures import may_be_best
 from harness.report.findings import facts
 from harness.report.groups import OTHER, grouped
@@ -201,3 +204,23 @@ def test_paragraph_names_what_a_reader_needs(validation, details):
         assert words in told
     assert validation.settings.metric in told
     assert r"js\_divergence" in paragraph_latex(validation, details)
+
+
+def test_templates_are_compiled_once_and_kept(tmp_path):
+    """What a template was compiled to lies where Python keeps modules; without it all works too."""
+    (tmp_path / "one.jinja").write_text("{{ 1 + 1 }}", encoding="utf-8")
+    kept = compiled(tmp_path)
+
+    def rendered():
+        made = Environment(loader=FileSystemLoader(tmp_path), bytecode_cache=kept, autoescape=True)
+        return made.get_template("one.jinja").render()
+
+    assert rendered() == "2"
+    [file] = Path(kept.directory).iterdir()
+    before = file.stat().st_mtime_ns
+    assert rendered() == "2"
+    assert file.stat().st_mtime_ns == before
+    file.unlink()
+    Path(kept.directory).rmdir()
+    Path(kept.directory).touch()  # nothing can be kept there
+    assert rendered() == "2"

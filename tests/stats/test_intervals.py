@@ -5,6 +5,7 @@ import pytest
 
 from harness import stats
 from harness.stats import resampling
+from harness.stats.interval_methods import percentile_ends
 from harness.stats.rows import mean
 
 
@@ -184,3 +185,13 @@ def test_interval_is_read_as_covering_the_population_value(counted, evaluate):
 def test_reprs_fit_a_line():
     """One glance."""
     assert repr(stats.Resamples(5, 20, 1)) == "Resamples(20 of 5 units, seed 1)"
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 2000])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+def test_percentiles_are_numpys(n, level):
+    """Ends lie between two replicates where numpy's quantiles do; nan is left out."""
+    replicates = np.random.default_rng(n).normal(size=n)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    ends = percentile_ends(np.append(replicates, np.nan), level)
+    assert ends == pytest.approx(np.quantile(replicates, tails), abs=1e-14)
