@@ -195,8 +195,9 @@ def _exact(classes: list[_Class], doubled: int) -> float:
         k = np.arange(one.count + 1)
         chance = np.multiply.outer(chance, _half(one.count, k)).ravel()
         left = np.subtract.outer(left, one.rank * k).ravel()
-    k = np.minimum(left // last.rank, last.count)
-    below = np.where(k >= 0, bdtr(np.maximum(k, 0).astype(np.float64), last.count, 0.5), 0.0)
+    up_to = bdtr(np.arange(-1.0, last.count + 1.0), last.count, 0.5)  # for -1 and all k, once
+    up_to[0] = 0.0
+    below = up_to[np.clip(left // last.rank, -1, last.count) + 1]
     return min(float(chance @ below), 1.0)
 
 
