@@ -21,6 +21,7 @@ from harness.elicit.folders import cache_folder
 from harness.elicit.jobs import Job
 from harness.elicit.judges import build, check, load_judges, price_of, resolve
 from harness.elicit.log import LogReading, read_log, replies_of
+from harness.elicit.loop import run_asking
 from harness.elicit.prompts import Prompts
 from harness.elicit.quotes import quote_of
 from harness.elicit.runner import Runner
@@ -251,7 +252,7 @@ def execute(
         runner = _runner(plan, folder, parts)
         began = time.monotonic()
         try:
-            ends, signalled = asyncio.run(_until_signalled(runner))
+            ends, signalled = run_asking(_until_signalled(runner))
         finally:
             asking_s = (folder.manifest.asking_s or 0.0) + time.monotonic() - began
             _log_paces(folder, runner)

@@ -39,6 +39,7 @@ LAYERS = (
             "elicit.gate",
             "elicit.jobs",
             "elicit.lanes",
+            "elicit.loop",
             "elicit.quotes",
             "elicit.runner",
             "elicit.batch_api",
@@ -61,6 +62,7 @@ HEAVY = {
     "xllamacpp",
     "vaderSentiment",
     "diskcache",
+    "uvloop",
 }
 
 

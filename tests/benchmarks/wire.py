@@ -9,7 +9,6 @@ over the rounds. Ours is a whole run: cache, leases, log, parser and retry layer
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import resource
@@ -159,6 +158,7 @@ def asked(folder, task, prompts, spec, *, items, samples):
     from harness.elicit.jobs import Job
     from harness.elicit.judges import build
     from harness.elicit.log import VerdictLog
+    from harness.elicit.loop import run_asking
     from harness.elicit.runner import Runner
 
     folder.mkdir()
@@ -179,7 +179,7 @@ def asked(folder, task, prompts, spec, *, items, samples):
         runner = Timed(
             task, [job], log=log, store=store, done={}, observer=observer, budget=Budget(None)
         )
-        asyncio.run(runner.run())
+        run_asking(runner.run())
         store.close()
     return took
 
