@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import from_json
 
 from harness.elicit.faults import OK, code_in, failure_of, filtered
 from harness.elicit.judges import Prompted
@@ -90,10 +93,7 @@ def read_answer(
             filtered_out = {"text": "", "finish_reason": "content_filter", "latency_s": latency_s}
             return [Reply(request=request.hash, **filtered_out) for request in requests]
         raise failure_of(status, headers, body)
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        document = None
+    document = _document(body)
     if not isinstance(document, dict):
         raise CallFailed("bad_body", retry=True, hint="not a JSON object")
     choices = document.get("choices")
@@ -116,6 +116,15 @@ def read_answer(
         )
         for choice, request, share in zip(usable, requests, counts, strict=False)
     ]
+
+
+def _document(body: bytes) -> object:
+    """Read JSON, lone surrogates too; None for what is none."""
+    with suppress(ValueError):
+        return from_json(body)  # several times as fast as the other
+    with suppress(ValueError, RecursionError):
+        return json.loads(body)
+    return None
 
 
 def _reply_of(
