@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.alike import Kinds
 from harness.stats.alt_test_result import AltTest, Reason, Tally, decide, with_interval
 from harness.stats.arrays import BoolArray, FloatArray, frozen, ratio
 from harness.stats.duels import (
+    N_OUTCOMES,
     N_SUMS,
     Duels,
     Ring,
@@ -29,7 +31,7 @@ from harness.stats.duels import (
 from harness.stats.interval_methods import check_method
 from harness.stats.intervals import Estimate, Exclusion, check_level
 from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
-from harness.stats.resampling import OneWalk, Unit, Units
+from harness.stats.resampling import ALIKE, OneWalk, Unit, Units
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -159,9 +161,28 @@ def _resampled(duels: Sequence[Duels], units: Units, resamples: OneWalk, m: int)
     shape = (len(duels), m, N_SUMS)
     if not resamples.n_resamples or not duels or not m:
         return np.empty((0, *shape))
-    by_unit = _by_unit(duels, units, m)
-    drawn = resamples.totals([by_unit.reshape(units.n_units, -1)])
-    return six(drawn.reshape(-1, *by_unit.shape[1:]))
+    rows, resamples = _alike(duels, units, resamples, m) or (_by_unit(duels, units, m), resamples)
+    drawn = resamples.totals([rows.reshape(len(rows), -1)])
+    return six(drawn.reshape(-1, *rows.shape[1:]))
+
+
+def _alike(
+    duels: Sequence[Duels], units: Units, resamples: OneWalk, m: int
+) -> tuple[FloatArray, OneWalk] | None:
+    """As `_by_unit`, one row for all items on which the judges fared alike: (R, J, m, 3).
+
+    And the resamples of such rows; None where that saves nothing.
+    """
+    if units.kind != "item" or any(one.weight is not None for one in duels):
+        return None
+    outcomes = np.full((units.n_units, len(duels), m), N_OUTCOMES, dtype=np.uint8)  # none yet
+    for j, one in enumerate(duels):
+        outcomes[one.item, j, one.rater] = one.outcome
+    kinds = Kinds.few(units.n_units // ALIKE, outcomes)
+    if kinds is None:
+        return None
+    each = np.eye(N_OUTCOMES + 1, N_OUTCOMES)[outcomes[kinds.first]]
+    return each, replace(resamples, times=kinds.times)
 
 
 def _by_unit(duels: Sequence[Duels], units: Units, m: int) -> FloatArray:

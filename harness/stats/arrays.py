@@ -37,6 +37,11 @@ def ratio(numerator: Counts, denominator: Counts) -> FloatArray:
     return np.where(np.isfinite(quotient), quotient, np.nan)
 
 
+def how_many(rows: BoolArray, times: IntArray | None = None) -> int:
+    """Count the items behind some of (n,) rows, each of which stands for ``times``, or for one."""
+    return int(rows.sum() if times is None else times[rows].sum())
+
+
 def row_sums(rows: FloatArray) -> FloatArray:
     """Add up (n, K) along the rows; a product is quicker than a sum where K is small."""
     return rows @ np.ones(rows.shape[1])
@@ -54,13 +59,17 @@ def in_blocks(rows: Callable[..., FloatArray], *per_item: NDArray[Scalar]) -> Fl
     process costs more than the arithmetic.
     """
     n = len(per_item[0])
+    begin = rows(*(one[:BLOCK] for one in per_item))
     if n <= BLOCK:
-        return rows(*per_item)
-    starts = range(0, n, BLOCK)
-    return np.concatenate([rows(*(one[i : i + BLOCK] for one in per_item)) for i in starts])
+        return begin
+    made = np.empty((n, begin.shape[1]))
+    made[:BLOCK] = begin
+    for i in range(BLOCK, n, BLOCK):
+        made[i : i + BLOCK] = rows(*(one[i : i + BLOCK] for one in per_item))
+    return made
 
 
-def distinct(values: FloatArray) -> tuple[FloatArray, IntArray]:
+def distinct(values: Counts) -> tuple[FloatArray, IntArray]:
     """Return the different values of (n,) numbers in order, and each one's place among them.
 
     As `numpy.unique` does, but without a sort where the values are steps of 1 on a short scale.
@@ -73,6 +82,6 @@ def distinct(values: FloatArray) -> tuple[FloatArray, IntArray]:
                 times = np.bincount(step)
                 seen = np.flatnonzero(times)
                 place = step if len(seen) == len(times) else (np.cumsum(times > 0) - 1)[step]
-                return seen + low, place
-    found, place = np.unique(values, return_inverse=True)
+                return np.asarray(seen + low, dtype=np.float64), place
+    found, place = np.unique(values.astype(np.float64, copy=False), return_inverse=True)
     return found, place.ravel()

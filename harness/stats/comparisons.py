@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.arrays import in_blocks
+from harness.stats.arrays import how_many, in_blocks
 from harness.stats.distributions import (
     ELICITATION_OF,
     ELICITATIONS,
@@ -27,7 +27,7 @@ from harness.stats.translation import beta_contributions, cross_call_contributio
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from harness.stats.arrays import BoolArray, FloatArray
+    from harness.stats.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.response_sets import OptionSpace
 
 
@@ -53,6 +53,8 @@ class Side:
         Which items have a rating vector of this form.
     implied : bool
         Whether theta follows from a supposition rather than from response sets.
+    times : (n,) int array or None
+        How many items each row of the table stands for; None for one each.
     """
 
     table: RatingTable
@@ -61,6 +63,7 @@ class Side:
     given: dict[Form, BoolArray]
     positive: tuple[str, ...]
     implied: bool = False
+    times: IntArray | None = None
 
     @classmethod
     def of(
@@ -69,6 +72,7 @@ class Side:
         cut: Cut,
         rows: Sequence[MetricRow],
         implied: Distributions | None = None,
+        times: IntArray | None = None,
     ) -> Side:
         """Aggregate a table, or what is implied of it, into the forms that some rows ask for."""
         dist = Distributions.of(table) if implied is None else implied
@@ -77,7 +81,7 @@ class Side:
         if implied is not None and "noisy_srs" in forms:  # its noise is not that of m raters
             forms["noisy_srs"] = np.full_like(forms["noisy_srs"], np.nan)
         given = {form: _complete(vectors) for form, vectors in forms.items()}
-        return cls(table, dist, forms, given, cut.positive, implied is not None)
+        return cls(table, dist, forms, given, cut.positive, implied is not None, times)
 
     def undecided(self, form: Form) -> bool:
         """Whether the form asks for a decision that no positive option defines."""
@@ -123,7 +127,7 @@ class Overlap:
         """Compare two sides in the forms named with them."""
         used = human[0].given[human[1]] & judge[0].given[judge[1]]
         tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if form == "h"]
-        n_tied = int((np.any(tied, axis=0) & used).sum())
+        n_tied = how_many(np.any(tied, axis=0) & used, human[0].times) if tied else 0
         return cls(used, _exclusions(human, judge), _why_nothing(human, judge), n_tied)
 
 
@@ -161,22 +165,23 @@ def _counts_of(row: MetricRow, space: OptionSpace) -> Callable[[FloatArray], dic
 
 def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exclusion, ...]:
     """Count the items that lack a side, each under one reason, the human side first."""
-    left = np.ones(len(human[0].table.items), dtype=np.bool_)
+    left, times = np.ones(len(human[0].table.items), dtype=np.bool_), human[0].times
     if human[0].undecided(human[1]):
-        return _named([(NO_POSITIVE, len(left))])
+        return _named([(NO_POSITIVE, how_many(left, times))])
     found: list[tuple[str, int]] = []
     for who, (side, form) in (("human", human), ("judge", judge)):
         missing = left & ~side.given[form]
         if not missing.any():
             continue
         left &= ~missing
-        found.append((f"{who}_single_rating", int((missing & side.single(form)).sum())))
+        found.append((f"{who}_single_rating", how_many(missing & side.single(form), times)))
         missing &= ~side.single(form)
         outcomes = side.outcomes(form)[missing]
+        behind = None if times is None else times[missing]
         kinds = (outcomes > 0).sum(axis=1)
         named = np.where(kinds == 1, outcomes.argmax(axis=1), np.where(kinds == 0, -1, -2))
         codes = (*enumerate(OUTCOMES), (-1, "not_asked"), (-2, "mixed_outcomes"))
-        found += [(f"{who}_{name}", int((named == code).sum())) for code, name in codes]
+        found += [(f"{who}_{name}", how_many(named == code, behind)) for code, name in codes]
     return _named(found)
 
 
@@ -208,7 +213,8 @@ def beta_jobs(side: Side, cut: Cut) -> dict[str, Job]:
     """Estimate ``beta`` from a table's pairs and ``cross_call_beta`` from its independent calls."""
     if not cut.positive:
         nothing = np.zeros((len(side.dist.O), 2))
-        none = _beta_job(nothing, nothing[:, 0] > 0, (NO_POSITIVE, NO_POSITIVE), _pair_counts)
+        reasons = (NO_POSITIVE, NO_POSITIVE)
+        none = _beta_job(nothing, nothing[:, 0] > 0, reasons, _pair_counts, side.times)
         return {"beta": none, "cross_call_beta": none}
     joint, dist = side.table.joint, side.dist
     pairs = np.zeros(len(dist.O)) if joint is None else joint.sum(axis=(1, 2))
@@ -219,8 +225,10 @@ def beta_jobs(side: Side, cut: Cut) -> dict[str, Job]:
     if side.table.space.option_mask(cut.positive).all():
         ineligible = "no_negative_option"
     return {
-        "beta": _beta_job(paired, pairs > 0, ("no_pairs", ineligible), _pair_counts),
-        "cross_call_beta": _beta_job(crossed, called, ("no_calls", ineligible), _share_counts),
+        "beta": _beta_job(paired, pairs > 0, ("no_pairs", ineligible), _pair_counts, side.times),
+        "cross_call_beta": _beta_job(
+            crossed, called, ("no_calls", ineligible), _share_counts, side.times
+        ),
     }
 
 
@@ -229,9 +237,10 @@ def _beta_job(
     asked: BoolArray,
     reasons: tuple[str, str],
     counts: Callable[[FloatArray], dict[str, float]],
+    times: IntArray | None,
 ) -> Job:
     used = np.asarray(contributions[:, 1] > 0, dtype=np.bool_)
-    n_missing = (int((~asked).sum()), int((asked & ~used).sum()))
+    n_missing = (how_many(~asked, times), how_many(asked & ~used, times))
     return Job(
         statistic=Statistic(contributions, mean),
         used=used,
@@ -250,8 +259,8 @@ def _share_counts(totals: FloatArray) -> dict[str, float]:
     return {"effective_items": float(totals[1])}
 
 
-def human_jobs(human: RatingTable) -> dict[str, Job]:
-    """Measure how far the human raters agree with each other."""
+def human_jobs(human: RatingTable, times: IntArray | None = None) -> dict[str, Job]:
+    """Measure how far the human raters agree; ``times`` are as in `Side`."""
     m = human.forced_choice.sum(axis=1).astype(np.float64)
     return {
         row.name: Job(
@@ -261,9 +270,9 @@ def human_jobs(human: RatingTable) -> dict[str, Job]:
             nothing=_why_nobody(m, row.min_ratings),
             excluded=_named(
                 (
-                    ("human_no_ratings", int((m == 0).sum())),
-                    ("human_single_rating", int(((m > 0) & (m < row.min_ratings)).sum())),
-                    ("human_more_ratings", int((m > row.max_ratings).sum())),
+                    ("human_no_ratings", how_many(m == 0, times)),
+                    ("human_single_rating", how_many((m > 0) & (m < row.min_ratings), times)),
+                    ("human_more_ratings", how_many(m > row.max_ratings, times)),
                 )
             ),
             n_ratings=m,

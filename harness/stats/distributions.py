@@ -104,6 +104,18 @@ class RatingTable:
         n, K = len(self.items), len(self.space.options)
         return f"RatingTable({self.name!r}, {n} items, {K} options, answered {share})"
 
+    def only(self, rows: IntArray) -> RatingTable:
+        """Return the table of some of its items, (R,) places."""
+        return RatingTable(
+            space=self.space,
+            name=self.name,
+            items=tuple(self.items[i] for i in rows.tolist()),
+            forced_choice=self.forced_choice[rows],
+            response_set=self.response_set[rows],
+            joint=None if self.joint is None else self.joint[rows],
+            outcomes=self.outcomes[rows],
+        )
+
     @classmethod
     def count(
         cls,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.agreement import METRICS
+from harness.stats.alike import Kinds
 from harness.stats.arrays import FloatArray, frozen
 from harness.stats.comparisons import Cut, Side, beta_jobs, human_jobs, metric_jobs
 from harness.stats.distributions import RatingTable, check_tau
 from harness.stats.intervals import Estimate, Estimated, check_level, estimate_all
 from harness.stats.nested import macro
 from harness.stats.ranking import Difference, Ranking, compare, loss, rank
-from harness.stats.resampling import OneWalk, Units
+from harness.stats.resampling import ALIKE, OneWalk, Units
 from harness.stats.rows import MetricRow, find_metric
 from harness.stats.translation import F_hat, Translation
 
@@ -196,19 +197,24 @@ def evaluate(
         find_metric(row, METRICS) if isinstance(row, str) else row
         for row in (METRICS if metrics is None else metrics)
     )
-    units = Units.of(len(human.items), groups)
+    units = resampled = Units.of(len(human.items), groups)
     cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
-    raters = Side.of(human, cut, rows, implied)
-    rated = [Side.of(table, cut, rows) for table in judges]
+    seen: Sequence[RatingTable] = (human, *judges)
+    if groups is None and criteria is None and implied is None:
+        seen, resampled = _alike(seen, units)
+    raters, *rated = [
+        Side.of(table, cut, rows, None if i else implied, resampled.times)
+        for i, table in enumerate(seen)
+    ]
     metric_groups = [metric_jobs(raters, side, rows) for side in rated]
     beta_groups = [beta_jobs(side, cut) for side in (raters, *rated)]
-    jobs = [*metric_groups, *beta_groups, human_jobs(human)]
-    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
-    found = estimate_all(jobs, units, resamples, level, method=interval)
+    jobs = [*metric_groups, *beta_groups, human_jobs(seen[0], resampled.times)]
+    resamples = OneWalk.of(resampled, n_resamples, rng)
+    found = estimate_all(jobs, resampled, resamples, level, method=interval)
     compared, betas, agreement = found[: len(names)], found[len(names) : -1], found[-1]
     if criteria is not None:
         averaged, units = macro(metric_groups, criteria)
-        again = OneWalk.draw(units.n_units, n_resamples, rng)
+        again = OneWalk.of(units, n_resamples, rng)
         compared = estimate_all(averaged, units, again, level, method=interval)
     human_translation, *translations = [
         TableTranslation(F_hat(table), each["beta"].estimate, each["cross_call_beta"].estimate)
@@ -227,6 +233,23 @@ def evaluate(
         positive=cut.positive,
         units=units,
     )
+
+
+def _alike(tables: Sequence[RatingTable], units: Units) -> tuple[Sequence[RatingTable], Units]:
+    """Keep one item of each kind where items are rated alike by all, and say how many it is for.
+
+    Tables and units are returned as they are unless that makes the tables much shorter.
+    """
+    counts = [
+        each
+        for table in tables
+        for each in (table.forced_choice, table.response_set, table.joint, table.outcomes)
+        if each is not None
+    ]
+    kinds = Kinds.few(len(tables[0].items) // ALIKE, *counts)
+    if kinds is None:
+        return tables, units
+    return [table.only(kinds.first) for table in tables], Units.alike(kinds.times)
 
 
 def primary_metric(human: RatingTable) -> str:

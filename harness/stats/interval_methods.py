@@ -50,7 +50,8 @@ def interval_ends(
 def jackknife(statistic: Statistic, units: Units) -> FloatArray:
     """Evaluate a statistic with each unit left out in turn: (U,), nan where undefined."""
     by_unit = units.sums(statistic.contributions)
-    return np.asarray(statistic.value(by_unit.sum(axis=0) - by_unit), dtype=np.float64)
+    left_out = np.asarray(statistic.value(units.total(by_unit) - by_unit), dtype=np.float64)
+    return left_out if units.times is None else np.repeat(left_out, units.times)
 
 
 def percentile_ends(replicates: FloatArray, level: float) -> tuple[float, float] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.arrays import how_many
 from harness.stats.interval_methods import (
     IntervalMethod,
     check_method,
@@ -210,16 +211,19 @@ def estimate_all(
 
 
 def _describe(job: Job, result: Replicated, how: tuple[float, IntervalMethod, Units]) -> Estimate:
-    n_used = int(job.used.sum())
+    times = how[2].times
+    n_used = how_many(job.used, times)
     undefined = bool(np.isnan(result.value))
     per_item = job.n_ratings[job.used] if job.n_ratings is not None else np.empty(0)
+    if times is not None and per_item.size:
+        per_item = np.repeat(per_item, times[job.used])
     drawn = result.replicates
     return Estimate(
         value=None if undefined else result.value,
         reason=(job.why(result.totals) if n_used else job.nothing) if undefined else "",
         interval=None if undefined else _interval(job, result, *how),
         n_used=n_used,
-        n_excluded=len(job.used) - n_used,
+        n_excluded=how_many(~job.used, times),
         excluded=job.excluded,
         n_tied=job.n_tied,
         n_resamples=len(drawn),

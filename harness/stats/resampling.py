@@ -98,11 +98,26 @@ class OneWalk(Resamples):
 
     Units that contribute the same need not be told apart then: where there are few distinct rows,
     how often each is drawn is one multinomial, whatever the number of units.
+
+    Attributes
+    ----------
+    times : (R,) int array or None
+        How many units each row of contributions stands for; None where there is one per unit.
     """
+
+    times: IntArray | None = None
+
+    @classmethod
+    def of(cls, units: Units, n_resamples: int, rng: np.random.Generator) -> Self:
+        """Take one seed from ``rng``, as `draw` does, for rows that stand for these units."""
+        drawn = cls.draw(units.n_units, n_resamples, rng)
+        return cls(drawn.n_units, drawn.n_resamples, drawn.seed, units.times)
 
     def totals(self, parts: Sequence[FloatArray]) -> FloatArray:
         """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row."""
-        found = _distinct_rows(parts) if self.n_replicates and parts else None
+        found = None
+        if self.n_replicates and parts:
+            found = _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
         if found is None:
             return Resamples.totals(self, parts)
         rows, times = found
@@ -133,9 +148,19 @@ def _distinct_rows(parts: Sequence[FloatArray]) -> tuple[FloatArray, IntArray] |
     one_of[place] = np.arange(n)  # any of them
     if not all(_repeats(part, one_of, place) for part in parts):
         return None
-    rows = np.hstack([part[one_of] for part in parts])
-    distinct, again = np.unique(rows, axis=0, return_inverse=True)  # in an order of their own
-    return distinct, np.bincount(again.ravel()[place])
+    times = np.bincount(place, minlength=len(numbers))
+    return _merged([part[one_of] for part in parts], times)
+
+
+def _merged(parts: Sequence[FloatArray], times: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the different rows of (R, d) parts side by side, in an order of their own.
+
+    And how many units each stands for, given how many the rows do.
+    """
+    rows, place = np.unique(np.hstack(parts), axis=0, return_inverse=True)
+    merged = np.zeros(len(rows), dtype=np.int64)
+    np.add.at(merged, place.ravel(), times)
+    return rows, merged
 
 
 def _repeats(rows: FloatArray, one_of: IntArray, place: IntArray) -> bool:
@@ -174,11 +199,14 @@ class Units:
         U, the number of units.
     kind : {"item", "group", "criterion"}
         What a unit is.
+    times : (n,) int array or None
+        How many items each row stands for, and so how many units; None where every row is one item.
     """
 
     of_item: IntArray
     n_units: int
     kind: Unit
+    times: IntArray | None = None
 
     @classmethod
     def of(cls, n_items: int, groups: Sequence[str | None] | None) -> Self:
@@ -198,6 +226,11 @@ class Units:
         of_item = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.int64)
         return cls(of_item, len(index), "group")
 
+    @classmethod
+    def alike(cls, times: IntArray) -> Self:
+        """Make a unit of each item where each of R rows stands for several, (R,)."""
+        return cls(np.arange(len(times)), int(times.sum()), "item", times)
+
     def __repr__(self) -> str:
         return f"Units({len(self.of_item)} items in {self.n_units} {self.kind}s)"
 
@@ -208,6 +241,11 @@ class Units:
         added = np.zeros((self.n_units, contributions.shape[1]))
         np.add.at(added, self.of_item, contributions)
         return added
+
+    def total(self, by_unit: FloatArray) -> FloatArray:
+        """Return (d,): the sum over all units of what `sums` returns."""
+        times = np.ones(len(by_unit)) if self.times is None else self.times.astype(np.float64)
+        return np.asarray(times @ by_unit, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -263,7 +301,7 @@ def replicate(
             places[id(one.contributions)] = slice(width, width + d)
             parts.append(units.sums(one.contributions))
             width += d
-    totals = np.concatenate([np.ones(len(part)) @ part for part in parts] or [np.empty(0)])
+    totals = np.concatenate([units.total(part) for part in parts] or [np.empty(0)])
     resampled = resamples.totals(parts)
     results = []
     for one in statistics:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from harness.stats.alike import Kinds
 from harness.stats.arrays import TOLERANCE, FloatArray, frozen, ratio
 from harness.stats.binned import binned_measures, binned_sums, bins_of, judge_columns
 from harness.stats.distributions import hard
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 By: TypeAlias = Literal["majority_share", "median_share", "median_share_floor", "n_labels"]
 BYS: tuple[By, ...] = get_args(By)
+_NO_OVERLAP = "no_overlap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,21 +236,30 @@ def stratify_judges(
     check_method(interval)
     units = Units.of(len(h), groups)
     resamples = Resamples.draw(units.n_units, n_resamples, rng)
-    pieces = Pieces.of(np.stack([one.members(h, scale) for one in strata], axis=1), units)
+    kinds = Kinds.of(h)
+    of_kind, n_of_kind = h[kinds.first], kinds.times
+    members = np.stack([one.members(of_kind, scale) for one in strata], axis=1)
+    pieces = Pieces.of(members, units, kinds)
     cuts = {}
-    for name, part, batch in _parts(h, given, level, scale):
+    for name, part, batch, alike in _parts(h, given, level, scale, kinds):
         width = batch.contributions.shape[1]
         apart = judge_columns(width, h.shape[1]) if part == "js_b" else None
-        cuts[name, part] = pieces.cut(batch, apart=apart)
+        cuts[name, part] = pieces.cut(batch, alike, apart=apart)
     replicated = replicate_strata(cuts, pieces, resamples, leave_out=interval != "percentile")
     cuts |= {(name, "delta"): cuts[name, "hw_mw"] for name in given}
     results: dict[str, list[StratumResult]] = {name: [] for name in given}
-    for stratum, inside, found in zip(strata, pieces.members.T, replicated, strict=True):
+    for s, (stratum, found) in enumerate(zip(strata, replicated, strict=True)):
+        inside, n_items = members[:, s], int(n_of_kind[members[:, s]].sum())
         for name in given:
             found[name, "delta"] = _deltas(found[None, "hh"], found[name, "hw_mw"])
         said = {
             key: describe(
-                each, cuts[key], inside, level=confidence, unit=units.kind, method=interval
+                each,
+                cuts[key],
+                (n_items, int(cuts[key].n_used[s])),
+                level=confidence,
+                unit=units.kind,
+                method=interval,
             )
             for key, each in found.items()
         }
@@ -256,9 +267,9 @@ def stratify_judges(
             rows.append(
                 StratumResult(
                     stratum=stratum,
-                    n_items=int(inside.sum()),
-                    share_of_items=float(inside.mean()) if len(h) else None,
-                    n_labels_seen=int(h[inside].any(axis=0).sum()),
+                    n_items=n_items,
+                    share_of_items=n_items / len(h) if len(h) else None,
+                    n_labels_seen=int(of_kind[inside].any(axis=0).sum()),
                     **{part: each for (who, part), each in said.items() if who in {None, name}},
                 )
             )
@@ -280,30 +291,37 @@ def _deltas(hh: Mapping[str, Found], hw_mw: Mapping[str, Found]) -> dict[str, Fo
 
 
 def _parts(
-    h: FloatArray, judges: Mapping[str, FloatArray], level: Level, scale: ArrayLike | None
-) -> Iterator[tuple[str | None, str, Batch]]:
-    """Make what items add to each comparison: of the humans alone (None), then of each judge."""
-    K = h.shape[1]
+    human: FloatArray,
+    judges: Mapping[str, FloatArray],
+    level: Level,
+    scale: ArrayLike | None,
+    kinds: Kinds,
+) -> Iterator[tuple[str | None, str, Batch, Kinds]]:
+    """Make what items of each kind add to each comparison: of the humans (None), of each judge."""
+    h, K = human[kinds.first], human.shape[1]
     options, of_h, _, numbers = _labels(h, h, level, scale)
     one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
     measures = against_random(pair_measures(level, numbers, K), options.mean(axis=0))
-    yield None, "hh", among(h, level, scale)
+    yield None, "hh", among(h, level, scale), kinds
     for name, side in (("random", of_h), ("random_h", one)):
         sums = np.nan_to_num(side)
-        yield None, name, Batch(contributions=sums, measures=measures, nothing="no_overlap")
+        yield None, name, Batch(contributions=sums, measures=measures, nothing=_NO_OVERLAP), kinds
     by: BinBy = "majority" if level == "nominal" else "median"
-    bins, _ = bins_of(h, by, options=[str(k) for k in range(K)], scale=scale)
-    for name, j in judges.items():
+    bins_of_h, _ = bins_of(h, by, options=[str(k) for k in range(K)], scale=scale)
+    for name, judge in judges.items():
+        alike = Kinds.of(human, judge)
+        h, j, bins = human[alike.first], judge[alike.first], bins_of_h[kinds.of_item[alike.first]]
         options, of_h, of_j, numbers = _labels(h, j, level, scale)
         one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
         measures = pair_measures(level, numbers, K)
-        yield name, "mm", among(j, level, scale)
+        yield name, "mm", among(j, level, scale), alike
         for part, side in (("hw_mw", of_h), ("h_mw", one)):
             cells = _cells(side, of_j)
-            yield name, part, Batch(contributions=cells, measures=measures, nothing="no_overlap")
+            batch = Batch(contributions=cells, measures=measures, nothing=_NO_OVERLAP)
+            yield name, part, batch, alike
         sums = binned_sums(bins, h, j)
-        measures = binned_measures(K)
-        yield name, "js_b", Batch(contributions=sums, measures=measures, nothing="no_overlap")
+        batch = Batch(contributions=sums, measures=binned_measures(K), nothing=_NO_OVERLAP)
+        yield name, "js_b", batch, alike
 
 
 def _labels(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from harness.stats.alike import Kinds
 from harness.stats.interval_methods import interval_ends
 from harness.stats.intervals import Estimate, Exclusion, Interval
 
@@ -42,33 +43,38 @@ class Pieces:
         The piece of each item.
     inside : (S, A) bool array
         Which pieces each stratum is made of.
-    members : (n, S) bool array
-        Which strata each item is in.
     units : Units
         What is resampled.
     """
 
     of_item: IntArray
     inside: BoolArray
-    members: BoolArray
     units: Units
 
     @classmethod
-    def of(cls, members: BoolArray, units: Units) -> Self:
-        """Cut n items by the strata they are in, (n, S)."""
-        kinds, of_item = np.unique(members, axis=0, return_inverse=True)
-        return cls(of_item.ravel(), np.ascontiguousarray(kinds.T), members, units)
+    def of(cls, members: BoolArray, units: Units, kinds: Kinds) -> Self:
+        """Cut n items of R kinds by the strata that each kind is in, (R, S)."""
+        pieces, of_kind = np.unique(members, axis=0, return_inverse=True)
+        return cls(of_kind.ravel()[kinds.of_item], np.ascontiguousarray(pieces.T), units)
 
     def __repr__(self) -> str:
         return f"Pieces({len(self.of_item)} items, {len(self.inside)} strata)"
 
-    def cut(self, batch: Batch, *, apart: BoolArray | None = None) -> Cut:
+    @property
+    def n_items(self) -> IntArray:
+        """How many items are in each stratum: (S,)."""
+        sizes = np.bincount(self.of_item, minlength=self.inside.shape[1])
+        return np.asarray(self.inside @ sizes, dtype=np.int64)
+
+    def cut(self, batch: Batch, kinds: Kinds, *, apart: BoolArray | None = None) -> Cut:
         """Prepare a batch: what each unit adds to the sums of each piece.
 
         Parameters
         ----------
         batch : Batch
-            Over the n items.
+            Over the R kinds of items.
+        kinds : Kinds
+            Items of a kind are in the same piece.
         apart : (d,) bool array, optional
             Sums that other units have in common than the rest of them; looking for kinds of units
             in both parts by themselves finds fewer.
@@ -80,24 +86,39 @@ class Pieces:
         parts = [np.ones(len(columns), dtype=np.bool_)]
         if apart is not None:
             parts = [apart[columns], ~apart[columns]]
-        sums = tuple(self._sums(rows[one], columns[one], values[one], width) for one in parts)
-        return Cut(sums, width, batch.measures, used, batch.nothing)
+        sums = tuple(
+            self._sums(rows[one], columns[one], values[one], width, kinds) for one in parts
+        )
+        return Cut(sums, width, batch.measures, self._n_used(used, kinds), batch.nothing)
 
     def cut_cells(
         self, place: IntArray, width: int, measures: tuple[Measure, ...], *, nothing: str
     ) -> Cut:
         """Prepare items that each add 1 to one of ``width`` sums, (n,), or to none: -1."""
         used = np.asarray(place >= 0, dtype=np.bool_)
-        rows = np.flatnonzero(used)
-        sums = self._sums(rows, place[rows], np.ones(len(rows)), width)
-        return Cut((sums,), width, measures, used, nothing)
+        kinds, rows = Kinds.single(len(place)), np.flatnonzero(used)
+        sums = self._sums(rows, place[rows], np.ones(len(rows)), width, kinds)
+        return Cut((sums,), width, measures, self._n_used(used, kinds), nothing)
 
-    def _sums(self, rows: IntArray, columns: IntArray, values: FloatArray, width: int) -> Sums:
+    def _n_used(self, used: BoolArray, kinds: Kinds) -> IntArray:
+        """Count the items of each stratum whose kind is used: (S,)."""
+        each = np.bincount(self.of_item[kinds.first[used]], kinds.times[used], self.inside.shape[1])
+        return np.asarray(self.inside @ each.astype(np.int64), dtype=np.int64)
+
+    def _sums(
+        self, rows: IntArray, columns: IntArray, values: FloatArray, width: int, kinds: Kinds
+    ) -> Sums:
         from scipy.sparse import coo_array  # noqa: PLC0415 -- only where strata are asked for
 
-        place = (self.of_item[rows] * width + columns, self.units.of_item[rows])
-        shape = (self.inside.shape[1] * width, self.units.n_units)
-        return Sums.of(coo_array((values, place), shape=shape).tocsc())
+        place = (self.of_item[kinds.first[rows]] * width + columns, rows)
+        shape = (self.inside.shape[1] * width, len(kinds.first))
+        of_kind = coo_array((values, place), shape=shape).tocsc()
+        if self.units.kind == "item":
+            return Sums.of(of_kind, kinds.of_item)
+        ones = np.ones(len(self.of_item))
+        shape = (len(kinds.first), self.units.n_units)
+        members = coo_array((ones, (kinds.of_item, self.units.of_item)), shape=shape)
+        return Sums.of((of_kind @ members.tocsc()).tocsc(), np.arange(self.units.n_units))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,20 +137,19 @@ class Sums:
     of_unit: csc_array
 
     @classmethod
-    def of(cls, matrix: csc_array) -> Self:
-        """Find the different columns of (D, U)."""
+    def of(cls, matrix: csc_array, of_unit: IntArray) -> Self:
+        """Find the different columns of (D, R); ``of_unit`` says which is each unit's, (U,)."""
         from scipy.sparse import csc_array  # noqa: PLC0415 -- only where strata are asked for
 
-        D, U = matrix.shape
+        (D, R), U = matrix.shape, len(of_unit)
         matrix.sort_indices()
         one_number = matrix.T @ np.random.default_rng(0).random(D)
         _, first, place = np.unique(one_number, return_index=True, return_inverse=True)
         kinds = matrix[:, first]
         if _differ(kinds[:, place], matrix):  # unlike columns gave the same number
-            kinds, place = matrix, np.arange(U)
-        ones = np.ones(U, dtype=_exact(U))
-        of_unit = csc_array((ones, place.ravel(), np.arange(U + 1)), (kinds.shape[1], U))
-        return cls(kinds, of_unit)
+            kinds, place = matrix, np.arange(R)
+        ones, place = np.ones(U, dtype=_exact(U)), place.ravel()[of_unit]
+        return cls(kinds, csc_array((ones, place, np.arange(U + 1)), (kinds.shape[1], U)))
 
     def __repr__(self) -> str:
         return f"Sums({self.of_unit.shape[1]} units of {self.of_unit.shape[0]} kinds)"
@@ -170,8 +190,8 @@ class Cut:
         d, the sums that the measures read.
     measures : tuple of Measure
         What to evaluate.
-    used : (n,) bool array
-        Which items add anything.
+    n_used : (S,) int array
+        How many items of each stratum add anything.
     nothing : str
         The reason when none does.
     """
@@ -179,7 +199,7 @@ class Cut:
     sums: tuple[Sums, ...]
     width: int
     measures: tuple[Measure, ...]
-    used: BoolArray
+    n_used: IntArray
     nothing: str
 
     def weighted(self, weights: Weights) -> FloatArray:
@@ -262,7 +282,7 @@ def replicate_strata(
     for s in range(len(pieces.inside)):
         found.append({})
         for key, cut in cuts.items():
-            n = int((cut.used & pieces.members[:, s]).sum())
+            n = int(cut.n_used[s])
             totals = per_piece[key][pieces.inside[s]].sum(axis=0)
             sizes = (B, U if leave_out else 0)
             found[s][key] = {
@@ -320,7 +340,7 @@ def _on_the_data(
 def describe(
     found: Mapping[str, Found],
     cut: Cut,
-    inside: BoolArray,
+    sizes: tuple[int, int],
     *,
     level: float,
     unit: Unit,
@@ -333,19 +353,19 @@ def describe(
     found : mapping of str to Found
         By name.
     cut : Cut
-        Says which items enter.
-    inside : (n,) bool array
-        The stratum's items.
+        Says why items do not enter.
+    sizes : (n_items, n_used)
+        Items of the stratum, and those of them that enter.
     level, unit, method
         Of the intervals, as in `Interval`.
     """
-    n_used = int((cut.used & inside).sum())
-    n_unusable = int(inside.sum()) - n_used
+    n_items, n_used = sizes
+    n_unusable = n_items - n_used
     intervals = _intervals(found, level, method)
     return {
         name: Estimate(
             value=None if np.isnan(one.value) else one.value,
-            reason=one.reason if inside.any() else "empty_stratum",
+            reason=one.reason if n_items else "empty_stratum",
             interval=Interval(*ends, level, method, unit) if ends else None,
             n_used=n_used,
             n_excluded=n_unusable,

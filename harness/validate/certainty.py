@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from harness.stats.alike import Kinds
 from harness.stats.association import correlation_measures, correlations
 from harness.stats.binned import (
     binned_divergence,
@@ -274,8 +275,8 @@ def _on_all_items(
     p: Prepared, scale: Scale, human: FloatArray, judges: dict[str, FloatArray]
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Estimate what is not stratified, all judges on one walk through the resamples."""
-    everything = np.ones((len(human), 1), dtype=np.bool_)
-    pieces = Pieces.of(everything, Units.of(len(human), p.groups))
+    units, alone = Units.of(len(human), p.groups), Kinds.single(len(human))
+    pieces = Pieces.of(np.ones((len(human), 1), dtype=np.bool_), units, alone)
     cuts: dict[tuple[str, str, str], Cut] = {}
     said: dict[str, dict[str, dict[str, Any]]] = {}
     for name, judge in judges.items():
@@ -293,7 +294,7 @@ def _on_all_items(
         made = describe(
             each,
             cut,
-            everything[:, 0],
+            (len(human), int(cut.n_used[0])),
             level=p.source.confidence,
             unit=pieces.units.kind,
             method=p.source.interval,
@@ -310,21 +311,23 @@ def _cuts(
 ) -> Iterator[tuple[str, str, Cut | dict[str, Estimate]]]:
     """Give what each comparison adds up, by part; estimates where there is no finite table."""
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
-    members, _ = bins_of(human, by, options=scale.options, scale=scale.numbers)
-    sums = binned_sums(members, human, judge)
+    kinds = Kinds.of(human, judge)
+    h, j = human[kinds.first], judge[kinds.first]
+    members, _ = bins_of(h, by, options=scale.options, scale=scale.numbers)
+    sums = binned_sums(members, h, j)
     measures = binned_measures(len(scale.options))
     batch = Batch(contributions=sums, measures=measures, nothing=NO_OVERLAP)
     apart = judge_columns(sums.shape[1], len(scale.options))
-    yield "binned", "", pieces.cut(batch, apart=apart)
+    yield "binned", "", pieces.cut(batch, kinds, apart=apart)
     if scale.level == "ordinal":
         for key, middle in (("median", medians), ("mean", means)):
             x, y = (middle(side, scale.numbers) for side in (human, judge))
             yield "correlation", key, _correlated(pieces, x, y)
     if p.task.scale == "pairwise":
-        sums = np.nan_to_num(win_sums(modes(human), modes(judge)))
+        sums = np.nan_to_num(win_sums(modes(h), modes(j)))
         rates = win_rate_measures(scale.options)
         batch = Batch(contributions=sums, measures=rates, nothing=NO_OVERLAP)
-        yield "win_rates", "", pieces.cut(batch)
+        yield "win_rates", "", pieces.cut(batch, kinds)
 
 
 def _correlated(pieces: Pieces, x: FloatArray, y: FloatArray) -> Cut | dict[str, Estimate]:
