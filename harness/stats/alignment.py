@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from harness.stats.arrays import blocks
 from harness.stats.panel import numbers
 from harness.stats.similarity import NAMED_SCORES, SimilarityTable, called, looked_up, same
 
@@ -46,9 +47,9 @@ class Others:
     @classmethod
     def of(cls, panel: Panel, weight: FloatArray, reference: Coded | None) -> Others:
         """Add up the others' quality."""
-        item, n = panel.of_item, len(panel.items)
-        alone = panel.ratings_per_item[item] < 2  # noqa: PLR2004 -- oneself and another
-        total = np.where(alone, np.nan, np.bincount(item, weight, n)[item] - weight)
+        alone = panel.ratings_per_item < 2  # noqa: PLR2004 -- oneself and another
+        total = np.where(alone, np.nan, panel.sums(weight))[panel.of_item]
+        total -= weight
         return cls(panel, weight, reference, total)
 
     @property
@@ -62,8 +63,11 @@ class Others:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Add up weighted (R,) values over the item's other raters."""
-        item, own = self.panel.of_item, self.weight * values
-        return np.bincount(item, own, len(self.panel.items))[item] - own
+        item, added = self.panel.of_item, self.weight * values
+        of_item = self.panel.sums(added)
+        for at in blocks(len(item)):
+            added[at] = of_item[item[at]] - added[at]
+        return added
 
 
 class Aligner(Protocol):
@@ -133,15 +137,16 @@ class Numeric:
         if ranks:
             x, scale = relative_ranks(panel.of_rater, x), 1.0
         if others.reference is None:
-            centre = others.mean(others.sums(x))
+            centre = others.sums(x)
+            centre /= others.total  # in place, as all arrays of ratings here: new memory is dear
         else:
             centre = _per_item(others.reference, "reference", ranks=ranks)[panel.of_item]
-        return cls(others, centre, -np.abs(x - centre), TIE * scale, ranks)
+        return cls(others, centre, _nearness(x, centre), TIE * scale, ranks)
 
     def judge(self, verdicts: Coded) -> FloatArray:
         """See `Aligner`."""
         value = _per_item(verdicts, "verdicts", ranks=self.ranks)
-        return -np.abs(value[self.others.panel.of_item] - self.centre)
+        return _nearness(value[self.others.panel.of_item], self.centre)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -177,6 +182,13 @@ class Paired:
             return self.others.mean(self.others.sums(values))
         score = self.others.mean(self.others.sums(np.nan_to_num(values)))
         return np.where(code < 0, np.nan, score)
+
+
+def _nearness(values: FloatArray, centre: FloatArray) -> FloatArray:
+    """Return minus the distance of each value, in the memory of the values."""
+    values -= centre
+    np.abs(values, out=values)
+    return np.negative(values, out=values)
 
 
 def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:

@@ -175,13 +175,13 @@ def _alike(
     """
     if units.kind != "item" or any(one.weight is not None for one in duels):
         return None
-    outcomes = np.full((units.n_units, len(duels), m), N_OUTCOMES, dtype=np.uint8)  # none yet
+    outcomes = np.full((len(duels), m, units.n_units), N_OUTCOMES, dtype=np.uint8)  # none yet
     for j, one in enumerate(duels):
-        outcomes[one.item, j, one.rater] = one.outcome
-    kinds = Kinds.few(units.n_units // ALIKE, outcomes)
+        outcomes[j, one.rater, one.item] = one.outcome
+    kinds = Kinds.few(units.n_units // ALIKE, *outcomes.reshape(-1, units.n_units))
     if kinds is None:
         return None
-    each = np.eye(N_OUTCOMES + 1, N_OUTCOMES)[outcomes[kinds.first]]
+    each = np.eye(N_OUTCOMES + 1, N_OUTCOMES)[np.moveaxis(outcomes[..., kinds.first], -1, 0)]
     return each, replace(resamples, times=kinds.times)
 
 

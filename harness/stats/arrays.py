@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer]
@@ -64,9 +65,14 @@ def in_blocks(rows: Callable[..., FloatArray], *per_item: NDArray[Scalar]) -> Fl
         return begin
     made = np.empty((n, begin.shape[1]))
     made[:BLOCK] = begin
-    for i in range(BLOCK, n, BLOCK):
-        made[i : i + BLOCK] = rows(*(one[i : i + BLOCK] for one in per_item))
+    for at in islice(blocks(n), 1, None):
+        made[at] = rows(*(one[at] for one in per_item))
     return made
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Cut 0 to n into runs of `BLOCK`."""
+    return (slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
 
 
 def distinct(values: Counts) -> tuple[FloatArray, IntArray]:

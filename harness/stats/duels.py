@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.alignment import Others, aligner
-from harness.stats.arrays import BoolArray, Counts, FloatArray, IntArray, ratio
+from harness.stats.arrays import BoolArray, Counts, FloatArray, IntArray, blocks, ratio
 from harness.stats.multiple_testing import benjamini_yekutieli
 from harness.stats.panel import UNANSWERED, Coded
 from harness.stats.win_tests import signed_rank, student
@@ -63,8 +63,11 @@ class Duels:
 
     def counts(self, n_raters: int) -> IntArray:
         """Count each rater's outcomes: (m, 3)."""
-        cell = self.rater * N_OUTCOMES + self.outcome
-        return np.bincount(cell, minlength=N_OUTCOMES * n_raters).reshape(n_raters, N_OUTCOMES)
+        counts = np.zeros(N_OUTCOMES * n_raters, dtype=np.int64)
+        for at in blocks(len(self.rater)):
+            cell = self.rater[at] * N_OUTCOMES + self.outcome[at]
+            counts += np.bincount(cell, minlength=len(counts))
+        return counts.reshape(n_raters, N_OUTCOMES)
 
     def parts(self, of_item: IntArray, n_units: int, n_raters: int) -> Counts:
         """Add up what each duel contributes, per unit and rater: (U, m, 3), or 4 with weights.
@@ -163,11 +166,12 @@ class Ring:
             counted = self.eligible & answered
             rows = rows & counted[panel.of_item]
         at = slice(None) if rows.all() else rows
-        lead = (self.aligner.judge(verdicts) - self.aligner.human)[at]
+        lead = self.aligner.judge(verdicts)
+        lead -= self.aligner.human
         return Duels(
             item=panel.of_item[at],
             rater=panel.of_rater[at],
-            outcome=_outcome(lead, self.aligner.tolerance),
+            outcome=_outcome(lead[at], self.aligner.tolerance),
             weight=self._weights(rows),
             counted=counted,
             eligible=self.eligible,
@@ -207,7 +211,10 @@ def six(parts: Counts) -> FloatArray:
 
 def _outcome(lead: FloatArray, tolerance: float) -> IntArray:
     """Tell who aligned better from the judge's lead; nan, no verdict, is a loss."""
-    return 1 - (lead > tolerance).astype(np.int64) + ~(lead >= -tolerance)
+    outcome = (~(lead >= -tolerance)).astype(np.int8)
+    outcome -= lead > tolerance
+    outcome += 1
+    return outcome
 
 
 def _eligible(others: Others, n_ratings: IntArray, design: AltTestDesign) -> BoolArray:

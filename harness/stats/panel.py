@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from harness.stats.arrays import BoolArray, FloatArray, IntArray, frozen
+from harness.stats.arrays import BoolArray, FloatArray, IntArray, blocks, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 RaterIds: TypeAlias = Literal["real", "positional"]
 Key = TypeVar("Key", bound="Hashable")
+Scalars = TypeVar("Scalars", IntArray, FloatArray)
 UNANSWERED = -1
 
 
@@ -153,7 +154,19 @@ class Panel:
     @property
     def ratings_per_item(self) -> IntArray:
         """Number of ratings of each item: (n,)."""
-        return np.bincount(self.of_item, minlength=len(self.items))
+        return self._added(np.zeros(len(self.items), dtype=np.int64), None)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Add up (R,) values over the ratings of each item: (n,)."""
+        return self._added(np.zeros(len(self.items)), values)
+
+    def _added(self, sums: Scalars, values: FloatArray | None) -> Scalars:
+        """Go through the ratings, which are in the order of the items, in blocks."""
+        for at in blocks(len(self.of_item)):
+            first = self.of_item[at.start]
+            found = np.bincount(self.of_item[at] - first, None if values is None else values[at])
+            sums[first : first + len(found)] += found
+        return sums
 
     def coded(
         self,

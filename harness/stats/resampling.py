@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 
-from harness.stats.arrays import BLOCK, BoolArray, FloatArray, IntArray, frozen
+from harness.stats.arrays import BoolArray, FloatArray, IntArray, blocks, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -166,8 +166,7 @@ def _merged(parts: Sequence[FloatArray], times: IntArray) -> tuple[FloatArray, I
 def _repeats(rows: FloatArray, one_of: IntArray, place: IntArray) -> bool:
     """Whether (U, d) rows are those at ``one_of`` again, each at its place."""
     few = rows[one_of]
-    blocks = (slice(start, start + BLOCK) for start in range(0, len(rows), BLOCK))
-    return all(np.array_equal(few[place[at]], rows[at]) for at in blocks)
+    return all(np.array_equal(few[place[at]], rows[at]) for at in blocks(len(rows)))
 
 
 def _filled_columns(parts: Sequence[FloatArray]) -> tuple[FloatArray, BoolArray]:
