@@ -331,7 +331,6 @@ def _not_a_verdict(_: str) -> str:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_no_duplicates,
     parse_constant=_not_a_verdict,
-    parse_float=_not_a_verdict,
     parse_int=str,
 )
 

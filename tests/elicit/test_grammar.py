@@ -41,6 +41,7 @@ LABELLED += ["**B: Not toxic**", "B (Not toxic)", "Not toxic (B)", "B Not toxic"
 LABELLED += ["B: Not toxic - nobody is insulted by it", "Not toxic - nobody is insulted by it"]
 JSON = ['{"verdict": "B"}', '{"answer": ["B"]}', '["B"]', '```json\n{"verdict": "B"}\n```']
 JSON += ['{"reason": "mild words", "verdict": "B"}', '{"verdict": "b) Not toxic"}']
+JSON += ['{"answer": "B", "confidence": 0.85}', '{"confidence": 85, "answer": "B"}']
 REPEATED = ["B\nB", "B, B", "B: Not toxic\n\nB", '{"verdict": ["B", "B"]}']
 THOUGHT = ["<think>A or B? Mild.</think>\n\nB", "<think></think>Answer: B"]
 
