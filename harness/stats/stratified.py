@@ -16,7 +16,7 @@ from harness.stats.interval_methods import interval_ends
 from harness.stats.intervals import Estimate, Exclusion, Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
     from scipy.sparse import csc_array
@@ -275,10 +275,11 @@ def replicate_strata(
     """
     U = resamples.n_units
     B = resamples.n_replicates
+    A = pieces.inside.shape[1]
     found: list[dict[Key, dict[str, Found]]] = []
     once = np.ones((U, 1), dtype=_exact(U))
-    per_piece = {key: cut.weighted(once).reshape(-1, cut.width) for key, cut in cuts.items()}
-    live: list[tuple[int, Key]] = []  # what has anything to evaluate
+    per_piece = {key: cut.weighted(once).reshape(A, cut.width) for key, cut in cuts.items()}
+    live: dict[Key, list[int]] = {}  # the strata in which there is anything to evaluate
     for s in range(len(pieces.inside)):
         found.append({})
         for key, cut in cuts.items():
@@ -289,23 +290,35 @@ def replicate_strata(
                 one.name: _on_the_data(one, totals, cut, n, sizes) for one in cut.measures
             }
             if n:
-                live.append((s, key))
+                live.setdefault(key, []).append(s)
     begin = 0
     for weights in resamples.blocks() if B else ():
         by_unit = np.ascontiguousarray(weights.T, dtype=_exact(U))
-        for key, cut in cuts.items():
-            strata = [s for s, live_key in live if live_key == key]
-            inside = pieces.inside[strata].astype(np.float64)
-            for part, sums in _in_parts(cut, by_unit, len(pieces.inside.T)):
-                now = slice(begin + part.start, begin + part.stop)
-                drawn = np.moveaxis(np.tensordot(inside, sums, 1), 1, 2)
-                for one in cut.measures:
-                    for s, values in zip(strata, one.value(drawn), strict=True):
-                        found[s][key][one.name].replicates[now] = values
+        for key, strata in live.items():
+            to_fill = [found[s][key] for s in strata]
+            _resample(to_fill, cuts[key], pieces.inside[strata], by_unit, begin)
         begin += len(weights)
-    for s, key in live if leave_out else ():
-        _leave_out(found[s][key], cuts[key], per_piece[key].ravel(), pieces.inside[s])
+    for key, strata in live.items() if leave_out else ():
+        for s in strata:
+            _leave_out(found[s][key], cuts[key], per_piece[key].ravel(), pieces.inside[s])
     return found
+
+
+def _resample(
+    found: Sequence[Mapping[str, Found]],
+    cut: Cut,
+    inside: BoolArray,
+    by_unit: Weights,
+    begin: int,
+) -> None:
+    """Evaluate the measures of some strata, made of the pieces ``inside``, on (U, b) weights."""
+    of_stratum = inside.astype(np.float64)
+    for part, sums in _in_parts(cut, by_unit, inside.shape[1]):
+        now = slice(begin + part.start, begin + part.stop)
+        drawn = np.moveaxis(np.tensordot(of_stratum, sums, 1), 1, 2)
+        for one in cut.measures:
+            for mine, values in zip(found, one.value(drawn), strict=True):
+                mine[one.name].replicates[now] = values
 
 
 def _leave_out(found: Mapping[str, Found], cut: Cut, totals: FloatArray, inside: BoolArray) -> None:

@@ -90,6 +90,16 @@ def test_a_judge_without_answers_is_na_with_counts():
     assert mine.risk_coverage_reason == "no_confidence"
 
 
+def test_a_judge_without_answers_on_a_scale_does_not_end_the_validation():
+    """Nothing answered is nothing to correlate: NA with its counts."""
+    judges = {"z": [INVALID, CANNOT_ASSESS]}
+    found = section_of(["112", "222"], judges, options="12", scale="ordinal")
+    [judge] = found.judges
+    assert judge.correlation.keys() == {"median", "mean"}
+    for one in judge.correlation["median"].values():
+        assert (one.value, one.reason, one.n_used, one.n_excluded) == (None, "no_overlap", 0, 2)
+
+
 def test_sections_share_the_resamples_of_the_run():
     """Agreement of the humans has the interval here that it has beside the metrics."""
     task = task_of(ratings_of(ROWS))
