@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -82,7 +83,7 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
         {
             "run": run.path.name,
             "state": run.manifest.state,
-            "created": run.manifest.created,
+            "created": run.manifest.created if as_json else _minute(run.manifest.created),
             "judges": ", ".join(spec.name for spec in run.manifest.judges),
         }
         for run in found.readable
@@ -90,6 +91,11 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
     show(rows, as_json=as_json, empty="No runs here yet. Begin with: harness run --task toxicity")
     if found.warning:
         typer.echo(found.warning, err=True)
+
+
+def _minute(time: str) -> str:
+    """Write an ISO 8601 time as people read it, to the minute."""
+    return time[:16].replace("T", " ")
 
 
 def schema(
@@ -132,16 +138,8 @@ def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = ""
     if not rows:
         typer.echo(empty)
         return
-    from rich.console import Console
-    from rich.table import Table
+    from harness.report.columns import columns
 
-    console = Console()
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in rows[0]:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*map(str, row.values()))
-    with console.capture() as drawn:
-        console.print(table, soft_wrap=False)
-    typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+    cells = [[str(value) for value in row.values()] for row in rows]
+    head, *lines = columns(list(rows[0]), cells, width=get_terminal_size().columns)
+    typer.echo("\n".join([typer.style(head, bold=True), *lines]))

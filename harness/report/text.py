@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from io import StringIO
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from harness.report.columns import WIDTH, columns
 from harness.report.costs import costs
 from harness.report.words import estimate, headline, number, percent, reason, sentences, span
 from harness.stats.rows import DESIGN_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from harness.validate import JudgeResult, Ranking, Validation
     from harness.validate.result import RankedJudge, Settings
 
-WIDTH = 80
-GAP = 2  # columns of space between columns
-UNIT = re.compile(r"[^ ]+ \[[^]]*\]|[^ ]+ \(\d+-\d+\)|[^ ]+")  # a word, or a number's interval
 BESIDE = ("decision_consistency", "prevalence_bias")  # the first that does not rank
 HEADS = {"decision_consistency": "consistency tau={tau:g}", "prevalence_bias": "bias tau={tau:g}"}
 
@@ -58,14 +54,13 @@ def _ranking(validation: Validation) -> str:
                 percent(judge.answered_fraction),
             )
         )
-    names = ("rank", "judge", ranking.metric, *heads, "answered")
-    table = _table(names, rows, whole=set(names) - {"judge"})
+    table = columns(("rank", "judge", ranking.metric, *heads, "answered"), rows)
     starred = any(judge.baseline for judge in validation.judges)
     reasons = _reasons(validation, (ranking.metric, *beside))
     if not beside:
         reasons += _absent(validation, BESIDE[0])
     legend = (fill(one, WIDTH) for one in _legend(validation, ranking))
-    return "\n".join([table, *(["* baseline"] if starred else []), *reasons, *legend])
+    return "\n".join([*table, *(["* baseline"] if starred else []), *reasons, *legend])
 
 
 def _somewhere(validation: Validation, metric: str) -> bool:
@@ -129,49 +124,22 @@ def _reasons(validation: Validation, metrics: Sequence[str]) -> list[str]:
 
 
 def _outcomes(validation: Validation) -> str:
-    names = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
-    rows = []
+    """Count what became of the replies; a judge's line stands under its way of asking."""
+    counts = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
+    heads = ("judge", "planned", "answ.", "abst.", "refus.", "inval.", "fail.", "not asked")
+    by_elicitation: dict[str, list[tuple[str, ...]]] = {}
     for judge in validation.judges:
-        for counts in judge.outcomes:
-            derived = " (derived)" if counts.elicitation in judge.derived else ""
-            numbers = [str(getattr(counts, name)) for name in names]
-            rows.append((judge.name, counts.elicitation + derived, *numbers))
-    heads = ("planned", "answ.", "abst.", "refus.", "inval.", "fail.", "not asked")
-    return _table(("judge", "elicitation", *heads), rows, whole={"elicitation"})
+        for found in judge.outcomes:
+            derived = " (derived)" if found.elicitation in judge.derived else ""
+            numbers = [str(getattr(found, name)) for name in counts]
+            rows = by_elicitation.setdefault(found.elicitation, [])
+            rows.append((f"  {judge.name}{derived}", *numbers))
+    blank = [""] * len(counts)
+    rows = [row for name, some in by_elicitation.items() for row in ((f"{name}:", *blank), *some)]
+    return "\n".join(columns(heads, rows))
 
 
 def _humans(validation: Validation) -> str:
     agreement = validation.humans.agreement
     rows = [(name, estimate(one), str(one.n_used)) for name, one in agreement.items()]
-    return _table(("human agreement", "value", "items"), rows)
-
-
-def _table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: Collection[str] = ()
-) -> str:
-    """Draw a table whose columns in ``whole`` keep words and intervals whole; names give way."""
-    from rich.console import Console  # noqa: PLC0415 -- only when a table is drawn
-    from rich.table import Table  # noqa: PLC0415 -- only when a table is drawn
-
-    columns = list(zip(heads, *rows, strict=True))
-    least = {
-        head: max(len(unit) for cell in cells for unit in (UNIT.findall(cell) or [""]))
-        if head in whole
-        else max(map(len, (head, *cells)))
-        for head, *cells in columns
-    }
-    others = sum(width + GAP for head, width in least.items() if head != "judge")
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="")
-    for head in heads:
-        room = max(WIDTH - others, 1) if head == "judge" and whole else None
-        table.add_column(
-            head,
-            overflow="fold",
-            min_width=least[head] if head in whole else None,
-            max_width=room,
-        )
-    for row in rows:
-        table.add_row(*row)
-    out = StringIO()
-    Console(file=out, width=WIDTH, color_system=None, highlight=False, markup=False).print(table)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    return "\n".join(columns(("human agreement", "value", "items"), rows))
