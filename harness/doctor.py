@@ -304,13 +304,22 @@ def _cache(folder: Path, *, named: bool) -> Iterator[Finding]:
         yield _database(folder, named=named)
 
 
+TROUBLES = {  # what SQLite says of a cache that it cannot read, and what is to be done
+    "locked": ("locked by another program", "wait for the other run"),
+    "no such column": ("a database of another program", "choose another with --cache DIR"),
+    "": ("cannot be opened", "check who may read it"),
+}
+
+
 def _database(folder: Path, *, named: bool) -> Finding:
     try:
         n_replies, n_foreign, verdict = _inspect(folder / "cache.db")
     except sqlite3.OperationalError as error:
-        locked = "locked" in str(error)
-        found = "locked by another program" if locked else "cannot be opened"
-        advice = "wait for the other run" if locked else "check who may read it"
+        if "no such table" in str(error):
+            return Finding(
+                "cache", str(folder), "ok", "without a table yet; the first run makes it"
+            )
+        found, advice = next(told for words, told in TROUBLES.items() if words in str(error))
         return Finding("cache", str(folder), _bad(named=named), found, advice)
     except sqlite3.DatabaseError:
         n_replies, n_foreign, verdict = 0, 0, "no database"

@@ -218,6 +218,19 @@ def test_locked_cache_is_not_called_damaged(tmp_path):
     assert (finding.state, "locked" in finding.found) == ("unusable", True)
 
 
+@pytest.mark.parametrize(
+    ("table", "state", "words"),
+    [("Other(x)", "ok", "without a table yet"), ("Cache(x)", "unusable", "of another program")],
+)
+def test_cache_without_its_table_is_not_called_unreadable(tmp_path, table, state, words):
+    """A database that a run has not filled yet is in order; one of another program is named so."""
+    with sqlite3.connect(tmp_path / "cache.db") as connection:
+        connection.execute(f"CREATE TABLE {table}")
+    connection.close()
+    [finding] = found(doctor.examine(cache=tmp_path), "cache")
+    assert (finding.state, words in finding.found) == (state, True)
+
+
 def test_full_disk_and_unwritable_folder_are_said(tmp_path, monkeypatch):
     """Little room is a note, none is unusable, and so is a place that is no folder."""
     usage = namedtuple("usage", "total used free")  # noqa: PYI024 -- what shutil gives has no types either
