@@ -257,6 +257,8 @@ def execute(
             asking_s = (folder.manifest.asking_s or 0.0) + time.monotonic() - began
             _log_paces(folder, runner)
             store.close()
+    if signalled:
+        observer.say("interrupted; what was received is kept. Resume with: harness run --resume")
     stopped = bool(signalled or budget.exhausted or any(ends.values()))
     folder.update(
         state="stopped" if stopped else "done",

@@ -158,6 +158,7 @@ def test_first_signal_drains_and_the_run_can_be_resumed(run, place, stub, number
     process.send_signal(number)
     _, err = process.wait()
     assert process.returncode == code, err
+    assert "Resume with: harness run --resume" in err
     before = len(read_log(log_of(place)).final)
     assert stub.stats()["requests"] == before < PLANNED
     done = ended(run.start("run", "--resume", cwd=place))
