@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from harness.report.charts import DotRow, Series, Titles, dots, lines
+from harness.report.charts import DotRow, Series, Titles, dot_ends, dots, lines
 from harness.report.figures import dot_row, in_order, kinds, slug, styles
 from harness.report.marks import Chart, Mark, Scale, clip, dot, label, line, px
-from harness.report.words import percent
+from harness.report.words import counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,7 @@ BANDS = {
     "n_labels": "By how many different answers the raters gave",
 }
 PANEL_WIDTH, PANEL_HEIGHT = 224.0, 190.0
+LYING_WIDTH, NAMES_WIDTH = 290.0, 136.0
 MANY = 7  # options whose names no longer fit side by side
 FULL = 0.999
 
@@ -38,13 +39,18 @@ def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
     for i, one in enumerate(c.strata):
         if one.n_items:
             drawn.setdefault(one.by, []).append(i)
+    rows = {i: _stratum_rows(v, c, i) for some in drawn.values() for i in some}
+    reach = [end for one in rows.values() for end in dot_ends(one)]
     return [
-        (BANDS.get(by, f"By {by.replace('_', ' ')}"), [_stratum(v, c, i) for i in some])
+        (
+            BANDS.get(by, f"By {by.replace('_', ' ')}"),
+            [_stratum(c, i, rows[i], reach) for i in some],
+        )
         for by, some in drawn.items()
     ]
 
 
-def _stratum(v: Validation, c: Certainty, i: int) -> Chart:
+def _stratum_rows(v: Validation, c: Certainty, i: int) -> list[DotRow]:
     row, kind = c.strata[i], kinds(v)
     rows = [dot_row("raters (HH)", _alpha(row.hh), "rater")]
     by_name = {one.judge: one for one in c.judges}
@@ -53,16 +59,21 @@ def _stratum(v: Validation, c: Certainty, i: int) -> Chart:
         for judge in in_order(v)
         if judge.name in by_name
     ]
-    rows.append(dot_row("random rater", _alpha(row.random), "baseline"))
+    return [*rows, dot_row("random rater", _alpha(row.random), "baseline")]
+
+
+def _stratum(c: Certainty, i: int, rows: list[DotRow], reach: Sequence[float | None]) -> Chart:
+    """Draw one stratum on the axis that all share."""
+    row = c.strata[i]
     share = f", {percent(row.share_of_items)}" if row.share_of_items is not None else ""
     told = "; ".join(one.told for one in rows)
     titles = Titles(
         f"stratum-{slug(row.name)}",
-        f"{row.name} · {row.n_items} item{'s' if row.n_items != 1 else ''}{share}",
+        f"{row.name} · {counted([row.n_items])}{share}",
         f"Krippendorff's alpha in the stratum {row.name}. {told}.",
         x="Krippendorff's alpha",
     )
-    return dots(titles, rows, within=(-1.0, 1.0), reference=0.0, width=340.0)
+    return dots(titles, rows, within=(-1.0, 1.0), reference=0.0, reach=reach, width=340.0)
 
 
 def _alpha(measures: dict[str, Estimate]) -> Estimate:
@@ -91,15 +102,16 @@ def _bin(c: Certainty, judge: str, human: PerceptionBin, own: JudgeBin) -> Chart
     rows = [(o, human.labels.get(o, 0.0), own.labels.get(o, 0.0)) for o in c.options]
     parts = [f"{o} raters {percent(h)}, {judge} {percent(j)}" for o, h, j in rows]
     many = len(rows) > MANY
-    height = 54.0 + 15.0 * len(rows) if many else PANEL_HEIGHT
+    height = 76.0 + 15.0 * len(rows) if many else PANEL_HEIGHT
+    said = bin_words(human.label, c.options)
     return Chart(
         f"perception-{slug(judge)}-{slug(human.label)}",
-        f"raters say {human.label}",
-        f"Items whose human {c.bins_by} is {human.label}, {percent(human.share_of_items)} of all. "
+        f"raters say {said}",
+        f"Items whose human {c.bins_by} is {said}, {percent(human.share_of_items)} of all. "
         f"{'; '.join(parts)}. Divergence {own.divergence_bits:.3f} bits.",
-        PANEL_WIDTH,
+        LYING_WIDTH if many else PANEL_WIDTH,
         height,
-        (*_dial(human.share_of_items), *(_lying if many else _standing)(rows, judge)),
+        (*_dial(human), *(_lying if many else _standing)(rows, judge)),
         ("option", "share of human labels", f"share of labels of {judge}"),
         tuple(rows),
     )
@@ -124,12 +136,17 @@ def _standing(rows: Sequence[tuple[str, float, float]], judge: str) -> list[Mark
 
 def _lying(rows: Sequence[tuple[str, float, float]], judge: str) -> list[Mark]:
     """Draw a line for each of many options, with a dot for the raters and one for the judge."""
-    across = Scale(0.0, 1.0, 108, PANEL_WIDTH - 10)
-    marks: list[Mark] = []
+    across = Scale(0.0, 1.0, NAMES_WIDTH + 8, LYING_WIDTH - 16)
+    bottom = 48 + 15.0 * len(rows)
+    marks: list[Mark] = [
+        label(across(share), bottom + 10, f"{share:.0%}", "tick x", anchor="middle")
+        for share in (0.0, 0.5, 1.0)
+    ]
     for k, (option, human, own) in enumerate(rows):
         y = 48 + 15.0 * k
         marks.append(line(across(0), y, across(1), y, "grid"))
-        marks.append(label(100, y + 4, clip(option, 92), "small", anchor="end"))
+        name = clip(option, NAMES_WIDTH)
+        marks.append(label(NAMES_WIDTH, y + 4, name, "small", anchor="end"))
         for value, kind in ((human, "rater"), (own, "best")):
             told = f"{option}, {judge if kind == 'best' else 'raters'}: {percent(value)}"
             marks.append(dot(across(value), y, f"dot {kind}", title=told, of=f"{kind} {option}"))
@@ -145,9 +162,28 @@ def _shares(up: Scale, across: Scale) -> list[Mark]:
     return marks
 
 
-def _dial(share: float) -> list[Mark]:
+def bin_words(said: str, options: Sequence[str]) -> str:
+    """Name a bin: on a scale of words, the number of a median stands for its place among them."""
+    if said in options or all(_is_number(option) for option in options):
+        return said
+    place = float(said) - 1.0
+    below, above = options[math.floor(place)], options[math.ceil(place)]
+    return below if below == above else f"between {below} and {above}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _dial(human: PerceptionBin) -> list[Mark]:
     """Draw the share of all items that are in this bin as a part of a ring."""
     x, y, r = 16.0, 18.0, 11.0
+    share = human.share_of_items
+    items = f"{human.n_items:.1f}".removesuffix(".0")
     angle = 2 * math.pi * min(share, FULL)
     end = f"{px(x + r * math.sin(angle))} {px(y - r * math.cos(angle))}"
     arc = f"M{px(x)} {px(y - r)} A{px(r)} {px(r)} 0 {int(angle > math.pi)} 1 {end}"
@@ -155,7 +191,7 @@ def _dial(share: float) -> list[Mark]:
     return [
         Mark("circle", ring),
         Mark("path", {"d": arc, "class": "dial part"}),
-        label(x + 20, y + 4, f"{percent(share)} of items", "small"),
+        label(x + 20, y + 4, f"{percent(share)} of items ({items})", "small"),
     ]
 
 
@@ -180,13 +216,14 @@ def _risk(c: Certainty, score: str, style: dict[str, str]) -> Chart:
         for curve in one.risk_coverage
         if curve.score == score and curve.risk
     ]
+    n_items = (k.n_used for one in c.judges for k in one.risk_coverage if k.score == score)
     named = score.replace("_", " ")
     titles = Titles(
         f"risk-{slug(score)}",
         f"Risk when only the surest answers are kept, by {named}",
         f"Share of wrong answers against share of items answered, one line per judge; {named} "
         "decides which answers are kept. A useful score falls towards the left.",
-        x="share of items answered",
+        x=f"share of {counted(n_items)} answered",
         y="share of answers that are wrong",
     )
     return lines(titles, series, y_within=(0.0, 1.0), width=520.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from harness.report.marks import (
@@ -17,6 +18,7 @@ from harness.report.marks import (
     label,
     line,
     path,
+    px,
     show,
     tick,
 )
@@ -24,16 +26,21 @@ from harness.report.marks import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WIDTH = 460.0
+WIDTH = 400.0
 ROW = 26.0
+APART = 9.0  # px between dots on one line
 TOP = 8.0
 BAND = 22.0
-RULE_LABEL = 34.0
+RULE_LABEL = 8.0  # px at least between the words of two rules
 AXIS = 34.0
 GUTTER = 14.0
 MAX_LABEL = 168.0
 MAX_ROW_NAME = 236.0  # of a heat map: metrics differ in what follows their names
 CELL = 30.0
+HEAD = 40.0
+SLOPE = 0.7  # sine and cosine of the angle at which long names of columns stand
+DARK = 6  # class of a heat cell from which white reads better than ink
+SMALL = 0.92  # of a small label's width to a label's
 N_STYLES = 8
 
 
@@ -47,6 +54,8 @@ class DotRow:
         "best", "tied" (with the best), "judge" or "baseline"; says how it is drawn.
     reason : str
         Why the value is NA.
+    line : str
+        What stands at the left, if not the name; rows in sequence that share it share a line.
     """
 
     name: str
@@ -55,6 +64,7 @@ class DotRow:
     high: float | None = None
     kind: str = "judge"
     reason: str = ""
+    line: str = ""
 
     @property
     def told(self) -> str:
@@ -92,11 +102,15 @@ def dot_scale(
     end: float,
     *,
     within: tuple[float, float],
-    reference: float | None = None,
+    reach: Sequence[float | None] = (),
 ) -> Scale:
-    """Return a scale that shows every dot, every interval and the reference."""
-    ends = [v for row in rows for v in (row.value, row.low, row.high)]
-    return Scale.around([*ends, reference], start, end, within=within)
+    """Return a scale that shows every dot, every interval and what else it must ``reach``."""
+    return Scale.around([*dot_ends(rows), *reach], start, end, within=within)
+
+
+def dot_ends(rows: Sequence[DotRow]) -> list[float | None]:
+    """Return the values and ends of intervals, for an axis that several charts share."""
+    return [v for row in rows for v in (row.value, row.low, row.high)]
 
 
 def dots(
@@ -105,9 +119,10 @@ def dots(
     *,
     within: tuple[float, float],
     reference: float | None = None,
+    reach: Sequence[float | None] = (),
     width: float = WIDTH,
 ) -> Chart:
-    """Draw one dot with its interval for each row, under one another.
+    """Draw one dot with its interval for each row, line under line.
 
     Parameters
     ----------
@@ -115,20 +130,34 @@ def dots(
         Bounds that the axis does not leave.
     reference : float, optional
         A value worth a vertical line.
+    reach : sequence of float, optional
+        Values that the axis must show too.
     """
-    left = min(max((len(row.name) for row in rows), default=0) * CHARACTER, MAX_LABEL) + 12
-    scale = dot_scale(rows, left + GUTTER, width - GUTTER, within=within, reference=reference)
-    height = TOP + ROW * len(rows) + AXIS
+    drawn = [(told, list(some)) for told, some in groupby(rows, lambda row: row.line or row.name)]
+    left = min(max((len(told) for told, _ in drawn), default=0) * CHARACTER, MAX_LABEL) + 12
+    reached = (reference, *reach)
+    scale = dot_scale(rows, left + GUTTER, width - GUTTER, within=within, reach=reached)
+    height = TOP + ROW * len(drawn) + AXIS
     marks = _x_axis(scale, TOP, height - AXIS, titles.x)
     if reference is not None:
         marks.append(line(scale(reference), TOP, scale(reference), height - AXIS, "reference"))
-    for i, row in enumerate(rows):
+    for i, (told, some) in enumerate(drawn):
         y = TOP + ROW * (i + 0.5)
-        marks.append(label(left, y + 4, clip(row.name, left), f"name {row.kind}", anchor="end"))
-        marks += dot_marks(row, scale, y)
+        kind = some[0].kind if len(some) == 1 else "judge"
+        marks.append(label(left, y + 4, clip(told, left), f"name {kind}", anchor="end"))
+        marks += _together(some, scale, y)
     columns = ("name", "value", "low", "high", "why NA")
     data = tuple((r.name, r.value, r.low, r.high, r.reason) for r in rows)
     return _chart(titles, (width, height), marks, (columns, data))
+
+
+def _together(rows: Sequence[DotRow], scale: Scale, middle: float) -> list[Mark]:
+    """Draw the rows of one line, a little apart and tied to one another."""
+    heights = [middle + APART * (k - (len(rows) - 1) / 2) for k in range(len(rows))]
+    placed = list(zip(rows, heights, strict=True))
+    known = [(scale(row.value), y) for row, y in placed if row.value is not None]
+    tie = [path(known, "tie")] if len(known) > 1 else []
+    return [*tie, *(mark for row, y in placed for mark in dot_marks(row, scale, y))]
 
 
 def dot_marks(row: DotRow, scale: Scale, y: float) -> list[Mark]:
@@ -212,16 +241,15 @@ def heat(
     """Draw a table whose cells are the darker the nearer they are to ``top``; None is NA."""
     widest = max((len(n) for n in (*row_names, titles.y)), default=0)
     left = min(widest * CHARACTER, MAX_ROW_NAME) + 14
-    width = max(left + cell_width * len(column_names) + 2, 230.0)
-    head = 40.0
+    longest = max(map(len, column_names), default=0) * CHARACTER
+    sloping = min(longest, MAX_LABEL) * SLOPE if longest > cell_width + CHARACTER else 0.0
+    width = left + max(cell_width * len(column_names) + sloping + 2, len(titles.x) * CHARACTER)
+    head = HEAD + sloping
     height = head + CELL * len(row_names) + 4
-    marks = [
-        label(left, 12, clip(titles.x, width - left), "small"),
-        label(0, 30, titles.y, "small"),
-    ]
+    marks = [label(left, 12, titles.x, "small"), label(0, head - 10, titles.y, "small")]
     for j, name in enumerate(column_names):
         middle = left + cell_width * (j + 0.5)
-        marks.append(label(middle, 30, clip(name, cell_width - 6), "name", anchor="middle"))
+        marks.append(_column_name(middle, head - 10, name, sloping=bool(sloping)))
     for i, name in enumerate(row_names):
         y = head + CELL * i
         marks.append(label(left - 8, y + 19, clip(name, left - 8), "name", anchor="end"))
@@ -238,16 +266,24 @@ def heat(
     return _chart(titles, (width, height), marks, (columns, data))
 
 
+def _column_name(x: float, y: float, name: str, *, sloping: bool) -> Mark:
+    if not sloping:
+        return label(x, y, name, "name", anchor="middle")
+    turned = label(x, y, clip(name, MAX_LABEL), "name")
+    angle = {"transform": f"rotate(-45 {px(x)} {px(y)})"}
+    return replace(turned, attributes={**turned.attributes, **angle})
+
+
 def _heat_cell(
     place: tuple[float, float, float], value: float | None, top: float, digits: int, told: str
 ) -> list[Mark]:
     x, y, width = place
     share = 0.0 if value is None or top <= 0 else min(max(value / top, 0.0), 1.0)
-    shade = f"heat s{round(share * 10)}"  # eleven classes: the page's policy forbids inline styles
+    shade = round(share * 10)  # eleven classes: the page's policy forbids inline styles
     text = show(value if value is None else float(value), digits)
-    dark = "on-heat" if share > 0.55 else "in-heat"  # noqa: PLR2004 -- where white reads better than ink
+    dark = "on-heat" if shade >= DARK else "in-heat"
     return [
-        box(x + 1, y + 1, width - 2, CELL - 2, shade, rx="3", title=told),
+        box(x + 1, y + 1, width - 2, CELL - 2, f"heat s{shade}", rx="3", title=told),
         label(x + width / 2, y + 19, text, "na" if value is None else dark, anchor="middle"),
     ]
 
@@ -259,7 +295,7 @@ def _x_axis(scale: Scale, top: float, bottom: float, title: str) -> list[Mark]:
         marks.append(line(x, top, x, bottom, "grid"))
         marks.append(label(x, bottom + 14, tick(value), "tick x", anchor="middle"))
     middle = (scale.start + scale.end) / 2
-    half = len(title) * CHARACTER * 0.46  # kept inside the drawing where the axis is short
+    half = len(title) * CHARACTER * SMALL / 2  # kept inside the drawing where the axis is short
     middle = min(middle, scale.end + GUTTER - half)
     marks.append(label(middle, bottom + 29, title, "small", anchor="middle"))
     return marks
@@ -275,12 +311,13 @@ def _y_axis(up: Scale, across: Scale) -> list[Mark]:
 
 def _rules(rules: Sequence[tuple[float, str]], across: Scale, bottom: float) -> list[Mark]:
     """Draw vertical lines, and say what they are where the words do not run into each other."""
-    marks, last = [], float("-inf")
+    marks, end = [], float("-inf")
     for x, told in rules:
         marks.append(line(across(x), TOP + 6, across(x), bottom, "rule"))
-        if across(x) - last >= RULE_LABEL:
-            last = across(x)
-            marks.append(label(last, TOP + 3, told, "small rule-label", anchor="middle"))
+        half = len(told) * CHARACTER * SMALL / 2
+        if across(x) - half >= end + RULE_LABEL:
+            end = across(x) + half
+            marks.append(label(across(x), TOP + 3, told, "small rule-label", anchor="middle"))
     return marks
 
 

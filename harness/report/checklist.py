@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from harness.report.figures import in_order
-from harness.report.words import estimate, number, percent
+from harness.report.words import counted, estimate, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,8 @@ def _one_association(v: Validation, _: Details | None) -> Practice:
 def _accuracy(v: Validation, _: Details | None) -> Practice:
     asks = "Report accuracy with an agreement measure that is sensitive to the marginals"
     told = [
-        f"{j.name}: hit rate {number(_value(j, 'hit_rate(h/h)'))}, kappa {number(_value(j, KAPPA))}"
+        f"{j.name}: hit rate {number(_value(j, 'hit_rate(h/h)'))}, "
+        f"kappa {number(_value(j, KAPPA))} on {counted([j.metrics[KAPPA].n_used])}"
         for j in in_order(v)
         if KAPPA in j.metrics
     ]
@@ -92,7 +93,7 @@ def _confusion(v: Validation, _: Details | None) -> Practice:
         if one.confusion.n_items:
             rows = zip(one.confusion.human, one.confusion.cells, strict=True)
             cells = [
-                f"{human} as {judge} {n:g}"
+                f"{human} as {judge} {n:.4g}"
                 for human, row in rows
                 for judge, n in zip(one.confusion.judge, row, strict=True)
                 if n

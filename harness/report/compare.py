@@ -105,8 +105,8 @@ def _chart(
     for judge in shared:
         first, second = (dot_row(judge, v.judge(judge).metrics[metric]) for v in both)
         rows += [
-            replace(first, name=f"{judge}, first", kind="tied"),
-            replace(second, name=f"{judge}, second", kind="best"),
+            replace(first, name=f"{judge}, first", kind="tied", line=judge),
+            replace(second, name=f"{judge}, second", kind="best", line=judge),
         ]
     told = "; ".join(row.told for row in rows)
     titles = Titles(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from harness.report.wording import estimate, number, percent, reason, span
+from harness.report.wording import counted, estimate, number, percent, reason, span
 
 if TYPE_CHECKING:
     from harness.stats.break_evens import BreakEven
@@ -161,8 +161,8 @@ def _picked(v: Validation, cell: Regret, ours: tuple[str, ...], chosen: Choosing
 def _regret(v: Validation, cell: Regret) -> str:
     shown = number(0.0 if cell.value is None else cell.value)
     used = {v.judge(name).metrics[CONSISTENCY].n_used for name in (*cell.selected, *cell.best)}
-    items = " to ".join(map(str, sorted({min(used), max(used)})))
-    return f"{shown} {span(cell.interval)} in consistency on {items} items".replace("  ", " ")
+    told = f"{shown} {span(cell.interval)} in consistency on {counted(used)}"
+    return told.replace("  ", " ")
 
 
 def _replacing(v: Validation, winner: JudgeResult) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.elicit.verdicts import PairValue
+from harness.stats.distributions import ELICITATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -197,10 +198,19 @@ def answer(value: object) -> str:
             return str(value)
 
 
-def _tally(answers: Iterable[str]) -> str:
-    counted = Counter(answers).items()
-    ordered = sorted(counted, key=lambda pair: (pair[0].startswith("{"), -pair[1], pair[0]))
-    return " · ".join(f"{name} {n}" if n > 1 else name for name, n in ordered)
+def _tally(answers: Iterable[tuple[str, str]]) -> str:
+    """Count answers, given as way of asking and text: a line for each way of asking."""
+    by_asking: dict[str, Counter[str]] = {}
+    for asked, text in answers:
+        by_asking.setdefault(asked, Counter())[text] += 1
+    lines = [
+        " · ".join(
+            f"{name} {n}" if n > 1 else name
+            for name, n in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+        )
+        for _, counted in sorted(by_asking.items(), key=lambda one: ELICITATIONS.index(one[0]))
+    ]
+    return "\n".join(lines)
 
 
 def _text(item: Item, shown: Sequence[str]) -> str:
@@ -234,10 +244,13 @@ def _item_row(ident: str, text: str, given: list[Said], said: list[list[Verdict]
     return ItemRow(
         id=ident,
         text=text,
-        raters=_tally(one.answer for one in given),
+        raters=_tally((one.elicitation, one.answer) for one in given),
         split=1.0 - most / choices.total() if choices else None,
         judges=tuple(
-            _tally(answer(v.value) if v.outcome == "answered" else v.outcome for v in verdicts)
+            _tally(
+                (v.elicitation, answer(v.value) if v.outcome == "answered" else v.outcome)
+                for v in verdicts
+            )
             for verdicts in said
         ),
         n_apart=n_apart,

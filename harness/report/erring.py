@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.charts import Titles, dots, heat
 from harness.report.figures import dot_row, in_order, kinds, slug
+from harness.report.words import counted
 
 if TYPE_CHECKING:
     from harness.report.marks import Chart
@@ -41,7 +42,7 @@ def _confusion(judge: str, found: Confusion) -> Chart:
     whole = all(float(cell).is_integer() for row in drawn for cell in row)
     titles = Titles(
         f"confusion-{slug(judge)}",
-        judge,
+        f"{judge} · {counted([found.n_items])}",
         f"Items by the raters' most frequent answer (rows) and that of {judge} (columns); tied "
         "answers count in equal parts.",
         x="judge",
@@ -71,7 +72,9 @@ def leniency_charts(v: Validation) -> list[Chart]:
         ]
         if rows:
             told = "; ".join(row.told for row in rows)
-            titles = Titles(f"leniency-{slug(name)}", title, f"{title}. {told}.", x=slug(name))
+            n_items = (one.leniency[name].n_used for one in ordered(v) if name in one.leniency)
+            axis = f"{name.replace('_', ' ')}, {counted(n_items)}"
+            titles = Titles(f"leniency-{slug(name)}", title, f"{title}. {told}.", x=axis)
             charts.append(dots(titles, rows, within=(-1.0, 1.0), reference=reference, width=340.0))
     return charts
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.report.charts import N_STYLES, DotRow, Titles, dots, heat
 from harness.report.groups import grouped
 from harness.report.marks import Scale
-from harness.report.words import estimate, reason
+from harness.report.words import counted, estimate, reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.report.marks import Chart
     from harness.stats.intervals import Estimate
     from harness.validate import JudgeResult, Validation
+    from harness.validate.result import HumanResult
 
 READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
 GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias": "prevalence bias"}
@@ -99,7 +100,7 @@ def ranking_chart(v: Validation) -> Chart:
         "ranking",
         f"Judges by {v.ranking.metric}",
         f"Dots with intervals, best judge first, {v.ranking.better} is better. {told}.",
-        x=f"{v.ranking.metric} ({v.ranking.better} is better)",
+        x=f"{v.ranking.metric} ({v.ranking.better} is better), {items_of(v, v.ranking.metric)}",
     )
     return dots(titles, rows, within=_bounds(rows))
 
@@ -132,18 +133,16 @@ def is_usual(v: Validation, metric: str) -> bool:
     return metric.endswith(USUAL_FORMS) or metric in (*GOAL_WORDS, *usual, v.settings.metric)
 
 
-def undefined_metrics(v: Validation) -> dict[str, list[tuple[str, str]]]:
-    """Return, by group, the metrics that are NA for every judge, with the reasons."""
-    if not v.judges:
-        return {}
-    return {
-        group.title: [
-            (name, ", ".join(dict.fromkeys(reason(judge.metrics[name]) for judge in v.judges)))
-            for name in names
-            if not is_defined(v, name)
-        ]
-        for group, names in grouped(v, v.judges[0].metrics)
-    }
+def undefined_metrics(v: Validation) -> dict[str, dict[str, list[str]]]:
+    """Return, by group and reason, the metrics that are NA for every judge."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for group, names in grouped(v, v.judges[0].metrics) if v.judges else ():
+        by_reason = found.setdefault(group.title, {})
+        for name in names:
+            if not is_defined(v, name):
+                why = dict.fromkeys(reason(judge.metrics[name]) for judge in v.judges)
+                by_reason.setdefault(", ".join(why), []).append(name)
+    return found
 
 
 def is_defined(v: Validation, metric: str) -> bool:
@@ -157,7 +156,7 @@ def _metric_chart(v: Validation, metric: str) -> Chart:
     told = "; ".join(row.told for row in rows)
     same = f" The same number as {', '.join(facts.also)}." if facts and facts.also else ""
     reading = READING.get(facts.better, "") if facts else ""
-    axis = f"{reading}, {facts.unit}" if facts and facts.unit else reading
+    axis = ", ".join(told for told in (reading, facts and facts.unit, items_of(v, metric)) if told)
     titles = Titles(
         f"metric-{slug(metric)}", metric, f"{metric} of each judge. {told}.{same}", axis
     )
@@ -167,6 +166,12 @@ def _metric_chart(v: Validation, metric: str) -> Chart:
         within = (within[0] if low is None else low, within[1] if high is None else high)
     zero = 0.0 if facts and facts.better == "zero" else None
     return dots(titles, rows, within=within, reference=zero, width=340.0)
+
+
+def items_of(v: Validation, metric: str) -> str:
+    """Say how many items the judges' values of a metric rest on."""
+    found = (judge.metrics[metric] for judge in v.judges if metric in judge.metrics)
+    return counted(one.n_used for one in found if one.value is not None)
 
 
 def _bounds(rows: list[DotRow]) -> tuple[float, float]:
@@ -183,25 +188,26 @@ def translation_charts(v: Validation, sets: Sequence[str]) -> list[Chart]:
     sets : sequence of str
         Names of the V response sets; their numbers stand in where there are none.
     """
-    sides = [("raters", v.humans.F, v.humans.beta)]
-    sides += [(judge.name, judge.F, judge.beta) for judge in in_order(v)]
-    return [_translation_chart(v, sets, name, F, beta) for name, F, beta in sides if F]
+    sides: list[tuple[str, HumanResult | JudgeResult]] = [("raters", v.humans)]
+    sides += [(judge.name, judge) for judge in in_order(v)]
+    return [_translation_chart(v, sets, name, side) for name, side in sides if side.F]
 
 
 def _translation_chart(
     v: Validation,
     sets: Sequence[str],
     name: str,
-    cells: tuple[tuple[float | None, ...], ...],
-    beta: Estimate,
+    side: HumanResult | JudgeResult,
 ) -> Chart:
+    cells = side.F or ()
+    n_pairs = side.translated.n_pairs if side.translated else side.beta.n_used
     named = sets if len(sets) == len(cells[0]) else [f"set {i + 1}" for i in range(len(cells[0]))]
     kept = [i for i in range(len(named)) if any(row[i] is not None for row in cells)]
     titles = Titles(
         f"translation-{slug(name)}",
-        f"{name}: choice given the endorsed set",
-        f"Chance of each choice, given the response set endorsed, from pairs of {name}. "
-        f"Beta is {estimate(beta)}.",
+        f"{name} · {counted([n_pairs], 'pair')}",
+        f"Chance of each choice, given the response set endorsed, from {n_pairs} pairs of {name}. "
+        f"Beta is {estimate(side.beta)}.",
         x="endorsed set",
         y="choice",
     )

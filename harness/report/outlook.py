@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.charts import Series, Titles, heat, lines
-from harness.report.figures import GOAL_WORDS, in_order, is_usual, slug, styles
+from harness.report.figures import GOAL_WORDS, in_order, is_usual, items_of, slug, styles
 from harness.report.marks import Chart, Mark, Scale, box, clip, dot, label, line, tick
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.validate import Validation
 
 PANEL = 230.0
+SIDE_BY_SIDE = 11.0  # px between dots of equal ranks, where there is room
 PLACES = 6  # digits of the numbers that the sliders step through
 Axis = tuple[float, ...]
 
@@ -203,7 +204,7 @@ def regret_charts(v: Validation) -> list[Chart]:
         "Regret: what choosing by each metric costs",
         "Rows: the metric one selects by. Columns: the goal. Cells: loss against the best judge "
         "for that goal, 0 is none.",
-        x="goal",
+        x=f"goal, on {items_of(v, goals[0])}",
         y="select by",
     )
     names = [GOAL_WORDS.get(goal, goal) for goal in goals]
@@ -242,17 +243,18 @@ def _facet(v: Validation, metric: str, goal: str) -> Chart:
     down = {p.judge: p.rank for p in v.choosing.orders[goal].places}
     drawn = [j.name for j in in_order(v) if by.get(j.name) and down.get(j.name)]
     n = max(len(v.judges), 2)
-    across = Scale(1, n, 40, PANEL - 16)
-    up = Scale(1, n, 24, PANEL - 50)
+    across = Scale(1, n, 46, PANEL - 22)
+    up = Scale(1, n, 34, PANEL - 50)
     marks = [line(across(1), up(1), across(n), up(n), "reference")]
+    marks.append(label(0, 11, f"rank by {GOAL_WORDS.get(goal, goal)}", "small"))
     for rank in range(1, n + 1):
         marks.append(label(across(rank), PANEL - 28, str(rank), "tick x", anchor="middle"))
         marks.append(label(24, up(rank) + 4, str(rank), "tick y", anchor="end"))
     marks.append(
         label(
-            (40 + PANEL - 16) / 2,
+            (across.start + across.end) / 2,
             PANEL - 10,
-            clip(f"rank by {metric}", PANEL),
+            clip(f"rank by {metric}", PANEL - 16),
             "small",
             anchor="middle",
         )
@@ -260,7 +262,9 @@ def _facet(v: Validation, metric: str, goal: str) -> Chart:
     for name in drawn:
         x, y = by[name] or 0, down[name] or 0
         told = f"{name}: rank {x} by {metric}, {y} by {GOAL_WORDS.get(goal, goal)}"
-        marks.append(dot(across(x), up(y), f"dot {style[name]}", r=6, title=told, of=name))
+        beside = _beside(name, [other for other in drawn if (by[other], down[other]) == (x, y)], n)
+        place = across(x) + beside
+        marks.append(dot(place, up(y), f"dot {style[name]}", r=6, title=told, of=name))
     moved = [f"{name} ({by[name]} to {down[name]})" for name in drawn if by[name] != down[name]]
     alt = f"Ranks by {metric} against ranks by {GOAL_WORDS.get(goal, goal)}; on the diagonal they "
     alt += "agree. "
@@ -271,3 +275,9 @@ def _facet(v: Validation, metric: str, goal: str) -> Chart:
     return Chart(
         f"ranks-{slug(metric)}-{slug(goal)}", title, alt, PANEL, PANEL, tuple(marks), columns, data
     )
+
+
+def _beside(name: str, here: Sequence[str], n_ranks: int) -> float:
+    """Return the pixels by which a dot gives way to the others that have its ranks."""
+    step = min(SIDE_BY_SIDE, (PANEL - 68) / (n_ranks - 1) / len(here))
+    return step * (here.index(name) - (len(here) - 1) / 2)

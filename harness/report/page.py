@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jinja2 import Environment
+    from markupsafe import Markup
 
     from harness.report.details import Details, ItemTable
     from harness.report.marks import Chart
@@ -46,6 +47,7 @@ SECTIONS = (
 )
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not asked")
 PAGE_SIZE = 25
+_BACKTICKS = re.compile("`([^`<>]+)`")
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
@@ -142,7 +144,7 @@ def _environment() -> Environment:
     from harness.report.compiled import compiled  # noqa: PLC0415 -- needs jinja2
 
     templates = HERE / "templates"
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(templates),
         bytecode_cache=compiled(templates),
         autoescape=True,
@@ -150,6 +152,15 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["coded"] = _coded
+    return environment
+
+
+def _coded(text: str) -> Markup:
+    """Escape a text and set what it has between backticks as code."""
+    from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
+
+    return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 -- escaped before
 
 
 @cache

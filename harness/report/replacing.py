@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.charts import DotRow, Series, Titles, dots, lines
 from harness.report.figures import dot_row, kinds, slug, styles
+from harness.report.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,8 +62,10 @@ def _estimates(
         rows.append(DotRow("answers at random", value, kind="baseline"))
     told = "; ".join(row.told for row in rows)
     alt = f"{title} of each judge at eps {r.eps:g}. {told}."
-    titles = Titles(name, title, alt, x=title.lower())
     needed = r.threshold if name == "winning-rate" else None
+    beaten = f" ({needed:.0%} passes)" if needed is not None else ""
+    n_raters = counted((one.n_tested for one in r.judges), "rater")
+    titles = Titles(name, title, alt, x=f"{title.lower()}{beaten}, {n_raters}")
     return dots(titles, rows, within=(0.0, 1.0), reference=needed)
 
 
@@ -103,9 +106,11 @@ def rater_charts(v: Validation) -> list[Chart]:
 def _raters(one: JudgeReplacement) -> Chart:
     rows: list[DotRow] = []
     for rater in one.raters[:30]:
+        against = f"{one.judge}, against {rater.rater}"
+        line = f"{rater.rater} ({counted([rater.n])})"
         rows += [
-            DotRow(f"{one.judge}, against {rater.rater}", rater.rho_f, kind="best"),
-            DotRow(f"{rater.rater}", rater.rho_h, kind="baseline"),
+            DotRow(against, rater.rho_f, kind="best", line=line),
+            DotRow(rater.rater, rater.rho_h, kind="baseline", line=line),
         ]
     told = "; ".join(row.told for row in rows)
     titles = Titles(
@@ -114,4 +119,4 @@ def _raters(one: JudgeReplacement) -> Chart:
         f"Share of items on which judge, or rater, is at least as close to the others. {told}.",
         x="share of items at least as close to the other raters",
     )
-    return dots(titles, rows, within=(0.0, 1.0), width=520.0)
+    return dots(titles, rows, within=(0.0, 1.0))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harness.stats.intervals import Estimate, Interval
 
 REASONS = {
@@ -50,6 +52,13 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= HOUR_MIN else f"{minutes} min"
+
+
+def counted(numbers: Iterable[int], what: str = "item") -> str:
+    """How many, where judges may differ: 90 items, or 77 to 100 items."""
+    ends = sorted(set(numbers)) or [0]
+    plural = "" if ends[-1] == 1 else "s"
+    return f"{' to '.join(map(str, dict.fromkeys((ends[0], ends[-1]))))} {what}{plural}"
 
 
 def percent(share: float | None) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.deciding import sentences
-from harness.report.wording import duration, estimate, number, percent, reason, span
+from harness.report.wording import counted, duration, estimate, number, percent, reason, span
 
 if TYPE_CHECKING:
     from harness.validate import Validation
 
 __all__ = [
+    "counted",
     "decision",
     "duration",
     "estimate",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from indeterminate import make_source, make_task
 
 from harness.report import all_charts
-from harness.report.outlook import nearest
+from harness.report.certain import bin_words, strata_charts
+from harness.report.outlook import facet_charts, nearest
 from harness.validate import validate
 
 DRAWN = 0.011  # px: marks have two decimals
@@ -216,7 +218,7 @@ def test_charts_of_choosing_and_erring_hold_their_numbers(charts, found):
         assert value == found.choosing.regret[name][goal.replace(" ", "_")].value
     for one in found.errors.judges:
         if one.confusion.n_items:
-            title = one.judge
+            title = f"{one.judge} · {one.confusion.n_items} items"
             [chart] = [
                 c for n, c in charts.items() if n.startswith("confusion-") and c.title == title
             ]
@@ -229,10 +231,40 @@ def test_charts_of_choosing_and_erring_hold_their_numbers(charts, found):
             assert all(cells[row[0], row[1]] == row[2] for row in chart.rows)
     for judge in found.judges:
         if judge.F:
-            [chart] = [
-                c
-                for c in charts.values()
-                if c.title == f"{judge.name}: choice given the endorsed set"
-            ]
+            n_pairs = judge.translated.n_pairs
+            [chart] = [c for c in charts.values() if c.title == f"{judge.name} · {n_pairs} pairs"]
             known = [x for row in judge.F for x in row if x is not None]
             assert [row[2] for row in chart.rows] == known
+
+
+def test_judges_of_equal_ranks_stand_side_by_side(found):
+    """No dot hides another, and together they stand where their ranks are."""
+    chosen = found.choosing
+    equal = {
+        metric: order.model_copy(
+            update={"places": tuple(p.model_copy(update={"rank": 1}) for p in order.places)}
+        )
+        for metric, order in chosen.orders.items()
+    }
+    tied = chosen.model_copy(update={"orders": equal})
+    for chart in facet_charts(found.model_copy(update={"choosing": tied})):
+        across, open_ = reading(chart, "x")
+        drawn = [float(dot.attributes["cx"]) for dot in classed(chart, "dot")]
+        assert len(drawn) == len(found.judges)
+        assert min(b - a for a, b in pairwise(drawn)) > 3
+        assert across(sum(drawn) / len(drawn)) == pytest.approx(1, abs=open_)
+
+
+def test_strata_share_their_axis(found):
+    """Where a dot stands says the same in every stratum."""
+    for _, some in strata_charts(found):
+        ticks = [[(m.text, m.attributes["x"]) for m in classed(c, "tick", "x")] for c in some]
+        assert all(one == ticks[0] for one in ticks)
+
+
+def test_medians_of_a_scale_of_words_are_named():
+    """A half point lies between two options; numbers speak for themselves."""
+    assert bin_words("1.5", ("bad", "fair", "good")) == "between bad and fair"
+    assert bin_words("3", ("bad", "fair", "good")) == "good"
+    assert bin_words("good", ("bad", "good")) == "good"
+    assert bin_words("1.5", ("1", "2", "3")) == "1.5"
