@@ -27,19 +27,19 @@ __all__ = [
 def headline(validation: Validation) -> str:
     """What was validated, on one line."""
     task, humans = validation.task, validation.humans
-    items = f"{task.n_items} items"
+    items = counted([task.n_items])
     if task.n_items < task.n_items_in_task:
         items += f" of {task.n_items_in_task}"
     parts = [
         task.name,
         items,
-        f"{humans.n_raters} raters",
-        f"{humans.n_forced_choice} forced choices",
+        counted([humans.n_raters], "rater"),
+        counted([humans.n_forced_choice], "forced choice"),
     ]
     if humans.n_response_sets:
-        parts.append(f"{humans.n_response_sets} response sets")
+        parts.append(counted([humans.n_response_sets], "response set"))
     if validation.judges:
-        parts.append(f"{len(validation.judges)} judges")
+        parts.append(counted([len(validation.judges)], "judge"))
     return "  ".join(parts)
 
 
