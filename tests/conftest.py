@@ -44,6 +44,11 @@ def pytest_xdist_auto_num_workers():
     return cores() + 1
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with language models: what takes a minute must not be what the others wait for."""
+    items.sort(key=lambda item: item.get_closest_marker("real") is None)
+
+
 def pytest_addoption(parser):
     """`--update-golden` rewrites the golden files from what the code does now."""
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
