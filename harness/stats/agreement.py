@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats import downstream, multi_label
-from harness.stats.arrays import TOLERANCE, FloatArray, ratio, row_products, row_sums
+from harness.stats.arrays import (
+    TOLERANCE,
+    FloatArray,
+    ratio,
+    remembered,
+    row_products,
+    row_sums,
+)
 from harness.stats.distributions import SMOOTHING
 from harness.stats.rows import (
     MetricRow,
@@ -100,18 +107,26 @@ def _square(totals: FloatArray) -> FloatArray:
     return totals.reshape(*totals.shape[:-1], K, K)
 
 
+@remembered
+def _shares(totals: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the share of hits, (...), and those of each option, human's and judge's, (..., K)."""
+    cells = _square(totals)
+    human, judge = cells.sum(axis=-1), cells.sum(axis=-2)
+    n = human.sum(axis=-1)
+    hits = ratio(np.trace(cells, axis1=-2, axis2=-1), n)
+    return hits, ratio(human, n[..., None]), ratio(judge, n[..., None])
+
+
 def _cohen_value(totals: FloatArray) -> FloatArray:
-    shares = ratio(_square(totals), totals.sum(axis=-1)[..., None, None])
-    observed = np.trace(shares, axis1=-2, axis2=-1)
-    expected = (shares.sum(axis=-1) * shares.sum(axis=-2)).sum(axis=-1)
+    observed, human, judge = _shares(totals)
+    expected = (human * judge).sum(axis=-1)
     constant = expected >= 1.0 - TOLERANCE
     return np.where(constant, np.nan, ratio(observed - expected, 1.0 - expected))
 
 
 def _scott_value(totals: FloatArray) -> FloatArray:
-    shares = ratio(_square(totals), totals.sum(axis=-1)[..., None, None])
-    observed = np.trace(shares, axis1=-2, axis2=-1)
-    pooled = (shares.sum(axis=-1) + shares.sum(axis=-2)) / 2.0
+    observed, human, judge = _shares(totals)
+    pooled = (human + judge) / 2.0
     expected = (pooled**2).sum(axis=-1)
     constant = expected >= 1.0 - TOLERANCE
     return np.where(constant, np.nan, ratio(observed - expected, 1.0 - expected))
@@ -124,9 +139,8 @@ def _alpha_value(totals: FloatArray) -> FloatArray:
 
 
 def _randolph_value(totals: FloatArray) -> FloatArray:
-    cells = _square(totals)
-    observed = ratio(np.trace(cells, axis1=-2, axis2=-1), totals.sum(axis=-1))
-    by_chance = 1.0 / cells.shape[-1]
+    observed, human, _ = _shares(totals)
+    by_chance = 1.0 / human.shape[-1]
     return ratio(observed - by_chance, np.full_like(observed, 1.0 - by_chance))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ IntArray: TypeAlias = NDArray[np.integer]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Counts: TypeAlias = FloatArray | IntArray
 Scalar = TypeVar("Scalar", bound=np.generic)
+Made = TypeVar("Made")
 
 # Shares that are equal as fractions may differ by the rounding of up to about a thousand additions
 # (0.1 + 0.7 < 0.8). No two fractions with fewer than a million raters lie this close.
@@ -41,6 +44,25 @@ def ratio(numerator: Counts, denominator: Counts) -> FloatArray:
 def how_many(rows: BoolArray, times: IntArray | None = None) -> int:
     """Count the items behind some of (n,) rows, each of which stands for ``times``, or for one."""
     return int(rows.sum() if times is None else times[rows].sum())
+
+
+def remembered(made: Callable[[FloatArray], Made]) -> Callable[[FloatArray], Made]:
+    """Let measures that are asked about the same sums, one after the other, share a first step.
+
+    What was made of the last array is kept; arrays are told apart as objects.
+    """
+    last: list[tuple[ref[FloatArray], Made]] = []
+
+    @wraps(made)
+    def again(totals: FloatArray) -> Made:
+        for of, found in last:
+            if of() is totals:
+                return found
+        found = made(totals)
+        last[:] = [(ref(totals), found)]
+        return found
+
+    return again
 
 
 def row_sums(rows: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.arrays import FloatArray, ratio
+from harness.stats.arrays import FloatArray, ratio, remembered
 from harness.stats.distributions import hard, tied_modes
 from harness.stats.intervals import Exclusion
 from harness.stats.labels import medians, numbers_of
@@ -175,13 +175,7 @@ def _labelled(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 def binned_measures(K: int) -> tuple[Measure, Measure]:
     """Make the two measures of `binned_sums` over K options: divergence in bits, distance."""
-    last: list[tuple[FloatArray, tuple[FloatArray, FloatArray]]] = []
-
-    def per_bin(totals: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if not last or last[0][0] is not totals:  # both measures are asked about the same sums
-            last[:] = [(totals, _per_bin(totals, K))]
-        return last[0][1]
-
+    per_bin = remembered(lambda totals: _per_bin(totals, K))
     return (
         _measure("js_divergence_bits", lambda t: _mean_over_bins(*per_bin(t)), 1.0),
         _measure(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.agreement import METRICS
-from harness.stats.arrays import FloatArray, ratio
+from harness.stats.arrays import FloatArray, ratio, remembered
 from harness.stats.association import kendall_of, spearman_of
 from harness.stats.krippendorff import alpha_measure, coincidences, square
 from harness.stats.measures import Batch, Measure
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harness.stats.arrays import Counts
     from harness.stats.krippendorff import Level
 
+_NOMINAL = ("krippendorff_alpha_nominal", "cohen_kappa", "scott_pi")
 _ELANGOVAN = "Elangovan et al. 2025"
 _SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # of two raters
 
@@ -95,17 +96,19 @@ def pair_measures(level: Level, numbers: FloatArray, K: int) -> tuple[Measure, .
     K : int
         The declared number of options.
     """
-    alpha = alpha_measure(level, scale=None if level == "nominal" else numbers.tolist())
-    shared = (
+    agreement, randolph = (
         _measure("agreement", _agreement),
-        _measure(alpha.name, lambda totals: alpha.value(_both_ways(totals))),
         _measure("randolph_kappa", lambda totals: _randolph(totals, K)),
     )
     if level == "nominal":
-        rows = [find_metric(f"{name}(h/h)", METRICS) for name in ("cohen_kappa", "scott_pi")]
-        return (*shared, *(_measure(row.name.removesuffix("(h/h)"), row.value) for row in rows))
+        alpha, *others = (find_metric(f"{name}(h/h)", METRICS) for name in _NOMINAL)
+        kappas = (_measure(one.name.removesuffix("(h/h)"), one.value) for one in others)
+        return (agreement, _measure(_NOMINAL[0], alpha.value), randolph, *kappas)
+    by_level = alpha_measure(level, scale=numbers.tolist())
     return (
-        *shared,
+        agreement,
+        _measure(by_level.name, lambda totals: by_level.value(_both_ways(totals))),
+        randolph,
         _measure("spearman", lambda totals: spearman_of(square(totals))),
         _measure("kendall_tau_b", lambda totals: kendall_of(square(totals))),
     )
@@ -122,6 +125,7 @@ def against_random(measures: Iterable[Measure], chances: FloatArray) -> tuple[Me
         How probable each label is, whatever the item.
     """
 
+    @remembered
     def cells(totals: FloatArray) -> FloatArray:
         both = totals[..., :, None] * chances
         return both.reshape(*totals.shape[:-1], len(chances) ** 2)
@@ -154,6 +158,7 @@ def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Measure:
     )
 
 
+@remembered
 def _agreement(totals: FloatArray) -> FloatArray:
     return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
 

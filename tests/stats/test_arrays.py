@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.arrays import SHORT, distinct, ratio
+from harness.stats.arrays import SHORT, distinct, ratio, remembered
 
 steps = st.lists(st.integers(-5, 5), max_size=12)
 
@@ -32,3 +32,20 @@ def test_ratio_is_nan_where_undefined():
     """No infinity and no warning."""
     found = ratio(np.array([1.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0]))
     np.testing.assert_array_equal(found, [0.5, np.nan, np.nan])
+
+
+def test_a_first_step_is_remembered_for_the_same_array_alone():
+    """Equal numbers in another array are looked at anew."""
+    seen = []
+
+    @remembered
+    def doubled(totals):
+        seen.append(totals.copy())
+        return 2.0 * totals
+
+    one = np.ones(2)
+    np.testing.assert_array_equal(doubled(one), doubled(one))
+    assert len(seen) == 1
+    doubled(one.copy())
+    doubled(one)
+    assert len(seen) == 3
