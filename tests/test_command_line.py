@@ -62,6 +62,11 @@ def test_help_has_examples_and_fits(words, monkeypatch):
     assert max(map(len, shown.splitlines())) <= 80
 
 
+def test_help_of_a_group_has_examples():
+    """The verb that holds others shows how one of them is used."""
+    assert "harness probe injection --task" in CliRunner().invoke(app, ["probe", "--help"]).output
+
+
 def test_examples_name_options_that_exist():
     """No example of a help page has an option that its command lacks."""
     for words, command in COMMANDS.items():

@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 N_ITEMS, WIDTH = 20, 80
 
-app = typer.Typer(
-    name="probe", help="Find out what moves a judge that should not.", rich_markup_mode=None
-)
+app = typer.Typer(name="probe", rich_markup_mode=None)
 
 
 @app.callback()
 def probe() -> None:
-    """Find out what moves a judge that should not."""
+    """Find out what moves a judge that should not.
+
+    \b
+    Examples:
+      harness probe injection --task toxicity --judges lexicon --limit 5
+    """
 
 
 @app.command(short_help="Hide attacks in the items and count the verdicts that flip.")

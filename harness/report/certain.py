@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.report.charts import DotRow, Series, Titles, dot_ends, dots, lines
 from harness.report.figures import dot_row, in_order, kinds, slug, styles
 from harness.report.marks import Chart, Mark, Scale, clip, dot, label, line, px
-from harness.report.words import counted, percent
+from harness.report.words import counted, percent, tenths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ BANDS = {
 }
 PANEL_WIDTH, PANEL_HEIGHT = 224.0, 190.0
 LYING_WIDTH, NAMES_WIDTH = 290.0, 136.0
+RADIUS = {"rater": 5.5, "best": 3.5}  # so that neither hides the other
 MANY = 7  # options whose names no longer fit side by side
 FULL = 0.999
 
@@ -149,7 +150,8 @@ def _lying(rows: Sequence[tuple[str, float, float]], judge: str) -> list[Mark]:
         marks.append(label(NAMES_WIDTH, y + 4, name, "small", anchor="end"))
         for value, kind in ((human, "rater"), (own, "best")):
             told = f"{option}, {judge if kind == 'best' else 'raters'}: {percent(value)}"
-            marks.append(dot(across(value), y, f"dot {kind}", title=told, of=f"{kind} {option}"))
+            place, r = across(value), RADIUS[kind]
+            marks.append(dot(place, y, f"dot {kind}", r=r, title=told, of=f"{kind} {option}"))
     return marks
 
 
@@ -183,7 +185,6 @@ def _dial(human: PerceptionBin) -> list[Mark]:
     """Draw the share of all items that are in this bin as a part of a ring."""
     x, y, r = 16.0, 18.0, 11.0
     share = human.share_of_items
-    items = f"{human.n_items:.1f}".removesuffix(".0")
     angle = 2 * math.pi * min(share, FULL)
     end = f"{px(x + r * math.sin(angle))} {px(y - r * math.cos(angle))}"
     arc = f"M{px(x)} {px(y - r)} A{px(r)} {px(r)} 0 {int(angle > math.pi)} 1 {end}"
@@ -191,7 +192,7 @@ def _dial(human: PerceptionBin) -> list[Mark]:
     return [
         Mark("circle", ring),
         Mark("path", {"d": arc, "class": "dial part"}),
-        label(x + 20, y + 4, f"{percent(share)} of items ({items})", "small"),
+        label(x + 20, y + 4, f"{percent(share)} of items ({tenths(human.n_items)})", "small"),
     ]
 
 

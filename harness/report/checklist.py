@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from harness.report.figures import in_order
-from harness.report.words import counted, estimate, number, percent
+from harness.report.words import counted, estimate, number, percent, tenths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +93,7 @@ def _confusion(v: Validation, _: Details | None) -> Practice:
         if one.confusion.n_items:
             rows = zip(one.confusion.human, one.confusion.cells, strict=True)
             cells = [
-                f"{human} as {judge} {n:.4g}"
+                f"{human} as {judge} {tenths(n)}"
                 for human, row in rows
                 for judge, n in zip(one.confusion.judge, row, strict=True)
                 if n

@@ -61,6 +61,11 @@ def counted(numbers: Iterable[int], what: str = "item") -> str:
     return f"{' to '.join(map(str, dict.fromkeys((ends[0], ends[-1]))))} {what}{plural}"
 
 
+def tenths(count: float) -> str:
+    """A count of items that ties split in parts: whole, or to a tenth."""
+    return f"{count:.1f}".removesuffix(".0")
+
+
 def percent(share: float | None) -> str:
     """A share in percent, or NA."""
     return "NA" if share is None else f"{share:.1%}"

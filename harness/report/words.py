@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.deciding import sentences
-from harness.report.wording import counted, duration, estimate, number, percent, reason, span
+from harness.report.wording import (
+    counted,
+    duration,
+    estimate,
+    number,
+    percent,
+    reason,
+    span,
+    tenths,
+)
 
 if TYPE_CHECKING:
     from harness.validate import Validation
@@ -21,6 +30,7 @@ __all__ = [
     "reason",
     "sentences",
     "span",
+    "tenths",
 ]
 
 
