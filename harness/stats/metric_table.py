@@ -25,6 +25,7 @@ SAME_FOR_TWO = {
     "weighted_kappa_quadratic(h/h)": "cohen_kappa(h/h)",
     "krippendorff_alpha_ordinal(h/h)": "krippendorff_alpha_nominal(h/h)",
     "krippendorff_alpha_interval(h/h)": "krippendorff_alpha_nominal(h/h)",
+    "krippendorff_alpha_ratio(h/h)": "krippendorff_alpha_nominal(h/h)",
     "spearman(h/h)": "phi(h/h)",
     "kendall_tau_b(h/h)": "phi(h/h)",
 }
@@ -39,7 +40,8 @@ def metrics_for(
     ----------
     space : OptionSpace
         Options in their order, which is the scale of an ordinal task. Options named by numbers are
-        these numbers on the interval level, otherwise 1 to K.
+        these numbers on the interval level and, where none is negative, the ratio level; other
+        options are 1 to K on the interval level.
     scale : {"binary", "nominal", "ordinal", "pairwise"}
         An ordinal one adds the rows that know how far apart two options are.
     positive : sequence of str

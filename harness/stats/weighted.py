@@ -105,14 +105,19 @@ def ordinal_rows(scale: ArrayLike | None = None) -> tuple[MetricRow, ...]:
     Parameters
     ----------
     scale : (K,) numbers, optional
-        What the options stand for, on the interval level; by default 1 to K.
+        What the options stand for, on the interval level; by default 1 to K. Alpha on the ratio
+        level is there where numbers are given and none is negative: they are amounts.
     """
     numbers = None if scale is None else np.asarray(scale, dtype=np.float64).tolist()
+    amounts: tuple[MetricRow, ...] = ()
+    if numbers is not None and min(numbers) >= 0:
+        amounts = (_row("krippendorff_alpha_ratio", _alpha_of("ratio", numbers), _ELANGOVAN),)
     return (
         _row("weighted_kappa_linear", _kappa_of("linear"), _COHEN),
         _row("weighted_kappa_quadratic", _kappa_of("quadratic"), _COHEN),
         _row("krippendorff_alpha_ordinal", _alpha_of("ordinal", None), _ELANGOVAN),
         _row("krippendorff_alpha_interval", _alpha_of("interval", numbers), _ELANGOVAN),
+        *amounts,
         _row("spearman", lambda totals: spearman_of(square(totals)), _ELANGOVAN),
         _row("kendall_tau_b", lambda totals: kendall_of(square(totals)), _ELANGOVAN),
     )

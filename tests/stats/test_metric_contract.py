@@ -299,6 +299,16 @@ def test_redundant_coefficients_are_printed_once(table):
     assert len(values) - len(set(values)) == len(tied) - 1
 
 
+def test_ratio_alpha_of_two_amounts_is_nominal_alpha():
+    """On two options all distances are one."""
+    stars = stats.OptionSpace.powerset(("1", "3"))
+    rows = stats.metrics_for(stars, scale="ordinal", positive=())
+    ratio = stats.find_metric("krippendorff_alpha_ratio(h/h)", stats.ordinal_rows([1, 3]))
+    [nominal] = [one for one in rows if ratio.name in one.also]
+    cells = np.array([5.0, 2.0, 1.0, 4.0])
+    assert nominal.value(cells) == pytest.approx(float(ratio.value(cells)))
+
+
 def test_scale_decides_which_rows_are_added():
     """Ordered options add ordinal rows, positive options those of a yes-or-no decision."""
     three = stats.OptionSpace.powerset(OPTIONS)

@@ -157,6 +157,20 @@ def test_interval_rows_take_the_numbers_of_the_scale(scale):
     assert row.value(cells_of(human, judge, 3)) == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize(
+    ("scale", "there"), [([0, 1, 5], True), ([-1, 0, 1], False), (None, False)]
+)
+def test_ratio_alpha_of_judge_and_human_is_there_for_amounts(scale, there):
+    """Numbers, none negative: alpha of the cells is alpha of the amounts themselves."""
+    human, judge = "012012012200", "012002112210"
+    rows = [one for one in ordinal_rows(scale) if one.name == "krippendorff_alpha_ratio(h/h)"]
+    assert bool(rows) is there
+    if there:
+        pairs = [[scale[int(h)], scale[int(j)]] for h, j in zip(human, judge, strict=True)]
+        wanted = krippendorff_alpha(pairs, "ratio").value
+        assert rows[0].value(cells_of(human, judge, 3)) == pytest.approx(wanted)
+
+
 def test_cells_are_shown_beside_the_value(counted, evaluate):
     """Rows of an ordered scale enter an evaluation like all others."""
     human, judge = counted("human", [["toxic"], ["fine"]]), counted("z", [["toxic"], ["toxic"]])
