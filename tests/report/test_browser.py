@@ -16,6 +16,7 @@ from harness.validate import Validation, validate
 
 HEIGHTS = re.compile(r"[ML][\d.-]+ ([\d.-]+)")  # of the points of a path
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 400, "height": 800}
+PAPER = {"width": 718, "height": 1000}  # A4 between margins of 10 mm, in CSS pixels
 HALF_A_LETTER = 4.0  # px by which the foot of a label lies below what it names
 DRAWN = 0.01  # px: marks have two decimals
 
@@ -301,14 +302,18 @@ def test_page_is_whole_without_its_script(browser, folder, validation):
 
 
 def test_page_can_be_printed(watched):
-    """On paper the controls are gone and everything is on light ground."""
+    """On paper the controls are gone, everything is on light ground, and nothing is cut off."""
     watched.emulate_media(media="print", color_scheme="dark")
     assert not watched.locator("nav").is_visible()
     assert not watched.locator("#beta").is_visible()
     assert watched.locator(".ranking").is_visible()
     ink = watched.evaluate("getComputedStyle(document.body).color")
     assert max(map(int, re.findall(r"\d+", ink)[:3])) < 128
+    watched.set_viewport_size(PAPER)
+    watched.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert watched.evaluate("document.documentElement.scrollWidth <= innerWidth")
     watched.emulate_media(media="screen", color_scheme="light")
+    watched.set_viewport_size(WIDE)
 
 
 def test_page_without_a_grid_or_items_runs_too(browser, validation, tmp_path):
