@@ -21,7 +21,6 @@ from harness.elicit.folders import cache_folder
 from harness.elicit.jobs import Job
 from harness.elicit.judges import build, check, load_judges, price_of, resolve
 from harness.elicit.log import LogReading, read_log, replies_of
-from harness.elicit.loop import run_asking
 from harness.elicit.prompts import Prompts
 from harness.elicit.quotes import quote_of
 from harness.elicit.runner import Runner
@@ -249,10 +248,12 @@ def execute(
             "budget": budget,
             "settings": settings,
         }
+        import uvloop  # noqa: PLC0415 -- only when something is asked
+
         runner = _runner(plan, folder, parts)
         began = time.monotonic()
         try:
-            ends, signalled = run_asking(_until_signalled(runner))
+            ends, signalled = uvloop.run(_until_signalled(runner))
         finally:
             asking_s = (folder.manifest.asking_s or 0.0) + time.monotonic() - began
             _log_paces(folder, runner)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import uvloop
+
 from harness.elicit.budget import Budget
 from harness.elicit.cache import NoStore
 from harness.elicit.jobs import Job, Settings
 from harness.elicit.judges import build
 from harness.elicit.log import VerdictLog, read_log
-from harness.elicit.loop import run_asking
 from harness.elicit.prompts import Prompts
 from harness.elicit.runner import Runner
 
@@ -47,5 +48,5 @@ def run_judge(
             settings=SOON,
             **more,
         )
-        ends = run_asking(running.run())
+        ends = uvloop.run(running.run())
     return read_log(log), ends[spec.name], running

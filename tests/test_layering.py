@@ -39,7 +39,6 @@ LAYERS = (
             "elicit.gate",
             "elicit.jobs",
             "elicit.lanes",
-            "elicit.loop",
             "elicit.quotes",
             "elicit.runner",
             "elicit.batch_api",

@@ -9,6 +9,7 @@ over the rounds. Ours is a whole run: cache, leases, log, parser and retry layer
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import resource
@@ -117,11 +118,13 @@ def ours() -> None:
 
 def measure(folder: Path, given: argparse.Namespace) -> dict[str, float]:
     """Ask everything and say what it took."""
+    from harness.cli import LOOK_AFTER
     from harness.elicit.judges import load_judges
     from harness.elicit.prompts import Prompts
     from harness.task import load_task
 
     os.environ["STUB_KEY"] = "sk-stub"
+    gc.set_threshold(LOOK_AFTER)
     task = load_task(str(write_task(folder / "task", given.n // given.samples)))
     file = write_judges(
         folder / "judges.yaml",
@@ -152,13 +155,14 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, float]:
 
 def asked(folder, task, prompts, spec, *, items, samples):
     """Run one judge over items as `harness run` does; give the seconds each unit took."""
+    import uvloop
+
     from harness.cli.progress import watch
     from harness.elicit.budget import Budget
     from harness.elicit.cache import open_store
     from harness.elicit.jobs import Job
     from harness.elicit.judges import build
     from harness.elicit.log import VerdictLog
-    from harness.elicit.loop import run_asking
     from harness.elicit.runner import Runner
 
     folder.mkdir()
@@ -179,7 +183,7 @@ def asked(folder, task, prompts, spec, *, items, samples):
         runner = Timed(
             task, [job], log=log, store=store, done={}, observer=observer, budget=Budget(None)
         )
-        run_asking(runner.run())
+        uvloop.run(runner.run())
         store.close()
     return took
 
