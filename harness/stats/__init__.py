@@ -41,7 +41,12 @@ if TYPE_CHECKING:
         smallest_eps,
         together,
     )
-    from harness.stats.association import contingency, correlation_measures, correlations
+    from harness.stats.association import (
+        contingency,
+        correlation_measures,
+        correlations,
+        correlations_by_jackknife,
+    )
     from harness.stats.binary import (
         BINARY,
         DIAGNOSTICS,
@@ -256,6 +261,7 @@ __all__ = [
     "contingency",
     "correlation_measures",
     "correlations",
+    "correlations_by_jackknife",
     "dataset_facts",
     "decompose",
     "default_strata",
@@ -349,7 +355,12 @@ _MODULES = {
         "smallest_eps",
         "together",
     ),
-    "association": ("contingency", "correlation_measures", "correlations"),
+    "association": (
+        "contingency",
+        "correlation_measures",
+        "correlations",
+        "correlations_by_jackknife",
+    ),
     "binary": ("BINARY", "DIAGNOSTICS", "binary_cells", "binary_rows", "n_var_kappa", "n_var_phi"),
     "binned": ("BinnedDivergence", "binned_divergence"),
     "bounds": ("Bound", "Limit", "common_bounds", "free_bounds", "meets_bounds", "omega_bounds"),

@@ -7,22 +7,26 @@ different values for a table, ranks are taken of the data, and an interval resam
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.arrays import FloatArray, distinct, frozen, ratio
-from harness.stats.intervals import Estimate
+from harness.stats.interval_methods import jackknife_ends
+from harness.stats.intervals import Estimate, Interval, check_level
 from harness.stats.measures import Measure, read
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from harness.stats.arrays import BoolArray, IntArray
+    from harness.stats.resampling import Units
 
 MAX_CELLS = 1 << 10  # of a table that each item adds to
 MAX_TABLE = 1 << 16  # of one table; beyond it ranks are taken of the data
+MAX_LOTS = 200  # lots of units that are left out in turn
 _RAO = "Rao and Callison-Burch 2026, section 4"
 
 
@@ -192,6 +196,54 @@ def correlations(x: ArrayLike, y: ArrayLike) -> dict[str, Estimate]:
         one.name: Estimate(value=value, n_used=n)
         for one, value in zip(measures, values, strict=True)
     }
+
+
+def correlations_by_jackknife(
+    x: ArrayLike, y: ArrayLike, units: Units, *, rng: np.random.Generator, level: float = 0.95
+) -> dict[str, Estimate]:
+    """`correlations` with intervals for vectors of too many different values for a table.
+
+    Parameters
+    ----------
+    x, y : (n,) array
+        As in `correlations`.
+    units : Units
+        Items, or groups of items that belong together.
+    rng : numpy Generator
+        Deals the units out.
+    level : float, optional
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    dict of str to Estimate
+        Without an interval where fewer than two of the correlations below are defined.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or the level is no confidence level.
+
+    Notes
+    -----
+    Grouped jackknife: units are dealt out at random into at most 200 lots of equal size, and one
+    lot is left out at a time. The interval is that of `jackknife_ends`, kept within [-1, 1].
+    """
+    check_level(level)
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    found = correlations(x, y)
+    n_lots = min(units.n_units, MAX_LOTS)
+    lot = (rng.permutation(units.n_units) % max(n_lots, 1))[units.of_item]
+    without = [correlations(x[lot != g], y[lot != g]) for g in range(n_lots)]
+    made = {}
+    for name, one in found.items():
+        left_out = np.array([np.nan if (v := each[name].value) is None else v for each in without])
+        ends = None if one.value is None else jackknife_ends(one.value, left_out, level)
+        interval = ends and Interval(
+            max(ends[0], -1.0), min(ends[1], 1.0), level, "jackknife", units.kind
+        )
+        made[name] = replace(one, interval=interval)
+    return made
 
 
 def _of_vectors(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:

@@ -58,7 +58,11 @@ def precision(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 
 def predictive_efficiency(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Number of options that the judge allows, on the items that humans rated too: (n, 2)."""
+    """Number of options that the judge allows, on the items that humans rated too: (n, 2).
+
+    A judge's mode is one option, so that table 1 of Guerdan et al. 2025 also asks for a row that is
+    always 1: it has none here.
+    """
     return weighted(row_sums(judge), both_rated(human, judge))
 
 

@@ -88,7 +88,13 @@ def nominal_alpha(counts: Counts) -> FloatArray:
 
 
 def majority_share(counts: Counts) -> FloatArray:
-    """Return (n, 2): share of the most frequent option of each item, and 1 where it is rated."""
+    """Return (n, 2): share of the most frequent option of each item, and 1 where it is rated.
+
+    Notes
+    -----
+    Eq. 3 of Elangovan et al. 2025 counts an item as 0 whose ratings are all different; here its
+    share stays 1 / m, which is what stratifies it, too.
+    """
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
     share = np.nan_to_num(ratio(c.max(axis=1, initial=0.0), m))

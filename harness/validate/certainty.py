@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness.stats.alike import Kinds
-from harness.stats.association import correlation_measures, correlations
+from harness.stats.association import correlation_measures, correlations_by_jackknife
 from harness.stats.binned import (
     binned_divergence,
     binned_measures,
@@ -153,6 +153,7 @@ class JudgeCertainty(Frozen):
         ``js_divergence_bits`` and ``js_distance_nat`` over all bins.
     correlation : dict of str to dict of str to Estimate
         By ``median`` and by ``mean``: Pearson, Spearman and Kendall's tau-b. Ordered scales only.
+        Intervals are those of a jackknife where there are too many different means to resample.
     win_rates : dict of str to Estimate
         Per option by the humans, by the judge, and the difference. Pairwise scales only.
     risk_coverage : tuple of RiskCurve
@@ -322,7 +323,7 @@ def _cuts(
     if scale.level == "ordinal":
         for key, middle in (("median", medians), ("mean", means)):
             x, y = (middle(side, scale.numbers) for side in (human, judge))
-            yield "correlation", key, _correlated(pieces, x, y)
+            yield "correlation", key, _correlated(p, pieces, x, y)
     if p.task.scale == "pairwise":
         sums = np.nan_to_num(win_sums(modes(h), modes(j)))
         rates = win_rate_measures(scale.options)
@@ -330,17 +331,21 @@ def _cuts(
         yield "win_rates", "", pieces.cut(batch, kinds)
 
 
-def _correlated(pieces: Pieces, x: FloatArray, y: FloatArray) -> Cut | dict[str, Estimate]:
-    """Prepare the correlations of two vectors; without intervals where their table is too large."""
+def _correlated(
+    p: Prepared, pieces: Pieces, x: FloatArray, y: FloatArray
+) -> Cut | dict[str, Estimate]:
+    """Prepare the correlations of two vectors; where their table is too large, by jackknife."""
     both = ~(np.isnan(x) | np.isnan(y))
     rows, i = np.unique(x[both], return_inverse=True)
     columns, j = np.unique(y[both], return_inverse=True)
     if len(rows) * len(columns) > MAX_TABLE:
         n_excluded = int((~both).sum())
         missing = (Exclusion(NO_OVERLAP, n_excluded),) if n_excluded else ()
+        level = p.source.confidence
+        found = correlations_by_jackknife(x, y, pieces.units, rng=p.rng(), level=level)
         return {
             name: replace(one, n_excluded=n_excluded, excluded=missing)
-            for name, one in correlations(x, y).items()
+            for name, one in found.items()
         }
     place = np.full(len(x), -1)
     place[both] = i.ravel() * len(columns) + j.ravel()

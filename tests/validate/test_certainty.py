@@ -233,12 +233,14 @@ def test_unanswered_items_without_a_label_are_in_no_risk_curve():
 
 
 def test_correlations_of_large_tables_count_what_they_leave_out(monkeypatch):
-    """Too many values for a table: no interval, but the items without a judge stay in sight."""
+    """Too many values for a table: an interval by jackknife, and the items without a judge."""
     monkeypatch.setattr(certainty, "MAX_TABLE", 1)
     rows, judge = ["123", "112", "333", "132"], "12.3"
     [found] = section_of(rows, {"z": judge}, options="123", scale="ordinal", positive=()).judges
     one = found.correlation["mean"]["spearman"]
-    assert (one.n_used, one.n_excluded, one.interval) == (3, 1, None)
+    assert (one.n_used, one.n_excluded) == (3, 1)
+    assert (one.interval.method, one.interval.unit) == ("jackknife", "item")
+    assert -1.0 <= one.interval.low < one.value
     assert [(e.reason, e.n_items) for e in one.excluded] == [("no_overlap", 1)]
 
 
