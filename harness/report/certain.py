@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.charts import DotRow, Series, Titles, dot_ends, dots, lines
 from harness.report.figures import dot_row, in_order, kinds, slug, styles
-from harness.report.marks import Chart, Mark, Scale, clip, dot, label, line, px
+from harness.report.marks import CHARACTER, Chart, Mark, Scale, clip, dot, label, line, px
 from harness.report.words import counted, percent, tenths
 
 if TYPE_CHECKING:
@@ -25,9 +25,10 @@ BANDS = {
     "n_labels": "By how many different answers the raters gave",
 }
 PANEL_WIDTH, PANEL_HEIGHT = 224.0, 190.0
+STEMS_START, STEMS_END = 58.0, PANEL_WIDTH - 30.0
 LYING_WIDTH, NAMES_WIDTH = 290.0, 136.0
 RADIUS = {"rater": 5.5, "best": 3.5}  # so that neither hides the other
-MANY = 7  # options whose names no longer fit side by side
+MANY = 7  # options that no longer fit side by side
 FULL = 0.999
 
 
@@ -102,7 +103,7 @@ def _perception(c: Certainty, judge: JudgeCertainty) -> list[Chart]:
 def _bin(c: Certainty, judge: str, human: PerceptionBin, own: JudgeBin) -> Chart:
     rows = [(o, human.labels.get(o, 0.0), own.labels.get(o, 0.0)) for o in c.options]
     parts = [f"{o} raters {percent(h)}, {judge} {percent(j)}" for o, h, j in rows]
-    many = len(rows) > MANY
+    many = len(rows) > MANY or max(map(len, c.options)) * CHARACTER > _room(len(rows))
     height = 76.0 + 15.0 * len(rows) if many else PANEL_HEIGHT
     said = bin_words(human.label, c.options)
     return Chart(
@@ -120,7 +121,7 @@ def _bin(c: Certainty, judge: str, human: PerceptionBin, own: JudgeBin) -> Chart
 
 def _standing(rows: Sequence[tuple[str, float, float]], judge: str) -> list[Mark]:
     """Draw two stems for each option, side by side."""
-    across = Scale(0, max(len(rows) - 1, 1), 52, PANEL_WIDTH - 24)
+    across = Scale(0, max(len(rows) - 1, 1), STEMS_START, STEMS_END)
     up = Scale(0.0, 1.0, PANEL_HEIGHT - 26, 46)
     marks = _shares(up, across)
     for k, (option, human, own) in enumerate(rows):
@@ -130,9 +131,14 @@ def _standing(rows: Sequence[tuple[str, float, float]], judge: str) -> list[Mark
             marks.append(line(x + offset, up(0), x + offset, up(value), f"stem {kind}"))
             drawn = dot(x + offset, up(value), f"dot {kind}", title=told, of=f"{kind} {option}")
             marks.append(drawn)
-        name = clip(option, max((across.end - across.start) / len(rows), 24))
-        marks.append(label(x, PANEL_HEIGHT - 8, name, "tick x", anchor="middle"))
+        marks.append(label(x, PANEL_HEIGHT - 8, option, "tick x", anchor="middle"))
     return marks
+
+
+def _room(n_options: int) -> float:
+    """Return the pixels that the name of an option may take where stems stand side by side."""
+    step = (STEMS_END - STEMS_START) / max(n_options - 1, 1)
+    return min(step, 2 * (PANEL_WIDTH - STEMS_END))
 
 
 def _lying(rows: Sequence[tuple[str, float, float]], judge: str) -> list[Mark]:

@@ -10,7 +10,7 @@ import pytest
 from indeterminate import make_source, make_task
 
 from harness.report import all_charts
-from harness.report.certain import bin_words, strata_charts
+from harness.report.certain import bin_words, perception_charts, strata_charts
 from harness.report.outlook import facet_charts, nearest
 from harness.validate import validate
 
@@ -260,6 +260,15 @@ def test_strata_share_their_axis(found):
     for _, some in strata_charts(found):
         ticks = [[(m.text, m.attributes["x"]) for m in classed(c, "tick", "x")] for c in some]
         assert all(one == ticks[0] for one in ticks)
+
+
+def test_options_of_perception_charts_are_told_apart(found):
+    """Names that do not fit side by side stand under one another, whole."""
+    names = ("model_a", "model_b", "A", "B")
+    certainty = found.certainty.model_copy(update={"options": names})
+    for _, some in perception_charts(found.model_copy(update={"certainty": certainty})):
+        for chart in some:
+            assert set(names) <= {mark.text for mark in chart.marks}
 
 
 def test_medians_of_a_scale_of_words_are_named():
