@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Unit: TypeAlias = Literal["item", "group", "criterion"]
 CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
 DRAWN_CELLS = 1 << 14  # weights counted at once: what stays in the processor's cache
+MANY = 1 << 18  # units from which contributions are multiplied a block at a time
 ALIKE = 32  # units for each distinct row, from which it pays to draw rows instead of units
 MIN_UNITS = 2  # one unit resampled is the same unit again
 
@@ -60,10 +61,15 @@ class Resamples:
         for weights in self.blocks():
             yield weights.copy()
 
+    @property
+    def _rows(self) -> int:
+        """How many replicates a block holds, or would if there were as many."""
+        return max(1, CHUNK_CELLS // max(self.n_units, 1))
+
     def blocks(self) -> Iterator[FloatArray]:
         """Yield the same `weights`, each block in the memory of the one before."""
         rng = np.random.default_rng(self.seed)
-        rows, few = (max(1, cells // max(self.n_units, 1)) for cells in (CHUNK_CELLS, DRAWN_CELLS))
+        rows, few = self._rows, max(1, DRAWN_CELLS // max(self.n_units, 1))
         weights = np.empty((min(rows, self.n_resamples), self.n_units))
         for start in range(0, self.n_resamples, rows):
             block = weights[: self.n_resamples - start]
@@ -75,10 +81,17 @@ class Resamples:
     def totals(self, parts: Sequence[FloatArray]) -> FloatArray:
         """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row.
 
-        One matrix product does them all, without columns of zeros.
+        One matrix product does them all, without columns of zeros; of many units, whose
+        contributions are not to be held twice, a block at a time.
         """
         totals = np.zeros((self.n_replicates, sum(part.shape[1] for part in parts)))
-        if totals.size:
+        if totals.size and self.n_units > MANY:
+            replicates = np.array_split(totals, np.arange(self._rows, len(totals), self._rows))
+            for weights, sums in zip(self.blocks(), replicates, strict=True):
+                for at in blocks(self.n_units):
+                    added = np.hstack([weights[:, at] @ part[at] for part in parts])
+                    np.add(sums, added, out=sums)
+        elif totals.size:
             by_unit, filled = _filled_columns(parts)
             totals[:, filled] = np.concatenate([one @ by_unit for one in self.blocks()])
         return totals

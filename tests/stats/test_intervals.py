@@ -81,6 +81,20 @@ def test_units_that_differ_are_drawn_one_by_one():
     np.testing.assert_array_equal(once, resampling.Resamples(60, 30, 3).totals([sums]))
 
 
+@pytest.mark.parametrize("n_resamples", [0, 3, 7])
+def test_many_units_are_multiplied_a_block_at_a_time(n_resamples, monkeypatch):
+    """The sums are those of one product, however replicates and units are cut."""
+    rng = np.random.default_rng(0)
+    parts = [rng.random((50, 3)), np.zeros((50, 1)), rng.random((50, 2))]
+    wanted = resampling.Resamples(50, n_resamples, 3).totals(parts)
+    monkeypatch.setattr(resampling, "MANY", 10)
+    monkeypatch.setattr("harness.stats.arrays.BLOCK", 16)
+    monkeypatch.setattr(resampling, "CHUNK_CELLS", 150)
+    found = resampling.Resamples(50, n_resamples, 3).totals(parts)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13)
+    assert found.shape == (n_resamples, 6)
+
+
 def test_order_of_units_is_nothing_where_they_are_drawn_together():
     """The same rows in another order give the same replicates."""
     sums = alike(100)
