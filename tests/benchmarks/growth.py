@@ -3,6 +3,8 @@
     python tests/benchmarks/growth.py [--keep-memory]
 
 From a thousand to a million items. Sizes are timed from the smallest up, small ones several times.
+Items that are rated alike are looked at once where there are enough of them, so that one row has
+ratings of which hardly any two items have the same.
 Arrays beyond 32 MiB are new memory with every call, whose price is the operating system's: with
 `--keep-memory` the C library (glibc) keeps it between calls, and what grows is the work alone.
 """
@@ -46,11 +48,11 @@ def table(name: str, theta: np.ndarray, m: int, rng: np.random.Generator) -> sta
     )
 
 
-def evaluation(n: int) -> Callable[[], object]:
+def evaluation(n: int, raters: int = 5, samples: int = 5) -> Callable[[], object]:
     """Every metric of one judge, with intervals."""
     rng = np.random.default_rng(0)
     theta = rng.dirichlet((1, 1, 1), n)
-    human, judge = (table(name, theta, 5, rng) for name in ("human", "judge"))
+    human, judge = table("human", theta, raters, rng), table("judge", theta, samples, rng)
     return lambda: stats.evaluate(
         human, [judge], tau=0.5, positive=("toxic",), rng=rng, n_resamples=FEW
     )
@@ -117,6 +119,7 @@ def annotator_test(n: int) -> Callable[[], object]:
 
 WORK = {
     "every metric of one judge": evaluation,
+    "every metric, few items alike": lambda n: evaluation(n, raters=9, samples=20),
     "alpha, ordinal": ordinal_alpha,
     "alpha, interval, continuous": lambda n: continuous_alpha(n, "interval"),
     "alpha, ratio, continuous": lambda n: continuous_alpha(n, "ratio"),
