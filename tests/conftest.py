@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -15,6 +16,7 @@ from stubbing import start_stub
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 GUARD = Path(__file__).with_name("guard")
@@ -47,6 +49,12 @@ def pytest_xdist_auto_num_workers():
 def pytest_collection_modifyitems(items):
     """Begin with language models: what takes a minute must not be what the others wait for."""
     items.sort(key=lambda item: item.get_closest_marker("real") is None)
+
+
+def pytest_collection_finish():
+    """Collect cycles less often: what pytest has made by now is there to stay."""
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 def pytest_addoption(parser):
@@ -116,26 +124,16 @@ def elsewhere(_elsewhere):
     return _elsewhere
 
 
-@pytest.fixture(scope="session")
-def _weights(tmp_path_factory, worker_id):
-    """One folder for the unpacked weights of a language model, shared by all workers."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "weights"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
 HOMES = count()
 
 
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path_factory, monkeypatch, _weights):
-    """Nothing of the user's is read or written."""
+def own_home(tmp_path_factory, monkeypatch):
+    """Nothing of the user's is read or written: a home that is only made if a test needs it."""
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(HOMES))
-    (home / "cache" / "judge-harness").mkdir(parents=True)
-    (home / "cache" / "judge-harness" / "weights").symlink_to(_weights)
     for name in ("HARNESS_CACHE", "HARNESS_JUDGES", "HARNESS_TASKS", "HARNESS_RUNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    return home

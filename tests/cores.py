@@ -17,11 +17,11 @@ def keep_to_one(worker: str) -> None:
     """Keep this process, and all it starts, to one core; ``worker`` is ``gw0``, ``gw1``, ...
 
     A language model's threads wait for each other at every step: on a core that another worker
-    also uses, ten times as long.
+    also uses, ten times as long. Workers beyond the number of cores fill what the others leave.
     """
-    if ALL:
-        cores = sorted(ALL)
-        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+    number = int(worker.removeprefix("gw"))
+    if ALL and number < len(ALL):
+        os.sched_setaffinity(0, {sorted(ALL)[number]})
 
 
 @contextmanager
