@@ -7,6 +7,7 @@ killed like any other. Run as a script, this is the process that forks.
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import subprocess
@@ -143,7 +144,7 @@ if __name__ == "__main__":
     import diskcache  # noqa: F401 -- the same
     import rich.progress  # noqa: F401 -- the same
     import scipy.optimize
-    import scipy.stats  # noqa: F401 -- the same
+    import scipy.special  # noqa: F401 -- the same
     import tenacity  # noqa: F401 -- the same
     import vaderSentiment.vaderSentiment  # noqa: F401 -- the same
 
@@ -154,4 +155,5 @@ if __name__ == "__main__":
 
     for template in _environment().list_templates(extensions=["jinja"]):
         _environment().get_template(template)
+    gc.freeze()
     serve()
