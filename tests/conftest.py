@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from cores import cores, keep_to_one
+from hypothesis import settings
 from stubbing import start_stub
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -26,6 +27,11 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.dont_write_bytecode = False
     sys.pycache_prefix = str(CHECKOUT / ".pytest_cache" / "bytecode")
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+
+# New examples are drawn in every run; `pytest --hypothesis-profile=thorough` draws many at once.
+settings.register_profile("thorough", max_examples=1000)
+settings.register_profile("usual", max_examples=50)
+settings.load_profile("usual")
 
 # All Python processes that the tests start find the guard through PYTHONPATH, as its
 # `sitecustomize`; this one calls it.
