@@ -28,10 +28,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.pycache_prefix = str(CHECKOUT / ".pytest_cache" / "bytecode")
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
-# New examples are drawn in every run; `pytest --hypothesis-profile=thorough` draws many at once.
-settings.register_profile("thorough", max_examples=1000)
-settings.register_profile("usual", max_examples=50)
-settings.load_profile("usual")
+settings.register_profile("thorough", max_examples=1000)  # pytest --hypothesis-profile=thorough
 
 # All Python processes that the tests start find the guard through PYTHONPATH, as its
 # `sitecustomize`; this one calls it.
