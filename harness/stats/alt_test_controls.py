@@ -125,7 +125,7 @@ def annotator_controls(
     )
     agreement = {
         name: bootstrap(
-            one.contributions,
+            np.asarray(one.contributions),
             one.value,
             rng=rng,
             groups=groups,

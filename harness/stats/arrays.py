@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import wraps
-from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -24,6 +24,7 @@ Made = TypeVar("Made")
 # (0.1 + 0.7 < 0.8). No two fractions with fewer than a million raters lie this close.
 TOLERANCE = 1e-12
 BLOCK = 1 << 13  # items looked at at once: what stays in the processor's cache
+MANY = 1 << 18  # items from which on what they add is made a block at a time, and not held
 SHORT = 1 << 10  # whole numbers that lie no further apart are counted, not sorted
 
 
@@ -75,21 +76,56 @@ def row_products(first: FloatArray, second: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("nk,nk->n", first, second), dtype=np.float64)
 
 
-def in_blocks(rows: Callable[..., FloatArray], *per_item: NDArray[Scalar]) -> FloatArray:
-    """Make (n, d) rows from arrays of n items each, `BLOCK` items at a time.
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Rows:
+    """Rows, (n, d), that are made of arrays of n items each, as often as they are asked for.
+
+    Attributes
+    ----------
+    made : callable
+        What becomes of some items of every array: (b, d).
+    per_item : tuple of (n, ...) arrays
+        Of these.
+    """
+
+    made: Callable[..., FloatArray]
+    per_item: tuple[NDArray[Any], ...]
+
+    def __len__(self) -> int:
+        return len(self.per_item[0])
+
+    def __getitem__(self, at: slice | IntArray) -> FloatArray:
+        return self.made(*(one[at] for one in self.per_item))
+
+    def __array__(self, dtype: object = None, copy: object = None) -> FloatArray:
+        made = np.empty(self.shape)
+        for at in blocks(len(self)):
+            made[at] = self[at]
+        return made
+
+    def __repr__(self) -> str:
+        return f"Rows{self.shape}"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return n and d, as an array does."""
+        return len(self), self[:1].shape[1]
+
+
+Summands: TypeAlias = FloatArray | Rows
+
+
+def in_blocks(made: Callable[..., FloatArray], *per_item: NDArray[Scalar]) -> Summands:
+    """Make (n, d) rows from arrays of n items each, `BLOCK` items at a time, or of `MANY` not yet.
 
     Steps between would not fit the processor's cache for many items, and memory that is new to the
-    process costs more than the arithmetic.
+    process costs more than the arithmetic: so rows of very many are not to be held at all.
     """
-    n = len(per_item[0])
-    begin = rows(*(one[:BLOCK] for one in per_item))
-    if n <= BLOCK:
-        return begin
-    made = np.empty((n, begin.shape[1]))
-    made[:BLOCK] = begin
-    for at in islice(blocks(n), 1, None):
-        made[at] = rows(*(one[at] for one in per_item))
-    return made
+    rows = Rows(made, per_item)
+    n = len(rows)
+    if n > MANY:
+        return rows
+    return rows[:] if n <= BLOCK else np.asarray(rows)
 
 
 def blocks(n: int) -> Iterator[slice]:

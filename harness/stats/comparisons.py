@@ -27,7 +27,7 @@ from harness.stats.translation import beta_contributions, cross_call_contributio
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from harness.stats.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.arrays import BoolArray, FloatArray, IntArray, Summands
     from harness.stats.response_sets import OptionSpace
 
 
@@ -133,7 +133,7 @@ class Overlap:
 
 def metric_jobs(human: Side, judge: Side, rows: Sequence[MetricRow]) -> dict[str, Job]:
     """Compare one judge with the humans on each row; rows that share contributions share sums."""
-    made: dict[tuple[object, Form, Form], FloatArray] = {}
+    made: dict[tuple[object, Form, Form], Summands] = {}
     overlaps: dict[tuple[Form, Form], Overlap] = {}
     jobs = {}
     for row in rows:

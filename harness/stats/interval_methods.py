@@ -49,7 +49,7 @@ def interval_ends(
 
 def jackknife(statistic: Statistic, units: Units) -> FloatArray:
     """Evaluate a statistic with each unit left out in turn: (U,), nan where undefined."""
-    by_unit = units.sums(statistic.contributions)
+    by_unit = np.asarray(units.sums(statistic.contributions))
     left_out = np.asarray(statistic.value(units.total(by_unit) - by_unit), dtype=np.float64)
     return left_out if units.times is None else np.repeat(left_out, units.times)
 

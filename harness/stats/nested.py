@@ -57,7 +57,7 @@ def _length(groups: Sequence[Mapping[str, Job]], criteria: Sequence[str]) -> int
 
 
 def _averaged(job: Job, units: Units) -> Job:
-    by_criterion = units.sums(job.statistic.contributions)
+    by_criterion = np.asarray(units.sums(job.statistic.contributions))
     values = job.statistic.value(by_criterion)
     undefined = np.isnan(values)
     n_undefined = int(undefined.sum())

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 
-from harness.stats.arrays import BoolArray, FloatArray, IntArray, blocks, frozen
+from harness.stats.arrays import (
+    BLOCK,
+    MANY,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Summands,
+    blocks,
+    frozen,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +24,6 @@ if TYPE_CHECKING:
 Unit: TypeAlias = Literal["item", "group", "criterion"]
 CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
 DRAWN_CELLS = 1 << 14  # weights counted at once: what stays in the processor's cache
-MANY = 1 << 18  # units from which contributions are multiplied a block at a time
 ALIKE = 32  # units for each distinct row, from which it pays to draw rows instead of units
 MIN_UNITS = 2  # one unit resampled is the same unit again
 
@@ -61,47 +69,51 @@ class Resamples:
         for weights in self.blocks():
             yield weights.copy()
 
-    @property
-    def _rows(self) -> int:
-        """How many replicates a block holds, or would if there were as many."""
-        return max(1, CHUNK_CELLS // max(self.n_units, 1))
-
     def blocks(self) -> Iterator[FloatArray]:
         """Yield the same `weights`, each block in the memory of the one before."""
         rng = np.random.default_rng(self.seed)
-        rows, few = self._rows, max(1, DRAWN_CELLS // max(self.n_units, 1))
+        rows = max(1, CHUNK_CELLS // max(self.n_units, 1))
         weights = np.empty((min(rows, self.n_resamples), self.n_units))
+        n_drawn = np.full(len(weights), self.n_units)
         for start in range(0, self.n_resamples, rows):
             block = weights[: self.n_resamples - start]
-            for at in range(0, len(block), few):
-                part = block[at : at + few]
-                part[:] = _drawn(rng, len(part), self.n_units)
+            _draw_into(block, rng, n_drawn[: len(block)])
             yield block
 
-    def totals(self, parts: Sequence[FloatArray]) -> FloatArray:
+    def totals(self, parts: Sequence[Summands]) -> FloatArray:
         """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row.
 
-        One matrix product does them all, without columns of zeros; of many units, whose
-        contributions are not to be held twice, a block at a time.
+        One matrix product does them all, without columns of zeros.
         """
-        totals = np.zeros((self.n_replicates, sum(part.shape[1] for part in parts)))
-        if totals.size and self.n_units > MANY:
-            replicates = np.array_split(totals, np.arange(self._rows, len(totals), self._rows))
-            for weights, sums in zip(self.blocks(), replicates, strict=True):
-                for at in blocks(self.n_units):
-                    added = np.hstack([weights[:, at] @ part[at] for part in parts])
-                    np.add(sums, added, out=sums)
-        elif totals.size:
+        totals = np.zeros((self.n_replicates, _width(parts)))
+        if totals.size:
             by_unit, filled = _filled_columns(parts)
             totals[:, filled] = np.concatenate([one @ by_unit for one in self.blocks()])
         return totals
 
+    def sums(self, parts: Sequence[Summands], units: Units) -> tuple[FloatArray, FloatArray]:
+        """Return the (D,) sums of contributions over all units, and (B, D) as `totals` does."""
+        return units.totals(parts), self.totals(parts)
 
-def _drawn(rng: np.random.Generator, b: int, n_units: int) -> IntArray:
-    """Draw b times as many units as there are, and count how often each came: (b, U)."""
-    drawn = rng.integers(n_units, size=b * n_units)
+
+def _draw_into(weights: FloatArray, rng: np.random.Generator, n_drawn: IntArray) -> None:
+    """Fill (b, U) with how often each unit came when so many were drawn, (b,)."""
+    few = max(1, DRAWN_CELLS // max(weights.shape[1], 1))
+    for at in range(0, len(weights), few):
+        part = weights[at : at + few]
+        part[:] = _drawn(rng, n_drawn[at : at + few], weights.shape[1])
+
+
+def _width(parts: Sequence[Summands]) -> int:
+    return sum(part.shape[1] for part in parts)
+
+
+def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArray:
+    """Draw so many of U units in each of b replicates; count how often each came: (b, U)."""
+    b = len(n_drawn)
+    drawn = rng.integers(n_units, size=int(n_drawn.sum()))
     if b > 1:
-        drawn += np.repeat(np.arange(0, b * n_units, n_units), n_units)  # a range for each
+        drawn += np.repeat(np.arange(0, b * n_units, n_units), n_drawn)  # a range for each
     return np.bincount(drawn, minlength=b * n_units).reshape(b, n_units)
 
 
@@ -110,7 +122,8 @@ class OneWalk(Resamples):
     """Draws that one matrix of contributions is multiplied with, and nothing else.
 
     Units that contribute the same need not be told apart then: where there are few distinct rows,
-    how often each is drawn is one multinomial, whatever the number of units.
+    how often each is drawn is one multinomial, whatever the number of units. Otherwise many units
+    are drawn a block at a time, so that what they contribute need be made only once.
 
     Attributes
     ----------
@@ -126,19 +139,52 @@ class OneWalk(Resamples):
         drawn = cls.draw(units.n_units, n_resamples, rng)
         return cls(drawn.n_units, drawn.n_resamples, drawn.seed, units.times)
 
-    def totals(self, parts: Sequence[FloatArray]) -> FloatArray:
+    def totals(self, parts: Sequence[Summands]) -> FloatArray:
         """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row."""
-        found = None
-        if self.n_replicates and parts:
-            found = _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
-        if found is None:
+        return self._totals(parts, self._distinct(parts))
+
+    def sums(self, parts: Sequence[Summands], units: Units) -> tuple[FloatArray, FloatArray]:
+        """Return the (D,) sums of contributions over all units, and (B, D) as `totals` does."""
+        found = self._distinct(parts)
+        if found is None and self.times is None and parts and self.n_units > MANY:
+            return self._in_one_go(parts)
+        return units.totals(parts), self._totals(parts, found)
+
+    def _distinct(self, parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
+        if not self.n_replicates or not parts:
+            return None
+        return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
+
+    def _totals(
+        self, parts: Sequence[Summands], distinct: tuple[FloatArray, IntArray] | None
+    ) -> FloatArray:
+        if distinct is None:
             return Resamples.totals(self, parts)
-        rows, times = found
+        rows, times = distinct
         rng = np.random.default_rng(self.seed)
         return rng.multinomial(self.n_units, times / self.n_units, self.n_resamples) @ rows
 
+    def _in_one_go(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
+        """As `sums`: first how many units each block gives to a replicate, then which of them."""
+        rng, cuts = np.random.default_rng(self.seed), list(blocks(self.n_units))
+        share = np.array([at.stop - at.start for at in cuts]) / self.n_units
+        n_drawn = rng.multinomial(self.n_units, share, self.n_replicates)
+        made, totals = np.empty((BLOCK, _width(parts))), np.zeros(_width(parts))
+        resampled, rows = np.zeros((self.n_replicates, len(totals))), CHUNK_CELLS // BLOCK
+        weights = np.empty((min(rows, self.n_replicates), BLOCK))
+        for at, n_of_block in zip(cuts, n_drawn.T, strict=True):
+            size = at.stop - at.start
+            added = np.concatenate([part[at] for part in parts], axis=1, out=made[:size])
+            totals += added.sum(axis=0)
+            for start in range(0, self.n_replicates, rows):
+                mine = slice(start, start + rows)
+                drawn = weights[: len(n_of_block[mine]), :size]
+                _draw_into(drawn, rng, n_of_block[mine])
+                resampled[mine] += drawn @ added
+        return totals, resampled
 
-def _distinct_rows(parts: Sequence[FloatArray]) -> tuple[FloatArray, IntArray] | None:
+
+def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
     """Return the (R, D) different rows of all (U, d) and how often each occurs; None if R is large.
 
     Rows are told apart by one number each, and compared afterwards.
@@ -147,8 +193,10 @@ def _distinct_rows(parts: Sequence[FloatArray]) -> tuple[FloatArray, IntArray] |
     factors, most = [rng.random(part.shape[1]) for part in parts], n // ALIKE
 
     def one_number(n_rows: int) -> FloatArray:
-        each = (part[:n_rows] @ one for part, one in zip(parts, factors, strict=True))
-        return np.asarray(sum(each), dtype=np.float64)
+        number = np.empty(n_rows)
+        for at in blocks(n_rows):
+            number[at] = sum(part[at] @ one for part, one in zip(parts, factors, strict=True))
+        return number
 
     if len(np.unique(one_number(2 * most))) > most:  # nor need the others be looked at
         return None
@@ -165,34 +213,35 @@ def _distinct_rows(parts: Sequence[FloatArray]) -> tuple[FloatArray, IntArray] |
     return _merged([part[one_of] for part in parts], times)
 
 
-def _merged(parts: Sequence[FloatArray], times: IntArray) -> tuple[FloatArray, IntArray]:
+def _merged(parts: Sequence[Summands], times: IntArray) -> tuple[FloatArray, IntArray]:
     """Return the different rows of (R, d) parts side by side, in an order of their own.
 
     And how many units each stands for, given how many the rows do.
     """
-    rows, place = np.unique(np.hstack(parts), axis=0, return_inverse=True)
-    merged = np.zeros(len(rows), dtype=np.int64)
-    np.add.at(merged, place.ravel(), times)
-    return rows, merged
+    rows = np.hstack(parts)
+    order = np.lexsort(rows.T[::-1])
+    rows = rows[order]
+    first = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)])
+    return rows[first], np.add.reduceat(times[order], np.flatnonzero(first))
 
 
-def _repeats(rows: FloatArray, one_of: IntArray, place: IntArray) -> bool:
+def _repeats(rows: Summands, one_of: IntArray, place: IntArray) -> bool:
     """Whether (U, d) rows are those at ``one_of`` again, each at its place."""
     few = rows[one_of]
     return all(np.array_equal(few[place[at]], rows[at]) for at in blocks(len(rows)))
 
 
-def _filled_columns(parts: Sequence[FloatArray]) -> tuple[FloatArray, BoolArray]:
+def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
     """Put (U, d) side by side, (U, D), without columns of zeros; say which columns are left.
 
     Column by column in memory, so that each is copied in one go.
     """
     filled = np.ones(sum(part.shape[1] for part in parts), dtype=np.bool_)
     if len(parts) == 1:
-        return parts[0], filled
+        return np.asarray(parts[0]), filled
     columns = np.empty((len(filled), len(parts[0])))
     n_filled = 0
-    for k, column in enumerate(column for part in parts for column in part.T):
+    for k, column in enumerate(column for part in parts for column in np.asarray(part).T):
         columns[n_filled] = column
         filled[k] = columns[n_filled].any()
         n_filled += int(filled[k])
@@ -246,18 +295,22 @@ class Units:
     def __repr__(self) -> str:
         return f"Units({len(self.of_item)} items in {self.n_units} {self.kind}s)"
 
-    def sums(self, contributions: FloatArray) -> FloatArray:
+    def sums(self, contributions: Summands) -> Summands:
         """Return (U, d): the (n, d) contributions added up within each unit."""
         if self.kind == "item":
             return contributions
         added = np.zeros((self.n_units, contributions.shape[1]))
-        np.add.at(added, self.of_item, contributions)
+        np.add.at(added, self.of_item, np.asarray(contributions))
         return added
 
-    def total(self, by_unit: FloatArray) -> FloatArray:
+    def total(self, by_unit: Summands) -> FloatArray:
         """Return (d,): the sum over all units of what `sums` returns."""
         times = np.ones(len(by_unit)) if self.times is None else self.times.astype(np.float64)
-        return np.asarray(times @ by_unit, dtype=np.float64)
+        return np.asarray(times @ np.asarray(by_unit), dtype=np.float64)
+
+    def totals(self, parts: Sequence[Summands]) -> FloatArray:
+        """Return (D,): the totals of all parts in a row."""
+        return np.concatenate([self.total(part) for part in parts] or [np.empty(0)])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -266,13 +319,13 @@ class Statistic:
 
     Attributes
     ----------
-    contributions : (n, d) array
+    contributions : (n, d) array or Rows
         What each item adds; zeros where it does not enter.
     value : callable
         Sums of shape (..., d) to values of shape (...); nan where undefined.
     """
 
-    contributions: FloatArray
+    contributions: Summands
     value: Callable[[FloatArray], FloatArray]
 
 
@@ -305,7 +358,7 @@ def replicate(
     share its columns. Sums that are 0 everywhere are not resampled.
     """
     places: dict[int, slice] = {}
-    parts: list[FloatArray] = []
+    parts: list[Summands] = []
     width = 0
     for one in statistics:
         if id(one.contributions) not in places:
@@ -313,8 +366,7 @@ def replicate(
             places[id(one.contributions)] = slice(width, width + d)
             parts.append(units.sums(one.contributions))
             width += d
-    totals = np.concatenate([units.total(part) for part in parts] or [np.empty(0)])
-    resampled = resamples.totals(parts)
+    totals, resampled = resamples.sums(parts, units)
     results = []
     for one in statistics:
         mine = places[id(one.contributions)]

@@ -56,6 +56,30 @@ def test_groups_are_resampled_for_every_metric(table, evaluate):
     assert found.ranking("mse(srs/srs)").rows[0].estimate.interval.unit == "group"
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"interval": "jackknife"}, {"groups": list("abcd") * 10}, {"criteria": list("abcd") * 10}],
+    ids=str,
+)
+def test_very_many_items_say_what_few_do(table, evaluate, monkeypatch, options):
+    """What items add is made a block at a time then: values and counts stay, intervals nearly."""
+    tables = table("human", 0), table("x", 1)
+    few = evaluate(*tables, **options).estimates["x"]
+    for module in ("arrays", "resampling"):
+        monkeypatch.setattr(f"harness.stats.{module}.MANY", 30)
+        monkeypatch.setattr(f"harness.stats.{module}.BLOCK", 16)
+    for name, found in evaluate(*tables, **options).estimates["x"].items():
+        wanted = few[name]
+        assert (found.n_used, found.excluded) == (wanted.n_used, wanted.excluded)
+        assert found.counts == pytest.approx(wanted.counts)
+        assert (found.value, found.reason) == (pytest.approx(wanted.value), wanted.reason)
+        if wanted.interval:
+            wide = wanted.interval.high - wanted.interval.low
+            same = 0.0 if options else 0.4 * wide
+            assert found.interval.low == pytest.approx(wanted.interval.low, abs=same + 1e-9)
+            assert found.interval.high == pytest.approx(wanted.interval.high, abs=same + 1e-9)
+
+
 def test_differences_compare_each_pair_once(table, evaluate):
     """Later against earlier, as losses."""
     found = evaluate(table("human", 0), table("human", 0), table("y", 2), table("x", 1))

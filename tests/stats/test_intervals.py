@@ -5,6 +5,7 @@ import pytest
 
 from harness import stats
 from harness.stats import resampling
+from harness.stats.arrays import Rows
 from harness.stats.interval_methods import percentile_ends
 from harness.stats.rows import mean
 
@@ -81,18 +82,46 @@ def test_units_that_differ_are_drawn_one_by_one():
     np.testing.assert_array_equal(once, resampling.Resamples(60, 30, 3).totals([sums]))
 
 
-@pytest.mark.parametrize("n_resamples", [0, 3, 7])
-def test_many_units_are_multiplied_a_block_at_a_time(n_resamples, monkeypatch):
-    """The sums are those of one product, however replicates and units are cut."""
-    rng = np.random.default_rng(0)
-    parts = [rng.random((50, 3)), np.zeros((50, 1)), rng.random((50, 2))]
-    wanted = resampling.Resamples(50, n_resamples, 3).totals(parts)
-    monkeypatch.setattr(resampling, "MANY", 10)
-    monkeypatch.setattr("harness.stats.arrays.BLOCK", 16)
+@pytest.fixture
+def many(monkeypatch):
+    """Let 100 units be many, in blocks of 64."""
+    monkeypatch.setattr(resampling, "MANY", 100)
+    monkeypatch.setattr(resampling, "BLOCK", 64)
+    monkeypatch.setattr("harness.stats.arrays.BLOCK", 64)
+
+
+def rows_of(values):
+    """Contributions that are made when they are asked for."""
+    return Rows(lambda some: np.stack([some, np.ones_like(some)], axis=1), (values,))
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize("n_resamples", [0, 4000])
+def test_many_units_are_drawn_block_by_block(n_resamples):
+    """Every resample has as many units as the data, and sums vary as if each were drawn alone."""
+    values = np.random.default_rng(0).normal(size=400)
+    walk, units = resampling.OneWalk(400, n_resamples, 3), resampling.Units.of(400, None)
+    totals, found = walk.sums([rows_of(values), weighted(values)], units)
+    np.testing.assert_allclose(totals, [values.sum(), 400.0] * 2)
+    assert found.shape == (n_resamples, 4)
+    np.testing.assert_array_equal(found[:, :2], found[:, 2:])
+    assert (found[:, 1] == 400).all()
+    if n_resamples:
+        theory = 20.0 * values.std()
+        assert found[:, 0].mean() == pytest.approx(values.sum(), abs=4.0 * theory / 60.0)
+        assert found[:, 0].std() == pytest.approx(theory, rel=0.05)
+
+
+@pytest.mark.usefixtures("many")
+def test_replicates_of_many_units_do_not_depend_on_memory(monkeypatch):
+    """They are the same however many are held at once."""
+    values = np.random.default_rng(0).normal(size=400)
+    units = resampling.Units.of(400, None)
+    _, whole = resampling.OneWalk(400, 7, 3).sums([rows_of(values)], units)
     monkeypatch.setattr(resampling, "CHUNK_CELLS", 150)
-    found = resampling.Resamples(50, n_resamples, 3).totals(parts)
-    np.testing.assert_allclose(found, wanted, rtol=1e-13)
-    assert found.shape == (n_resamples, 6)
+    monkeypatch.setattr(resampling, "DRAWN_CELLS", 64)
+    _, chunks = resampling.OneWalk(400, 7, 3).sums([rows_of(values)], units)
+    np.testing.assert_allclose(chunks, whole, rtol=1e-12)
 
 
 def test_order_of_units_is_nothing_where_they_are_drawn_together():
