@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pydantic import ValidationError
+import msgspec
 
 from harness.elicit.leases import Leases
 from harness.elicit.log import LogReading, read_log, replies_of
@@ -29,6 +29,8 @@ class StoreUnwritable(RunError):  # noqa: N818 -- a state of the world, not a mi
     """Replies could not be remembered now; they stand in the log."""
 
 
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Reply)
 RAW = 1  # diskcache's mode for a value that stands in the row itself
 RECOVERED_AT_ONCE = 1000  # replies brought here from a log in one transaction
 ADOPTING_S = 0.05  # how long to wait for whoever is reading our log
@@ -162,10 +164,10 @@ class DiskStore:
             return {}
         found = {}
         for key, raw in entries:
-            with suppress(ValidationError):
-                reply = Reply.model_validate_json(raw)
+            with suppress(ValueError):
+                reply = _DECODER.decode(raw)
                 if reply.request == key:
-                    found[reply.request] = reply
+                    found[key] = reply
         return found
 
     def claim(self, request: str) -> bool:
@@ -179,10 +181,7 @@ class DiskStore:
     def put_many(self, replies: Sequence[Reply]) -> None:
         """Write one transaction."""
         now = time.time()
-        rows = [
-            (reply.request, now, now, reply.model_dump_json(exclude_defaults=True).encode())
-            for reply in replies
-        ]
+        rows = [(reply.request, now, now, _ENCODER.encode(reply)) for reply in replies]
         try:
             with self._database:
                 self._database.execute("BEGIN IMMEDIATE")

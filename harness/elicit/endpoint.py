@@ -7,7 +7,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import from_json
+import msgspec
 
 from harness.elicit.faults import OK, code_in, failure_of, filtered
 from harness.elicit.judges import Prompted
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from harness.elicit.usage import Counts
     from harness.elicit.wire import Answer
     from harness.task import Task
+
+
+_DECODER = msgspec.json.Decoder()
 
 
 class Endpoint(Prompted):
@@ -90,8 +93,7 @@ def read_answer(
     status, headers, body = answer
     if status != OK:
         if filtered(status, body):
-            filtered_out = {"text": "", "finish_reason": "content_filter", "latency_s": latency_s}
-            return [Reply(request=request.hash, **filtered_out) for request in requests]
+            return [filtered_out(request, latency_s) for request in requests]
         raise failure_of(status, headers, body)
     document = _document(body)
     if not isinstance(document, dict):
@@ -118,10 +120,15 @@ def read_answer(
     ]
 
 
+def filtered_out(request: Request, latency_s: float | None = None) -> Reply:
+    """Make the reply of a provider whose content filter held the model's back."""
+    return Reply(request=request.hash, text="", finish_reason="content_filter", latency_s=latency_s)
+
+
 def _document(body: bytes) -> object:
     """Read JSON, lone surrogates too; None for what is none."""
-    with suppress(ValueError):
-        return from_json(body)  # several times as fast as the other
+    with suppress(ValueError, RecursionError):
+        return _DECODER.decode(body)  # several times as fast as the other
     with suppress(ValueError, RecursionError):
         return json.loads(body)
     return None

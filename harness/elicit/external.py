@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import asdict, replace
+
 from harness.elicit.grammar import Parsed
 from harness.elicit.prompts import ELICITATIONS, Elicitation
 from harness.elicit.verdicts import OUTCOMES, PairValue, Value, Verdict, check_header, decode
@@ -140,12 +142,12 @@ class _Rules:
         if verdict.outcome != "answered":
             return verdict
         given = verdict.value
-        plain = given.model_dump() if isinstance(given, PairValue) else given
+        plain = asdict(given) if isinstance(given, PairValue) else given
         parsed, value = self._parse(plain, verdict.elicitation)
         if value == given:
             return verdict
-        changes = {"outcome": "invalid", "value": None, "reason": parsed.reason or "not_an_option"}
-        return verdict.model_copy(update=changes)
+        why = parsed.reason or "not_an_option"
+        return replace(verdict, outcome="invalid", value=None, reason=why)
 
     def _parse(self, value: object, elicitation: Elicitation) -> tuple[Parsed, Value]:
         if _is_empty(value):

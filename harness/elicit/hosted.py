@@ -21,7 +21,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from harness.elicit.endpoint import clean, plain, text_of
+from harness.elicit.endpoint import clean, filtered_out, plain, text_of
 from harness.elicit.faults import OK, code_in, failure_of, filtered
 from harness.elicit.judges import Prompted
 from harness.elicit.prices import price_of
@@ -125,8 +125,7 @@ class Hosted(Prompted):
                 return replies
             failure = CallFailed("unguarded", stops_judge=True, hint="litellm went around us")
         if exchange.filtered or failure.reason == "content_filter":
-            refused = {"text": "", "finish_reason": "content_filter"}
-            return [Reply(request=request.hash, **refused) for request in requests]
+            return [filtered_out(request) for request in requests]
         raise failure.with_traceback(None)  # frames and causes know the key and the text
 
     async def aclose(self) -> None:

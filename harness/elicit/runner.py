@@ -13,6 +13,7 @@ from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
@@ -346,8 +347,8 @@ class Runner:
         """Read a pair whose first turn was blank: there is no conversation to go on with."""
         alone = unit._replace(elicitation="response_set")
         verdict = self._read(lane, alone, first, cached=cached)
-        changes = {"elicitation": "paired", "first": first, "reply": None}
-        return verdict.model_copy(update={**changes, "reason": f"set:{verdict.reason}"})
+        why = f"set:{verdict.reason}"
+        return replace(verdict, elicitation="paired", first=first, reply=None, reason=why)
 
     def _numbered(self, verdict: Verdict) -> Verdict:
         """Count how often a unit was tried, over all starts of the run."""
@@ -355,7 +356,7 @@ class Runner:
             return verdict
         unit = Unit(verdict.item, verdict.elicitation, verdict.sample)
         before = self._before(verdict.judge, unit)
-        return verdict.model_copy(update={"attempt": before.attempt + 1}) if before else verdict
+        return replace(verdict, attempt=before.attempt + 1) if before else verdict
 
     async def _call(self, lane: Lane, requests: Sequence[Request]) -> list[Reply]:
         """Send one request until it is answered, fails for good or may not be sent.

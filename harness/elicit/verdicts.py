@@ -9,13 +9,14 @@ file's first line is `HEADER`.
 from __future__ import annotations
 
 import json
-import math
+import re
 import zlib
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+import msgspec
+from msgspec import Struct
 
 from harness.elicit.grammar import OUTCOMES, Outcome, Parsed, Turn, parse, parse_apart, render
 from harness.errors import VerdictError
@@ -66,11 +67,22 @@ ALWAYS_WRITTEN = (
 )  # and crc
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _Record(
+    Struct,
+    frozen=True,
+    gc=False,  # no record can be part of a cycle
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
+    """What is made and written once per call: types are checked where it is read from a file."""
 
 
-class Reply(_Frozen):
+def _written(default: Value | int) -> Any:  # noqa: ANN401 -- of whatever type the member is
+    """Give a member a default that is written to files all the same."""
+    return msgspec.field(default_factory=lambda: default)
+
+
+class Reply(_Record, frozen=True, kw_only=True):
     """One received reply of a judge, as it will be cached."""
 
     request: str  # hash of the request
@@ -82,24 +94,21 @@ class Reply(_Frozen):
     cached_tokens: int | None = None
     cost_usd: float | None = None  # None: price unknown; 0.0: free
     latency_s: float | None = None
-    logprobs: JsonValue | None = None  # None is checked first: JsonValue takes its time
+    logprobs: Any = None  # JSON, as the provider sent it
     derived: bool = False  # made from another elicitation by rule, not asked for
 
 
-class PairValue(_Frozen):
+class PairValue(_Record, frozen=True, kw_only=True):
     """What a pair answered: the set, then the single choice made in the same conversation."""
 
     set: tuple[str, ...]
     choice: str  # may lie outside the set: that is data
 
 
-Value = Annotated[
-    str | tuple[str, ...] | PairValue | None,
-    Field(union_mode="left_to_right"),  # no JSON fits two of them; to look for the best takes time
-]
+Value = str | tuple[str, ...] | PairValue | None
 
 
-class Verdict(_Frozen):
+class Verdict(_Record, frozen=True, kw_only=True):
     """One unit's verdict, with all of the reply it was read from.
 
     ``request`` is the hash of the request that got ``reply`` (of a pair: the second turn's), or of
@@ -109,11 +118,11 @@ class Verdict(_Frozen):
     item: str
     judge: str
     elicitation: Literal["forced_choice", "response_set", "paired"]
+    sample: int = _written(0)
     outcome: Outcome
-    sample: int = 0
-    value: Value = None  # None unless answered
-    request: str = ""
-    attempt: int = 1
+    value: Value = _written(None)  # None unless answered
+    request: str = _written("")
+    attempt: int = _written(1)
     reply: str | None = None
     first: Reply | None = None  # the first turn of a pair
     model: str | None = None
@@ -123,7 +132,7 @@ class Verdict(_Frozen):
     cached_tokens: int | None = None
     cost_usd: float | None = None
     latency_s: float | None = None
-    logprobs: JsonValue | None = None  # None is checked first: JsonValue takes its time
+    logprobs: Any = None
     derived: bool = False
     cached: bool = False  # taken from the cache, so not paid for again
     reason: str = ""  # a slug when the outcome is not "answered"
@@ -176,20 +185,28 @@ class Reader:
         else:
             parsed = self._turn(reply, unit.elicitation, unit.item)
             value = parsed.value
-        received = vars(reply)
-        made = {name: received[name] for name in _OF_REPLY} | {
-            "item": unit.item,
-            "judge": judge,
-            "elicitation": unit.elicitation,
-            "outcome": parsed.outcome,
-            "sample": unit.sample,
-            "value": value,
-            "reply": reply.text,
-            "first": first,
-            "cached": cached,
-            "reason": parsed.reason,
-        }
-        return _BLANK.model_copy(update=made)  # of checked parts, so not checked again
+        return Verdict(
+            item=unit.item,
+            judge=judge,
+            elicitation=unit.elicitation,
+            sample=unit.sample,
+            outcome=parsed.outcome,
+            value=value,
+            request=reply.request,
+            reply=reply.text,
+            first=first,
+            model=reply.model,
+            finish_reason=reply.finish_reason,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            cached_tokens=reply.cached_tokens,
+            cost_usd=reply.cost_usd,
+            latency_s=reply.latency_s,
+            logprobs=reply.logprobs,
+            derived=reply.derived,
+            cached=cached,
+            reason=parsed.reason,
+        )
 
     def _turn(self, reply: Reply, elicitation: Turn, item: str) -> Parsed:
         """Read one reply to one question.
@@ -271,22 +288,13 @@ def failed(
 
 def encode(verdict: Verdict) -> bytes:
     """Write a verdict as one line of the log, its checksum last."""
-    fields = verdict.__dict__
-    text = encode_basestring_ascii
-    value = fields["value"]
-    always = (  # as in ALWAYS_WRITTEN; elicitation and outcome are plain words
-        f'"item":{text(verdict.item)},"judge":{text(verdict.judge)},'
-        f'"elicitation":"{verdict.elicitation}","sample":{verdict.sample},'
-        f'"outcome":"{verdict.outcome}","value":{"null" if value is None else _json(value)},'
-        f'"request":{text(verdict.request)},"attempt":{verdict.attempt}'
-    )
-    parts = [always]
-    for name, opening, default in _OPTIONAL:
-        value = fields[name]
-        if value is not default and value != default:
-            parts.append(opening + _json(value))
-    body = ",".join(parts).encode("ascii")
-    return b'{%b,"crc":"%08x"}\n' % (body, zlib.crc32(b"{%b}" % body))
+    try:
+        body = _ENCODER.encode(verdict)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        body = json.dumps(_finite(msgspec.to_builtins(verdict)), separators=(",", ":")).encode()
+    if not body.isascii():
+        body = NOT_ASCII.sub(_escaped, body.decode()).encode()
+    return b'%b,"crc":"%08x"}\n' % (body[:-1], zlib.crc32(body))
 
 
 def decode(line: bytes) -> Verdict:
@@ -305,8 +313,8 @@ def decode(line: bytes) -> Verdict:
     if b"%08x" % zlib.crc32(body) != line[cut + len(CRC_OPENING) : -2]:
         raise VerdictError("the line's checksum does not fit; it was changed or damaged")
     try:
-        return Verdict.model_validate_json(body)
-    except ValidationError as error:
+        return _DECODER.decode(body)
+    except ValueError as error:
         return _decode_slowly(body, error)
 
 
@@ -332,22 +340,19 @@ def check_header(line: bytes, path: Path) -> None:
         )
 
 
-def verdict_schema() -> dict[str, JsonValue]:
+def verdict_schema() -> dict[str, Any]:
     """JSON schema of a line of the log, its checksum included."""
-    schema = Verdict.model_json_schema()
+    [schema], parts = msgspec.json.schema_components([Verdict], ref_template="#/$defs/{name}")
+    schema = {"$defs": parts, **parts.pop("Verdict")}
     schema["properties"]["crc"] = {"type": "string", "pattern": "^[0-9a-f]{8}$"}
     schema["required"] = [*ALWAYS_WRITTEN, "crc"]
     return schema
 
 
-_OF_REPLY = tuple(name for name in Reply.model_fields if name in Verdict.model_fields)
-_BLANK = Verdict(item="", judge="", elicitation="forced_choice", outcome="failed")
-_OPTIONAL = tuple(
-    (name, f'"{name}":', field.default)
-    for name, field in Verdict.model_fields.items()
-    if name not in ALWAYS_WRITTEN
-)
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+MEMBER = re.compile(r"field `(\w+)`|at `\$\.?([^`]*)`")  # where an error of msgspec says it is
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Verdict)
 _ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to worst
 
 
@@ -356,40 +361,24 @@ def _item_text(item_id: str, task: Task) -> str:
     return task.text_of(item) if item and task.has_text(item) else ""
 
 
-def _json(value: object) -> str:
-    """Write a member's value: the common kinds at once, the others through the encoder."""
-    if isinstance(value, str):
-        return encode_basestring_ascii(value)
-    if value is True:
-        return "true"
-    if type(value) is int or (type(value) is float and math.isfinite(value)):
-        return repr(value)
-    if type(value) is tuple:
-        return f"[{','.join(map(_json, value))}]"
-    if isinstance(value, BaseModel):
-        value = value.model_dump(exclude_defaults=True)
-    try:
-        return _ENCODER.encode(value)
-    except ValueError:
-        return _ENCODER.encode(_finite(value))
+def _escaped(text: re.Match[str]) -> str:
+    """Write characters of a JSON string as JSON escapes."""
+    return encode_basestring_ascii(text[0])[1:-1]
 
 
 def _finite(value: object) -> object:
     """Put null where JSON has no number (a log probability of minus infinity)."""
-    if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.loads(json.dumps(value), parse_constant=lambda _: None)
 
 
-def _decode_slowly(body: bytes, error: ValidationError) -> Verdict:
+def _decode_slowly(body: bytes, error: ValueError) -> Verdict:
     """Read what the quick reader cannot (halves of surrogate pairs), or say what is wrong."""
-    if error.errors(include_input=False, include_url=False)[0]["type"] == "json_invalid":
+    fault: Exception = error
+    if not isinstance(fault, msgspec.ValidationError):
         try:
-            return Verdict.model_validate(json.loads(body))
+            return msgspec.convert(json.loads(body), Verdict)
         except (ValueError, RecursionError) as slow:
-            error = slow if isinstance(slow, ValidationError) else error
-    fault = error.errors(include_input=False, include_url=False)[0]
-    where = ".".join(str(part) for part in fault["loc"]) or "line"
-    raise VerdictError(f"{where}: {fault['type'].replace('_', ' ')}") from None
+            fault = slow
+    found = MEMBER.search(str(fault)) if isinstance(fault, msgspec.ValidationError) else None
+    where = "".join(found.groups("")) if found else "line"
+    raise VerdictError(f"{where or 'line'}: not as this version writes it") from None

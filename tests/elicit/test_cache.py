@@ -6,6 +6,7 @@ import os
 import pickle
 import sqlite3
 
+import msgspec
 import pytest
 
 from harness.elicit.cache import DiskStore, open_store
@@ -58,7 +59,7 @@ def test_reply_under_a_foreign_key_is_not_believed(tmp_path):
     """A reply counts only under the hash of its own request."""
     store = DiskStore(tmp_path / "cache")
     store.put_many([reply(1)])
-    raw = reply(1).model_dump_json().encode()
+    raw = msgspec.json.encode(reply(1))
     store._cache.set(f"{2:064x}", raw)
     assert list(store.get_many([f"{2:064x}"])) == []
     store.close()
