@@ -266,16 +266,19 @@ def execute(
         ended={k: v for k, v in ends.items() if v},
         asking_s=round(asking_s, 3),
     )
-    validation = finish(folder)
+    validation = finish(folder, task=plan.task if plan.config.item_text else None)
     return RunResult(folder, validation, budget.spent_usd, _exit_code(ends, budget, signalled))
 
 
-def finish(folder: RunFolder, choices: Choices | None = None) -> Validation:
+def finish(
+    folder: RunFolder, choices: Choices | None = None, *, task: Task | None = None
+) -> Validation:
     """Compute everything a run folder's verdicts say and write it beside them.
 
-    With other choices than the run's own, nothing is written.
+    With other choices than the run's own, nothing is written. ``task`` is what the folder's copy of
+    it reads as, where it is at hand.
     """
-    source = source_of(folder)
+    source = source_of(folder, task)
     if choices is not None and choices.given():
         return validate(replace(source, **choices.given()))
     validation = validate(source)

@@ -268,8 +268,15 @@ def _upgraded(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def source_of(folder: RunFolder) -> Source:
+def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     """Collect what `harness.validate.validate` needs from a run folder, and from nothing else.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        A run's.
+    task : Task, optional
+        What the folder's copy of the task reads as, where it is at hand.
 
     Raises
     ------
@@ -278,7 +285,7 @@ def source_of(folder: RunFolder) -> Source:
     """
     manifest = folder.manifest
     config = manifest.config
-    task = load_task(str(folder.path / "task"))
+    task = task or load_task(str(folder.path / "task"))
     items = select_items(task, criterion=config.criterion, limit=config.limit)
     reading = folder.read_verdicts()
     verdicts: dict[str, list[Verdict]] = {spec.name: [] for spec in manifest.judges}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.validate.result import Cost
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from harness.elicit.verdicts import Reply, Verdict
 
@@ -20,10 +20,10 @@ def cost_of(verdicts: Sequence[Verdict]) -> Cost:
     receipts: dict[str, Verdict | Reply] = {}
     free: set[str] = set()
     for verdict in verdicts:
-        given = _receipts(verdict)
-        receipts.update(given)
-        if verdict.cached:
-            free.update(given)
+        for receipt in _receipts(verdict):
+            receipts[receipt.request] = receipt
+            if verdict.cached:
+                free.add(receipt.request)
     paid = [receipt for request, receipt in receipts.items() if request not in free]
     usd, total = _usd(paid), _usd(list(receipts.values()))
     n_answered = sum(verdict.outcome == "answered" for verdict in verdicts)
@@ -39,13 +39,11 @@ def cost_of(verdicts: Sequence[Verdict]) -> Cost:
     )
 
 
-def _receipts(verdict: Verdict) -> dict[str, Verdict | Reply]:
-    given: dict[str, Verdict | Reply] = {}
+def _receipts(verdict: Verdict) -> Iterator[Verdict | Reply]:
     if verdict.first is not None:
-        given[verdict.first.request] = verdict.first
+        yield verdict.first
     if verdict.reply is not None:
-        given[verdict.request] = verdict
-    return given
+        yield verdict
 
 
 def _usd(receipts: Sequence[Verdict | Reply]) -> float | None:

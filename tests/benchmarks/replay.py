@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from yardstick import find_yardstick, n_requests, report, stub_running, write_judges, write_task
 
@@ -68,10 +69,12 @@ def main() -> None:
         ]
         more = n_requests(port) - asked
         plans = [planned(folder / f"plan{i}", port) for i in range(given.rounds)]
-    seconds = statistics.median(again)
-    print(f"first run over {n_verdicts} units: {first:.1f} s, load {os.getloadavg()[0]:.1f}")
+    seconds = statistics.median(took.metrics_s for took in again)
+    whole = statistics.median(took.all_s for took in again)
+    print(f"first run over {n_verdicts} units: {first.all_s:.1f} s, load {os.getloadavg()[0]:.1f}")
+    print(f"second run, report included: {whole:.1f} s")
     holds = report("requests of the second run", more, 0, at_least=False)
-    holds &= report("seconds of the second run", seconds, 4, at_least=False)
+    holds &= report("seconds to the metrics of the second run", seconds, 4, at_least=False)
     holds &= report("verdicts/s of the second run", n_verdicts / seconds, 25_000, at_least=True)
     planning = statistics.median(plans)
     holds &= report("seconds to the first of 1,000,000 requests", planning, 1, at_least=False)
@@ -84,11 +87,21 @@ def command(judges: str) -> list[str]:
     return ["run", "--task", "task", "--judges", judges, *more]
 
 
-def timed(folder: Path, arguments: list[str]) -> float:
-    """Run a command to its end; seconds."""
-    start = time.perf_counter()
+class Took(NamedTuple):
+    """Seconds from a process's start to its metrics, and to its end."""
+
+    metrics_s: float
+    all_s: float
+
+
+def timed(folder: Path, arguments: list[str]) -> Took:
+    """Run a command to its end."""
+    known = set(folder.glob("runs/*"))
+    start = time.time()
     ran(folder, arguments)
-    return time.perf_counter() - start
+    end = time.time()
+    [run] = set(folder.glob("runs/*")) - known
+    return Took((run / "metrics.json").stat().st_mtime - start, end - start)
 
 
 def ran(folder: Path, arguments: list[str]) -> str:
