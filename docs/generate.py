@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from harness import stats
 from harness.cli import app
 from harness.cli.lists import schema_of
-from harness.elicit.verdicts import Verdict
+from harness.elicit.verdicts import Verdict, verdict_schema
 from harness.stats import binary
 from harness.stats.agreement import METRICS
 from harness.stats.raters import HUMAN_AGREEMENT
@@ -89,7 +89,7 @@ def files() -> str:
         "",
         *_fields(Lexicon),
         fragment("tables"),
-        *_fields(Verdict),
+        *_fields(Verdict, verdict_schema()),
         fragment("run-folder"),
         *_fields(Validation),
         "The whole schemas are on [their own page](schemas.md).",
@@ -97,18 +97,19 @@ def files() -> str:
     return "\n".join(parts)
 
 
-def _fields(model: Any) -> list[str]:  # noqa: ANN401 -- a pydantic class
+def _fields(model: Any, schema: dict[str, Any] | None = None) -> list[str]:  # noqa: ANN401 -- a class with fields
     """A table of a model's fields: type, default and what its docstring says."""
     said: dict[str, str] = {}
     for base in reversed(model.__mro__):
         said |= _attributes(base.__doc__ or "")
-    schema = model.model_json_schema()
+    schema = schema or model.model_json_schema()
     required = set(schema.get("required", ()))
     rows = ["| field | type | default | meaning |", "| --- | --- | --- | --- |"]
     for name, field in schema["properties"].items():
         default = "required" if name in required else f"`{json.dumps(field.get('default'))}`"
         kind = _type(field).replace("|", "\\|")
-        rows.append(f"| `{name}` | {kind} | {default} | {said.get(name, '')} |")
+        meaning = said.get(name, field.get("description", ""))
+        rows.append(f"| `{name}` | {kind} | {default} | {meaning} |")
     return [*rows, ""]
 
 

@@ -83,19 +83,39 @@ def _written(default: Value | int) -> Any:  # noqa: ANN401 -- of whatever type t
 
 
 class Reply(_Record, frozen=True, kw_only=True):
-    """One received reply of a judge, as it will be cached."""
+    """One received reply of a judge, as it will be cached.
 
-    request: str  # hash of the request
+    Attributes
+    ----------
+    request : str
+        Hash of the request.
+    text : str
+        What the model said.
+    model, finish_reason : str or None
+        As the provider reported them.
+    prompt_tokens, completion_tokens, cached_tokens : int or None
+        As the provider counted them; those cached are among those of the prompt.
+    cost_usd : float or None
+        0 is free, None is unknown.
+    latency_s : float or None
+        Seconds from sending to the last byte.
+    logprobs : JSON
+        As the provider sent them.
+    derived : bool
+        Whether it was made from another elicitation by rule, not asked for.
+    """
+
+    request: str
     text: str
-    model: str | None = None  # as the provider reported it
+    model: str | None = None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
-    cost_usd: float | None = None  # None: price unknown; 0.0: free
+    cost_usd: float | None = None
     latency_s: float | None = None
-    logprobs: Any = None  # JSON, as the provider sent it
-    derived: bool = False  # made from another elicitation by rule, not asked for
+    logprobs: Any = None
+    derived: bool = False
 
 
 class PairValue(_Record, frozen=True, kw_only=True):
@@ -111,8 +131,43 @@ Value = str | tuple[str, ...] | PairValue | None
 class Verdict(_Record, frozen=True, kw_only=True):
     """One unit's verdict, with all of the reply it was read from.
 
-    ``request`` is the hash of the request that got ``reply`` (of a pair: the second turn's), or of
-    the one that was to be sent when there is no reply.
+    Attributes
+    ----------
+    item, judge : str
+        What was judged, and by whom.
+    elicitation : str
+        What was asked for: one option, all that are reasonable, or both in one conversation.
+    sample : int
+        Number of the repeat, from 0.
+    outcome : str
+        What came of it; only what was answered has a value.
+    value : str, tuple of str, PairValue or None
+        An option's key, a set of them, or of a pair both.
+    request : str
+        Hash of the request that got the reply (of a pair: the second turn's), or of the one that
+        was to be sent when there is no reply.
+    attempt : int
+        How often the unit was tried, over all starts of the run.
+    reply : str or None
+        What the model said.
+    first : Reply or None
+        The first turn of a pair.
+    model, finish_reason : str or None
+        As the provider reported them.
+    prompt_tokens, completion_tokens, cached_tokens : int or None
+        As the provider counted them; those cached are among those of the prompt.
+    cost_usd : float or None
+        0 is free, None is unknown.
+    latency_s : float or None
+        Seconds from sending to the last byte.
+    logprobs : JSON
+        As the provider sent them.
+    derived : bool
+        Whether it was made from another elicitation by rule, not asked for.
+    cached : bool
+        Whether the reply was taken from the cache, so not paid for again.
+    reason : str
+        In a word, why there is no answer.
     """
 
     item: str
@@ -120,11 +175,11 @@ class Verdict(_Record, frozen=True, kw_only=True):
     elicitation: Literal["forced_choice", "response_set", "paired"]
     sample: int = _written(0)
     outcome: Outcome
-    value: Value = _written(None)  # None unless answered
+    value: Value = _written(None)
     request: str = _written("")
     attempt: int = _written(1)
     reply: str | None = None
-    first: Reply | None = None  # the first turn of a pair
+    first: Reply | None = None
     model: str | None = None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
@@ -134,8 +189,8 @@ class Verdict(_Record, frozen=True, kw_only=True):
     latency_s: float | None = None
     logprobs: Any = None
     derived: bool = False
-    cached: bool = False  # taken from the cache, so not paid for again
-    reason: str = ""  # a slug when the outcome is not "answered"
+    cached: bool = False
+    reason: str = ""
 
     def __repr__(self) -> str:
         what = self.value if self.outcome == "answered" else f"{self.outcome} {self.reason}".strip()
@@ -344,7 +399,11 @@ def verdict_schema() -> dict[str, Any]:
     """JSON schema of a line of the log, its checksum included."""
     [schema], parts = msgspec.json.schema_components([Verdict], ref_template="#/$defs/{name}")
     schema = {"$defs": parts, **parts.pop("Verdict")}
-    schema["properties"]["crc"] = {"type": "string", "pattern": "^[0-9a-f]{8}$"}
+    schema["properties"]["crc"] = {
+        "description": "CRC-32 of the line without it, in hexadecimal.",
+        "type": "string",
+        "pattern": "^[0-9a-f]{8}$",
+    }
     schema["required"] = [*ALWAYS_WRITTEN, "crc"]
     return schema
 
