@@ -124,6 +124,70 @@ def test_a_field_that_no_item_has_is_a_fault(tmp_path):
     assert message.endswith("text: no item has a field 'txt'; the fields are text.")
 
 
+RATED_BY_FOUR = "item,rater,value\na,h1,A\na,h2,B\nb,h3,B\nb,h4,B\n"
+ANSWERED = [{"id": "a", "text": "first", "answer": "A"}, {"id": "b", "text": "second"}]
+
+
+def test_a_task_says_how_the_annotator_test_is_done(tmp_path):
+    """Margin, expert, right answers, weights of raters, and whom to combine; and keeps it."""
+    said = {
+        "eps": 0.05,
+        "expert": "h1",
+        "gold": "answer",
+        "quality": {"h1": 2, "h2": 1, "h3": 1, "h4": 0.5},
+        "combine": [["h1", "h2"], ["h3", "h4"]],
+    }
+    folder = make(tmp_path / "a", SAID | {"alt_test": said}, items=ANSWERED, ratings=RATED_BY_FOUR)
+    task = load_task(folder)
+    assert task.alt_test.model_dump(mode="json") == said
+    write_task(task, tmp_path / "b", item_text=True)
+    assert load_task(tmp_path / "b").content_hash == task.content_hash
+    write_task(task, tmp_path / "c", item_text=False)
+    assert [one.fields for one in load_task(tmp_path / "c").items] == [{"answer": "A"}, {}]
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"eps": 1}, "alt_test.eps: found '1'; input should be less than 1."),
+        ({"expert": "h9"}, "alt_test.expert: 'h9' rated no item; name a rater."),
+        ({"quality": {"h1": 0}}, "alt_test.quality.h1: found '0'; input should be greater than 0."),
+        ({"quality": {"h1": 1}}, "alt_test.quality: 'h2' has no number; give every rater one."),
+        (
+            {"combine": [["h1", "h2"]]},
+            "alt_test.combine: wanted two sets of raters, each rater in one.",
+        ),
+        (
+            {"combine": [["h1"], ["h2"]]},
+            "alt_test.combine: item 'a' was rated by both sets",
+        ),
+        (
+            {"gold": "key"},
+            "alt_test.gold: no item has a field 'key'; name the one with answers.",
+        ),
+        (
+            {"gold": "text"},
+            "alt_test.gold: item 'a' has 'first', which is no option; the option keys are A, B.",
+        ),
+        (
+            {"epsilon": 0.1},
+            "alt_test.epsilon: unknown field; remove it, or use one of eps, expert, gold, quality",
+        ),
+    ],
+)
+def test_faults_of_the_annotator_test_are_found_on_load(tmp_path, said, message):
+    """Each names the field, what was found and what to do."""
+    said = json.loads(json.dumps(said), parse_int=str, parse_float=str)
+    folder = make(tmp_path, SAID | {"alt_test": said}, items=ANSWERED, ratings=RATED_BY_FOUR)
+    assert fault(folder).startswith(f"{folder / 'task.yaml'}: {message}")
+
+
+def test_positional_raters_are_not_compared_as_people(tmp_path):
+    """A task that says both is refused."""
+    said = SAID | {"alt_test": {"eps": 0.1}, "rater_ids": "positional"}
+    assert "alt_test: raters are positional" in fault(make(tmp_path, said))
+
+
 def test_one_field_is_shown_bare_and_several_with_their_names(tmp_path):
     """Judges see the fields that the task names, in its order."""
     items = [{"id": "a", "q": "Q", "r": "R", "text": "T"}, {"id": "b", "q": " ", "r": "R"}]

@@ -1,5 +1,6 @@
 """A task folder read into one checked, frozen value: options, items and human ratings."""
 
+from harness.task.alt_test import AltTestFields
 from harness.task.files import TaskFile, task_schema
 from harness.task.folder import available_tasks, bundled, describe, find_task, search_path
 from harness.task.load import load_task
@@ -9,6 +10,7 @@ from harness.task.write import write_task
 
 __all__ = [
     "CANNOT_ASSESS",
+    "AltTestFields",
     "Item",
     "Lexicon",
     "Option",

@@ -33,6 +33,8 @@ def check_fields(task: TaskFields) -> None:
     _check_sensitivity(task, keys)
     if task.weights is not None:
         _check_weights(task.weights, len(keys), abstain=task.abstain)
+    if task.alt_test and task.rater_ids == "positional":
+        raise ValueError("alt_test: raters are positional, so no rater is compared; leave it out")
     if task.lexicon:
         _check_known("lexicon", (task.lexicon.positive, task.lexicon.negative), keys)
     if listed := [label for label in task.ignore_labels if label in keys]:

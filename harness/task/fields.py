@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from harness.task.alt_test import AltTestFields  # noqa: TC001 -- pydantic reads it when it runs
 from harness.task.checks import check_fields
 from harness.task.options import Frozen, GivenOption, Key, Lexicon
 
@@ -47,6 +48,9 @@ class TaskFields(Frozen):
         What each disagreement costs, for weighted kappa and alpha: a row and a column per option,
         in their order, and one more for CANNOT_ASSESS where abstaining shall have its own cost.
         0 on the diagonal, symmetric.
+    alt_test : AltTestFields or None
+        How the alternative annotator test is done, where not the usual way: ``eps``, ``expert``,
+        ``gold``, ``quality``, ``combine``.
     lexicon : Lexicon or None
         What a word-list judge means for this task, if anything.
     text : tuple of str
@@ -73,6 +77,7 @@ class TaskFields(Frozen):
     rater_ids: Literal["real", "positional"] = "real"
     ignore_labels: tuple[Key, ...] = ()
     weights: tuple[tuple[float, ...], ...] | None = None
+    alt_test: AltTestFields | None = None
     lexicon: Lexicon | None = None
     text: tuple[str, ...] = Field(("text",), min_length=1)
     prompts: dict[Literal["forced_choice", "response_set", "paired"], str] = Field(

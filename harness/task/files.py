@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from harness.errors import TaskError
+from harness.task.alt_test import AltTestFields
 from harness.task.fields import TaskFields
+from harness.task.options import Lexicon, Option
 from harness.task.plain_yaml import read_yaml
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 TASK_FILE = "task.yaml"
+NESTED: dict[str, type[BaseModel]] = {"lexicon": Lexicon, "alt_test": AltTestFields}
 OTHER_SCALES = ("continuous", "text")
 
 
@@ -83,8 +86,8 @@ def _one_line(fault: ErrorDetails) -> str:
     if kind == "missing":
         return f"{where}: not found; add it."
     if kind == "extra_forbidden":
-        known = ", ".join(TaskFile.model_fields) if len(parts) == 1 else "key, label, description"
-        return f"{where}: unknown field; remove it, or use one of {known}."
+        known = NESTED.get(parts[0], Option) if len(parts) > 1 else TaskFile
+        return f"{where}: unknown field; remove it, or use one of {', '.join(known.model_fields)}."
     found = repr(fault["input"])
     short = found if len(found) <= 80 else f"{found[:80]}..."  # noqa: PLR2004 -- fits a line
     return f"{where}: found {short}; {message[0].lower()}{message[1:]}."

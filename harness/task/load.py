@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
+from harness.task.alt_test import check_alt_test
 from harness.task.fields import TaskFields
 from harness.task.files import TASK_FILE, inside, read_task_file
 from harness.task.folder import find_task
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.task.files import TaskFile
+    from harness.task.model import Rating
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
 
@@ -60,6 +62,7 @@ def load_task(name_or_path: str | Path, *, search: Sequence[Path] | None = None)
             Item(name, {}) for name in dict.fromkeys(r.item for r in (*ratings, *ignored))
         )
     _check_text(folder, file, items)
+    _check_alt_test(folder, file, items, ratings)
     said = {name: getattr(file, name) for name in TaskFields.model_fields}
     return Task(**said, items=items, ratings=ratings, ignored=ignored, folder=folder)
 
@@ -75,8 +78,20 @@ def _table(folder: Path, kind: str, name: str | None) -> Path | None:
     return inside(folder, found[0], kind) if found else None
 
 
+def _check_alt_test(
+    folder: Path, file: TaskFile, items: Sequence[Item], ratings: Sequence[Rating]
+) -> None:
+    if file.alt_test is None:
+        return
+    try:
+        check_alt_test(file.alt_test, [option.key for option in file.options], items, ratings)
+    except ValueError as error:
+        raise TaskError(f"{folder / TASK_FILE}: {error}.") from None
+
+
 def _check_text(folder: Path, file: TaskFile, items: Iterable[Item]) -> None:
-    names = {name for item in items for name in item.fields}
+    answer = file.alt_test and file.alt_test.gold
+    names = {name for item in items for name in item.fields if name != answer}
     missing = [name for name in file.text if name not in names]
     if names and missing and "text" in file.model_fields_set:
         raise TaskError(

@@ -27,7 +27,8 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
         Gets ``task.yaml``, ``items.jsonl`` and ``ratings.jsonl``. With ``item_text`` the task that
         is read back has the same `Task.content_hash`.
     item_text : bool
-        Whether items keep their fields, or only id, group and criterion.
+        Whether items keep their fields, or only id, group, criterion and the right answer, where
+        `AltTestFields.gold` names it.
 
     Raises
     ------
@@ -37,11 +38,12 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     said = yaml.dump(task.described(), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
     (folder / TASK_FILE).write_text(said, encoding="utf-8", newline="\n")
+    gold = task.alt_test and task.alt_test.gold
     items = (
         {"id": item.id}
         | ({"group": item.group} if item.group is not None else {})
         | ({"criterion": item.criterion} if item.criterion is not None else {})
-        | (item.fields if item_text else {})
+        | {name: text for name, text in item.fields.items() if item_text or name == gold}
         for item in task.items
     )
     _write_lines(folder / "items.jsonl", items)

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-from itertools import islice
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from harness.elicit.verdicts import CANNOT_ASSESS
-from harness.stats.alt_test import annotator_tests
 from harness.stats.alt_test_controls import N_DRAWS, annotator_controls
 from harness.stats.alt_test_design import AltTestDesign
 from harness.stats.alt_test_variants import eps_sweep, smallest_eps, together
-from harness.stats.duels import N_SUMS
 from harness.stats.intervals import Estimate  # noqa: TC001 -- pydantic reads it when it runs
-from harness.stats.labels import medians
-from harness.stats.panel import Panel
-from harness.validate.labels import Scale, drawn_modes
+from harness.validate.alternatives import (
+    CombinedResult,
+    DomainResult,
+    JointResult,
+    VariantResult,
+    by_criterion,
+    combined,
+    variants,
+)
+from harness.validate.annotators import Annotators
+from harness.validate.labels import Scale
 from harness.validate.source import Frozen, Unanswered
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-
-    import numpy as np
-
     from harness.stats.alt_test_controls import Controls
     from harness.stats.alt_test_result import AltTest, RaterRow
-    from harness.stats.distributions import RatingTable
     from harness.validate.prepared import Prepared
 
 Score: TypeAlias = Literal["accuracy", "neg_rmse"]
 EPS = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}  # Calderon et al. 2025, section 3.4
 SWEEP = tuple(k / 40 for k in range(21))  # 0 to 0.5
 POSITIONAL = "positional_raters"
-CELLS = 1 << 23  # sums held at once: 64 MiB
 
 
 class RaterResult(Frozen):
@@ -64,41 +60,6 @@ class SweepPoint(Frozen):
     passes: bool | None
 
 
-class JointResult(Frozen):
-    """The result with Benjamini-Yekutieli over the raters of all judges that are no baselines.
-
-    Attributes
-    ----------
-    n_family : int
-        How many p-values were adjusted together.
-    """
-
-    winning_rate: Estimate
-    passes: bool | None
-    wins: int
-    n_family: int
-    rejected: tuple[str, ...]
-
-
-class VariantResult(Frozen):
-    """The result under a named variant of the test, all else being the same.
-
-    Attributes
-    ----------
-    winning_rate, advantage, passes, wins, n_tested
-        As in `JudgeReplacement`.
-    n_skipped : int
-        Raters that this variant does not test.
-    """
-
-    winning_rate: Estimate
-    advantage: Estimate
-    passes: bool | None
-    wins: int
-    n_tested: int
-    n_skipped: int
-
-
 class JudgeReplacement(Frozen):
     """The test of one judge.
 
@@ -123,6 +84,13 @@ class JudgeReplacement(Frozen):
         What the other named variants say, by what they change: ``small_n`` (the t-test, or
         skipping, for raters with few items), ``unanswered``, ``weighting=ipw`` (items weighted by
         the inverse share of their label), and on ordered scales ``score=rank_neg_rmse`` (ranks).
+        Where task.yaml says so: ``expert`` and ``gold`` (compared with one rater, or with the right
+        answers at margin 0), ``quality`` (raters weighted), ``score=weights`` (the less a
+        disagreement costs, the more similar).
+    criteria : dict of str to DomainResult
+        Each criterion by itself, where items have several.
+    combined : CombinedResult or None
+        Against raters combined as task.yaml says.
     """
 
     judge: str
@@ -141,6 +109,8 @@ class JudgeReplacement(Frozen):
     smallest_eps: float | None
     joint: JointResult | None
     variants: dict[str, VariantResult] = Field(default_factory=dict)
+    criteria: dict[str, DomainResult] = Field(default_factory=dict)
+    combined: CombinedResult | None = None
     warnings: tuple[str, ...]
 
 
@@ -187,7 +157,7 @@ class Replacement(Frozen):
     score : str
         Accuracy of labels, negative RMSE on ordered scales.
     eps : float
-        The margin, set by the kind of raters.
+        The margin: that of task.yaml, else set by the kind of raters.
     q : float
         False discovery rate.
     small_n : str
@@ -213,17 +183,18 @@ class Replacement(Frozen):
 
 def section(p: Prepared) -> Replacement:
     """Test every judge against every rater, and beside them judges that know nothing."""
-    scale = Scale.of(p.task)
+    scale, said = Scale.of(p.task), p.task.alt_test
+    score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
     design = AltTestDesign(
-        score="accuracy" if scale.numbers is None else "neg_rmse",
-        eps=EPS[p.task.raters],
+        score=score,
+        eps=EPS[p.task.raters] if said is None or said.eps is None else said.eps,
         unanswered=p.source.unanswered,
     )
     reason = POSITIONAL if p.task.rater_ids == "positional" else "" if p.judges else "no_judges"
-    controls, judges = (None, ()) if reason else _tested(p, scale, design)
+    controls, judges = (None, ()) if reason else _tested(Annotators.of(p, scale), design)
     return Replacement(
         reason=reason,
-        score="accuracy" if scale.numbers is None else "neg_rmse",
+        score=score,
         raters=p.task.raters,
         eps=design.eps,
         q=design.q,
@@ -237,19 +208,12 @@ def section(p: Prepared) -> Replacement:
 
 
 def _tested(
-    p: Prepared, scale: Scale, design: AltTestDesign
+    annotators: Annotators, design: AltTestDesign
 ) -> tuple[ReplacementControls, tuple[JudgeReplacement, ...]]:
-    panel = _panel(p, scale)
-    rng = p.rng()
-    verdicts, n_tied = {}, {}
-    for table in p.judges:
-        verdicts[table.name], n_tied[table.name] = _verdicts(scale, table, rng)
-    tests = _tests(p, panel, verdicts, design)
-    others = {
-        name: _tests(p, panel, verdicts, other) for name, other in _variants(scale, design).items()
-    }
+    p, scale = annotators.p, annotators.scale
+    tests = annotators.tests(design)
     controls = annotator_controls(
-        panel,
+        annotators.panel,
         design,
         rng=p.rng(),
         options=scale.options if scale.numbers is None else scale.numbers.tolist(),
@@ -261,110 +225,26 @@ def _tested(
     )
     rivals = {name: test for name, test in tests.items() if name not in p.baselines}
     joint = together(rivals, design.q) if len(rivals) > 1 else {}
+    others, criteria = variants(annotators, design), by_criterion(annotators, design)
+    pairings = combined(annotators, design)
     return _controls(controls), tuple(
         _judge(
             test,
-            joint.get(name),
-            {variant: found[name] for variant, found in others.items()},
             name=name,
-            n_tied=n_tied[name],
+            n_tied=annotators.n_tied[name],
             baseline=name in p.baselines,
+            joint=JointResult.of(joint[name]) if name in joint else None,
+            variants=others[name],
+            criteria=criteria.get(name, {}),
+            combined=pairings.get(name),
         )
         for name, test in tests.items()
     )
 
 
-def _tests(
-    p: Prepared,
-    panel: Panel,
-    verdicts: Mapping[str, Sequence[str | float | None]],
-    design: AltTestDesign,
-) -> dict[str, AltTest]:
-    """Test all judges on the same resamples, as many at a time as fit in memory."""
-    tests: dict[str, AltTest] = {}
-    for some in _batches(verdicts, len(panel.items) * max(len(panel.raters), 1)):
-        tests |= annotator_tests(
-            panel,
-            {name: _by_item(panel, verdicts[name]) for name in some},
-            design,
-            rng=p.rng(),
-            groups=p.groups,
-            n_resamples=p.source.n_resamples,
-            level=p.source.confidence,
-            interval=p.source.interval,
-        )
-    return tests
-
-
-def _variants(scale: Scale, design: AltTestDesign) -> dict[str, AltTestDesign]:
-    """Return the named variants that need nothing but these data, by what they change."""
-    unanswered: Unanswered = "exclude" if design.unanswered == "loss" else "loss"
-    found = {
-        "small_n=t": replace(design, small_n="t"),
-        "small_n=skip": replace(design, small_n="skip"),
-        f"unanswered={unanswered}": replace(design, unanswered=unanswered),
-        "weighting=ipw": replace(design, weighting="ipw"),
-    }
-    if scale.numbers is not None:
-        found["score=rank_neg_rmse"] = replace(design, score="rank_neg_rmse")
-    return found
-
-
-def _panel(p: Prepared, scale: Scale) -> Panel:
-    """Collect the single choices of the raters, as numbers on an ordered scale."""
-    value = _values(scale)
-    here = set(p.human.items)
-    return Panel.of(
-        (
-            (one.item, one.rater, value[one.value])
-            for one in p.task.ratings
-            if one.item in here and isinstance(one.value, str) and one.value != CANNOT_ASSESS
-        ),
-        items=p.human.items,
-        rater_ids=p.task.rater_ids,
-    )
-
-
-def _values(scale: Scale) -> dict[str, str | float]:
-    if scale.numbers is None:
-        return {option: option for option in scale.options}
-    return dict(zip(scale.options, scale.numbers.tolist(), strict=True))
-
-
-def _verdicts(
-    scale: Scale, table: RatingTable, rng: np.random.Generator
-) -> tuple[list[str | float | None], int]:
-    """Take one verdict per item: the median of the samples, or their mode, ties drawn."""
-    counts = scale.counts(table)
-    if scale.numbers is not None:
-        middle = medians(counts, scale.numbers).tolist()
-        return [None if math.isnan(one) else one for one in middle], 0
-    place, n_tied = drawn_modes(counts, rng)
-    return [None if math.isnan(k) else scale.options[int(k)] for k in place.tolist()], n_tied
-
-
-def _by_item(panel: Panel, verdicts: Sequence[str | float | None]) -> dict[str, Hashable]:
-    return dict(zip(panel.items, verdicts, strict=True))
-
-
-def _batches(judges: Iterable[str], cells_each: int) -> Iterator[tuple[str, ...]]:
-    """Split judges so that their sums fit in memory; all see the same resamples."""
-    size, names = max(1, CELLS // (N_SUMS * max(cells_each, 1))), iter(judges)
-    return iter(lambda: tuple(islice(names, size)), ())
-
-
-def _judge(
-    test: AltTest,
-    joint: AltTest | None,
-    variants: Mapping[str, AltTest],
-    *,
-    name: str,
-    n_tied: int,
-    baseline: bool,
-) -> JudgeReplacement:
+def _judge(test: AltTest, *, name: str, n_tied: int, **others: Any) -> JudgeReplacement:  # noqa: ANN401 -- further fields of JudgeReplacement
     return JudgeReplacement(
         judge=name,
-        baseline=baseline,
         winning_rate=test.winning_rate,
         advantage=test.advantage,
         passes=test.passes,
@@ -380,35 +260,13 @@ def _judge(
             for one in eps_sweep(test, SWEEP)
         ),
         smallest_eps=smallest_eps(test),
-        joint=None if joint is None else _joint(joint),
-        variants={variant: _variant(one) for variant, one in variants.items()},
         warnings=test.warnings,
+        **others,
     )
 
 
 def _rater(row: RaterRow) -> RaterResult:
     return RaterResult(**{name: getattr(row, name) for name in RaterResult.model_fields})
-
-
-def _variant(test: AltTest) -> VariantResult:
-    return VariantResult(
-        winning_rate=test.winning_rate,
-        advantage=test.advantage,
-        passes=test.passes,
-        wins=test.wins,
-        n_tested=test.n_tested,
-        n_skipped=len(test.skipped),
-    )
-
-
-def _joint(test: AltTest) -> JointResult:
-    return JointResult(
-        winning_rate=test.winning_rate,
-        passes=test.passes,
-        wins=test.wins,
-        n_family=test.n_family,
-        rejected=tuple(row.rater for row in test.per_rater if row.rejected),
-    )
 
 
 def _controls(found: Controls) -> ReplacementControls:

@@ -1,14 +1,24 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from validating import INVALID, source_of, task_of, truth_source
 
+from harness.report import page
 from harness.stats.alt_test import annotator_test
 from harness.stats.alt_test_design import AltTestDesign
-from harness.stats.alt_test_variants import eps_sweep, smallest_eps
+from harness.stats.alt_test_variants import (
+    combined_annotator_test,
+    eps_sweep,
+    smallest_eps,
+    together,
+)
 from harness.stats.panel import Panel
-from harness.validate import replacement
+from harness.stats.similarity import SimilarityTable
+from harness.task import AltTestFields
+from harness.validate import replacement, validate
 from harness.validate.prepared import prepare
 
 
@@ -74,6 +84,103 @@ def test_named_variants_stand_beside_the_result():
         positive=(),
     )
     assert "score=rank_neg_rmse" in steps.judges[0].variants
+
+
+def found_by(panel, said, **fields):
+    """Do the test alone, without intervals."""
+    design = AltTestDesign(**{"score": "accuracy", "eps": 0.1} | fields)
+    return annotator_test(panel, said, design, rng=np.random.default_rng(0), n_resamples=0)
+
+
+def same_result(found, wanted):
+    """Whether a variant says what the test says alone."""
+    assert (found.winning_rate.value, found.passes, found.wins) == (
+        wanted.winning_rate.value,
+        wanted.passes,
+        wanted.wins,
+    )
+    assert found.advantage.value == pytest.approx(wanted.advantage.value)
+
+
+def test_variants_that_a_task_names_stand_beside_the_result():
+    """One expert, right answers at margin 0, quality of raters, weights as a similarity."""
+    ratings, truth = panel_of(40, noise=0.3)
+    costs = ((0.0, 1.0, 0.5), (1.0, 0.0, 0.5), (0.5, 0.5, 0.0))
+    quality = {"r0": 3.0, "r1": 1.0, "r2": 0.5}
+    task = task_of(
+        ratings,
+        weights=costs,
+        alt_test=AltTestFields(eps=0.2, expert="r1", gold="answer", quality=quality),
+    )
+    answered = [replace(one, fields={"text": "x", "answer": truth[one.id]}) for one in task.items]
+    answered[0].fields.pop("answer")
+    task = task.model_copy(update={"items": tuple(answered)})
+    flipped = {item: "A" if i % 3 == 0 else label for i, (item, label) in enumerate(truth.items())}
+    section = replacement.section(prepare(source_of(task, {"z": flipped})))
+    assert section.eps == 0.2
+    [judge] = section.judges
+    panel = Panel.of((i, r, v) for r, rated in ratings.items() for i, v in rated.items())
+    gold = dict(list(truth.items())[1:])
+    table = SimilarityTable(("A", "B"), -np.array(costs)[:2, :2])
+    same_result(judge.variants["expert=r1"], found_by(panel, flipped, eps=0.2, expert="r1"))
+    same_result(judge.variants["gold=answer, eps=0"], found_by(panel, flipped, eps=0, gold=gold))
+    same_result(judge.variants["quality"], found_by(panel, flipped, eps=0.2, quality=quality))
+    same_result(judge.variants["score=weights"], found_by(panel, flipped, eps=0.2, score=table))
+    assert judge.variants["gold=answer, eps=0"].advantage.n_used == 39
+
+
+def test_an_expert_without_ratings_here_is_na_with_the_reason():
+    """As when items are limited to those of others."""
+    ratings, truth = panel_of(10)
+    task = task_of(ratings, alt_test=AltTestFields(expert="dr"))
+    [judge] = replacement.section(prepare(source_of(task, {"z": truth}))).judges
+    found = judge.variants["expert=dr"]
+    assert (found.winning_rate.value, found.winning_rate.reason) == (None, "no_expert_ratings")
+
+
+def test_each_criterion_is_tested_by_itself_and_all_are_adjusted_together():
+    """The winning rate is one per criterion, the family has the raters of all."""
+    ratings, truth = panel_of(60, noise=0.3)
+    items = {item: {"criterion": "ab"[i % 2]} for i, item in enumerate(truth)}
+    task = task_of(ratings, items=items)
+    [judge] = replacement.section(prepare(source_of(task, {"z": truth}))).judges
+    tests = {}
+    for name in "ab":
+        here = [item for item in truth if items[item]["criterion"] == name]
+        panel = Panel.of((i, r, rated[i]) for i in here for r, rated in ratings.items())
+        tests[name] = found_by(panel, truth)
+    wanted = together(tests)
+    assert set(judge.criteria) == {"a", "b"}
+    for name, found in judge.criteria.items():
+        same_result(found, wanted[name])
+        assert found.n_family == 6
+        assert found.winning_rate.interval is not None
+    [alone] = section_of(ratings, {"z": truth}).judges
+    assert alone.criteria == {}
+
+
+def test_raters_of_different_items_are_combined_as_the_task_says():
+    """Means over the ways to join one of each set, each way a test."""
+    ratings, truth = panel_of(40, raters=4)
+    first = set(list(truth)[:20])
+    halves = {
+        r: {i: v for i, v in rated.items() if (i in first) == (r in {"r0", "r1"})}
+        for r, rated in ratings.items()
+    }
+    sets = (("r0", "r1"), ("r2", "r3"))
+    criteria = {item: {"criterion": "ab"[item in first]} for item in truth}
+    task = task_of(halves, alt_test=AltTestFields(combine=sets), items=criteria)
+    found = validate(source_of(task, {"z": truth}))
+    [judge] = found.replacement.judges
+    panel = Panel.of((i, r, v) for r, rated in halves.items() for i, v in rated.items())
+    design = AltTestDesign(score="accuracy", eps=0.1)
+    wanted = combined_annotator_test(panel, truth, design, sets, rng=np.random.default_rng(0))
+    mean = judge.combined
+    assert (mean.n_pairings, mean.winning_rate) == (2, wanted.winning_rate)
+    assert (mean.advantage, mean.passes_share) == (wanted.advantage, wanted.passes_share)
+    html = page(found)
+    assert "raters combined, mean of 2 ways" in html
+    assert "2 of 2 criteria" in html
 
 
 @pytest.mark.parametrize(("kind", "eps"), [("expert", 0.2), ("skilled", 0.15), ("crowd", 0.1)])
