@@ -28,7 +28,9 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.pycache_prefix = str(CHECKOUT / ".pytest_cache" / "bytecode")
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
-settings.register_profile("thorough", max_examples=1000)  # pytest --hypothesis-profile=thorough
+settings.register_profile("untimed", deadline=None)  # machines are busy
+settings.register_profile("thorough", parent=settings.get_profile("untimed"), max_examples=1000)
+settings.load_profile("untimed")  # or pytest --hypothesis-profile=thorough
 
 # All Python processes that the tests start find the guard through PYTHONPATH, as its
 # `sitecustomize`; this one calls it.

@@ -214,7 +214,8 @@ class Runner:
             if reply is None:
                 remaining.append(unit)
                 continue
-            self._give_up(unit)
+            if unit.mine:
+                self._store.release(unit.hash)
             if unit.unit.elicitation == "paired":
                 unit.known, unit.mine = reply, False
                 remaining.append(unit)

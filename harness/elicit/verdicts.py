@@ -54,7 +54,7 @@ SCHEMA_VERSION = 1
 HEADER = b'{"schema_version": 1}\n'
 CRC_OPENING = b',"crc":"'
 REMEMBERED_CHARS = 64  # how long a reply may be to be remembered
-CRC_LENGTH = len(CRC_OPENING) + 8 + len(b'"}')
+CRC_DIGITS = 8 + len(b'"}')
 ALWAYS_WRITTEN = (
     "item",
     "judge",
@@ -360,12 +360,11 @@ def decode(line: bytes) -> Verdict:
     VerdictError
         If the line is not as it was written. The message holds nothing of the line.
     """
-    line = line.removesuffix(b"\n")
-    cut = len(line) - CRC_LENGTH
-    if cut < 1 or line[cut : cut + len(CRC_OPENING)] != CRC_OPENING or line[-2:] != b'"}':
+    content, opening, digits = line.removesuffix(b"\n").rpartition(CRC_OPENING)
+    if not opening or len(digits) != CRC_DIGITS or digits[-2:] != b'"}':
         raise VerdictError("the line has no checksum at its end; it is torn or not a verdict line")
-    body = line[:cut] + b"}"
-    if b"%08x" % zlib.crc32(body) != line[cut + len(CRC_OPENING) : -2]:
+    body = content + b"}"
+    if b"%08x" % zlib.crc32(body) != digits[:-2]:
         raise VerdictError("the line's checksum does not fit; it was changed or damaged")
     try:
         return _DECODER.decode(body)

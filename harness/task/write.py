@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import yaml
 
 from harness.task.files import TASK_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from harness.task.model import Rating, Task
@@ -39,15 +38,17 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
     said = yaml.dump(task.described(), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
     (folder / TASK_FILE).write_text(said, encoding="utf-8", newline="\n")
     gold = task.alt_test and task.alt_test.gold
-    items = (
+    items = [
         {"id": item.id}
         | ({"group": item.group} if item.group is not None else {})
         | ({"criterion": item.criterion} if item.criterion is not None else {})
         | {name: text for name, text in item.fields.items() if item_text or name == gold}
         for item in task.items
-    )
-    _write_lines(folder / "items.jsonl", items)
-    _write_lines(folder / "ratings.jsonl", map(_row, (*task.ratings, *task.ignored)))
+    ]
+    ratings = [_row(rating) for rating in (*task.ratings, *task.ignored)]
+    lines = msgspec.json.Encoder().encode_lines
+    (folder / "items.jsonl").write_bytes(lines(items))
+    (folder / "ratings.jsonl").write_bytes(lines(ratings))
 
 
 class _PlainDumper(yaml.SafeDumper):
@@ -73,9 +74,3 @@ def _row(rating: Rating) -> dict[str, Any]:
         "elicitation": rating.elicitation,
         "value": rating.value,
     }
-
-
-def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    written = json.JSONEncoder(ensure_ascii=False).encode
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(written(row) + "\n" for row in rows)
