@@ -429,20 +429,26 @@ async def _until_signalled(runner: Runner) -> tuple[dict[str, str], int]:
 
 
 def _runner(plan: Plan, folder: RunFolder, parts: dict[str, Any]) -> Runner:
+    _name_waiting(folder, parts["observer"])
     if not plan.config.batch:
         return Runner(plan.task, plan.jobs, **parts)
     for spec in plan.specs:
         if spec.remote and style_of(spec) is None:
             parts["observer"].say(f"{spec.name}: no batches are known for it; asked one by one")
+    book = Book(folder.batches)
+    return BatchRunner(plan.task, plan.jobs, book=book, **parts)
+
+
+def _name_waiting(folder: RunFolder, observer: Observer) -> None:
+    """Name other runs over the same task that wait for batches: this one would ask the same."""
     for run in list_runs(folder.path.parent).readable:
+        same = run.manifest.hashes["task"] == folder.manifest.hashes["task"]
         with suppress(RunError):
-            if run.path != folder.path and Book(run.batches).tickets:
-                parts["observer"].say(
+            if same and run.path != folder.path and Book(run.batches).tickets:
+                observer.say(
                     f"{run.path.name} waits for batches; resume it first, or what they hold is "
                     "paid for twice"
                 )
-    book = Book(folder.batches)
-    return BatchRunner(plan.task, plan.jobs, book=book, **parts)
 
 
 def _log_paces(folder: RunFolder, runner: Runner) -> None:

@@ -163,13 +163,14 @@ def test_looks_at_a_batch_grow_rarer(place, provider):
     assert waits == pytest.approx([2, 3, 4.5, 6.75, 10.125, 15.1875, 20, 20])
 
 
-def test_other_run_that_waits_for_batches_is_named(tmp_path, provider):
+@pytest.mark.parametrize("batch", [True, False])
+def test_other_run_that_waits_for_batches_is_named(tmp_path, provider, batch):
     """What it handed in would be paid for again: that is said before anything is."""
     provider.reset()
     make_task(tmp_path / "task", N_ITEMS)
     judge = {"model": "stub", "base_url": provider.url(), "price": PRICE, "batch_poll_s": 0.02}
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
-    config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",), batch=True)
+    config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",), batch=batch)
     plan = make_plan(config, judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False)
     first, second = (begin(plan, tmp_path / "runs") for _ in range(2))
     Book(first.batches).put(Ticket("far", "token", time.time(), N_ITEMS, "batch_1"))
