@@ -48,14 +48,11 @@ class Settings:
         Most requests sent for one call.
     backoff_s, backoff_max_s : float
         First and largest bound of the random wait between attempts, in seconds.
-    retry_after_max_s : float
-        Longest wait a server may ask for; a longer one stops its judge.
     """
 
     attempts: int = 6
     backoff_s: float = 0.5
     backoff_max_s: float = 30.0
-    retry_after_max_s: float = 60.0
 
 
 class Observer(Protocol):

@@ -407,7 +407,7 @@ class Runner:
             raise CallFailed("timeout", retry=True) from None
         except CallFailed as error:
             gate.failed(ticket, error)
-            raise self._final(error) from None
+            raise _final(error, spec) from None
         except (NotAsked, RunError):
             raise
         except Exception as error:  # noqa: BLE001 -- a judge's bug is that judge's trouble alone
@@ -415,14 +415,6 @@ class Runner:
         finally:
             gate.leave()
         return replies
-
-    def _final(self, error: CallFailed) -> CallFailed:
-        """Stop the judge of a server that asks for a longer wait than we grant."""
-        if (error.retry_after_s or 0) <= self._settings.retry_after_max_s:
-            return error
-        return CallFailed(
-            error.reason, stops_judge=True, hint=f"asked to wait {error.retry_after_s:.0f} s"
-        )
 
     def _wait_s(self, state: RetryCallState) -> float:
         """Full jitter, but at least what the server asked for."""
@@ -480,6 +472,15 @@ def _tokens(spec: JudgeSpec, request: Request, n: int) -> int:
     """Tokens that a request may take of an allowance."""
     prompt, completion = estimate(spec, request)
     return prompt + n * completion
+
+
+def _final(error: CallFailed, spec: JudgeSpec) -> CallFailed:
+    """Stop the judge of a server that asks for a longer wait than it is granted."""
+    if (error.retry_after_s or 0) <= spec.retry_after_max_s:
+        return error
+    return CallFailed(
+        error.reason, stops_judge=True, hint=f"asked to wait {error.retry_after_s:.0f} s"
+    )
 
 
 def _worth_a_retry(error: BaseException) -> bool:

@@ -98,6 +98,8 @@ class JudgeSpec(BaseModel):
         Requests and tokens per minute that the provider allows.
     deadline_s : float
         Wall time one call may take, in seconds.
+    retry_after_max_s : float
+        Longest wait that the server may ask for, in seconds; a longer one stops the judge.
     batch_poll_s : float
         Seconds between the first two looks at a batch; the wait grows to ten times that.
     price : Price or None
@@ -123,6 +125,7 @@ class JudgeSpec(BaseModel):
     rpm: Annotated[float, Field(gt=0, le=1e9)] | None = None
     tpm: Annotated[float, Field(gt=0, le=1e12)] | None = None
     deadline_s: Annotated[float, Field(gt=0, le=86_400)] = 30.0
+    retry_after_max_s: Annotated[float, Field(ge=0, le=86_400)] = 60.0
     batch_poll_s: Annotated[float, Field(gt=0, le=86_400)] = 30.0
     price: Price | None = None
     allow_redirects: bool = False

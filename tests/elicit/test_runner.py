@@ -21,7 +21,7 @@ from harness.errors import CallFailed
 from harness.task import load_task
 
 BOTH = ("forced_choice", "response_set")
-FAST = Settings(attempts=4, backoff_s=0.001, backoff_max_s=0.002, retry_after_max_s=0.5)
+FAST = Settings(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
 
 
 class Watching:

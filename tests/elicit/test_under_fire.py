@@ -28,9 +28,7 @@ from harness.elicit.runner import Runner
 from harness.task import load_task
 
 N, ATTEMPTS, MAX_WAIT_S = 2, 3, 2.0
-FAST = Settings(
-    attempts=ATTEMPTS, backoff_s=0.001, backoff_max_s=0.002, retry_after_max_s=MAX_WAIT_S
-)
+FAST = Settings(attempts=ATTEMPTS, backoff_s=0.001, backoff_max_s=0.002)
 STYLES = {
     "aiohttp": {"kind": "endpoint", "model": "stub"},
     "openai": {"kind": "litellm", "model": "openai/stub"},
@@ -116,7 +114,8 @@ def play(place, task, specs):
 
 
 def specify(stub, style, plan, **given):
-    given = {"concurrency": 1, "key_env": "STUB_KEY", "deadline_s": 30} | STYLES[style] | given
+    usual = {"concurrency": 1, "key_env": "STUB_KEY", "deadline_s": 30}
+    given = usual | {"retry_after_max_s": MAX_WAIT_S} | STYLES[style] | given
     return JudgeSpec(name=given.pop("name", plan), base_url=stub.url(fault=plan), **given)
 
 
