@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from harness.report.charts import DotRow, Series, Titles, dot_ends, dots, lines
+from harness.report.charts import SMALL, DotRow, Series, Titles, dot_ends, dots, lines
 from harness.report.figures import dot_row, in_order, kinds, slug, styles
 from harness.report.marks import CHARACTER, Chart, Mark, Scale, clip, dot, label, line, px
 from harness.report.words import counted, percent, tenths
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harness.validate.certainty import Certainty, JudgeBin, JudgeCertainty, PerceptionBin
 
 MEASURE = "krippendorff_alpha"
+BINNED = "js_divergence_bits"
 BANDS = {
     "majority_share": "By the share of raters who chose the most frequent answer (PA)",
     "median_share": "By the share of raters who chose the median (PA)",
@@ -26,7 +27,7 @@ BANDS = {
 }
 PANEL_WIDTH, PANEL_HEIGHT = 224.0, 190.0
 STEMS_START, STEMS_END = 58.0, PANEL_WIDTH - 30.0
-LYING_WIDTH, NAMES_WIDTH = 290.0, 136.0
+LYING_WIDTH, NAMES_WIDTH = 308.0, 158.0
 RADIUS = {"rater": 5.5, "best": 3.5}  # so that neither hides the other
 MANY = 7  # options that no longer fit side by side
 FULL = 0.999
@@ -104,7 +105,7 @@ def _bin(c: Certainty, judge: str, human: PerceptionBin, own: JudgeBin) -> Chart
     rows = [(o, human.labels.get(o, 0.0), own.labels.get(o, 0.0)) for o in c.options]
     parts = [f"{o} raters {percent(h)}, {judge} {percent(j)}" for o, h, j in rows]
     many = len(rows) > MANY or max(map(len, c.options)) * CHARACTER > _room(len(rows))
-    height = 76.0 + 15.0 * len(rows) if many else PANEL_HEIGHT
+    height = 64.0 + 15.0 * len(rows) if many else PANEL_HEIGHT
     said = bin_words(human.label, c.options)
     return Chart(
         f"perception-{slug(judge)}-{slug(human.label)}",
@@ -152,7 +153,7 @@ def _lying(rows: Sequence[tuple[str, float, float]], judge: str) -> list[Mark]:
     for k, (option, human, own) in enumerate(rows):
         y = 48 + 15.0 * k
         marks.append(line(across(0), y, across(1), y, "grid"))
-        name = clip(option, NAMES_WIDTH)
+        name = clip(option, NAMES_WIDTH / SMALL)
         marks.append(label(NAMES_WIDTH, y + 4, name, "small", anchor="end"))
         for value, kind in ((human, "rater"), (own, "best")):
             told = f"{option}, {judge if kind == 'best' else 'raters'}: {percent(value)}"
@@ -233,31 +234,25 @@ def _risk(c: Certainty, score: str, style: dict[str, str]) -> Chart:
         x=f"share of {counted(n_items)} answered",
         y="share of answers that are wrong",
     )
-    return lines(titles, series, y_within=(0.0, 1.0), width=520.0)
-
-
-def binned_rows(v: Validation) -> list[DotRow]:
-    """Return the binned divergence of each judge, best first."""
-    if v.certainty is None:
-        return []
-    kind = kinds(v)
-    rows = [
-        dot_row(one.judge, one.binned["js_divergence_bits"], kind[one.judge])
-        for one in v.certainty.judges
-        if "js_divergence_bits" in one.binned
-    ]
-    return sorted(rows, key=lambda row: (row.value is None, row.value or 0.0))
+    return lines(titles, series, y_within=(0.0, 1.0))
 
 
 def binned_charts(v: Validation) -> list[Chart]:
-    """Draw the binned Jensen-Shannon divergence for perception."""
-    rows = binned_rows(v)
+    """Draw the binned Jensen-Shannon divergence for perception of each judge, best first."""
+    kind = kinds(v)
+    found = {one.judge: one.binned.get(BINNED) for one in v.certainty.judges} if v.certainty else {}
+    known = {judge: one for judge, one in found.items() if one is not None}
+    rows = sorted(
+        (dot_row(judge, one, kind[judge]) for judge, one in known.items()),
+        key=lambda row: (row.value is None, row.value or 0.0),
+    )
+    n_items = counted(one.n_used for one in known.values() if one.value is not None)
     titles = Titles(
         "binned-divergence",
         "Binned Jensen-Shannon divergence",
         f"How far each judge's answers are from the raters', bin by bin, in bits; lower is better. "
         f"{'; '.join(row.told for row in rows)}.",
-        x="bits (lower is better)",
+        x=f"bits (lower is better), {n_items}",
     )
     return [dots(titles, rows, within=(0.0, 1.0))] if rows else []
 

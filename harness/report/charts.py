@@ -18,6 +18,7 @@ from harness.report.marks import (
     label,
     line,
     path,
+    pieces,
     px,
     show,
     tick,
@@ -32,6 +33,7 @@ APART = 9.0  # px between dots on one line
 TOP = 8.0
 BAND = 22.0
 RULE_LABEL = 8.0  # px at least between the words of two rules
+LEVEL = 13.0  # px from one level of words to the next
 AXIS = 34.0
 GUTTER = 14.0
 MAX_LABEL = 168.0
@@ -41,6 +43,9 @@ HEAD = 40.0
 SLOPE = 0.7  # sine and cosine of the angle at which long names of columns stand
 DARK = 6  # class of a heat cell from which white reads better than ink
 SMALL = 0.92  # of a small label's width to a label's
+KEY_LINE = 22.0  # px of a line in the key, before its name
+KEY_ROW = 17.0
+KEY_APART = 14.0  # px between two names in the key
 N_STYLES = 8
 
 
@@ -184,12 +189,12 @@ def lines(
     width: float = WIDTH,
     height: float = 250.0,
 ) -> Chart:
-    """Draw lines with their names at their right ends.
+    """Draw lines over a key that names them.
 
     Parameters
     ----------
     rules : sequence of (x, text)
-        Values of x worth a vertical line.
+        Values of x worth a vertical line, in order.
     rug : sequence of (x, name, style)
         Values to mark on the x axis.
     band : sequence of (low, high, style, told)
@@ -198,31 +203,37 @@ def lines(
         Values of y that the axis must show too.
     cursor : bool
         Whether the reader moves a vertical line.
+    height : float
+        Without the key, and without levels of rules' words beyond the first.
     """
     xs = [x for one in series for x, _ in one.points]
     low, high = min(xs, default=0.0), max(xs, default=1.0)
-    right = min(max((len(one.name) for one in series), default=0) * CHARACTER, MAX_LABEL) + 12
-    across = Scale(low, high if high > low else low + 1.0, 44, width - right - 4)
+    across = Scale(low, high if high > low else low + 1.0, 44, width - GUTTER)
+    levels = _levels([(across(x), told) for x, told in rules])
+    top = TOP + LEVEL * max(levels, default=0)
+    bottom = top - TOP + height - AXIS
     ys = [*reach, *(y for one in series for _, y in one.points)]
-    up = Scale.around(ys, height - AXIS, TOP + BAND, within=y_within)
-    marks = [*_x_axis(across, TOP + BAND, height - AXIS, titles.x), *_y_axis(up, across)]
+    up = Scale.around(ys, bottom, top + BAND, within=y_within)
+    marks = [*_x_axis(across, top + BAND, bottom, titles.x), *_y_axis(up, across)]
     for first, last, style, told in band:
         reached = across(last) - across(first)
         title = f"{told}: {first:.3f} to {last:.3f}"
-        marks.append(box(across(first), TOP + 8, reached, 7, f"band region {style}", title=title))
-    marks += _rules(rules, across, height - AXIS)
+        marks.append(box(across(first), top + 8, reached, 7, f"band region {style}", title=title))
+    for (x, told), level in zip(rules, levels, strict=True):
+        marks += _rule(across(x), told, (top - LEVEL * level, bottom), across.end + GUTTER)
     if not rules:  # their words stand where this would
         marks.append(label(0, TOP + 4, titles.y, "small"))
     for one in series:
         drawn = [(across(x), up(y)) for x, y in one.points if y is not None]
         if drawn:
             marks.append(path(drawn, f"series {one.style}", of=one.name))
-    marks += _end_labels(series, across, up, right)
     for x, name, style in rug:
-        marks.append(dot(across(x), height - AXIS, f"rug {style}", r=4, title=f"{name}: {x:.3f}"))
+        marks.append(dot(across(x), bottom, f"rug {style}", r=4, title=f"{name}: {x:.3f}"))
     if cursor:
-        still = line(across(low), TOP + BAND, across(low), height - AXIS, "cursor")
+        still = line(across(low), top + BAND, across(low), bottom, "cursor")
         marks.append(replace(still, attributes={**still.attributes, "visibility": "hidden"}))
+    key, height = _key(series, bottom + AXIS, width)
+    marks += key
     data = tuple((one.name, x, y) for one in series for x, y in one.points)
     columns = ("name", titles.x or "x", titles.y or "y")
     return _chart(titles, (width, height), marks, (columns, data), (across, up))
@@ -237,19 +248,20 @@ def heat(
     top: float = 1.0,
     digits: int = 2,
     cell_width: float = 54.0,
+    counts: Sequence[int] = (),
 ) -> Chart:
-    """Draw a table whose cells are the darker the nearer they are to ``top``; None is NA."""
+    """Draw a table whose cells are the darker the nearer they are to ``top``; None is NA.
+
+    ``counts`` says of each column what its cells rest on.
+    """
     widest = max((len(n) for n in (*row_names, titles.y)), default=0)
     left = min(widest * CHARACTER, MAX_ROW_NAME) + 14
-    longest = max(map(len, column_names), default=0) * CHARACTER
-    sloping = min(longest, MAX_LABEL) * SLOPE if longest > cell_width + CHARACTER else 0.0
-    width = left + max(cell_width * len(column_names) + sloping + 2, len(titles.x) * CHARACTER)
-    head = HEAD + sloping
+    names, head, overhang = _column_names(column_names, counts, left, cell_width)
+    width = left + max(
+        cell_width * len(column_names) + max(overhang, 0) + 2, len(titles.x) * CHARACTER
+    )
     height = head + CELL * len(row_names) + 4
-    marks = [label(left, 12, titles.x, "small"), label(0, head - 10, titles.y, "small")]
-    for j, name in enumerate(column_names):
-        middle = left + cell_width * (j + 0.5)
-        marks.append(_column_name(middle, head - 10, name, sloping=bool(sloping)))
+    marks = [label(left, 12, titles.x, "small"), label(0, head - 10, titles.y, "small"), *names]
     for i, name in enumerate(row_names):
         y = head + CELL * i
         marks.append(label(left - 8, y + 19, clip(name, left - 8), "name", anchor="end"))
@@ -257,18 +269,52 @@ def heat(
             x = left + cell_width * j
             told = f"{name}, {column_names[j]}: {show(value)}"
             marks += _heat_cell((x, y, cell_width), value, top, digits, told)
-    columns = (titles.y or "row", titles.x or "column", "value")
+    columns = (titles.y or "row", titles.x or "column", "value", *(("n",) if counts else ()))
     data = tuple(
-        (row, column, values[i][j])
+        (row, column, values[i][j], *counts[j : j + 1])
         for i, row in enumerate(row_names)
         for j, column in enumerate(column_names)
     )
     return _chart(titles, (width, height), marks, (columns, data))
 
 
-def _column_name(x: float, y: float, name: str, *, sloping: bool) -> Mark:
-    if not sloping:
-        return label(x, y, name, "name", anchor="middle")
+def _column_names(
+    names: Sequence[str], counts: Sequence[int], left: float, cell_width: float
+) -> tuple[list[Mark], float, float]:
+    """Name columns in a few lines, or sloping; return how high and how far out they go."""
+    lines_of = [_wrapped(name, cell_width) for name in names]
+    widest = max((len(part) for parts in lines_of for part in parts), default=0) * CHARACTER
+    reaches = [min(len(name) * CHARACTER, MAX_LABEL) * SLOPE for name in names]
+    sloping = max(reaches) if widest > cell_width + CHARACTER else 0.0
+    below = LEVEL if counts else 0.0
+    head = HEAD + (sloping or LEVEL * (max(map(len, lines_of), default=1) - 1)) + below
+    marks = []
+    for j, (name, parts) in enumerate(zip(names, lines_of, strict=True)):
+        middle, foot = left + cell_width * (j + 0.5), head - 10 - below
+        if sloping:
+            marks.append(_sloping(middle, foot, name))
+            continue
+        for above, part in enumerate(reversed(parts)):
+            marks.append(label(middle, foot - LEVEL * above, part, "name", anchor="middle"))
+    for j, n in enumerate(counts):
+        middle = left + cell_width * (j + 0.5)
+        marks.append(label(middle, head - 8, f"n {n}", "small", anchor="middle"))
+    ends = [reach - cell_width * (len(names) - j - 0.5) for j, reach in enumerate(reaches)]
+    return marks, head, max(ends) if sloping else 0.0
+
+
+def _wrapped(name: str, width: float) -> list[str]:
+    """Break a name at its joints into lines that fit, as far as they can."""
+    n = int(width / CHARACTER) + 1
+    found = [""]
+    for piece in pieces(name):
+        if found[-1] and len(found[-1] + piece.rstrip()) > n:
+            found.append("")
+        found[-1] += piece
+    return [part.rstrip() for part in found]
+
+
+def _sloping(x: float, y: float, name: str) -> Mark:
     turned = label(x, y, clip(name, MAX_LABEL), "name")
     angle = {"transform": f"rotate(-45 {px(x)} {px(y)})"}
     return replace(turned, attributes={**turned.attributes, **angle})
@@ -309,37 +355,42 @@ def _y_axis(up: Scale, across: Scale) -> list[Mark]:
     return marks
 
 
-def _rules(rules: Sequence[tuple[float, str]], across: Scale, bottom: float) -> list[Mark]:
-    """Draw vertical lines, and say what they are where the words do not run into each other."""
-    marks, end = [], float("-inf")
-    for x, told in rules:
-        marks.append(line(across(x), TOP + 6, across(x), bottom, "rule"))
+def _levels(words: Sequence[tuple[float, str]]) -> list[int]:
+    """Return the level of each rule's words, 0 the lowest, so that none run into each other."""
+    ends: list[float] = []
+    levels = []
+    for x, told in words:
         half = len(told) * CHARACTER * SMALL / 2
-        if across(x) - half >= end + RULE_LABEL:
-            end = across(x) + half
-            marks.append(label(across(x), TOP + 3, told, "small rule-label", anchor="middle"))
-    return marks
+        free = (i for i, end in enumerate(ends) if x - half >= end + RULE_LABEL)
+        level = next(free, len(ends))
+        ends[level:] = [x + half, *ends[level + 1 :]]
+        levels.append(level)
+    return levels
 
 
-def _end_labels(series: Sequence[Series], across: Scale, up: Scale, room: float) -> list[Mark]:
-    """Name each line at its right end, pushed apart where they would lie on one another."""
-    ends = []
-    for one in series:
-        known = [y for _, y in one.points if y is not None]
-        if known:
-            ends.append((up(known[-1]), one))
-    ends.sort(key=lambda end: end[0])
-    placed: list[float] = []
-    for y, _ in ends:
-        placed.append(max(y, placed[-1] + 13) if placed else y)
-    overflow = max(0.0, placed[-1] - up.start) if placed else 0.0
-    for i in reversed(range(len(placed))):
-        below = placed[i + 1] - 13 if i + 1 < len(placed) else placed[i] - overflow
-        placed[i] = min(placed[i], below)
+def _rule(x: float, told: str, ends: tuple[float, float], edge: float) -> list[Mark]:
+    """Draw a vertical line with its words above, kept left of an edge."""
+    top, bottom = ends
+    middle = min(x, edge - len(told) * CHARACTER * SMALL / 2)
     return [
-        label(across.end + 8, y + 4, clip(one.name, room), f"end {one.style}", of=one.name)
-        for y, (_, one) in zip(placed, ends, strict=True)
+        line(x, top + 6, x, bottom, "rule"),
+        label(middle, top + 3, told, "small rule-label", anchor="middle"),
     ]
+
+
+def _key(series: Sequence[Series], top: float, width: float) -> tuple[list[Mark], float]:
+    """Name each line below the drawing, several to a row; return the marks and where they end."""
+    marks: list[Mark] = []
+    x, y = 0.0, top
+    for one in series:
+        name = clip(one.name, width - KEY_LINE)
+        reach = KEY_LINE + len(name) * CHARACTER
+        if x and x + reach > width:
+            x, y = 0.0, y + KEY_ROW
+        marks.append(line(x, y + 8, x + KEY_LINE - 5, y + 8, f"series {one.style}"))
+        marks.append(label(x + KEY_LINE, y + 12, name, "name"))
+        x += reach + KEY_APART
+    return marks, y + KEY_ROW if series else top
 
 
 def _chart(

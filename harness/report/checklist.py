@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from harness.report.erring import ordered
 from harness.report.figures import in_order
 from harness.report.words import counted, estimate, number, percent, tenths
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from harness.report.details import Details
     from harness.validate import JudgeResult, Validation
+    from harness.validate.errors import Confusion
 
 State = Literal["given", "missing", "not needed"]
 SAME_ON_BINARY = ("pearson", "spearman", "kendall", "phi", "mcc")
@@ -28,6 +30,8 @@ LEVELS = {
     "macro": "macro: the mean over criteria",
     "item": "item: the mean over items of what was rated on each",
 }
+MAX_CELLS = 12  # of a confusion matrix that are written out
+MOST = 4  # confusions named of a larger one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ def _scale(v: Validation, d: Details | None) -> Practice:
     asks = "Name the scale of the judgements"
     n = len(v.task.options)
     said = d.scale if d and d.scale else "binary" if n == 2 else ""  # noqa: PLR2004 -- two options are binary
-    options = ", ".join(f"{key} ({label})" for key, label in v.task.options.items())
+    options = ", ".join(
+        key if key == label else f"{key} ({label})" for key, label in v.task.options.items()
+    )
     if not said:
         return Practice(asks, "missing", f"the scale was not recorded; {n} options: {options}")
     return Practice(asks, "given", f"{said}, {n} options: {options}")
@@ -88,18 +94,28 @@ def _accuracy(v: Validation, _: Details | None) -> Practice:
 
 def _confusion(v: Validation, _: Details | None) -> Practice:
     asks = "Report the confusion matrix, or at least precision and recall"
-    told = []
-    for one in v.errors.judges if v.errors else ():
-        if one.confusion.n_items:
-            rows = zip(one.confusion.human, one.confusion.cells, strict=True)
-            cells = [
-                f"{human} as {judge} {tenths(n)}"
-                for human, row in rows
-                for judge, n in zip(one.confusion.judge, row, strict=True)
-                if n
-            ]
-            told.append(f"{one.judge}: {', '.join(cells)}")
+    told = [f"{e.judge}: {_cells(e.confusion)}" for e in ordered(v) if e.confusion.n_items]
     return _given(asks, told, "no judge has items that the raters rated too")
+
+
+def _cells(found: Confusion) -> str:
+    """Write every cell that is not 0, or of many those most often confused."""
+    rows = zip(found.human, found.cells, strict=True)
+    cells = [
+        (human, judge, n)
+        for human, row in rows
+        for judge, n in zip(found.judge, row, strict=True)
+        if n
+    ]
+    if len(cells) <= MAX_CELLS:
+        return ", ".join(f"{human} as {judge} {tenths(n)}" for human, judge, n in cells)
+    alike = sum(n for human, judge, n in cells if human == judge)
+    apart = sorted((cell for cell in cells if cell[0] != cell[1]), key=lambda cell: -cell[2])
+    most = ", ".join(f"{human} as {judge} {tenths(n)}" for human, judge, n in apart[:MOST])
+    return (
+        f"{tenths(alike)} of {counted([found.n_items])} as the raters, most often confused {most}, "
+        "and the whole matrix under How each judge errs"
+    )
 
 
 def _degenerate(v: Validation, _: Details | None) -> Practice:
@@ -114,7 +130,7 @@ def _degenerate(v: Validation, _: Details | None) -> Practice:
     if not na:
         return Practice(asks, "given", f"{rule}; none in this run")
     more = f"; and {len(na) - 6} more" if len(na) > 6 else ""  # noqa: PLR2004 -- enough to see what kind
-    return Practice(asks, "given", f"{rule}. {'; '.join(na[:6])}{more}")
+    return Practice(asks, "given", f"{rule}; {'; '.join(na[:6])}{more}")
 
 
 def _mode(v: Validation, _: Details | None) -> Practice:

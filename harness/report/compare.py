@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.charts import DotRow, Titles, dots
 from harness.report.deciding import sentences
-from harness.report.figures import dot_row, in_order
+from harness.report.figures import dot_row, in_order, items_of
 from harness.report.groups import grouped
 from harness.report.page import render
 from harness.report.words import headline
@@ -113,5 +113,6 @@ def _chart(
         "both-" + "".join(c if c.isalnum() else "-" for c in metric).strip("-"),
         metric,
         f"{metric} of each judge in {names[0]} (ring) and in {names[1]} (dot). {told}.",
+        x=f"first {items_of(both[0], metric)}, second {items_of(both[1], metric)}",
     )
     return dots(titles, rows, within=(float("-inf"), float("inf")))

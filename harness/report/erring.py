@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.charts import Titles, dots, heat
 from harness.report.figures import dot_row, in_order, kinds, slug
+from harness.report.marks import pieces
 from harness.report.words import counted
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _confusion(judge: str, found: Confusion) -> Chart:
         x="judge",
         y="raters",
     )
-    widest = max((len(name) for name in names), default=0) * 7.0 + 12
+    widest = max((len(part) for name in names for part in pieces(name)), default=0) * 7.0 + 12
     return heat(
         titles,
         [found.human[i] for i in rows],

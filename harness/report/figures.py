@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
 GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias": "prevalence bias"}
 USUAL_FORMS = ("(h/h)", "(s/s)", "(h/hrs)", "(srs/srs)")
-ROW_WIDTH = 240.0
+ROW_WIDTH = 170.0
 
 
 def in_order(v: Validation) -> list[JudgeResult]:
@@ -212,6 +212,14 @@ def _translation_chart(
         y="choice",
     )
     columns = [named[i] for i in kept]
+    n_endorsed = side.translated.n_endorsed if side.translated else ()
     widest = max((len(one) for one in columns), default=0) * 7.0 + 10
     drawn = [[row[i] for i in kept] for row in cells]
-    return heat(titles, list(v.task.options), columns, drawn, cell_width=max(54.0, widest))
+    return heat(
+        titles,
+        list(v.task.options),
+        columns,
+        drawn,
+        cell_width=max(54.0, widest),
+        counts=[n_endorsed[i] for i in kept] if n_endorsed else (),
+    )

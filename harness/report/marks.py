@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,6 +15,7 @@ FONT = 12.0
 CHARACTER = 0.6 * FONT  # mean width of a character of the system's sans serif
 ROUND_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 INVISIBLE = 1e-9
+PIECE = re.compile(r"[^ /_-]+[ /_-]*|[ /_-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,11 @@ def clip(text: str, width: float) -> str:
     """Shorten a text to what fits a width, with an ellipsis."""
     n = max(int(width / CHARACTER), 2)
     return text if len(text) <= n else text[: n - 1] + "…"
+
+
+def pieces(text: str) -> list[str]:
+    """Return the parts of a name, each up to the blank, stroke, hyphen or underscore after it."""
+    return PIECE.findall(text)
 
 
 def show(value: Cell, digits: int = 3) -> str:

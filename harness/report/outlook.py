@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.report.charts import Series, Titles, heat, lines
 from harness.report.figures import GOAL_WORDS, in_order, is_usual, items_of, slug, styles
 from harness.report.marks import Chart, Mark, Scale, box, clip, dot, label, line, tick
+from harness.report.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,7 +77,7 @@ def _curves(
         slug(goal) + "-by-beta",
         f"{prefix}{GOAL_WORDS[goal]}".capitalize() + " by beta",
         f"One line per judge over beta of the raters, {better}. {winners_told(even)}",
-        x="beta of the raters",
+        x=f"beta of the raters, {items_of_grid(v)}",
         y=f"{prefix}{GOAL_WORDS[goal]}",
     )
     return lines(
@@ -88,9 +89,14 @@ def _curves(
         rug=rug,
         band=_band(even, style),
         cursor=True,
-        width=520.0,
-        height=300.0,
+        height=270.0,
     )
+
+
+def items_of_grid(v: Validation) -> str:
+    """Say how many items the judges' values at every beta and tau rest on."""
+    grid = v.sensitivity.grid if v.sensitivity else None
+    return counted(one.n_items for one in grid.judges.values()) if grid else ""
 
 
 def _band(even: BreakEven | None, style: dict[str, str]) -> list[tuple[float, float, str, str]]:
@@ -123,6 +129,7 @@ def grid_block(v: Validation) -> dict[str, object] | None:
     supposed = v.settings.beta if v.settings.beta is not None else v.humans.beta.value
     return {
         "judges": [[j.name, style[j.name], j.baseline] for j in judges],
+        "items": items_of_grid(v),
         "betas": grid.betas,
         "taus": grid.taus,
         "consistency": [_rounded(grid.judges[j.name].consistency) for j in judges],
@@ -150,6 +157,7 @@ def _regions(v: Validation, goal: str, taus: Axis, evens: Sequence[BreakEven]) -
     left, right, top, each = 44.0, 356.0, 26.0, 11.0
     across = Scale(0.0, 1.0, left, right)
     bottom = top + each * len(evens)
+    axis = f"beta of the raters, {items_of_grid(v)}"
     marks: list[Mark] = []
     for i, even in enumerate(reversed(evens)):
         y = top + each * i
@@ -165,9 +173,7 @@ def _regions(v: Validation, goal: str, taus: Axis, evens: Sequence[BreakEven]) -
         label(across(x), bottom + 15, tick(x), "tick x", anchor="middle")
         for x in (0.0, 0.25, 0.5, 0.75, 1.0)
     ]
-    marks.append(
-        label((left + right) / 2, bottom + 31, "beta of the raters", "small", anchor="middle")
-    )
+    marks.append(label((left + right) / 2, bottom + 31, axis, "small", anchor="middle"))
     marks.append(label(0, 14, "tau", "small"))
     winners = list(dict.fromkeys(w for e in evens for p in e.pieces for w in p.winners))
     for i, name in enumerate(winners[:8]):
@@ -208,7 +214,7 @@ def regret_charts(v: Validation) -> list[Chart]:
         y="select by",
     )
     names = [GOAL_WORDS.get(goal, goal) for goal in goals]
-    return [heat(titles, rows, names, cells, top=top, digits=3, cell_width=160.0)]
+    return [heat(titles, rows, names, cells, top=top, digits=3, cell_width=84.0)]
 
 
 def regret_rows(v: Validation) -> list[tuple[str, str, Regret]]:

@@ -205,6 +205,8 @@ def _ranking(v: Validation) -> dict[str, Any]:
         "ranked": [_ranked(v, row, kind[row.judge], places) for row in v.ranking.rows],
         "places": places,
         "ties": "tied" in kind.values(),
+        "baselines": "baseline" in kind.values(),
+        "row_width": f"{figures.ROW_WIDTH:g}",
         "axis": _row_axis(v),
         "goals": [goal for goal in figures.GOAL_WORDS if figures.is_defined(v, goal)],
         "ranking_chart": figures.ranking_chart(v),

@@ -85,7 +85,7 @@ def _sweep(v: Validation, r: Replacement) -> Chart:
         "Winning rate by the margin eps",
         f"Share of raters that each judge beats, over eps. It passes at {r.threshold:g}: "
         f"{'; '.join(least) or 'none at any margin'}.",
-        x="eps",
+        x=f"eps, {counted((one.n_tested for one in r.judges), 'rater')}",
         y="winning rate",
     )
     return lines(
@@ -94,7 +94,6 @@ def _sweep(v: Validation, r: Replacement) -> Chart:
         y_within=(0.0, 1.0),
         reach=(0.0, 1.0),
         rules=[(r.eps, f"eps {r.eps:g}")],
-        width=520.0,
     )
 
 

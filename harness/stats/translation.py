@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.arrays import TOLERANCE, BoolArray, FloatArray, frozen, ratio
+from harness.stats.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
 from harness.stats.distributions import ROW_SUM_TOLERANCE, check_rows
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class Translation:
         Pairs that were counted.
     n_outside : int
         Pairs left out because the choice is not in the endorsed set.
+    n_endorsed : (V,) int array
+        The pairs counted by the set endorsed: what each column of F rests on.
     """
 
     F: FloatArray
@@ -44,6 +46,7 @@ class Translation:
     fitted_on: str
     n_pairs: int
     n_outside: int
+    n_endorsed: IntArray
 
     def __repr__(self) -> str:
         return f"Translation({self.fitted_on}, {self.n_pairs} pairs, {self.n_outside} outside)"
@@ -78,6 +81,7 @@ def F_hat(table: RatingTable) -> Translation:
         fitted_on="pooled",
         n_pairs=int(inside.sum()),
         n_outside=int(joint.sum() - inside.sum()),
+        n_endorsed=frozen(inside.sum(axis=0)),
     )
 
 

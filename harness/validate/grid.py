@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.arrays import FloatArray, ratio
+from harness.stats.arrays import FloatArray, IntArray, ratio
 from harness.stats.distributions import Distributions, aggregate, reaches
 from harness.stats.sweep import suppose
 from harness.validate.source import Frozen
@@ -25,10 +25,17 @@ DIGITS = 6
 
 
 class Surface(Frozen):
-    """One judge at every (tau, beta) of a grid: rows by tau, columns by beta; None where NA."""
+    """One judge at every (tau, beta) of a grid: rows by tau, columns by beta; None where NA.
+
+    Attributes
+    ----------
+    n_items : int
+        Items that raters and judge rated: what each number rests on.
+    """
 
     consistency: tuple[Numbers, ...]
     bias: tuple[Numbers, ...]
+    n_items: int = 0
 
 
 class Grid(Frozen):
@@ -85,17 +92,20 @@ def grid_of(
     theirs = [Distributions.of(table) for table in judges]
     consistency = np.full((len(judges), len(taus), len(betas)), np.nan)
     bias, prevalence = consistency.copy(), np.full((len(taus), len(betas)), np.nan)
+    n_items: IntArray = np.zeros(len(judges), dtype=np.int64)
     for t, cut in enumerate(taus):
         decided = reaches(shares, cut)
         judged = [aggregate(one, "decision", tau=cut, positive=positive)[:, 0] for one in theirs]
-        consistency[:, t], bias[:, t] = _goals(decided, judged)
+        consistency[:, t], bias[:, t], n_items = _goals(decided, judged)
         rated = ~np.isnan(decided[:, 0])
         prevalence[t] = ratio(decided[rated].sum(axis=0), np.full(len(betas), rated.sum()))
     return Grid(
         betas=betas,
         taus=taus,
         judges={
-            table.name: Surface(consistency=_rows(consistency[j]), bias=_rows(bias[j]))
+            table.name: Surface(
+                consistency=_rows(consistency[j]), bias=_rows(bias[j]), n_items=int(n_items[j])
+            )
             for j, table in enumerate(judges)
         },
         prevalence=_rows(prevalence),
@@ -117,8 +127,13 @@ def _betas(regions: Mapping[str, Sequence[BreakEven]], tau: float) -> tuple[tupl
     return tuple(sorted(kept)), max(0, len(new) - MAX_BREAK_POINTS)
 
 
-def _goals(decided: FloatArray, judged: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Return (J, B) consistency and bias of J judges' (n,) decisions against (n, B) ones."""
+def _goals(
+    decided: FloatArray, judged: Sequence[FloatArray]
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return (J, B) consistency and bias of J judges' (n,) decisions against (n, B) ones.
+
+    The third is the (J,) items that both decided.
+    """
     rated = ~np.isnan(decided[:, 0])
     judges = np.array(judged).reshape(len(judged), len(decided))[:, rated]
     known = (~np.isnan(judges)).astype(np.float64)
@@ -126,7 +141,8 @@ def _goals(decided: FloatArray, judged: Sequence[FloatArray]) -> tuple[FloatArra
     n, judge_positive = (one.sum(axis=1, keepdims=True) for one in (known, positive))
     human_positive, both = known @ human, positive @ human
     alike = n - judge_positive - human_positive + 2.0 * both
-    return ratio(alike, n), ratio(judge_positive - human_positive, n)
+    n_items = n[:, 0].astype(np.int64)
+    return ratio(alike, n), ratio(judge_positive - human_positive, n), n_items
 
 
 def _rows(values: FloatArray) -> tuple[Numbers, ...]:

@@ -96,6 +96,8 @@ class Translated(Frozen):
     ----------
     n_pairs, n_outside : int
         Pairs counted, and left out because the choice is not in its set.
+    n_endorsed : tuple of int
+        The pairs counted by response set: what each column of F rests on.
     n_items : int
         Items with pairs.
     reasons : dict of str to int
@@ -111,6 +113,7 @@ class Translated(Frozen):
 
     n_pairs: int
     n_outside: int
+    n_endorsed: tuple[int, ...] = ()
     n_items: int
     reasons: dict[str, int]
     F: Pooling
@@ -127,6 +130,7 @@ def translated(p: Prepared, table: RatingTable) -> Translated | None:
     return Translated(
         n_pairs=pool.n_pairs,
         n_outside=pool.n_outside,
+        n_endorsed=tuple(pool.n_endorsed.tolist()),
         n_items=sum(not reason for reason in own.reasons),
         reasons=dict(Counter(reason for reason in own.reasons if reason)),
         F=Pooling.of(table, own.n_pairs, pool.F, own.F, (shrunk.F, shrunk.strength)),

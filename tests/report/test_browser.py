@@ -285,7 +285,14 @@ def test_page_fits_a_telephone(watched):
     """At 400 px nothing but tables and charts, in their own frames, is wider than the window."""
     watched.set_viewport_size(NARROW)
     assert watched.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    hidden = "f => f.some(one => one.scrollWidth > one.clientWidth)"
+    assert not watched.locator("svg[data-x]").locator("..").evaluate_all(hidden)
+    frame = watched.locator(".scroll:has(> .ranking)")
+    expect = "f => getComputedStyle(f, '::before').content"
+    watched.wait_for_function("document.querySelector('.scroll.more > .ranking')")
+    assert "more to the right" in frame.evaluate(expect)
     watched.set_viewport_size(WIDE)
+    watched.wait_for_function("!document.querySelector('.scroll.more > .ranking')")
 
 
 def test_page_is_whole_without_its_script(browser, folder, validation):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 from indeterminate import make_source, make_task
 
 from harness.report import all_charts
 from harness.report.certain import bin_words, perception_charts, strata_charts
+from harness.report.charts import Series, Titles, heat, lines
+from harness.report.compare import comparison
+from harness.report.figures import items_of
 from harness.report.outlook import facet_charts, nearest
 from harness.validate import validate
 
@@ -71,6 +74,7 @@ def read_lines(chart):
     found = [
         (mark.attributes["data-of"], across(x), up(y))
         for mark in classed(chart, "series")
+        if mark.tag == "path"  # the others are the key's
         for x, y in LINE_POINT.findall(mark.attributes["d"])
     ]
     return found, [row for row in chart.rows if row[2] is not None], max(open_x, open_y)
@@ -117,7 +121,7 @@ def read_heat(chart):
     digits = max(len(word.text.partition(".")[2]) for word in words)
     values = [None if word.text == "NA" else float(word.text) for word in words]
     found = [(row[0], row[1], value) for row, value in zip(chart.rows, values, strict=True)]
-    return found, list(chart.rows), 0.501 * 10.0**-digits
+    return found, [row[:3] for row in chart.rows], 0.501 * 10.0**-digits
 
 
 def read_back(chart):
@@ -235,6 +239,61 @@ def test_charts_of_choosing_and_erring_hold_their_numbers(charts, found):
             [chart] = [c for c in charts.values() if c.title == f"{judge.name} · {n_pairs} pairs"]
             known = [x for row in judge.F for x in row if x is not None]
             assert [row[2] for row in chart.rows] == known
+            n_of_set = {row[1]: row[3] for row in chart.rows}
+            assert sum(n_of_set.values()) == n_pairs
+            assert {f"n {n}" for n in n_of_set.values()} <= {mark.text for mark in chart.marks}
+
+
+def test_break_points_close_to_each_other_keep_their_words():
+    """Every rule says its value, and no two words lie on one another."""
+    rules = [(x, f"{x:g}") for x in (0.0, 0.33, 0.331, 0.34, 0.36, 0.6, 0.99, 1.0)]
+    series = [Series("a", ((0.0, 0.1), (1.0, 0.9)), "j0")]
+    chart = lines(Titles("c", "c", "c"), series, y_within=(0.0, 1.0), rules=rules)
+    words = classed(chart, "rule-label")
+    assert [mark.text for mark in words] == [told for _, told in rules]
+    for one, other in combinations(words, 2):
+        apart = abs(float(one.attributes["x"]) - float(other.attributes["x"]))
+        same_level = one.attributes["y"] == other.attributes["y"]
+        assert not same_level or apart >= 3 * (len(one.text) + len(other.text))
+    assert all(0 < float(mark.attributes["x"]) < chart.width for mark in words)
+
+
+def test_key_below_names_every_line_in_its_style(charts):
+    """Nobody has to scroll a narrow screen to see whose line is whose."""
+    drawn = [chart for chart in charts.values() if chart.frame is not None]
+    assert len(drawn) >= 3
+    for chart in drawn:
+        assert chart.width <= 400
+        paths = [m for m in classed(chart, "series") if m.tag == "path"]
+        keys = [m for m in classed(chart, "series") if m.tag == "line"]
+        assert [m.attributes["class"] for m in keys] == [m.attributes["class"] for m in paths]
+        texts = {m.text for m in chart.marks}
+        assert {m.attributes["data-of"][:20] for m in paths} <= {text[:20] for text in texts}
+
+
+def test_charts_say_how_many_items_they_rest_on(charts, found):
+    """Over beta, over both, of bins and of the margin: an n stands at the axis."""
+    names = ("decision-consistency-by-beta", "regions-prevalence-bias", "binned-divergence")
+    for name in names:
+        assert re.search(r"\b\d+( to \d+)? items", " ".join(m.text for m in charts[name].marks))
+    [both] = re.findall(
+        r">first ([^<]*)<", comparison(("a", "b"), (found, found)).split("chart-both-")[1]
+    )
+    n_items = items_of(found, found.ranking.metric)
+    assert both == f"{n_items}, second {n_items}"
+
+
+def test_long_names_of_columns_do_not_widen_cells():
+    """They are broken at their joints, else they slope; a sloping one may reach past the last."""
+    titles = Titles("c", "c", "c")
+    narrow = heat(titles, ["a"], ["A", "CANNOT_ASSESS"], [[1.0, 0.0]], cell_width=60.0)
+    assert {"CANNOT_", "ASSESS"} <= {mark.text for mark in narrow.marks}
+    long = "OneLongNameWithoutJoints"
+    first, last = (
+        heat(titles, ["a"], names, [[1.0, 0.0, 0.0]], cell_width=46.0)
+        for names in ([long, "B", "C"], ["A", "B", long])
+    )
+    assert first.width < last.width
 
 
 def test_judges_of_equal_ranks_stand_side_by_side(found):

@@ -181,6 +181,33 @@ def test_checklist_answers_eleven_practices(validation, details):
     assert checklist(validate_verdicts("diagnoses", None))[2].state == "missing"
 
 
+def test_checklist_does_not_write_out_a_large_confusion_matrix(validation):
+    """Of many options it names what is most often confused; a label is not said twice."""
+    options = {f"o{i}": f"o{i}" for i in range(8)}
+    cells = tuple(tuple(float(10 * (i == j) + (i < j)) for j in range(9)) for i in range(9))
+    names = (*options, "CANNOT_ASSESS")
+    first = validation.errors.judges[0]
+    large = first.confusion.model_copy(
+        update={"human": names, "judge": names, "cells": cells, "n_items": 126}
+    )
+    errors = validation.errors.model_copy(
+        update={"judges": (first.model_copy(update={"confusion": large}),)}
+    )
+    task = validation.task.model_copy(update={"options": options})
+    found = checklist(validation.model_copy(update={"errors": errors, "task": task}))
+    assert "o0, o1" in found[0].told
+    assert "90 of 126 items as the raters" in found[3].told
+    assert found[3].told.count(" as ") == 5
+
+
+def test_cost_of_verdicts_made_elsewhere_is_not_called_nothing(tmp_path):
+    """Nobody knows what they cost, how many were cached, or how often they were tried."""
+    (tmp_path / "v.csv").write_text("item,judge,value\np01,mine,neurosis\n", encoding="utf-8")
+    html = page(validate_verdicts("diagnoses", tmp_path / "v.csv"))
+    assert "not known: asked elsewhere" in html
+    assert "$0.0000" not in html
+
+
 @pytest.mark.parametrize("text", [*HOSTILE, r"50% of $x_1$ & \input{secret} #1 ~ ^ {a}"])
 def test_latex_prints_what_it_is_given(text):
     """No character of a name or a property is a command to LaTeX."""

@@ -99,19 +99,13 @@
     if (!drawing) return;
     const [x, y] = frame(drawing);
     const paths = new Map([...drawing.querySelectorAll("path.series")].map((p) => [p.dataset.of, p]));
-    const ends = new Map([...drawing.querySelectorAll("text.end")].map((t) => [t.dataset.of, t]));
-    const last = [];
     grid.judges.forEach(([judge], j) => {
       const path = paths.get(judge);
       if (!path) return;
       const points = [];
       values(j).forEach((v, i) => { if (v !== null) points.push([x(grid.betas[i]), y(v)]); });
       path.setAttribute("d", points.length ? "M" + points.map((p) => p[0].toFixed(2) + " " + p[1].toFixed(2)).join(" L") : "");
-      if (points.length && ends.has(judge)) last.push([points[points.length - 1][1], ends.get(judge)]);
     });
-    last.sort((a, b) => a[0] - b[0]);
-    let floor = -Infinity;
-    for (const end of last) { floor = Math.max(end[0], floor + 13); end[1].setAttribute("y", (floor + 4).toFixed(2)); }
     const atRun = state.tau === grid.tau;
     drawing.querySelectorAll(".rule, .rule-label, .band").forEach((el) => { el.setAttribute("visibility", atRun ? "visible" : "hidden"); });
     const cursor = drawing.querySelector(".cursor");
@@ -132,7 +126,7 @@
     byId("beta-shown").textContent = beta.toFixed(3);
     byId("tau-shown").textContent = tau.toFixed(2);
     const table = byId("live");
-    table.caption.textContent = "At tau " + tau.toFixed(2) + ", supposing that beta of the raters is " + beta.toFixed(3) + ".";
+    table.caption.textContent = "At tau " + tau.toFixed(2) + ", supposing that beta of the raters is " + beta.toFixed(3) + "; " + grid.items + ".";
     table.tBodies[0].replaceChildren(...rows.map((r) => {
       const row = make("tr", undefined, r.baseline ? "baseline" : r.rank === 1 ? "best" : "");
       const name = make("th", r.name);
@@ -191,5 +185,13 @@
     });
     show();
   }
+  // ---- frames that hold more than they show say so
+  const hint = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const frame = target.closest(".scroll");
+      frame.classList.toggle("more", frame.scrollWidth > frame.clientWidth + 1);
+    }
+  });
+  document.querySelectorAll(".scroll, .scroll > *").forEach((el) => hint.observe(el));
   addEventListener("beforeprint", () => { document.querySelectorAll("details.group").forEach((el) => { el.open = true; }); });
 })();
