@@ -108,28 +108,28 @@ def _square(totals: FloatArray) -> FloatArray:
 
 
 @remembered
-def _shares(totals: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the share of hits, (...), and those of each option, human's and judge's, (..., K)."""
+def _margins(totals: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return items and hits, (...), and how often each option was human's and judge's, (..., K)."""
     cells = _square(totals)
     human, judge = cells.sum(axis=-1), cells.sum(axis=-2)
-    n = human.sum(axis=-1)
-    hits = ratio(np.trace(cells, axis1=-2, axis2=-1), n)
-    return hits, ratio(human, n[..., None]), ratio(judge, n[..., None])
+    return human.sum(axis=-1), totals[..., :: cells.shape[-1] + 1].sum(axis=-1), human, judge
+
+
+def _beyond_chance(n: FloatArray, hits: FloatArray, chance: FloatArray) -> FloatArray:
+    """Return kappa where ``chance`` is n squared times the agreement that chance would give."""
+    constant = chance >= (1.0 - TOLERANCE) * n * n
+    return np.where(constant, np.nan, ratio(n * hits - chance, n * n - chance))
 
 
 def _cohen_value(totals: FloatArray) -> FloatArray:
-    observed, human, judge = _shares(totals)
-    expected = (human * judge).sum(axis=-1)
-    constant = expected >= 1.0 - TOLERANCE
-    return np.where(constant, np.nan, ratio(observed - expected, 1.0 - expected))
+    n, hits, human, judge = _margins(totals)
+    return _beyond_chance(n, hits, np.vecdot(human, judge))
 
 
 def _scott_value(totals: FloatArray) -> FloatArray:
-    observed, human, judge = _shares(totals)
+    n, hits, human, judge = _margins(totals)
     pooled = (human + judge) / 2.0
-    expected = (pooled**2).sum(axis=-1)
-    constant = expected >= 1.0 - TOLERANCE
-    return np.where(constant, np.nan, ratio(observed - expected, 1.0 - expected))
+    return _beyond_chance(n, hits, np.vecdot(pooled, pooled))
 
 
 def _alpha_value(totals: FloatArray) -> FloatArray:
@@ -139,8 +139,9 @@ def _alpha_value(totals: FloatArray) -> FloatArray:
 
 
 def _randolph_value(totals: FloatArray) -> FloatArray:
-    observed, human, _ = _shares(totals)
+    n, hits, human, _ = _margins(totals)
     by_chance = 1.0 / human.shape[-1]
+    observed = ratio(hits, n)
     return ratio(observed - by_chance, np.full_like(observed, 1.0 - by_chance))
 
 

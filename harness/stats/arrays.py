@@ -38,8 +38,9 @@ def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
 def ratio(numerator: Counts, denominator: Counts) -> FloatArray:
     """Divide elementwise, with broadcasting; nan where the denominator is 0 or nan."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = np.true_divide(numerator, denominator)
-    return np.where(np.isfinite(quotient), quotient, np.nan)
+        quotient = np.asarray(np.true_divide(numerator, denominator), dtype=np.float64)
+    finite = np.isfinite(quotient)
+    return quotient if finite.all() else np.where(finite, quotient, np.nan)
 
 
 def how_many(rows: BoolArray, times: IntArray | None = None) -> int:
