@@ -80,14 +80,18 @@ class Scale:
         within: tuple[float, float] = (-math.inf, math.inf),
         n_steps: int = 4,
     ) -> Scale:
-        """Reach from one round number to another around the finite values, kept ``within``."""
+        """Reach from one round number to another around the finite values, kept ``within``.
+
+        Limits that leave no span, as of a metric that is the same for every judge, are not kept.
+        """
         finite = [v for v in values if v is not None and math.isfinite(v)] or [0.0, 1.0]
         low, high = min(finite), max(finite)
         if high - low < INVISIBLE:
             low, high = low - 0.05, high + 0.05
         step = _step(high - low, n_steps)
         low, high = math.floor(low / step + 1e-6) * step, math.ceil(high / step - 1e-6) * step
-        return cls(max(low, within[0]), min(high, within[1]), start, end)
+        kept = max(low, within[0]), min(high, within[1])
+        return cls(*(kept if kept[1] - kept[0] >= INVISIBLE else (low, high)), start, end)
 
     def __call__(self, value: float) -> float:
         """Return the pixel of a value."""

@@ -60,8 +60,7 @@ def precision(human: FloatArray, judge: FloatArray) -> FloatArray:
 def predictive_efficiency(human: FloatArray, judge: FloatArray) -> FloatArray:
     """Number of options that the judge allows, on the items that humans rated too: (n, 2).
 
-    A judge's mode is one option, so that table 1 of Guerdan et al. 2025 also asks for a row that is
-    always 1: it has none here.
+    A judge's mode is one option: that row of table 1 of Guerdan et al. 2025 is 1 for every judge.
     """
     return weighted(row_sums(judge), both_rated(human, judge))
 
@@ -167,6 +166,20 @@ def _set_row(
     )
 
 
+def _size_row(judge: Form, bounds: tuple[float, float], paper: str) -> MetricRow:
+    return average_row(
+        f"predictive_efficiency({judge}/-)",
+        predictive_efficiency,
+        (judge, judge),
+        bounds=bounds,
+        symmetric=judge == "h",
+        family="categorical multi-label",
+        paper=paper,
+        perfect="other",
+        unit="options",
+    )
+
+
 def _bce_row(judge: Form, human: Form) -> MetricRow:
     smoothed = {"smoothed": (f"bce_dirichlet_{SMOOTHING}", "s")}
     smoothed["smoothed_srs"] = (f"bce_beta_{SMOOTHING}", "srs")
@@ -227,15 +240,8 @@ ROWS: tuple[MetricRow, ...] = (
     _set_row("multi_label_recall", recall, ("hrs", "hrs")),
     _set_row("multi_label_precision", precision, ("hrs", "h")),
     _set_row("multi_label_precision", precision, ("hrs", "hrs")),
-    average_row(
-        "predictive_efficiency(hrs/-)",
-        predictive_efficiency,
-        ("hrs", "hrs"),
-        family="categorical multi-label",
-        paper=_GUERDAN,
-        perfect="other",
-        unit="options",
-    ),
+    _size_row("h", (1.0, 1.0), f"{_GUERDAN}; 1 for every judge"),
+    _size_row("hrs", (0.0, np.inf), _GUERDAN),
     *(_bce_row(judge, human) for human in ("h", "hrs") for judge in _FORMS),
     *(_bce_row(judge, human) for human in ("h", "hrs") for judge in ("smoothed", "smoothed_srs")),
     *(_mse_row(judge, human) for human in _FORMS for judge in _FORMS),

@@ -14,6 +14,7 @@ from harness.report.certain import bin_words, perception_charts, strata_charts
 from harness.report.charts import Series, Titles, heat, lines
 from harness.report.compare import comparison
 from harness.report.figures import items_of
+from harness.report.marks import Scale
 from harness.report.outlook import facet_charts, nearest
 from harness.validate import validate
 
@@ -336,3 +337,10 @@ def test_medians_of_a_scale_of_words_are_named():
     assert bin_words("3", ("bad", "fair", "good")) == "good"
     assert bin_words("good", ("bad", "good")) == "good"
     assert bin_words("1.5", ("1", "2", "3")) == "1.5"
+
+
+def test_limits_without_a_span_do_not_end_the_page():
+    """A metric that is 1 for every judge has an axis, and its dots stand in the middle of it."""
+    scale = Scale.around([1.0, 1.0], 0.0, 100.0, within=(1.0, 1.0))
+    assert scale(1.0) == pytest.approx(50.0)
+    assert 1.0 in scale.ticks()

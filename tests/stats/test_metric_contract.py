@@ -60,6 +60,7 @@ def test_rows_without_a_best_twin_are_these():
     named = {
         "ce(s/s, judge->human)",  # a judge that always says what humans say most is cheaper
         "ce_dirichlet_0.5(s/s, judge->human)",
+        "predictive_efficiency(h/-)",  # 1 for every judge
         "predictive_efficiency(hrs/-)",  # an empty set is the smallest
         "mse_without_rater_noise(s/s)",  # may be negative
         "mse_without_rater_noise(srs/srs)",
@@ -197,7 +198,7 @@ def test_name_shows_the_forms_as_judge_then_human(row):
     """As the papers print them."""
     forms_of = {"smoothed": "s", "noisy_s": "s", "smoothed_srs": "srs", "noisy_srs": "srs"}
     judge, human = (forms_of.get(form, form) for form in (row.judge_form, row.human_form))
-    if row.name == "predictive_efficiency(hrs/-)":
+    if row.contributions is multi_label.predictive_efficiency:
         human = "-"  # looks at no human rating
     if row.human_form != "decision":
         assert f"({judge}/{human}" in row.name
@@ -236,7 +237,7 @@ PAIRS = {
     "coverage": "h/hrs hrs/h hrs/hrs",
     "multi_label_recall": "h/hrs hrs/hrs",
     "multi_label_precision": "hrs/h hrs/hrs",
-    "predictive_efficiency": "hrs/-",
+    "predictive_efficiency": "h/- hrs/-",
     "bce": "h/h s/h hrs/h srs/h h/hrs s/hrs hrs/hrs srs/hrs",
     "mse": " ".join(f"{j}/{h}" for j in ("h", "s", "hrs", "srs") for h in ("h", "s", "hrs", "srs")),
 }
