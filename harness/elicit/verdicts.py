@@ -12,6 +12,7 @@ import json
 import re
 import zlib
 from functools import lru_cache
+from inspect import cleandoc
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -397,6 +398,8 @@ def check_header(line: bytes, path: Path) -> None:
 def verdict_schema() -> dict[str, Any]:
     """JSON schema of a line of the log, its checksum included."""
     [schema], parts = msgspec.json.schema_components([Verdict], ref_template="#/$defs/{name}")
+    for part in parts.values():
+        part["description"] = cleandoc(part["description"])
     schema = {"$defs": parts, **parts.pop("Verdict")}
     schema["properties"]["crc"] = {
         "description": "CRC-32 of the line without it, in hexadecimal.",
