@@ -13,6 +13,9 @@ from harness.report.page import render
 from harness.report.words import headline
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.report.groups import Group
     from harness.report.marks import Chart
     from harness.validate import Validation
 
@@ -47,7 +50,7 @@ def comparison(names: tuple[str, str], both: tuple[Validation, Validation]) -> s
             "shared": shared,
             "only": [_only(a, b), _only(b, a)],
             "charts": [_chart(names, both, shared, metric) for metric in _ranked_by(a, b)],
-            "groups": grouped(a, _common(a, b)),
+            "groups": _groups(both, shared),
         },
         block={"grid": None, "items": None},
         title=f"{names[0]} against {names[1]}",
@@ -90,6 +93,21 @@ def _common(a: Validation, b: Validation) -> list[str]:
     first = a.judges[0].metrics if a.judges else {}
     there = b.judges[0].metrics if b.judges else {}
     return [metric for metric in first if metric in there]
+
+
+def _groups(
+    both: tuple[Validation, Validation], shared: Sequence[str]
+) -> list[tuple[Group, list[str], list[str]]]:
+    """Return each group with its metrics that some judge has in either, and those that none has."""
+    found = []
+    for group, names in grouped(both[0], _common(*both)):
+        known = [
+            name
+            for name in names
+            if any(v.judge(judge).metrics[name].value is not None for v in both for judge in shared)
+        ]
+        found.append((group, known, [name for name in names if name not in known]))
+    return found
 
 
 def _ranked_by(a: Validation, b: Validation) -> list[str]:

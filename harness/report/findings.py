@@ -84,7 +84,7 @@ def _usual(v: Validation) -> list[Fact]:
 
 def changes(v: Validation) -> list[str]:
     """Say what would change the decision, or what is not known about that."""
-    return [*_betas(v), *_goals(v), *_data(v)]
+    return [*_betas(v), *_goals(v), *_data(v)] if v.judges else []
 
 
 def _betas(v: Validation) -> list[str]:

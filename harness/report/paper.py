@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.checklist import LEVELS, MODES, checklist
 from harness.report.figures import in_order
-from harness.report.words import decision, estimate, headline, number, percent, span
+from harness.report.words import counted, decision, estimate, headline, number, percent, span
 
 if TYPE_CHECKING:
     from harness.report.details import Details
@@ -46,13 +46,17 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
     """Say in plain words what was done and found, ready for a methods section."""
     s, h = v.settings, v.humans
     scale = f"{d.scale}, " if d and d.scale else ""
-    told = (
-        f"We compared {len(v.judges)} judges with {h.n_raters} human raters on {v.task.n_items} "
-        f"items of the task {v.task.name} ({v.task.property}; {scale}{len(v.task.options)} "
-        "options). "
-        f"The raters gave {h.n_forced_choice} forced choices and {h.n_response_sets} response sets."
+    raters = counted([h.n_raters], "human rater")
+    about = f"{counted([v.task.n_items])} of the task {v.task.name} ({v.task.property}; {scale}"
+    about += f"{len(v.task.options)} options)."
+    gave = f"{counted([h.n_forced_choice], 'forced choice')} and "
+    gave += counted([h.n_response_sets], "response set")
+    done = (
+        f"We compared {counted([len(v.judges)], 'judge')} with {raters} on {about}"
+        if v.judges
+        else f"We had {about[:-1]} rated by {raters}."
     )
-    parts = [told]
+    parts = [done, f"The raters gave {gave}."]
     if v.task.notice:
         parts.append(f"Note: {v.task.notice}.")
     if v.ranking is not None:

@@ -127,6 +127,10 @@ def test_page_of_human_ratings_alone_says_what_it_lacks():
     html = page(validate_verdicts("diagnoses", None))
     assert html.count('class="skipped"') >= 5
     assert "no verdicts were given" in html
+    assert "What would change it" not in html
+    assert "We had 30 items" in html
+    assert "0 judges" not in html
+    assert not re.search(r"</h3>\s*(<h3|</section)", html)
 
 
 def test_page_of_metrics_alone_says_what_it_lacks(validation):
