@@ -285,9 +285,10 @@ def _sections(v: Validation) -> dict[str, Any]:
 
 
 def _bounds(v: Validation) -> list[tuple[str, str, Any]]:
-    bounds = v.sensitivity.bounds if v.sensitivity else {}
+    kinds = (v.sensitivity.bounds, v.sensitivity.common_bounds) if v.sensitivity else ()
     return [
         (judge, figures.GOAL_WORDS.get(goal, goal), one)
+        for bounds in kinds
         for judge, goals in bounds.items()
         for goal, one in goals.items()
     ]

@@ -94,7 +94,12 @@ if TYPE_CHECKING:
     from harness.stats.item_translation import F_hat_by_item, F_hat_shrunk, ItemTranslation
     from harness.stats.krippendorff import alpha_measure, coincidences, krippendorff_alpha
     from harness.stats.labels import label_cells, label_counts, means, medians
-    from harness.stats.likelihood import CommonF, F_by_likelihood, beta_by_likelihood
+    from harness.stats.likelihood import (
+        CommonF,
+        F_and_beta_by_likelihood,
+        F_by_likelihood,
+        beta_by_likelihood,
+    )
     from harness.stats.measures import Batch, Measure, estimate, estimate_batches, read
     from harness.stats.metric_table import metrics_for
     from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli, holm
@@ -194,6 +199,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "Exclusion",
+    "F_and_beta_by_likelihood",
     "F_by_likelihood",
     "F_hat",
     "F_hat_by_item",
@@ -394,7 +400,12 @@ _MODULES = {
     "item_translation": ("F_hat_by_item", "F_hat_shrunk", "ItemTranslation"),
     "krippendorff": ("alpha_measure", "coincidences", "krippendorff_alpha"),
     "labels": ("label_cells", "label_counts", "means", "medians"),
-    "likelihood": ("CommonF", "F_by_likelihood", "beta_by_likelihood"),
+    "likelihood": (
+        "CommonF",
+        "F_and_beta_by_likelihood",
+        "F_by_likelihood",
+        "beta_by_likelihood",
+    ),
     "measures": ("Batch", "Measure", "estimate", "estimate_batches", "read"),
     "metric_table": ("metrics_for",),
     "multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli", "holm"),

@@ -96,13 +96,18 @@ def F_by_likelihood(table: RatingTable, *, rng: np.random.Generator) -> CommonF:
     A column is known only if the items differ enough: the second moments of theta, free of sampling
     noise, must show every direction of F in which the column could move.
     """
-    calls, space = _Calls.of(table), table.space
-    theta = np.full((len(table.items), len(space.sets)), np.nan)
+    calls = _Calls.of(table)
+    fitted = _fit(calls, table.space, rng) if calls.used.any() else None
+    return _common(calls, table.space, fitted)
+
+
+def _common(calls: _Calls, space: OptionSpace, fitted: tuple[_Fit, _Draws] | None) -> CommonF:
+    theta = np.full((len(calls.used), len(space.sets)), np.nan)
     reasons = _reasons(calls, space)
     F = np.full(space.membership.shape, np.nan)
     converged = True
-    if calls.used.any():
-        fit, _ = _fit(calls, space, rng)
+    if fitted is not None:
+        fit, _ = fitted
         known = np.array([not reason for reason in reasons])
         F[:, known], theta[calls.used], converged = fit.F[:, known], fit.theta, fit.converged
     return CommonF(
@@ -154,6 +159,21 @@ def beta_by_likelihood(
     items, 5 or 10 calls of each kind, theta from Dirichlet distributions with 0.3, 1 or 3 per set),
     96 % of the intervals held the beta of the population, and the bias was below 0.002.
     """
+    return F_and_beta_by_likelihood(
+        table, positive, rng=rng, groups=groups, n_resamples=n_resamples, level=level
+    )[1]
+
+
+def F_and_beta_by_likelihood(
+    table: RatingTable,
+    positive: Iterable[str],
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 0,
+    level: float = 0.95,
+) -> tuple[CommonF, Estimate]:
+    """Return what `F_by_likelihood` and `beta_by_likelihood` do, from one fit."""
     check_level(level)
     calls, space = _Calls.of(table), table.space
     chosen = tuple(positive)
@@ -164,8 +184,9 @@ def beta_by_likelihood(
     reason = "not_identified" if (unknown & hidden).any() else ""
     reason = reason if calls.used.any() else "no_calls"
     value, replicates, weighs = np.nan, np.empty(0), np.empty(0)
-    if not reason:
-        fit, draws = _fit(calls, space, rng)
+    fitted = _fit(calls, space, rng) if calls.used.any() else None
+    if fitted is not None and not reason:
+        fit, draws = fitted
         value = _beta(fit, np.ones(len(draws.forced)), meets, negative)
         reason = "no_negative_choice" if np.isnan(value) else ""
     if not reason:
@@ -182,7 +203,7 @@ def beta_by_likelihood(
         low, high = normal_ends(value, float(np.sqrt((weighs**2).sum())), level)
         interval = Interval(max(low, 0.0), min(high, 1.0), level, "jackknife", units.kind)
     n_used, n = len(calls.forced), len(calls.used)
-    return Estimate(
+    beta = Estimate(
         value=None if reason else value,
         reason=reason,
         interval=interval,
@@ -193,6 +214,7 @@ def beta_by_likelihood(
         undefined_share=undefined_share,
         counts={"forced_calls": float(calls.forced.sum()), "set_calls": float(calls.sets.sum())},
     )
+    return _common(calls, space, fitted), beta
 
 
 @dataclass(frozen=True, slots=True, repr=False)

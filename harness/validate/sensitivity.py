@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from pydantic import Field
@@ -13,7 +13,7 @@ from harness.stats.break_evens import BreakEven, winning_regions
 from harness.stats.distributions import Distributions
 from harness.stats.evaluation import evaluate
 from harness.stats.intervals import Estimate
-from harness.stats.likelihood import beta_by_likelihood
+from harness.stats.likelihood import CommonF, F_and_beta_by_likelihood, F_by_likelihood
 from harness.stats.rating_error import Identifiability, identifiability
 from harness.stats.reconstruction import reconstruct
 from harness.stats.regret import GOALS
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
     from harness.stats.arrays import FloatArray
     from harness.stats.distributions import RatingTable
+    from harness.stats.response_sets import OptionSpace
     from harness.validate.prepared import Prepared
 
 __all__ = ["Curve", "Grid", "OmegaBound", "Reconstructed", "Sensitivity", "section"]
 
 CURVE_BETAS = tuple(step / 10 for step in range(11))
 TAUS = tuple(step / 20 for step in range(1, 20))
+DIGITS = 6
 MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes seconds per judge
 COMMON_CELLS = 8_000_000  # items times judges times resamples that follow every break point
 COMMON_RESAMPLES = (100, 400)  # at least and at most
@@ -77,6 +79,53 @@ class OmegaBound(Frozen):
     high: float | None
 
 
+class CommonMatrix(Frozen):
+    """F common to all items, by maximum likelihood from independent calls.
+
+    By item it is not identified from such calls, and pairing them would not estimate it.
+
+    Attributes
+    ----------
+    F : rows of options by columns of response sets
+        P(option chosen, given set endorsed); None in a column that is not known.
+    reasons : tuple of str
+        One per column, "" where it is known: "never_endorsed", "not_identified", "no_calls",
+        "not_computed".
+    n_items, n_forced, n_sets : int
+        Items with calls of both kinds, and these calls.
+    converged : bool
+        Whether the search ended before its last step.
+    """
+
+    F: tuple[Numbers, ...]
+    reasons: tuple[str, ...]
+    n_items: int = 0
+    n_forced: int = 0
+    n_sets: int = 0
+    converged: bool = True
+
+    @classmethod
+    def of(cls, found: CommonF) -> Self:
+        """Round a fit."""
+        return cls(
+            F=tuple(
+                tuple(None if np.isnan(cell) else cell for cell in row)
+                for row in np.round(found.F, DIGITS).tolist()
+            ),
+            reasons=found.reasons,
+            n_items=found.n_items,
+            n_forced=found.n_forced,
+            n_sets=found.n_sets,
+            converged=found.converged,
+        )
+
+    @classmethod
+    def not_computed(cls, space: OptionSpace) -> Self:
+        """Say that a search would take too long."""
+        rows, columns = len(space.options), len(space.sets)
+        return cls(F=((None,) * columns,) * rows, reasons=("not_computed",) * columns)
+
+
 class Sensitivity(Frozen):
     """What hangs on how often raters who chose a negative option would endorse a positive one.
 
@@ -101,6 +150,8 @@ class Sensitivity(Frozen):
     bounds, common_bounds : dict of str to dict of str to Bound
         By judge and goal, where the humans gave no response sets: over every way in which choices
         may hide options, item by item, and over every beta that is the same for all items.
+    bounds_reason : str
+        Why there are none; "" where there are.
     omega_bounds : tuple of OmegaBound
         Likewise.
     reconstructed : Reconstructed or None
@@ -109,6 +160,9 @@ class Sensitivity(Frozen):
         beta of each judge, baselines apart, from its independent calls, by maximum likelihood for
         one F, its interval by jackknife; that of pairs stands with the judge. NA, "not_computed",
         where items times response sets exceed 100,000.
+    judge_translations, human_translation : dict of str to CommonMatrix; CommonMatrix or None
+        F of each judge, baselines apart, and of the raters, from the same calls. Nothing for those
+        who gave no calls of both kinds on an item; F of pairs stands with judge and raters.
     """
 
     identifiability: Identifiability
@@ -119,11 +173,14 @@ class Sensitivity(Frozen):
     break_evens: dict[str, BreakEven] = Field(default_factory=dict)
     regions: dict[str, tuple[BreakEven, ...]] = Field(default_factory=dict)
     grid: Grid | None = None
+    bounds_reason: str = ""
     bounds: dict[str, dict[str, Bound]] = Field(default_factory=dict)
     common_bounds: dict[str, dict[str, Bound]] = Field(default_factory=dict)
     omega_bounds: tuple[OmegaBound, ...] = ()
     reconstructed: Reconstructed | None = None
     judge_betas: dict[str, Estimate] = Field(default_factory=dict)
+    judge_translations: dict[str, CommonMatrix] = Field(default_factory=dict)
+    human_translation: CommonMatrix | None = None
 
 
 def section(p: Prepared) -> Sensitivity:
@@ -131,11 +188,12 @@ def section(p: Prepared) -> Sensitivity:
     space, adds = p.task.space, p.task.sensitivity
     reason = _why_no_sweep(p)
     found: dict[str, Any] = {} if reason else _sweep(p)
-    if p.source.level == "micro":
+    found["bounds_reason"] = _why_no_bounds(p)
+    if not found["bounds_reason"]:
         found |= _without_sets(p)
+    if p.source.level == "micro":
         found["reconstructed"] = _reconstructed(p)
-    if p.source.level == "micro" and p.compared.positive:
-        found["judge_betas"] = _judge_betas(p)
+        found |= _by_likelihood(p)
     return Sensitivity(
         identifiability=identifiability(space), adds=dict(adds), reason=reason, **found
     )
@@ -195,11 +253,22 @@ def _curve(estimates: list[Estimate]) -> Curve:
     )
 
 
+def _why_no_bounds(p: Prepared) -> str:
+    human = p.compared.human
+    if p.source.level != "micro":
+        return "only_at_level_micro"
+    if human.response_set.any():
+        return "response_sets_given"
+    if human.space.fully_specified:
+        return "fully_specified"
+    if not human.space.sets_known:
+        return "sets_unknown"
+    return "" if human.forced_choice.any() else "no_forced_choices"
+
+
 def _without_sets(p: Prepared) -> dict[str, Any]:
-    """Bound what forced choices alone leave open; nothing where the humans gave response sets."""
+    """Bound what forced choices alone leave open."""
     human, judges = p.compared.human, p.compared.judges
-    if human.response_set.any() or human.space.fully_specified or not human.space.sets_known:
-        return {}
     about: dict[str, Any] = {
         "tau": p.tau,
         "positive": p.compared.positive,
@@ -263,20 +332,32 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
     )
 
 
-def _judge_betas(p: Prepared) -> dict[str, Estimate]:
-    space = p.compared.human.space
-    if space.fully_specified or not space.sets_known:
+def _by_likelihood(p: Prepared) -> dict[str, Any]:
+    """Fit F and beta to the independent calls of the judges, and F to those of the raters."""
+    human = p.compared.human
+    if human.space.fully_specified or not human.space.sets_known:
         return {}
+    asked = [table for table in p.compared.judges if table.name not in p.baselines]
+    fits = {table.name: _fitted(p, table) for table in asked}
+    matrices = {name: matrix for name, (matrix, _) in fits.items() if matrix is not None}
+    betas = {name: beta for name, (_, beta) in fits.items() if beta is not None}
     return {
-        table.name: _judge_beta(p, table)
-        for table in p.compared.judges
-        if table.name not in p.baselines
+        "judge_betas": betas,
+        "judge_translations": matrices,
+        "human_translation": _fitted(p, human)[0],
     }
 
 
-def _judge_beta(p: Prepared, table: RatingTable) -> Estimate:
+def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonMatrix | None, Estimate | None]:
+    """Return F, if there are calls, and beta, if there are positive options."""
+    positive, beta = p.compared.positive, None
     if len(table.items) * len(table.space.sets) > MAX_CELLS:
-        return Estimate(value=None, reason="not_computed", n_used=0, n_excluded=len(table.items))
-    return beta_by_likelihood(
-        table, p.compared.positive, rng=p.rng(), groups=p.groups, level=p.source.confidence
-    )
+        na = Estimate(value=None, reason="not_computed", n_used=0, n_excluded=len(table.items))
+        return CommonMatrix.not_computed(table.space), na if positive else None
+    if positive:
+        found, beta = F_and_beta_by_likelihood(
+            table, positive, rng=p.rng(), groups=p.groups, level=p.source.confidence
+        )
+    else:
+        found = F_by_likelihood(table, rng=p.rng())
+    return CommonMatrix.of(found) if found.n_items else None, beta

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from indeterminate import make_source, make_task
 
+from harness.report import page
 from harness.stats import (
+    F_by_likelihood,
     F_hat_by_item,
     F_hat_shrunk,
     beta_sweep,
@@ -197,6 +199,33 @@ def test_likelihood_of_a_large_task_is_left_out_and_says_so(monkeypatch):
     monkeypatch.setattr(sensitivity, "MAX_CELLS", 35)
     found = validate(make_source(make_task(n=12), n_resamples=10)).sensitivity
     assert {one.reason for one in found.judge_betas.values()} == {"not_computed"}
+    assert {one.reasons for one in found.judge_translations.values()} == {("not_computed",) * 3}
+
+
+def test_translation_of_independent_calls_is_that_of_the_likelihood(source, found):
+    """One F for all items, judge by judge, with its calls; unknown columns say why."""
+    p = prepare(source)
+    assert set(found.judge_translations) == {"strict", "lenient"}
+    for table, n in zip(p.judges, (53, 60), strict=False):
+        wanted = F_by_likelihood(table, rng=p.rng())
+        matrix = found.judge_translations[table.name]
+        assert (matrix.n_items, matrix.n_forced, matrix.n_sets) == (n, n, n)
+        assert matrix.reasons == wanted.reasons
+        np.testing.assert_allclose(np.array(matrix.F, dtype=float), wanted.F, atol=1e-6)
+    assert found.judge_translations["strict"].reasons == ("", "", "never_endorsed")
+    assert found.human_translation is None  # they gave forced choices alone
+
+
+def test_bounds_that_are_not_there_say_why():
+    """Response sets were given, and the report says over what the others hold."""
+    given = prepare(make_source(make_task(12, paired=12), n_resamples=10))
+    section = sensitivity.section(given)
+    assert (section.bounds_reason, section.bounds) == ("response_sets_given", {})
+    validation = validate(make_source(make_task(12), n_resamples=10))
+    html = page(validation)
+    assert validation.sensitivity.bounds_reason == ""
+    assert "any way</td>" in html
+    assert "one beta</td>" in html
 
 
 def test_ten_judges_and_two_hundred_items_stay_below_two_megabytes():
