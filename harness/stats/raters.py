@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.arrays import TOLERANCE, BoolArray, Counts, FloatArray, ratio
+from harness.stats.measures import Measure
 from harness.stats.rows import mean
 
 if TYPE_CHECKING:
@@ -309,3 +310,15 @@ def pearson_mean_over_raters(totals: FloatArray) -> FloatArray:
     each = pearsons(totals)
     defined = ~np.isnan(each)
     return ratio(np.where(defined, each, 0.0).sum(axis=-1), defined.sum(axis=-1))
+
+
+def _why_no_pearson(totals: FloatArray) -> str:
+    return "constant_labels" if (totals[::6] >= MIN_ITEMS).any() else "no_overlap"
+
+
+PEARSON_OVER_RATERS = Measure(
+    name="pearson_mean_over_raters",
+    value=pearson_mean_over_raters,
+    why=_why_no_pearson,
+    paper="Calderon et al. 2025, table 2 (Pears)",
+)

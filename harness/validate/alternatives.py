@@ -9,6 +9,8 @@ import numpy as np
 
 from harness.stats.alt_test_variants import combined_annotator_test, together
 from harness.stats.intervals import Estimate
+from harness.stats.measures import Batch, estimate_batches
+from harness.stats.raters import PEARSON_OVER_RATERS, pearson_by_rater
 from harness.stats.similarity import SimilarityTable
 from harness.validate.annotators import Annotators, values_of
 from harness.validate.labels import Scale
@@ -198,6 +200,34 @@ def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, Combine
             reason=test.tests[0].winning_rate.reason if test.passes_share is None else "",
         )
     return found
+
+
+def traditional(annotators: Annotators) -> dict[str, Estimate]:
+    """Correlate each judge with each rater on an ordered scale; nothing on others.
+
+    The mean over raters is "Pears" of Calderon et al. 2025, table 2; its "Acc" is the hit rate.
+    """
+    panel, p = annotators.panel, annotators.p
+    if annotators.scale.numbers is None:
+        return {}
+    ratings = np.full((len(panel.items), len(panel.raters)), np.nan)
+    ratings[panel.of_item, panel.of_rater] = np.array(panel.labels, dtype=np.float64)[panel.code]
+    batches = {}
+    for name, verdicts in annotators.verdicts.items():
+        judge = np.array([verdicts[item] for item in panel.items], dtype=np.float64)  # None is nan
+        sums = pearson_by_rater(ratings, judge)
+        batches[name] = Batch(
+            contributions=sums, measures=(PEARSON_OVER_RATERS,), nothing="no_overlap"
+        )
+    found = estimate_batches(
+        batches,
+        rng=p.rng(),
+        groups=p.groups,
+        n_resamples=p.source.n_resamples,
+        level=p.source.confidence,
+        interval=p.source.interval,
+    )
+    return {name: each[PEARSON_OVER_RATERS.name] for name, each in found.items()}
 
 
 def by_criterion(

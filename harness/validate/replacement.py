@@ -17,6 +17,7 @@ from harness.validate.alternatives import (
     VariantResult,
     by_criterion,
     combined,
+    traditional,
     variants,
 )
 from harness.validate.annotators import Annotators
@@ -91,6 +92,8 @@ class JudgeReplacement(Frozen):
         Each criterion by itself, where items have several.
     combined : CombinedResult or None
         Against raters combined as task.yaml says.
+    pearson_mean_over_raters : Estimate or None
+        Unweighted mean of the judge's correlation with each rater, on ordered scales.
     """
 
     judge: str
@@ -111,6 +114,7 @@ class JudgeReplacement(Frozen):
     variants: dict[str, VariantResult] = Field(default_factory=dict)
     criteria: dict[str, DomainResult] = Field(default_factory=dict)
     combined: CombinedResult | None = None
+    pearson_mean_over_raters: Estimate | None = None
     warnings: tuple[str, ...]
 
 
@@ -226,7 +230,7 @@ def _tested(
     rivals = {name: test for name, test in tests.items() if name not in p.baselines}
     joint = together(rivals, design.q) if len(rivals) > 1 else {}
     others, criteria = variants(annotators, design), by_criterion(annotators, design)
-    pairings = combined(annotators, design)
+    pairings, correlations = combined(annotators, design), traditional(annotators)
     return _controls(controls), tuple(
         _judge(
             test,
@@ -237,6 +241,7 @@ def _tested(
             variants=others[name],
             criteria=criteria.get(name, {}),
             combined=pairings.get(name),
+            pearson_mean_over_raters=correlations.get(name),
         )
         for name, test in tests.items()
     )

@@ -302,7 +302,8 @@ def test_ordered_scales_are_scored_by_rmse_of_medians():
         for j in range(3)
     }
     judge = {f"i{i}": [str(x), str(min(x + 1, 5))] for i, x in enumerate(levels)}
-    found = section_of(ratings, {"z": judge}, options="12345", scale="ordinal", positive=())
+    judges = {"z": judge, "flat": dict.fromkeys(judge, "3")}
+    found = section_of(ratings, judges, options="12345", scale="ordinal", positive=())
     assert (found.score, found.judges[0].n_tied_verdicts) == ("neg_rmse", 0)
     panel = Panel.of((i, r, float(v)) for r, rated in ratings.items() for i, v in rated.items())
     verdicts = {f"i{i}": (x + min(x + 1, 5)) / 2 for i, x in enumerate(levels.tolist())}
@@ -310,6 +311,13 @@ def test_ordered_scales_are_scored_by_rmse_of_medians():
     alone = annotator_test(panel, verdicts, design, rng=np.random.default_rng(0), n_resamples=0)
     assert found.judges[0].advantage.value == pytest.approx(alone.advantage.value)
     assert found.judges[0].smallest_eps == smallest_eps(alone)
+    judged = list(verdicts.values())
+    each = [
+        np.corrcoef([float(v) for v in rated.values()], judged)[0, 1] for rated in ratings.values()
+    ]
+    assert found.judges[0].pearson_mean_over_raters.value == pytest.approx(np.mean(each))
+    assert found.judges[0].pearson_mean_over_raters.interval is not None
+    assert found.judges[1].pearson_mean_over_raters.reason == "constant_labels"
 
 
 def test_without_judges_there_is_nothing_to_test():
