@@ -17,12 +17,14 @@ from harness.validate.labels import Scale
 from harness.validate.source import Frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
     from harness.stats.alt_test_design import AltTestDesign
     from harness.stats.alt_test_result import AltTest
     from harness.validate.prepared import Prepared
     from harness.validate.source import Unanswered
 
-NO_EXPERT = "no_expert_ratings"
+NO_EXPERT, NO_SET = "no_expert_ratings", "no_ratings_of_one_set"
 
 
 class VariantResult(Frozen):
@@ -182,24 +184,34 @@ def _variant(test: AltTest) -> VariantResult:
 def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, CombinedResult]:
     """Test against raters combined as the task says; nothing where it does not."""
     said = annotators.p.task.alt_test
-    here = set(annotators.panel.raters)
-    sets = [[rater for rater in one if rater in here] for one in (said.combine if said else ())]
-    if not sets or not all(sets):
+    if said is None or not said.combine:
         return {}
-    found = {}
-    for name, verdicts in annotators.verdicts.items():
-        rng = annotators.p.rng()
-        test = combined_annotator_test(
-            annotators.panel, verdicts, design, (sets[0], sets[1]), rng=rng
+    here = set(annotators.panel.raters)
+    first, second = ([rater for rater in one if rater in here] for one in said.combine)
+    return {
+        name: _combined(annotators, design, verdicts, (first, second))
+        for name, verdicts in annotators.verdicts.items()
+    }
+
+
+def _combined(
+    annotators: Annotators,
+    design: AltTestDesign,
+    verdicts: Mapping[str, Hashable],
+    sets: tuple[Sequence[str], Sequence[str]],
+) -> CombinedResult:
+    if not all(sets):  # where items are limited to those of others
+        return CombinedResult(
+            winning_rate=None, advantage=None, passes_share=None, n_pairings=0, reason=NO_SET
         )
-        found[name] = CombinedResult(
-            winning_rate=test.winning_rate,
-            advantage=test.advantage,
-            passes_share=test.passes_share,
-            n_pairings=len(test.tests),
-            reason=test.tests[0].winning_rate.reason if test.passes_share is None else "",
-        )
-    return found
+    test = combined_annotator_test(annotators.panel, verdicts, design, sets, rng=annotators.p.rng())
+    return CombinedResult(
+        winning_rate=test.winning_rate,
+        advantage=test.advantage,
+        passes_share=test.passes_share,
+        n_pairings=len(test.tests),
+        reason=test.tests[0].winning_rate.reason if test.passes_share is None else "",
+    )
 
 
 def traditional(annotators: Annotators) -> dict[str, Estimate]:

@@ -130,12 +130,14 @@ def test_variants_that_a_task_names_stand_beside_the_result():
 
 
 def test_an_expert_without_ratings_here_is_na_with_the_reason():
-    """As when items are limited to those of others."""
+    """As when items are limited to those of others; so it is with raters to be combined."""
     ratings, truth = panel_of(10)
-    task = task_of(ratings, alt_test=AltTestFields(expert="dr"))
+    said = AltTestFields(expert="dr", combine=(("r0",), ("dr",)))
+    task = task_of(ratings, alt_test=said)
     [judge] = replacement.section(prepare(source_of(task, {"z": truth}))).judges
     found = judge.variants["expert=dr"]
     assert (found.winning_rate.value, found.winning_rate.reason) == (None, "no_expert_ratings")
+    assert (judge.combined.n_pairings, judge.combined.reason) == (0, "no_ratings_of_one_set")
 
 
 def test_each_criterion_is_tested_by_itself_and_all_are_adjusted_together():
