@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from harness.stats.arrays import BLOCK, TOLERANCE, FloatArray, ratio
+from harness.stats.arrays import TOLERANCE, FloatArray, blocks, ratio
 from harness.stats.intervals import Estimate, Exclusion
 from harness.stats.measures import Measure
 from harness.stats.raters import MIN_RATERS
@@ -274,8 +274,8 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
         return None
     K = int(high - low) + 1
     totals, n_pairable, n_values = np.zeros(K * K), 0, 0
-    for start in range(0, len(array), BLOCK):
-        counts = _counted(array[start : start + BLOCK].astype(np.float64), low, K)
+    for at in blocks(len(array)):
+        counts = _counted(array[at].astype(np.float64), low, K)
         if counts is None:
             return None
         totals += coincidence_totals(counts)
@@ -305,11 +305,16 @@ def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
 
 def _of_numbers(array: NDArray[np.generic]) -> Estimate:
     """Add up what interval alpha needs, block by block: nothing is sorted."""
-    rated = ~np.isnan(array.astype(np.float64))
-    centre = float(ratio(np.nansum(array), rated.sum()))
+    total, n_rated = 0.0, 0
+    for at in blocks(len(array)):
+        x = array[at].astype(np.float64)
+        rated = ~np.isnan(x)
+        total += float(x.sum(where=rated))
+        n_rated += int(rated.sum())
+    centre = total / max(n_rated, 1)
     totals, n_pairable = np.zeros(4), 0
-    for start in range(0, len(array), BLOCK):
-        sums = interval_sums(array[start : start + BLOCK].astype(np.float64), centre=centre)
+    for at in blocks(len(array)):
+        sums = interval_sums(array[at].astype(np.float64), centre=centre)
         totals += sums.sum(axis=0)
         n_pairable += int((sums[:, 1] > 0).sum())
     alpha = float(_interval_value(totals))
@@ -331,8 +336,8 @@ def _of_ratios(array: NDArray[np.generic]) -> Estimate:
 
 def _pairable(array: NDArray[np.generic]) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
     """Give unit and value of each pairable rating, and their number per unit, block by block."""
-    for start in range(0, len(array), BLOCK):
-        x = array[start : start + BLOCK].astype(np.float64)
+    for at in blocks(len(array)):
+        x = array[at].astype(np.float64)
         rated = ~np.isnan(x)
         rated &= (rated @ np.ones(x.shape[1]) >= MIN_RATERS)[:, None]
         unit = np.nonzero(rated)[0]
