@@ -193,5 +193,5 @@
     }
   });
   document.querySelectorAll(".scroll, .scroll > *").forEach((el) => hint.observe(el));
-  addEventListener("beforeprint", () => { document.querySelectorAll("details.group").forEach((el) => { el.open = true; }); });
+  addEventListener("beforeprint", () => { document.querySelectorAll("details.group:has(figure)").forEach((el) => { el.open = true; }); });
 })();
