@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from harness.elicit.folders import cache_folder
+from harness.elicit.folders import cache_folder, trouble
 from harness.elicit.judges import check, key_of, load_judges, look_up, user_file
 from harness.elicit.providers import PROVIDERS, provider_of
 from harness.elicit.specs import shipped_judges
@@ -304,13 +304,6 @@ def _cache(folder: Path, *, named: bool) -> Iterator[Finding]:
         yield _database(folder, named=named)
 
 
-TROUBLES = {  # what SQLite says of a cache that it cannot read, and what is to be done
-    "locked": ("locked by another program", "wait for the other run"),
-    "no such column": ("a database of another program", "choose another with --cache DIR"),
-    "": ("cannot be opened", "check who may read it"),
-}
-
-
 def _database(folder: Path, *, named: bool) -> Finding:
     try:
         n_replies, n_foreign, verdict = _inspect(folder / "cache.db")
@@ -319,7 +312,7 @@ def _database(folder: Path, *, named: bool) -> Finding:
             return Finding(
                 "cache", str(folder), "ok", "without a table yet; the first run makes it"
             )
-        found, advice = next(told for words, told in TROUBLES.items() if words in str(error))
+        found, advice = trouble(error)
         return Finding("cache", str(folder), _bad(named=named), found, advice)
     except sqlite3.DatabaseError:
         n_replies, n_foreign, verdict = 0, 0, "no database"

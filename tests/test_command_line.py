@@ -186,13 +186,16 @@ def test_pipe_that_closes_is_no_fault(place):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("typed", "found"), [("val", "validate"), ("new", "new-task")])
-def test_verbs_are_completed(typed, found):
-    """The shell completion that typer installs answers with the verbs."""
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [("val", "validate"), ("new", "new-task"), ("validate --task tox", "toxicity")],
+)
+def test_verbs_and_tasks_are_completed(typed, found):
+    """The shell completion that typer installs answers with the verbs and the tasks."""
     asked = {
         "_HARNESS_COMPLETE": "complete_bash",
         "COMP_WORDS": f"harness {typed}",
-        "COMP_CWORD": "1",
+        "COMP_CWORD": str(len(typed.split())),
     }
     code = "from harness.cli import main; main()"
     done = subprocess.run(

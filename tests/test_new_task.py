@@ -183,7 +183,7 @@ def test_a_guess_is_not_taken_without_consent(tmp_path):
 
 
 def test_guess_is_confirmed_and_corrected_on_a_terminal(tmp_path):
-    """On a terminal one change is typed, then Enter, then what was rated."""
+    """On a terminal one change is typed, then y (or Enter), then what was rated."""
     path = table(tmp_path, "id,note,ann1,ann2,extra\na,good one,yes,no,yes\nb,bad one,no,no,yes\n")
     terminal, inside = pty.openpty()
     command = [sys.executable, "-m", "harness", "new-task", "mine", "--from", str(path)]
@@ -191,7 +191,7 @@ def test_guess_is_confirmed_and_corrected_on_a_terminal(tmp_path):
         command, cwd=tmp_path, stdin=inside, stdout=inside, stderr=inside
     ) as process:
         os.close(inside)
-        os.write(terminal, b"raters=ann1,ann2,extra\nnonsense=1\n\nwhether it is good\n")
+        os.write(terminal, b"raters=ann1,ann2,extra\nnonsense=1\ny\nwhether it is good\n")
         shown = b""
         while process.poll() is None or b"Next:" not in shown:
             try:
@@ -290,7 +290,7 @@ def test_scale_and_options_follow_the_labels(tmp_path, text, scale, options, pos
             "id,rater,text\n" + "".join(f"{i // 3},r{i % 3},words {i}\n" for i in range(400)),
             "--raters",
         ),
-        ("id;a;b\n1;yes;no\n", "commas"),
+        ("id|a|b\n1|yes|no\n", "commas"),
         ("id,a1,a2\n1,yes,yes\n", "only the label 'yes'"),
         ("one,two\nalpha,beta\n", "the columns are 'one', 'two'".replace("the", "The")),
         ("", "empty"),

@@ -53,6 +53,17 @@ def test_the_three_formats_give_the_same_rows(tmp_path):
         assert [row for _, row in read_rows(path)] == ROWS
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_separators_of_other_spreadsheets_are_read(tmp_path, separator):
+    """Where the header has no comma, semicolons or tabs stand between columns; commas are text."""
+    text = '\nitem,value\na,yes\nb,"no; maybe\tlater"\n'.replace(",", separator)
+    path = write_csv(tmp_path / "t.csv", text.replace("maybe", "maybe,"))
+    rows = [row for _, row in read_rows(path)]
+    assert rows[0] == ROWS[0]
+    assert rows[1]["value"].startswith("no")
+    assert "maybe," in rows[1]["value"]
+
+
 def test_lines_are_those_of_the_file(tmp_path):
     """A row's number is the line it begins on, blank lines and broken cells counted."""
     path = write_csv(tmp_path / "t.csv", 'item,value\n\na,"x\ny"\nb,z\n')
@@ -82,7 +93,10 @@ def test_faults_belong_to_the_branch_the_caller_names(tmp_path):
         ("item,value\n\n\na\n", "line 4: found 1 cells where the header has 2"),
         ("item,item\na,b\n", "line 1: column 'item' is given twice"),
         ("item,\na,b\n", "line 1: found a column without a name"),
-        ("item;value\na;b\n", "line 1: column 'item' is missing (found 'item;value')"),
+        (
+            "item;value\na;b;c\n",
+            "line 2: found 3 cells where the header has 2; quote cells that hold",
+        ),
         ("id,value\na,b\n", "line 1: column 'item' is missing (found 'id', 'value')"),
         ('item,value\na,"b\n', "line 2: cannot be read as CSV"),
         ('item,value\na,"b"c\n', "line 2: cannot be read as CSV"),

@@ -165,11 +165,11 @@ def _confirmed(
         )
     while True:
         said = typer.prompt(
-            "Enter to write it, a change such as raters=a,b, or q to leave",
+            "y or Enter to write it, a change such as raters=a,b, or q to leave",
             default="",
             show_default=False,
         ).strip()
-        if not said:
+        if said.casefold() in {"", "y", "yes"}:
             rated = rated or typer.prompt("What is rated, as a phrase that judges read")
             return plan_with(given, rated)
         if said.casefold() in {"q", "quit", "n", "no"}:

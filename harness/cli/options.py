@@ -18,8 +18,21 @@ def split(names: str | None) -> list[str] | None:
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
+def task_names(incomplete: str) -> list[str]:
+    """Return the names of tasks that begin like this; a shell completes paths by itself."""
+    from harness.task.folder import available_tasks
+
+    return [name for name, _ in available_tasks() if name.startswith(incomplete)]
+
+
 Task = Annotated[
-    str, typer.Option("--task", "-t", help="Name of a task, or path of a task folder.")
+    str | None,
+    typer.Option(
+        "--task",
+        "-t",
+        help="Name of a task, or path of a task folder.",
+        autocompletion=task_names,
+    ),
 ]
 Tau = Annotated[
     float | None,

@@ -33,9 +33,7 @@ def probe() -> None:
 @app.command(short_help="Hide attacks in the items and count the verdicts that flip.")
 def injection(
     ctx: typer.Context,
-    task: Annotated[
-        str | None, typer.Option("--task", "-t", help="Name of a task, or path of a task folder.")
-    ] = None,
+    task: options.Task = None,
     judges: Annotated[
         str | None,
         typer.Option("--judges", "-j", help="Judges, as for run; the embedded ones by default."),

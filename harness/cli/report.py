@@ -23,7 +23,13 @@ def report(
     ] = None,
     *,
     task: Annotated[
-        str | None, typer.Option("--task", "-t", help="A task whose verdicts were made elsewhere.")
+        str | None,
+        typer.Option(
+            "--task",
+            "-t",
+            help="A task whose verdicts were made elsewhere.",
+            autocompletion=options.task_names,
+        ),
     ] = None,
     verdicts: Annotated[
         Path | None, typer.Option(help="These verdicts: jsonl, csv or parquet.")

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 def run(
     ctx: typer.Context,
-    task: Annotated[
-        str | None, typer.Option("--task", "-t", help="Name of a task, or path of a task folder.")
-    ] = None,
+    task: options.Task = None,
     judges: Annotated[
         str | None,
         typer.Option(

@@ -18,9 +18,7 @@ def validate(
         Path | None, typer.Argument(help="A run folder; its metrics and report are written anew.")
     ] = None,
     *,
-    task: Annotated[
-        str | None, typer.Option("--task", "-t", help="Name of a task, or path of a task folder.")
-    ] = None,
+    task: options.Task = None,
     verdicts: Annotated[
         Path | None,
         typer.Option(

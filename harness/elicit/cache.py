@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from harness.elicit.folders import trouble
 from harness.elicit.leases import Leases
 from harness.elicit.log import LogReading, read_log, replies_of
 from harness.elicit.verdicts import Reply
@@ -143,8 +144,8 @@ class DiskStore:
         self._behind = False
         try:
             self._open()
-        except sqlite3.OperationalError:
-            raise self._locked() from None
+        except sqlite3.OperationalError as error:
+            raise self._unusable(error) from None
         except (sqlite3.DatabaseError, TypeError):  # diskcache's settings can be odd, too
             self._move_aside()
 
@@ -157,8 +158,8 @@ class DiskStore:
         try:
             rows = self._database.execute(GET.format(",".join("?" * len(hashes))), hashes)
             entries = rows.fetchall()
-        except sqlite3.OperationalError:
-            raise self._locked() from None
+        except sqlite3.OperationalError as error:
+            raise self._unusable(error) from None
         except sqlite3.DatabaseError:
             self._move_aside()
             return {}
@@ -267,10 +268,10 @@ class DiskStore:
             self._database.close()
             raise
 
-    def _locked(self) -> RunError:
+    def _unusable(self, error: sqlite3.OperationalError) -> RunError:
+        found, advice = trouble(error)
         return RunError(
-            f"{self.folder}: the cache is locked by another program, or its disk is full; "
-            "retry later, choose another with --cache DIR, or use --no-cache."
+            f"{self.folder}: cannot be used as a cache: {found}; {advice}, or use --no-cache."
         )
 
     def _move_aside(self) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
 
 
 def cache_folder() -> Path:
@@ -12,3 +16,16 @@ def cache_folder() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "judge-harness"
+
+
+TROUBLES = {  # what SQLite says of a cache that it cannot use, and what is to be done
+    "locked": ("locked by another program", "wait for it, choose another with --cache DIR"),
+    "no such column": ("a database of another program", "choose another with --cache DIR"),
+    "full": ("its disk is full", "free some space, choose another with --cache DIR"),
+    "": ("it cannot be opened", "check who may read and write it, choose another with --cache DIR"),
+}
+
+
+def trouble(error: sqlite3.OperationalError) -> tuple[str, str]:
+    """Say what is wrong with a cache, and what to do about it."""
+    return next(told for words, told in TROUBLES.items() if words in str(error))

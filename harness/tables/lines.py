@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from harness.tables.checks import PlaceError, Row, check_columns, check_lengths
@@ -15,14 +15,21 @@ if TYPE_CHECKING:
 
     from harness.tables.checks import Caps
 
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 BOM = b"\xef\xbb\xbf"
 
 
 def csv_rows(path: Path, required: Collection[str], caps: Caps) -> Iterator[tuple[int, Row]]:
-    """Yield the line a row begins on and its cells by column; blank lines are passed over."""
+    """Yield the line a row begins on and its cells by column; blank lines are passed over.
+
+    Columns are separated by commas; where the header has none, by semicolons or tabs.
+    """
     csv.field_size_limit(caps.field_chars)  # the csv module has but this one limit, process-wide
     with path.open("rb") as file:
-        table = csv.reader((text for _, text in _lines(file, caps)), strict=True)
+        texts = (text for _, text in _lines(file, caps))
+        ahead = _header(texts)
+        separator = _separator("".join(ahead))
+        table = csv.reader(chain(ahead, texts), delimiter=separator, strict=True)
         names: list[str] = []
         line = 1
         try:
@@ -32,7 +39,7 @@ def csv_rows(path: Path, required: Collection[str], caps: Caps) -> Iterator[tupl
                     check_columns(names, required, caps, f"line {line}")
                 elif cells:
                     if len(cells) != len(names):
-                        _ragged(line, len(cells), len(names))
+                        _ragged(line, len(cells), len(names), SEPARATORS[separator])
                     yield line, dict(zip(names, cells, strict=True))
                 line = table.line_num + 1
         except csv.Error as fault:
@@ -81,6 +88,21 @@ def _lines(file: BinaryIO, caps: Caps) -> Iterator[tuple[int, str]]:
             raise PlaceError(where, f"{found}; save the file as UTF-8.") from None
 
 
-def _ragged(line: int, found: int, wanted: int) -> NoReturn:
-    what = f"found {found} cells where the header has {wanted}; quote cells that hold commas."
+def _header(texts: Iterator[str]) -> list[str]:
+    """Take lines up to the first that says something."""
+    taken = []
+    for text in texts:
+        taken.append(text)
+        if text.strip():
+            break
+    return taken
+
+
+def _separator(header: str) -> str:
+    """Return the comma, or what some spreadsheets write in its place."""
+    return next((mark for mark in SEPARATORS if mark in header), ",")
+
+
+def _ragged(line: int, found: int, wanted: int, held: str) -> NoReturn:
+    what = f"found {found} cells where the header has {wanted}; quote cells that hold {held}."
     raise PlaceError(f"line {line}", what)

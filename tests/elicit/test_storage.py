@@ -208,6 +208,18 @@ def test_a_cache_that_another_program_locks_is_refused_before_anything_is_sent(
     open_store(folder, lambda line: None).close()
 
 
+def test_a_database_of_another_program_is_not_called_a_locked_cache(tmp_path):
+    """A run says what `harness doctor` says, and leaves the file as it is."""
+    with sqlite3.connect(tmp_path / "cache.db") as connection:
+        connection.execute("CREATE TABLE Cache(x)")
+    connection.close()
+    with pytest.raises(RunError, match=r"of another program; choose another with --cache DIR"):
+        open_store(tmp_path, lambda line: None)
+    with sqlite3.connect(tmp_path / "cache.db") as connection:
+        assert list(connection.execute("SELECT name FROM pragma_table_info('Cache')")) == [("x",)]
+    connection.close()
+
+
 def test_a_clock_that_jumps_changes_nothing(tmp_path, task, monkeypatch):
     """Years forth or back: what is in the cache stays known and nothing is asked again."""
     now = time.time
