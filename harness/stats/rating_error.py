@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.arrays import TOLERANCE, FloatArray, ratio
-from harness.stats.distributions import check_rows
+from harness.stats.distributions import Distributions, check_rows
 from harness.stats.measures import Batch, Measure, estimate_batches
+from harness.stats.multi_label import mse
+from harness.stats.rows import mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from harness.stats.interval_methods import IntervalMethod
     from harness.stats.intervals import Estimate
     from harness.stats.response_sets import OptionSpace
+
+HALF = 0.5
 
 
 def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str) -> FloatArray:
@@ -304,6 +308,61 @@ def rank_under_rater_error(
         rank_preserved=_sign(delta_star) * _sign(observed) > 0,
         printed_condition_holds=_sign(shift) == _sign(delta_star),
     )
+
+
+def undo_error(theta: FloatArray, E: FloatArray) -> FloatArray:
+    """Return the stable response-set distributions behind observed ones: E^-1 theta, (n, V).
+
+    Parameters
+    ----------
+    theta : (n, V) array
+        Observed response-set distributions; nan rows stay nan.
+    E : (V, V) array
+        P(observed set, given stable set), columns by stable set.
+
+    Raises
+    ------
+    ValueError
+        If theta has no distribution per row, E none per column, or E says that half of the raters
+        or more err: then it may not tell stable sets apart.
+
+    Notes
+    -----
+    The inverse of O = F E theta* in its second step (Guerdan et al. 2025, theorem 3.2). It has no
+    bias, so that entries may leave [0, 1] where few raters were asked.
+    """
+    V = len(E)
+    error = check_rows(np.asarray(E, dtype=np.float64).T, V, "E, by column,").T
+    if np.diag(error).min() <= HALF:
+        raise ValueError(
+            f"E keeps a stable set with a chance of {np.diag(error).min():.3g}; wanted above 0.5, "
+            "or it cannot be undone"
+        )
+    return np.asarray(np.linalg.solve(error, check_rows(theta, V, "theta").T).T)
+
+
+def mse_without_rater_error(
+    human: RatingTable, judges: Sequence[RatingTable], E: FloatArray
+) -> dict[str, float]:
+    """Compare judges with stable raters: the mean squared error once rater error is undone.
+
+    Parameters
+    ----------
+    human, judges : RatingTable
+        With response sets.
+    E : (V, V) array
+        As in `undo_error`.
+
+    Returns
+    -------
+    dict of str to float
+        By judge; nan without an item that both rated. Differences between judges of the same items
+        have no bias; the values themselves grow with the noise that is undone along with E.
+    """
+    space = human.space
+    stable = undo_error(Distributions.of(human).theta, E) @ space.membership.T
+    rated = {table.name: Distributions.of(table).omega for table in judges}
+    return {name: float(mean(mse(stable, omega).sum(axis=0))) for name, omega in rated.items()}
 
 
 def _sign(number: float) -> int:

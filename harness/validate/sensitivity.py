@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from pydantic import Field
 
+from harness.stats.arrays import TOLERANCE
 from harness.stats.bounds import Bound, Limit, common_bounds, free_bounds, omega_bounds
 from harness.stats.break_evens import BreakEven, winning_regions
 from harness.stats.distributions import Distributions
 from harness.stats.evaluation import evaluate
 from harness.stats.intervals import Estimate
 from harness.stats.likelihood import CommonF, F_and_beta_by_likelihood, F_by_likelihood
-from harness.stats.rating_error import Identifiability, identifiability
+from harness.stats.rating_error import (
+    Identifiability,
+    error_matrix,
+    identifiability,
+    mse_without_rater_error,
+)
 from harness.stats.reconstruction import reconstruct
 from harness.stats.regret import GOALS
 from harness.stats.sweep import beta_sweep
@@ -32,6 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["Curve", "Grid", "OmegaBound", "Reconstructed", "Sensitivity", "section"]
 
 CURVE_BETAS = tuple(step / 10 for step in range(11))
+EPSILONS = tuple(step / 50 for step in range(16))  # 0 to 0.3: beyond, E is hardly undone
+ETAS = (-1, 0, 1)
+MAX_SETS = 127
 TAUS = tuple(step / 20 for step in range(1, 20))
 DIGITS = 6
 MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes seconds per judge
@@ -69,6 +78,29 @@ class Reconstructed(Frozen):
     n_items: int
     reasons: dict[str, int]
     judges: dict[str, dict[str, Estimate]]
+
+
+class RaterError(Frozen):
+    """Who comes first by mse(srs/srs) if raters err: give another set than their stable one.
+
+    Attributes
+    ----------
+    option : str
+        The option that skewed errors favour or shun.
+    epsilons : tuple of float
+        How often raters may err.
+    first : dict of str to tuple of tuple of str
+        Who comes first at each, by the skew: "eta=0" errs to all other sets alike; "eta=1" rather
+        to those with the option, "eta=-1" to those without, by a factor e.
+    changes_at : dict of str to float or None
+        By the skew, the least of these rates at which others come first than without error; None
+        where that happens at none.
+    """
+
+    option: str
+    epsilons: tuple[float, ...]
+    first: dict[str, tuple[tuple[str, ...], ...]]
+    changes_at: dict[str, float | None]
 
 
 class OmegaBound(Frozen):
@@ -156,6 +188,8 @@ class Sensitivity(Frozen):
         Likewise.
     reconstructed : Reconstructed or None
         Where some raters gave both.
+    rater_error : RaterError or None
+        Where raters gave response sets, at most 127 are admissible, and an option is positive.
     judge_betas : dict of str to Estimate
         beta of each judge, baselines apart, from its independent calls, by maximum likelihood for
         one F, its interval by jackknife; that of pairs stands with the judge. NA, "not_computed",
@@ -178,6 +212,7 @@ class Sensitivity(Frozen):
     common_bounds: dict[str, dict[str, Bound]] = Field(default_factory=dict)
     omega_bounds: tuple[OmegaBound, ...] = ()
     reconstructed: Reconstructed | None = None
+    rater_error: RaterError | None = None
     judge_betas: dict[str, Estimate] = Field(default_factory=dict)
     judge_translations: dict[str, CommonMatrix] = Field(default_factory=dict)
     human_translation: CommonMatrix | None = None
@@ -193,6 +228,7 @@ def section(p: Prepared) -> Sensitivity:
         found |= _without_sets(p)
     if p.source.level == "micro":
         found["reconstructed"] = _reconstructed(p)
+        found["rater_error"] = _rater_error(p)
         found |= _by_likelihood(p)
     return Sensitivity(
         identifiability=identifiability(space), adds=dict(adds), reason=reason, **found
@@ -330,6 +366,41 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
         reasons=dict(reasons),
         judges={name: dict(each) for name, each in evaluation.estimates.items()},
     )
+
+
+def _rater_error(p: Prepared) -> RaterError | None:
+    human, judges = p.compared.human, p.compared.judges
+    told = human.response_set.any() and p.compared.positive and human.space.sets_known
+    if not told or not judges or len(human.space.sets) > MAX_SETS:
+        return None
+    option = p.compared.positive[0]
+    first = {
+        f"eta={eta}": tuple(
+            _first(
+                mse_without_rater_error(
+                    human, judges, error_matrix(human.space, epsilon, eta=eta, option=option)
+                )
+            )
+            for epsilon in EPSILONS
+        )
+        for eta in ETAS
+    }
+    return RaterError(
+        option=option,
+        epsilons=EPSILONS,
+        first=first,
+        changes_at={
+            skew: next(
+                (e for e, names in zip(EPSILONS, each, strict=True) if names != each[0]), None
+            )
+            for skew, each in first.items()
+        },
+    )
+
+
+def _first(found: dict[str, float]) -> tuple[str, ...]:
+    least = min((value for value in found.values() if not np.isnan(value)), default=np.nan)
+    return tuple(name for name, value in found.items() if value <= least + TOLERANCE)
 
 
 def _by_likelihood(p: Prepared) -> dict[str, Any]:

@@ -1,16 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from harness.stats import (
+    METRICS,
     OptionSpace,
     error_matrix,
+    find_metric,
     identifiability,
+    mse_without_rater_error,
     rank_under_rater_error,
     selection_effect,
     selection_effects,
+    undo_error,
 )
+from harness.stats.distributions import Distributions
 
 BINARY = OptionSpace.powerset(("toxic", "fine"))
 THREE = OptionSpace.powerset(("toxic", "rude", "fine"))
@@ -147,3 +154,42 @@ def test_selection_effect_is_counted_from_pairs(counted):
     assert (alone["fine"].value, alone["fine"].reason) == (None, "set_never_endorsed")
     nobody = selection_effects(counted("z", [["fine"]]), rng=rng)
     assert (nobody["fine"].value, nobody["fine"].reason) == (None, "no_pairs")
+
+
+@pytest.mark.parametrize("eta", [-1.0, 0.0, 2.0])
+def test_undone_error_gives_the_stable_sets_back(eta):
+    """E^-1 E theta* is theta*, row by row; what nobody rated stays nan."""
+    stable = np.random.default_rng(0).dirichlet(np.ones(7), 5)
+    error = error_matrix(THREE, 0.3, eta=eta, option="rude")
+    seen = np.vstack([stable @ error.T, np.full(7, np.nan)])
+    np.testing.assert_allclose(undo_error(seen, error)[:5], stable, atol=1e-12)
+    assert np.isnan(undo_error(seen, error)[5]).all()
+
+
+def test_error_of_half_the_raters_cannot_be_undone():
+    """Sets may be mistaken for each other then."""
+    error = error_matrix(BINARY, 0.5, eta=0.0, option="toxic")
+    with pytest.raises(ValueError, match=r"a chance of 0\.5; wanted above"):
+        undo_error(np.array([[0.5, 0.5, 0.0]]), error)
+
+
+def test_judges_are_ordered_as_stable_raters_would(table):
+    """A judge that copies the erring raters loses to one that says what they would on reflection.
+
+    Without error the numbers are those of mse(srs/srs).
+    """
+    rng = np.random.default_rng(0)
+    error = error_matrix(BINARY, 0.3, eta=2.0, option="toxic")
+    stable = rng.dirichlet((1, 1, 1), 400)
+    seen = np.array([rng.multinomial(50, one) for one in stable @ error.T])
+    human, copies, reflects = (table(name, 0, n=400, space=BINARY) for name in ("human", "x", "y"))
+    human, copies = (replace(one, response_set=seen) for one in (human, copies))
+    reflects = replace(reflects, response_set=np.rint(stable * 1000).astype(int))
+    kept = mse_without_rater_error(human, [copies, reflects], np.eye(3))
+    undone = mse_without_rater_error(human, [copies, reflects], error)
+    assert kept["x"] == pytest.approx(0.0)
+    assert kept["y"] > 0.01
+    assert undone["y"] < undone["x"]
+    row = find_metric("mse(srs/srs)", METRICS)
+    omegas = (Distributions.of(one).omega for one in (human, reflects))
+    assert kept["y"] == pytest.approx(row.value(row.contributions(*omegas).sum(axis=0)))

@@ -14,6 +14,8 @@ from harness.stats import (
     F_hat_by_item,
     F_hat_shrunk,
     beta_sweep,
+    error_matrix,
+    mse_without_rater_error,
     selection_effect,
 )
 from harness.validate import sensitivity, validate
@@ -214,6 +216,24 @@ def test_translation_of_independent_calls_is_that_of_the_likelihood(source, foun
         np.testing.assert_allclose(np.array(matrix.F, dtype=float), wanted.F, atol=1e-6)
     assert found.judge_translations["strict"].reasons == ("", "", "never_endorsed")
     assert found.human_translation is None  # they gave forced choices alone
+
+
+def test_rater_error_at_which_another_judge_comes_first():
+    """Without error it is the judge that ranks first; the rest is that of `stats`."""
+    source = make_source(make_task(40, paired=40), n_resamples=10)
+    p, validation = prepare(source), validate(source)
+    found = validation.sensitivity.rater_error
+    assert set(found.first) == set(found.changes_at) == {"eta=-1", "eta=0", "eta=1"}
+    assert found.epsilons[0] == 0.0
+    best = min(validation.judges, key=lambda one: one.metrics["mse(srs/srs)"].value)
+    for skew, first in found.first.items():
+        assert first[0] == (best.name,)
+        error = error_matrix(p.human.space, 0.3, eta=int(skew[4:]), option="A")
+        values = mse_without_rater_error(p.human, p.judges, error)
+        assert first[-1] == (min(values, key=values.get),)
+        change = found.changes_at[skew]
+        assert (change is None) == (len(set(first)) == 1)
+    assert "Raters may err" in page(validation)
 
 
 def test_bounds_that_are_not_there_say_why():
