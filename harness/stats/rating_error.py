@@ -331,38 +331,47 @@ def undo_error(theta: FloatArray, E: FloatArray) -> FloatArray:
     The inverse of O = F E theta* in its second step (Guerdan et al. 2025, theorem 3.2). It has no
     bias, so that entries may leave [0, 1] where few raters were asked.
     """
-    V = len(E)
-    error = check_rows(np.asarray(E, dtype=np.float64).T, V, "E, by column,").T
+    return _undone(theta, E, np.eye(len(E)))
+
+
+def _undone(theta: FloatArray, E: FloatArray, inside: FloatArray) -> FloatArray:
+    """Return (n, K): what (K, V) memberships sum up of the stable distributions."""
+    error = check_rows(np.asarray(E, dtype=np.float64).T, len(E), "E, by column,")
     if np.diag(error).min() <= HALF:
         raise ValueError(
             f"E keeps a stable set with a chance of {np.diag(error).min():.3g}; wanted above 0.5, "
             "or it cannot be undone"
         )
-    return np.asarray(np.linalg.solve(error, check_rows(theta, V, "theta").T).T)
+    return check_rows(theta, len(E), "theta") @ np.linalg.solve(error, inside.T)
 
 
 def mse_without_rater_error(
-    human: RatingTable, judges: Sequence[RatingTable], E: FloatArray
-) -> dict[str, float]:
+    human: RatingTable, judges: Sequence[RatingTable], errors: Sequence[FloatArray]
+) -> list[dict[str, float]]:
     """Compare judges with stable raters: the mean squared error once rater error is undone.
 
     Parameters
     ----------
     human, judges : RatingTable
         With response sets.
-    E : (V, V) array
-        As in `undo_error`.
+    errors : sequence of (V, V) arrays
+        What rater error may be: each an E as in `undo_error`.
 
     Returns
     -------
-    dict of str to float
-        By judge; nan without an item that both rated. Differences between judges of the same items
-        have no bias; the values themselves grow with the noise that is undone along with E.
+    list of dict of str to float
+        For each, by judge; nan without an item that both rated. Differences between judges of the
+        same items have no bias; the values themselves grow with the noise that is undone along
+        with E.
     """
-    space = human.space
-    stable = undo_error(Distributions.of(human).theta, E) @ space.membership.T
+    theta = Distributions.of(human).theta
+    inside = human.space.membership.astype(np.float64)
     rated = {table.name: Distributions.of(table).omega for table in judges}
-    return {name: float(mean(mse(stable, omega).sum(axis=0))) for name, omega in rated.items()}
+    stable = (_undone(theta, E, inside) for E in errors)
+    return [
+        {name: float(mean(mse(each, omega).sum(axis=0))) for name, omega in rated.items()}
+        for each in stable
+    ]
 
 
 def _sign(number: float) -> int:

@@ -374,17 +374,11 @@ def _rater_error(p: Prepared) -> RaterError | None:
     if not told or not judges or len(human.space.sets) > MAX_SETS:
         return None
     option = p.compared.positive[0]
-    first = {
-        f"eta={eta}": tuple(
-            _first(
-                mse_without_rater_error(
-                    human, judges, error_matrix(human.space, epsilon, eta=eta, option=option)
-                )
-            )
-            for epsilon in EPSILONS
-        )
-        for eta in ETAS
-    }
+    first = {}
+    for eta in ETAS:
+        errors = [error_matrix(human.space, rate, eta=eta, option=option) for rate in EPSILONS]
+        found = mse_without_rater_error(human, judges, errors)
+        first[f"eta={eta}"] = tuple(map(_first, found))
     return RaterError(
         option=option,
         epsilons=EPSILONS,

@@ -185,8 +185,7 @@ def test_judges_are_ordered_as_stable_raters_would(table):
     human, copies, reflects = (table(name, 0, n=400, space=BINARY) for name in ("human", "x", "y"))
     human, copies = (replace(one, response_set=seen) for one in (human, copies))
     reflects = replace(reflects, response_set=np.rint(stable * 1000).astype(int))
-    kept = mse_without_rater_error(human, [copies, reflects], np.eye(3))
-    undone = mse_without_rater_error(human, [copies, reflects], error)
+    kept, undone = mse_without_rater_error(human, [copies, reflects], [np.eye(3), error])
     assert kept["x"] == pytest.approx(0.0)
     assert kept["y"] > 0.01
     assert undone["y"] < undone["x"]

@@ -229,7 +229,7 @@ def test_rater_error_at_which_another_judge_comes_first():
     for skew, first in found.first.items():
         assert first[0] == (best.name,)
         error = error_matrix(p.human.space, 0.3, eta=int(skew[4:]), option="A")
-        values = mse_without_rater_error(p.human, p.judges, error)
+        [values] = mse_without_rater_error(p.human, p.judges, [error])
         assert first[-1] == (min(values, key=values.get),)
         change = found.changes_at[skew]
         assert (change is None) == (len(set(first)) == 1)
