@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.elicit.verdicts import PairValue
+from harness.report.wording import cut
 from harness.stats.distributions import ELICITATIONS
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ def _item_table(source: Source, ratings: dict[str, list[Said]]) -> ItemTable:
     rows = [
         _item_row(
             item.id,
-            _text(item, source.task.text)[:MAX_TEXT],
+            cut(_text(item, source.task.text), MAX_TEXT),
             ratings[item.id],
             [said[name].get(item.id, []) for name in judges],
         )
@@ -275,13 +276,13 @@ def _disputed(
         for v in source.verdicts[judge.name]:
             if v.item in wanted and v.sample == 0:
                 told = answer(v.value) if v.outcome == "answered" else v.outcome
-                reply = (v.reply or "")[:MAX_REPLY]
+                reply = cut(v.reply or "", MAX_REPLY)
                 said[v.item].append(Said(judge.name, v.elicitation, told, reply))
     by_id = {item.id: item for item in source.items if item.id in wanted}
     return tuple(
         Disputed(
             id=ident,
-            text=_text(by_id[ident], source.task.text)[:MAX_FULL_TEXT],
+            text=cut(_text(by_id[ident], source.task.text), MAX_FULL_TEXT),
             raters=tuple(ratings[ident]),
             judges=tuple(said[ident]),
         )

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from harness.report.checklist import LEVELS, MODES, checklist
 from harness.report.figures import in_order
+from harness.report.wording import cut
 from harness.report.words import counted, decision, estimate, headline, number, percent, span
 
 if TYPE_CHECKING:
     from harness.report.details import Details
     from harness.validate import JudgeResult, Validation
 
+MAX_TOLD = 300  # characters of a practice on the judge card
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -107,7 +109,7 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
     lines += ["", "## How these numbers came about", "", paragraph_markdown(v, d)]
     lines += ["", "## Reporting checklist", ""]
     lines += [
-        f"{i}. {markdown(p.asks)}: {markdown(_short(p.told))}"
+        f"{i}. {markdown(p.asks)}: {markdown(cut(p.told, MAX_TOLD))}"
         for i, p in enumerate(checklist(v, d), 1)
     ]
     lines += ["", "## To reproduce", "", f"- task {v.task.content_hash}"]
@@ -140,7 +142,3 @@ def _card_table(v: Validation) -> list[str]:
         )
         lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")
     return lines
-
-
-def _short(text: str, n: int = 300) -> str:
-    return text if len(text) <= n else text[: n - 1] + "…"

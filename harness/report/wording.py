@@ -69,3 +69,8 @@ def tenths(count: float) -> str:
 def percent(share: float | None) -> str:
     """A share in percent, or NA."""
     return "NA" if share is None else f"{share:.1%}"
+
+
+def cut(text: str, n: int) -> str:
+    """At most ``n`` characters of a text, the last an ellipsis where there were more."""
+    return text if len(text) <= n else text[: n - 1] + "…"

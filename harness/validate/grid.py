@@ -35,7 +35,7 @@ class Surface(Frozen):
 
     consistency: tuple[Numbers, ...]
     bias: tuple[Numbers, ...]
-    n_items: int = 0
+    n_items: int
 
 
 class Grid(Frozen):

@@ -113,7 +113,7 @@ class Translated(Frozen):
 
     n_pairs: int
     n_outside: int
-    n_endorsed: tuple[int, ...] = ()
+    n_endorsed: tuple[int, ...]
     n_items: int
     reasons: dict[str, int]
     F: Pooling

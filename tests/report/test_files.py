@@ -136,6 +136,20 @@ def test_numbers_are_computed_anew_where_they_are_missing_or_old(silent):
             os.utime(file, (0, 0))
 
 
+def test_numbers_of_a_version_without_an_n_are_computed_anew(folder, source, validation):
+    """No chart says 0 items because metrics.json was written before it said how many."""
+    file = folder.path / "metrics.json"
+    whole = file.read_text(encoding="utf-8")
+    old = json.loads(whole)
+    for surface in old["sensitivity"]["grid"]["judges"].values():
+        del surface["n_items"]
+    file.write_text(json.dumps(old), encoding="utf-8")
+    try:
+        assert validation_of(folder, source).sensitivity == validation.sensitivity
+    finally:
+        file.write_text(whole, encoding="utf-8")
+
+
 def test_two_runs_side_by_side_say_what_differs(validation):
     """Settings that differ are named; numbers of both stand beside each other."""
     settings = validation.settings.model_copy(update={"tau": 0.25, "seed": 7})

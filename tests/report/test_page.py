@@ -23,6 +23,7 @@ from harness.report.findings import facts
 from harness.report.groups import OTHER, grouped
 from harness.report.page import block_json
 from harness.report.paper import latex, markdown, paragraph, paragraph_latex
+from harness.report.wording import cut
 from harness.report.words import duration
 
 PARTS = (
@@ -157,6 +158,12 @@ def test_prompts_stand_in_full(elements, folder):
     text = "".join(elements.texts)
     for path in folder.prompts.glob("*.txt"):
         assert path.read_text(encoding="utf-8").strip() in text
+
+
+def test_long_texts_end_with_an_ellipsis():
+    """A reader sees that there is more; a text that fits is whole."""
+    assert cut("abcdef", 6) == "abcdef"
+    assert cut("abcdefg", 6) == "abcde…"
 
 
 def test_every_metric_is_in_a_group_of_the_papers_table(validation):
