@@ -228,6 +228,7 @@ def test_interval_is_read_as_covering_the_population_value(counted, evaluate):
 def test_reprs_fit_a_line():
     """One glance."""
     assert repr(stats.Resamples(5, 20, 1)) == "Resamples(20 of 5 units, seed 1)"
+    assert repr(rows_of(np.arange(5.0))) == "Rows(5, 2)"
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 2000])
