@@ -20,6 +20,7 @@ LENIENCY = (
     ("marginal_drift", "Drift: share it calls positive, less the share that is", 0.0),
 )
 FEW = 8  # columns whose names fit in full
+SHORT = 10  # characters of a name that is not broken
 
 
 def ordered(v: Validation) -> list[JudgeErrors]:
@@ -49,7 +50,8 @@ def _confusion(judge: str, found: Confusion) -> Chart:
         x="judge",
         y="raters",
     )
-    widest = max((len(part) for name in names for part in pieces(name)), default=0) * 7.0 + 12
+    parts = [part for name in names for part in ([name] if len(name) <= SHORT else pieces(name))]
+    widest = max(map(len, parts), default=0) * 7.0 + 14
     return heat(
         titles,
         [found.human[i] for i in rows],

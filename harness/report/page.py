@@ -153,6 +153,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["coded"] = _coded
+    environment.filters["jointed"] = _jointed
     return environment
 
 
@@ -161,6 +162,13 @@ def _coded(text: str) -> Markup:
     from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
 
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 -- escaped before
+
+
+def _jointed(text: str) -> Markup:
+    """Escape a name and let lines break at its underscores."""
+    from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
+
+    return Markup(str(escape(text)).replace("_", "_<wbr>"))  # noqa: S704 -- escaped before
 
 
 @cache
