@@ -198,7 +198,7 @@ def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | N
             number[at] = sum(part[at] @ one for part, one in zip(parts, factors, strict=True))
         return number
 
-    if len(np.unique(one_number(2 * most))) > most:  # nor need the others be looked at
+    if len(np.unique(one_number(min(2 * most, n)))) > most:  # nor need the others be looked at
         return None
     number = one_number(n)
     numbers = np.unique(number)
