@@ -103,7 +103,7 @@ def _perception(c: Certainty, judge: JudgeCertainty) -> list[Chart]:
 
 def _bin(c: Certainty, judge: str, human: PerceptionBin, own: JudgeBin) -> Chart:
     rows = [(o, human.labels.get(o, 0.0), own.labels.get(o, 0.0)) for o in c.options]
-    parts = [f"{o} raters {percent(h)}, {judge} {percent(j)}" for o, h, j in rows]
+    parts = [f"{o} raters {percent(h)}, {judge} {percent(j)}" for o, h, j in rows if h or j]
     many = len(rows) > MANY or max(map(len, c.options)) * CHARACTER > _room(len(rows))
     height = 64.0 + 15.0 * len(rows) if many else PANEL_HEIGHT
     said = bin_words(human.label, c.options)
@@ -150,13 +150,15 @@ def _lying(rows: Sequence[tuple[str, float, float]], judge: str) -> list[Mark]:
         label(across(share), bottom + 10, f"{share:.0%}", "tick x", anchor="middle")
         for share in (0.0, 0.5, 1.0)
     ]
-    for k, (option, human, own) in enumerate(rows):
-        y = 48 + 15.0 * k
-        marks.append(line(across(0), y, across(1), y, "grid"))
+    heights = [48 + 15.0 * k for k in range(len(rows))]
+    start, end = px(across(0)), px(across(1))
+    along = "".join(f"M{start} {px(y)} H{end}" for y in heights)
+    marks.append(Mark("path", {"d": along, "class": "grid"}))  # one, as there may be many charts
+    for y, (option, human, own) in zip(heights, rows, strict=True):
         name = clip(option, NAMES_WIDTH / SMALL)
         marks.append(label(NAMES_WIDTH, y + 4, name, "small", anchor="end"))
         for value, kind in ((human, "rater"), (own, "best")):
-            told = f"{option}, {judge if kind == 'best' else 'raters'}: {percent(value)}"
+            told = f"{judge if kind == 'best' else 'raters'}: {percent(value)}"
             place, r = across(value), RADIUS[kind]
             marks.append(dot(place, y, f"dot {kind}", r=r, title=told, of=f"{kind} {option}"))
     return marks

@@ -323,12 +323,18 @@ def test_strata_share_their_axis(found):
 
 
 def test_options_of_perception_charts_are_told_apart(found):
-    """Names that do not fit side by side stand under one another, whole."""
+    """Names that do not fit side by side stand under one another, whole, beside their dots."""
     names = ("model_a", "model_b", "A", "B")
     certainty = found.certainty.model_copy(update={"options": names})
     for _, some in perception_charts(found.model_copy(update={"certainty": certainty})):
         for chart in some:
             assert set(names) <= {mark.text for mark in chart.marks}
+            across, open_ = reading(chart, "x")
+            drawn = {m.attributes["data-of"]: across(m.attributes["cx"]) for m in chart.marks
+                     if "data-of" in m.attributes}  # fmt: skip
+            wanted = {f"{who} {row[0]}": row[i] for row in chart.rows
+                      for i, who in ((1, "rater"), (2, "best"))}  # fmt: skip
+            assert drawn == pytest.approx(wanted, abs=open_)
 
 
 def test_medians_of_a_scale_of_words_are_named():
