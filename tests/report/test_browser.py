@@ -10,7 +10,8 @@ import pytest
 from making import harness
 from reporting import BAD_NAME, HOSTILE, N_ITEMS
 
-from harness.report import page
+from harness.main_job import source_of_verdicts
+from harness.report import details_of, page
 from harness.report.page import PAGE_SIZE
 from harness.validate import Validation, validate
 
@@ -321,6 +322,18 @@ def test_page_can_be_printed(watched):
     assert watched.evaluate("document.documentElement.scrollWidth <= innerWidth")
     watched.emulate_media(media="screen", color_scheme="light")
     watched.set_viewport_size(WIDE)
+
+
+def test_item_table_without_texts_has_no_empty_column(browser, tmp_path):
+    """Of labels alone there is nothing to show between an item and its ratings."""
+    source = source_of_verdicts("diagnoses", None)
+    (tmp_path / "labels.html").write_text(page(validate(source), details_of(source)), "utf-8")
+    opened = browser.new_page()
+    opened.goto((tmp_path / "labels.html").as_uri())
+    assert opened.locator("#items td").first.is_visible() is False
+    assert opened.locator("#items th.text").is_visible() is False
+    assert opened.locator("#items td").nth(1).is_visible()
+    opened.close()
 
 
 def test_page_without_a_grid_or_items_runs_too(browser, validation, tmp_path):

@@ -132,6 +132,7 @@ def test_page_of_human_ratings_alone_says_what_it_lacks():
     assert "We had 30 items" in html
     assert "0 judges" not in html
     assert not re.search(r"</h3>\s*(<h3|</section)", html)
+    assert not re.search(r"<tbody>\s*</tbody>", html)
 
 
 def test_page_of_metrics_alone_says_what_it_lacks(validation):
