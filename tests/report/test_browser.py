@@ -314,6 +314,7 @@ def test_page_can_be_printed(watched):
     watched.emulate_media(media="print", color_scheme="dark")
     assert not watched.locator("nav").is_visible()
     assert not watched.locator("#beta").is_visible()
+    assert not watched.locator("button[data-copy]").first.is_visible()
     assert watched.locator(".ranking").is_visible()
     ink = watched.evaluate("getComputedStyle(document.body).color")
     assert max(map(int, re.findall(r"\d+", ink)[:3])) < 128
