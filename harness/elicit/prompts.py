@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
@@ -80,24 +80,23 @@ class Request:
         if sample == self.sample:
             self.__dict__.update(known)
             return self
-        return self._copy(sample=sample, turns=self.turns, _stem=self._stem, **known)
+        return self._copy(sample=sample, **known)
 
     def saying(self, messages: tuple[Message, ...]) -> Self:
         """Ask the same judge something else."""
-        return self._copy(messages=messages, _frame=self._frame)
+        turns = _turns(messages)
+        stem = _stem(self._frame, turns)
+        return self._copy(messages=messages, turns=turns, _frame=self._frame, _stem=stem)
 
     @cached_property
     def turns(self) -> str:
         """The messages as canonical JSON."""
-        text = encode_basestring_ascii
-        said = [f'{{"content":{text(m.content)},"role":"{m.role}"}}' for m in self.messages]
-        return f"[{','.join(said)}]"
+        return _turns(self.messages)
 
     @cached_property
     def _stem(self) -> bytes:
         """The canonical JSON up to the number of the sample."""
-        before, after = self._frame
-        return f"{before}{self.turns}{after}".encode()
+        return _stem(self._frame, self.turns)
 
     @cached_property
     def _frame(self) -> tuple[str, str]:
@@ -109,13 +108,25 @@ class Request:
         return f'{{"base_url":{base_url},"messages":', after
 
     def _copy(self, **known: object) -> Self:
-        """Copy with other contents and with what is known of the copy; the rest is found out."""
+        """Copy with other contents and what else is known of the copy; its hash is another."""
         copied = object.__new__(type(self))
-        copied.__dict__.update({name: self.__dict__[name] for name in _MEMBERS}, **known)
+        copied.__dict__.update(self.__dict__)
+        copied.__dict__.pop("hash", None)
+        copied.__dict__.update(known)
         return copied
 
 
-_MEMBERS = tuple(member.name for member in fields(Request))
+def _turns(messages: Iterable[Message]) -> str:
+    text = encode_basestring_ascii
+    said = [f'{{"content":{text(content)},"role":"{role}"}}' for role, content in messages]
+    return f"[{','.join(said)}]"
+
+
+def _stem(frame: tuple[str, str], turns: str) -> bytes:
+    before, after = frame
+    return f"{before}{turns}{after}".encode()
+
+
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
@@ -246,7 +257,7 @@ def fence(text: str, *others: str) -> str:
     data = text.encode("utf-8", "surrogatepass")
     digits = hashlib.sha256(data).hexdigest()[:FENCE_DIGITS]
     counter = 0
-    while any(digits in known for known in (text, *others)):
+    while digits in text or any(digits in other for other in others):
         counter += 1
         digits = hashlib.sha256(data + b"\0%d" % counter).hexdigest()[:FENCE_DIGITS]
     return digits

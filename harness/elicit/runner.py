@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from harness.task import Task
 
 LOOKUP_BATCH = 64  # units looked up in the store at once
-FLUSH_EVERY_S = 0.05  # how long a logged reply may wait for its place in the store
+FLUSH_EVERY_S = 0.2  # how long a logged reply may wait for its place in the store
 NOT_TOGETHER = frozenset({"bad_request", "unsupported_params"})  # what `n` may be answered with
 LEASE_POLL_S = 0.1  # how often to look whether somebody else's reply has come in
 

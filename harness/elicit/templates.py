@@ -85,8 +85,7 @@ class Template:
         lines = self.parts.get(part, "").split("\n")
         own = (n for n, line in enumerate(lines) if later & set(PLACEHOLDER.findall(line)))
         first = next(own, len(lines))
-        filled = (_render_line(line, values) for line in lines[:first])
-        return "".join(f"{line}\n" for line in filled if line is not None), lines[first:]
+        return render([*lines[:first], ""], values), lines[first:]
 
 
 def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> Template:
@@ -189,18 +188,13 @@ def _check(template: Template) -> None:
 
 def render(lines: Sequence[str], values: Mapping[str, str]) -> str:
     """Fill the placeholders of lines, once; a line whose placeholders are all empty is left out."""
-    filled = (_render_line(line, values) for line in lines)
-    return "\n".join(line for line in filled if line is not None)
-
-
-def _render_line(line: str, values: Mapping[str, str]) -> str | None:
-    """Fill one line; None if it holds placeholders alone and all are empty."""
-    if "{{" not in line:
-        return line
-    words = _words(line)
-    filled = "".join([values[word] if named else word for word, named in words])
-    bare = not filled.strip() and any(named for _, named in words)
-    return None if bare else filled
+    filled = []
+    for line in lines:
+        words = _words(line)
+        text = "".join([values[word] if named else word for word, named in words])
+        if text.strip() or not any(named for _, named in words):
+            filled.append(text)
+    return "\n".join(filled)
 
 
 @cache

@@ -50,11 +50,13 @@ class Wire:
         self._limit = limit
         self._session: ClientSession | None = None
         self._urls: dict[str, URL] = {}
+        self._lost: tuple[type[Exception], ...] = ()
         self.told: Callable[[Mapping[str, str]], None] | None = None
 
     def _open(self) -> ClientSession:
-        import aiohttp  # noqa: PLC0415 -- loaded by now
+        import aiohttp  # noqa: PLC0415 -- costs 100 ms; only when something is sent
 
+        self._lost = (aiohttp.ClientError, OSError, ValueError)
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._limit),
             timeout=aiohttp.ClientTimeout(total=None),
@@ -62,6 +64,12 @@ class Wire:
             headers={"Accept-Encoding": "identity", "Content-Type": "application/json"},
             auto_decompress=False,
         )
+
+    def _read_once(self, url: str) -> URL:
+        from yarl import URL  # noqa: PLC0415 -- comes with aiohttp
+
+        self._urls[url] = URL(url)
+        return self._urls[url]
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Send one request and read its answer.
@@ -80,16 +88,11 @@ class Wire:
         CallFailed
             If no whole answer came, it was too large, or it was a redirect.
         """
-        import aiohttp  # noqa: PLC0415 -- costs 100 ms; only when something is sent
-        from yarl import URL  # noqa: PLC0415 -- comes with aiohttp
-
         if self._session is None:
             self._session = self._open()
         try:
-            if url not in self._urls:
-                self._urls[url] = URL(url)  # read once, not with every request
             response = await self._session.post(
-                self._urls[url],
+                self._urls.get(url) or self._read_once(url),
                 data=body if len(body) < LARGE_BODY else io.BytesIO(body),
                 headers=headers,
                 allow_redirects=False,
@@ -99,7 +102,7 @@ class Wire:
             except BaseException:
                 response.close()  # after a whole body aiohttp itself gives the connection back
                 raise
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except self._lost as error:
             failure = _lost(error)
         raise failure  # out here, so that no exception that knows the key hangs on to it
 
