@@ -50,13 +50,13 @@ class Wire:
         self._limit = limit
         self._session: ClientSession | None = None
         self._urls: dict[str, URL] = {}
-        self._lost: tuple[type[Exception], ...] = ()
+        self._losses: tuple[type[Exception], ...] = ()
         self.told: Callable[[Mapping[str, str]], None] | None = None
 
     def _open(self) -> ClientSession:
         import aiohttp  # noqa: PLC0415 -- costs 100 ms; only when something is sent
 
-        self._lost = (aiohttp.ClientError, OSError, ValueError)
+        self._losses = (aiohttp.ClientError, OSError, ValueError)
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._limit),
             timeout=aiohttp.ClientTimeout(total=None),
@@ -102,7 +102,7 @@ class Wire:
             except BaseException:
                 response.close()  # after a whole body aiohttp itself gives the connection back
                 raise
-        except self._lost as error:
+        except self._losses as error:
             failure = _lost(error)
         raise failure  # out here, so that no exception that knows the key hangs on to it
 
