@@ -347,7 +347,7 @@ def _undone(theta: FloatArray, E: FloatArray, inside: FloatArray) -> FloatArray:
 
 def mse_without_rater_error(
     human: RatingTable, judges: Sequence[RatingTable], errors: Sequence[FloatArray]
-) -> list[dict[str, float]]:
+) -> tuple[list[dict[str, float]], int]:
     """Compare judges with stable raters: the mean squared error once rater error is undone.
 
     Parameters
@@ -359,19 +359,23 @@ def mse_without_rater_error(
 
     Returns
     -------
-    list of dict of str to float
-        For each, by judge; nan without an item that both rated. Differences between judges of the
-        same items have no bias; the values themselves grow with the noise that is undone along
-        with E.
+    errors : list of dict of str to float
+        For each E, by judge, on the items that the humans and all judges rated; nan without any.
+        Differences between judges have no bias; the values themselves grow with the noise that is
+        undone along with E.
+    n_items : int
+        How many items these are.
     """
     theta = Distributions.of(human).theta
     inside = human.space.membership.astype(np.float64)
     rated = {table.name: Distributions.of(table).omega for table in judges}
-    stable = (_undone(theta, E, inside) for E in errors)
-    return [
-        {name: float(mean(mse(each, omega).sum(axis=0))) for name, omega in rated.items()}
+    shared = ~np.isnan(np.column_stack([theta, *rated.values()])).any(axis=1)
+    stable = (_undone(theta[shared], E, inside) for E in errors)
+    found = [
+        {name: float(mean(mse(each, omega[shared]).sum(axis=0))) for name, omega in rated.items()}
         for each in stable
     ]
+    return found, int(shared.sum())
 
 
 def _sign(number: float) -> int:

@@ -94,13 +94,16 @@ class RaterError(Frozen):
         to those with the option, "eta=-1" to those without, by a factor e.
     changes_at : dict of str to float or None
         By the skew, the least of these rates at which others come first than without error; None
-        where that happens at none.
+        where that happens at none. Point estimates, without an interval.
+    n_items : int
+        Items that the raters and all judges with response sets gave sets of; no others are used.
     """
 
     option: str
     epsilons: tuple[float, ...]
     first: dict[str, tuple[tuple[str, ...], ...]]
     changes_at: dict[str, float | None]
+    n_items: int
 
 
 class OmegaBound(Frozen):
@@ -189,7 +192,8 @@ class Sensitivity(Frozen):
     reconstructed : Reconstructed or None
         Where some raters gave both.
     rater_error : RaterError or None
-        Where raters gave response sets, at most 127 are admissible, and an option is positive.
+        Where raters and at least two judges gave response sets of the same items, at most 127 sets
+        are admissible, and an option is positive.
     judge_betas : dict of str to Estimate
         beta of each judge, baselines apart, from its independent calls, by maximum likelihood for
         one F, its interval by jackknife; that of pairs stands with the judge. NA, "not_computed",
@@ -369,17 +373,21 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
 
 
 def _rater_error(p: Prepared) -> RaterError | None:
-    human, judges = p.compared.human, p.compared.judges
+    human = p.compared.human
+    judges = [table for table in p.compared.judges if table.response_set.any()]
     told = human.response_set.any() and p.compared.positive and human.space.sets_known
-    if not told or not judges or len(human.space.sets) > MAX_SETS:
+    if not told or len(judges) < 2 or len(human.space.sets) > MAX_SETS:  # noqa: PLR2004 -- to compare
         return None
-    option = p.compared.positive[0]
+    option, n_items = p.compared.positive[0], 0
     first = {}
     for eta in ETAS:
         errors = [error_matrix(human.space, rate, eta=eta, option=option) for rate in EPSILONS]
-        found = mse_without_rater_error(human, judges, errors)
+        found, n_items = mse_without_rater_error(human, judges, errors)
         first[f"eta={eta}"] = tuple(map(_first, found))
+    if not n_items:
+        return None
     return RaterError(
+        n_items=n_items,
         option=option,
         epsilons=EPSILONS,
         first=first,

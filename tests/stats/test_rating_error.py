@@ -185,10 +185,17 @@ def test_judges_are_ordered_as_stable_raters_would(table):
     human, copies, reflects = (table(name, 0, n=400, space=BINARY) for name in ("human", "x", "y"))
     human, copies = (replace(one, response_set=seen) for one in (human, copies))
     reflects = replace(reflects, response_set=np.rint(stable * 1000).astype(int))
-    kept, undone = mse_without_rater_error(human, [copies, reflects], [np.eye(3), error])
+    found, n_items = mse_without_rater_error(human, [copies, reflects], [np.eye(3), error])
+    kept, undone = found
+    assert n_items == 400
     assert kept["x"] == pytest.approx(0.0)
     assert kept["y"] > 0.01
     assert undone["y"] < undone["x"]
+    fewer = replace(copies, response_set=seen * (np.arange(400) < 300)[:, None])
+    [alone], n_items = mse_without_rater_error(human, [reflects, fewer], [np.eye(3)])
+    first = replace(reflects, response_set=reflects.response_set * (np.arange(400) < 300)[:, None])
+    [same], _ = mse_without_rater_error(human, [first], [np.eye(3)])
+    assert (alone["y"], n_items) == (same["y"], 300)  # judges are compared on the same items
     row = find_metric("mse(srs/srs)", METRICS)
     omegas = (Distributions.of(one).omega for one in (human, reflects))
     assert kept["y"] == pytest.approx(row.value(row.contributions(*omegas).sum(axis=0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -229,11 +230,24 @@ def test_rater_error_at_which_another_judge_comes_first():
     for skew, first in found.first.items():
         assert first[0] == (best.name,)
         error = error_matrix(p.human.space, 0.3, eta=int(skew[4:]), option="A")
-        [values] = mse_without_rater_error(p.human, p.judges, [error])
+        [values], n_items = mse_without_rater_error(p.human, p.judges, [error])
+        assert found.n_items == n_items > 0
         assert first[-1] == (min(values, key=values.get),)
         change = found.changes_at[skew]
         assert (change is None) == (len(set(first)) == 1)
     assert "Raters may err" in page(validation)
+
+
+def test_judges_without_response_sets_are_not_said_to_stay_first():
+    """Judges that gave forced choices alone have no mse(srs/srs), whatever the raters' error."""
+    source = make_source(make_task(12, paired=12), n_resamples=10)
+    chosen = {
+        name: [one for one in given if one.elicitation == "forced_choice"]
+        for name, given in source.verdicts.items()
+    }
+    validation = validate(replace(source, verdicts=chosen))
+    assert validation.sensitivity.rater_error is None
+    assert "Raters may err" not in page(validation)
 
 
 def test_bounds_that_are_not_there_say_why():
