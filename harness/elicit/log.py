@@ -127,7 +127,8 @@ class VerdictLog:
         Raises
         ------
         RunError
-            If they could not be written whole. What stood before stays readable.
+            If not all of them could be written. What stood before stays readable, and so do those that
+            could.
         """
         data = b"".join(map(encode, verdicts))
         if data:
@@ -149,19 +150,18 @@ class VerdictLog:
         return f"VerdictLog({str(self.path)!r}, {self._size} bytes)"
 
     def _write(self, data: bytes) -> None:
+        written = 0
         try:
-            rest = data
-            while written := os.write(self._fd, rest):
-                rest = rest[written:]
-                if not rest:
-                    break
+            while written < len(data):
+                written += os.write(self._fd, data[written:])
         except OSError as error:
+            self._size += data.rfind(b"\n", 0, written) + 1  # the lines that were written whole
             os.ftruncate(self._fd, self._size)
             raise RunError(
                 f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "
                 "Free some space, then `harness run --resume`."
             ) from None
-        self._size += len(data)
+        self._size += written
 
     def _mend(self) -> None:
         """Give a new file its header; cut a last line that was not written to its end."""

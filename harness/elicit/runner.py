@@ -88,6 +88,7 @@ class Runner:
         self._budget = budget
         self._settings = settings or Settings()
         self._draining = asyncio.Event()
+        self._unwritten: list[tuple[Lane, Sequence[Verdict], Sequence[Reply]]] = []
         self._unstored: list[Reply] = []
         self._gates = {job.judge.spec.name: self._gate(job.judge) for job in jobs}
         self._reader = Reader(task)
@@ -267,7 +268,7 @@ class Runner:
                 await self._answer_together(lane, (unit, *unit.more))
                 return
             verdict = await self._converse(lane, unit, received)
-            self._record(lane, [self._numbered(verdict)], received)
+            await self._record_soon(lane, [self._numbered(verdict)], received)
 
     async def _answer_together(self, lane: Lane, units: Sequence[Open]) -> None:
         """Ask for several samples in one request; those that it did not bring, one by one."""
@@ -290,7 +291,7 @@ class Runner:
             lane.stopped = lane.stopped or (failure.reason if failure.stops_judge else "")
             told = units[:1] if failure.stops_judge else units
             verdicts = [failed(u.unit, lane.name, u.hash, reason=failure.reason) for u in told]
-        self._record(lane, [self._numbered(verdict) for verdict in verdicts], replies)
+        await self._record_soon(lane, [self._numbered(verdict) for verdict in verdicts], replies)
         for unit in units[len(verdicts) :]:
             unit.more, unit.mine = (), False
             await self._answer(lane, unit)
@@ -439,12 +440,37 @@ class Runner:
     def _stops(self, lane: Lane) -> bool:
         return bool(lane.stopped) or self._draining.is_set()
 
+    async def _record_soon(
+        self, lane: Lane, verdicts: Sequence[Verdict], received: Sequence[Reply]
+    ) -> None:
+        """Write verdicts down, in one go with all others whose replies came at the same time."""
+        self._unwritten.append((lane, verdicts, received))
+        try:
+            await asyncio.sleep(0)
+        finally:
+            self._write()
+
     def _record(
         self, lane: Lane, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()
     ) -> None:
-        """Write verdicts down; only then do they count, and only then may they reach the store."""
-        if verdicts:
-            self._log.append(verdicts)
+        """Write verdicts down now."""
+        self._unwritten.append((lane, verdicts, received))
+        self._write()
+
+    def _write(self) -> None:
+        """Bring verdicts into the log; only then do they count, and only then may they be stored.
+
+        If that fails nothing more is sent: what came back could not be written either.
+        """
+        if not self._unwritten:
+            return
+        records, self._unwritten = self._unwritten, []
+        try:
+            self._log.append(verdict for _, verdicts, _ in records for verdict in verdicts)
+        except RunError:
+            self.drain()
+            raise
+        for lane, verdicts, received in records:
             self._unstored += received
             self._observer.advanced(lane.name, verdicts)
 
