@@ -35,6 +35,7 @@ _DECODER = msgspec.json.Decoder(Reply)
 RAW = 1  # diskcache's mode for a value that stands in the row itself
 RECOVERED_AT_ONCE = 1000  # replies brought here from a log in one transaction
 ADOPTING_S = 0.05  # how long to wait for whoever is reading our log
+CHECKPOINT_PAGES = 8000  # a page that many replies fall on is brought home once for all of them
 LOCKED_AFTER_S = 10.0  # how long another program may keep the cache to itself
 GET = "SELECT key, value FROM Cache WHERE raw = 1 AND mode = 1 AND key IN ({})"
 PUT = (
@@ -261,6 +262,7 @@ class DiskStore:
                 timeout=LOCKED_AFTER_S,
             )
             self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
             self._notes = self.folder / "logs"
             self._notes.mkdir(exist_ok=True)
             self._leases = Leases(self.folder / "leases.lock")
