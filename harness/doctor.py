@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from harness.elicit.folders import cache_folder, trouble
+from harness.elicit.database import LOCKED_AFTER_S
+from harness.elicit.folders import cache_folder, is_locked, read_only, trouble
 from harness.elicit.judges import check, key_of, load_judges, look_up, user_file
 from harness.elicit.providers import PROVIDERS, provider_of
 from harness.elicit.specs import shipped_judges
@@ -35,6 +36,7 @@ State = Literal["ok", "note", "unusable"]
 LOW_SPACE_BYTES = 1 << 30
 NO_SPACE_BYTES = 16 << 20
 CONTACT_S = 5.0
+LOOK_S = 2.0  # how long a lock on the cache is waited for
 MOST_MODELS_BYTES = 4 << 20
 HTTP_OK, HTTP_REDIRECTS, HTTP_DENIED = 200, range(300, 400), {401, 403}
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -288,9 +290,10 @@ def _wheel(package: str, module: str, advice: str) -> Finding:
 
 
 def _cache(folder: Path, *, named: bool) -> Iterator[Finding]:
-    """Health and size of the reply cache; it is only read."""
-    asides = sorted(folder.parent.glob(f"{folder.name}.damaged-*"))
-    for aside in asides:
+    """Health and size of the reply cache; nothing is written to it."""
+    whys = ("damaged", "locked")
+    asides = (aside for why in whys for aside in folder.parent.glob(f"{folder.name}.{why}-*"))
+    for aside in sorted(asides):
         advice = "delete it when no run is missed"
         yield Finding("cache", str(aside), "note", f"moved aside once, {_size(aside)}", advice)
     if not folder.exists():
@@ -313,6 +316,11 @@ def _database(folder: Path, *, named: bool) -> Finding:
                 "cache", str(folder), "ok", "without a table yet; the first run makes it"
             )
         found, advice = trouble(error)
+        if is_locked(error) and (folder / "logs").is_dir():
+            advice = (
+                f"end that program; a run that waits {LOCKED_AFTER_S:g} s in vain moves the cache "
+                "aside and asks everything anew, as nobody can read it now"
+            )
         return Finding("cache", str(folder), _bad(named=named), found, advice)
     except sqlite3.DatabaseError:
         n_replies, n_foreign, verdict = 0, 0, "no database"
@@ -323,6 +331,12 @@ def _database(folder: Path, *, named: bool) -> Finding:
         )
         return Finding("cache", str(folder), _bad(named=named), f"damaged ({verdict})", advice)
     found = f"sound, {n_replies} replies, {_size(folder)}"
+    if _is_held(folder / "cache.db"):
+        advice = (
+            f"end that program; a run that waits {LOCKED_AFTER_S:g} s in vain moves the cache "
+            "aside and takes its replies over"
+        )
+        return Finding("cache", str(folder), "note", f"locked by another program; {found}", advice)
     if n_foreign:
         advice = "nothing: they are never read"
         return Finding("cache", str(folder), "note", f"{found}; {n_foreign} foreign rows", advice)
@@ -331,15 +345,23 @@ def _database(folder: Path, *, named: bool) -> Finding:
 
 def _inspect(path: Path) -> tuple[int, int, str]:
     """Count rows, of them those that are no replies, and run SQLite's own check."""
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2)
-    try:
+    with closing(read_only(path, LOOK_S)) as connection:
         [verdict] = connection.execute("PRAGMA quick_check(1)").fetchone()
         [n_rows] = connection.execute("SELECT count(*) FROM Cache").fetchone()
         query = "SELECT count(*) FROM Cache WHERE mode != ?"
         [n_foreign] = connection.execute(query, (RAW_ROW,)).fetchone()
-    finally:
-        connection.close()
     return n_rows - n_foreign, n_foreign, "ok" if verdict == "ok" else "integrity check failed"
+
+
+def _is_held(path: Path) -> bool:
+    """Whether another program keeps everybody else from writing."""
+    with closing(sqlite3.connect(path, timeout=LOOK_S, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        except sqlite3.OperationalError as error:
+            return is_locked(error)
+    return False
 
 
 def _size(path: Path) -> str:

@@ -9,6 +9,7 @@ import sqlite3
 from collections import namedtuple
 
 import pytest
+from locking import AGAINST_READING, AGAINST_WRITING, locked
 from making import command
 
 from harness import doctor
@@ -205,17 +206,25 @@ def test_planted_pickle_row_is_counted_not_read(tmp_path):
     assert "299 replies" in finding.found
 
 
-def test_locked_cache_is_not_called_damaged(tmp_path):
-    """Another program that holds the cache is named as what it is."""
+@pytest.mark.parametrize(
+    ("how", "state", "words"),
+    [
+        (AGAINST_WRITING, "note", "moves the cache aside and takes its replies over"),
+        (AGAINST_READING, "unusable", "moves the cache aside and asks everything anew"),
+    ],
+)
+def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how, state, words):
+    """Another program that holds the cache is named as what it is, and what a run would do."""
+    monkeypatch.setattr(doctor, "LOOK_S", 0.05)
     folder = filled_cache(tmp_path / "cache")
-    connection = sqlite3.connect(folder / "cache.db", isolation_level=None)
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    connection.execute("BEGIN EXCLUSIVE")
-    try:
+    with locked(folder / "cache.db", how):
         [finding] = found(doctor.examine(cache=folder), "cache")
-    finally:
-        connection.close()
-    assert (finding.state, "locked" in finding.found) == ("unusable", True)
+    assert (finding.state, "locked by another program" in finding.found) == (state, True)
+    assert words in finding.advice
+    (tmp_path / "cache.locked-1").mkdir()
+    [aside, sound] = found(doctor.examine(cache=folder), "cache")
+    assert "moved aside once" in aside.found
+    assert sound.state == "ok"
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,14 @@ LAYERS = (
         *("elicit.judges", "elicit.hosted", "elicit.endpoint", "elicit.embedded", "elicit.smollm2"),
     ),
     (
-        *("elicit.leases", "elicit.cache", "elicit.log", "elicit.budget", "elicit.rate"),
+        *(
+            "elicit.leases",
+            "elicit.database",
+            "elicit.cache",
+            "elicit.log",
+            "elicit.budget",
+            "elicit.rate",
+        ),
         *(
             "elicit.deadline",
             "elicit.gate",

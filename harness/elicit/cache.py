@@ -12,10 +12,11 @@ import time
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from harness.elicit.database import Database
 from harness.elicit.folders import trouble
 from harness.elicit.leases import Leases
 from harness.elicit.log import LogReading, read_log, replies_of
@@ -32,11 +33,7 @@ class StoreUnwritable(RunError):  # noqa: N818 -- a state of the world, not a mi
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Reply)
-RAW = 1  # diskcache's mode for a value that stands in the row itself
 RECOVERED_AT_ONCE = 1000  # replies brought here from a log in one transaction
-ADOPTING_S = 0.05  # how long to wait for whoever is reading our log
-CHECKPOINT_PAGES = 8000  # a page that many replies fall on is brought home once for all of them
-LOCKED_AFTER_S = 10.0  # how long another program may keep the cache to itself
 GET = "SELECT key, value FROM Cache WHERE raw = 1 AND mode = 1 AND key IN ({})"
 PUT = (
     "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, 1, ?) "
@@ -107,7 +104,9 @@ class NoStore:
 
 
 def open_store(folder: Path, say: Callable[[str], None]) -> DiskStore:
-    """Open the cache in ``folder``; a damaged one is moved aside, never read and never deleted.
+    """Open the cache in ``folder``; a database that is of no use is moved aside, never deleted.
+
+    Of one that another program keeps locked the replies are taken over, a damaged one is not read.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def open_store(folder: Path, say: Callable[[str], None]) -> DiskStore:
     Raises
     ------
     RunError
-        If the folder cannot be written to, or another program keeps the cache to itself.
+        If the folder cannot be written to, or holds another program's database.
     """
     try:
         return DiskStore(folder, say)
@@ -131,24 +130,24 @@ def open_store(folder: Path, say: Callable[[str], None]) -> DiskStore:
 
 
 class DiskStore:
-    """`ResponseStore` over diskcache, eviction off.
-
-    diskcache makes and opens the file; many replies at once are read and written with one statement
-    of our own over a second connection.
-    """
+    """`ResponseStore` over a `Database`, with leases and notes that runs leave each other."""
 
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._say = say
+        self._notes = folder / "logs"
         self._followed: Path | None = None
         self._behind = False
+        self._leases = Leases(folder / "leases.lock")
         try:
-            self._open()
-        except sqlite3.OperationalError as error:
+            self._database = Database(folder, self._leases, say)
+            self._notes.mkdir(exist_ok=True)
+        except sqlite3.Error as error:
+            self._leases.close()
             raise self._unusable(error) from None
-        except (sqlite3.DatabaseError, TypeError):  # diskcache's settings can be odd, too
-            self._move_aside()
+        except BaseException:
+            self._leases.close()
+            raise
 
     def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
         """Replies that are known; an entry that cannot be read counts as unknown."""
@@ -156,14 +155,11 @@ class DiskStore:
         return self._get(hashes) if len(found) < len(hashes) and self._adopt() else found
 
     def _get(self, hashes: Sequence[str]) -> dict[str, Reply]:
+        query = GET.format(",".join("?" * len(hashes)))
         try:
-            rows = self._database.execute(GET.format(",".join("?" * len(hashes))), hashes)
-            entries = rows.fetchall()
-        except sqlite3.OperationalError as error:
+            entries = self._database.read(query, hashes)
+        except sqlite3.Error as error:
             raise self._unusable(error) from None
-        except sqlite3.DatabaseError:
-            self._move_aside()
-            return {}
         found = {}
         for key, raw in entries:
             with suppress(ValueError):
@@ -185,23 +181,17 @@ class DiskStore:
         now = time.time()
         rows = [(reply.request, now, now, _ENCODER.encode(reply)) for reply in replies]
         try:
-            with self._database:
-                self._database.execute("BEGIN IMMEDIATE")
-                self._database.executemany(PUT, rows)
-            self._behind = False
-        except sqlite3.OperationalError as error:
+            self._database.write(PUT, rows)
+        except sqlite3.Error as error:
             self._behind = True
             raise StoreUnwritable(f"{self.folder}: the cache cannot be written ({error})") from None
-        except sqlite3.DatabaseError:
-            self._move_aside()
-            self.put_many(replies)
+        self._behind = False
 
     def follow(self, log: Path) -> None:
         """Leave a note where our log is, for as long as its lease is held."""
         self._followed = log.absolute()
         note = self._note
-        while not self._leases.take(note.name):
-            time.sleep(ADOPTING_S)
+        self._leases.await_turn(note.name)
         part = note.with_suffix(".part")
         part.write_bytes(bytes(self._followed))
         part.replace(note)
@@ -235,58 +225,19 @@ class DiskStore:
         if self._followed and not self._behind:
             self._note.unlink(missing_ok=True)
         self._database.close()
-        self._cache.close()
         self._leases.close()
 
     def __len__(self) -> int:
-        return len(self._cache)
+        return len(self._database)
 
     def __repr__(self) -> str:
         return f"DiskStore({str(self.folder)!r}, {len(self)} replies)"
 
-    def _open(self) -> None:
-        from diskcache import Cache  # noqa: PLC0415 -- costs 30 ms that only runs need
-
-        self._database = sqlite3.connect(
-            self.folder / "cache.db", timeout=LOCKED_AFTER_S, isolation_level=None
-        )
-        try:
-            self._database.execute("BEGIN IMMEDIATE")  # diskcache would wait a minute for a lock
-            self._database.execute("ROLLBACK")
-            self._cache: Any = Cache(
-                str(self.folder),
-                disk=_bytes_disk(),
-                eviction_policy="none",
-                cull_limit=0,
-                statistics=0,
-                timeout=LOCKED_AFTER_S,
-            )
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-            self._notes = self.folder / "logs"
-            self._notes.mkdir(exist_ok=True)
-            self._leases = Leases(self.folder / "leases.lock")
-        except BaseException:
-            self._database.close()
-            raise
-
-    def _unusable(self, error: sqlite3.OperationalError) -> RunError:
+    def _unusable(self, error: sqlite3.Error) -> RunError:
         found, advice = trouble(error)
         return RunError(
             f"{self.folder}: cannot be used as a cache: {found}; {advice}, or use --no-cache."
         )
-
-    def _move_aside(self) -> None:
-        """Put a damaged cache out of the way and begin a new one."""
-        if hasattr(self, "_leases"):
-            self.close()
-        aside = self.folder.with_name(f"{self.folder.name}.damaged-{time.time_ns()}")
-        self.folder.rename(aside)
-        self.folder.mkdir()
-        self._open()
-        if self._followed:
-            self.follow(self._followed)
-        self._say(f"The cache was damaged and is now {aside}; replies will be asked anew.")
 
 
 def put_back(log: LogReading, store: ResponseStore) -> None:
@@ -300,33 +251,3 @@ def put_back(log: LogReading, store: ResponseStore) -> None:
     replies = (r for v in log.final.values() if not v.cached for r in replies_of(v))
     while batch := list(islice(replies, RECOVERED_AT_ONCE)):
         store.put_many(batch)
-
-
-def _bytes_disk() -> type:
-    """Make the Disk that stores and reads bytes in the row, whatever the row says of itself."""
-    from diskcache import Disk  # noqa: PLC0415 -- see DiskStore
-
-    class BytesDisk(Disk):  # type: ignore[misc]  # diskcache has no types
-        """Keys are text, values are bytes; whatever else a row holds reads as nothing."""
-
-        def put(self, key: object) -> tuple[str, bool]:
-            if not isinstance(key, str):
-                raise TypeError("a cache key is text")
-            return key, True
-
-        def get(self, key: object, raw: object) -> object:
-            return key if raw and isinstance(key, str) else None
-
-        def store(
-            self, value: object, read: object, key: object = None
-        ) -> tuple[int, int, None, memoryview]:
-            del read, key
-            if not isinstance(value, bytes):
-                raise TypeError("a cache value is bytes")
-            return 0, RAW, None, sqlite3.Binary(value)
-
-        def fetch(self, mode: int, filename: object, value: object, read: object) -> bytes | None:
-            del filename, read
-            return value if mode == RAW and isinstance(value, bytes) else None
-
-    return BytesDisk

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import sqlite3
 
 
 def cache_folder() -> Path:
@@ -26,6 +23,17 @@ TROUBLES = {  # what SQLite says of a cache that it cannot use, and what is to b
 }
 
 
-def trouble(error: sqlite3.OperationalError) -> tuple[str, str]:
+def is_locked(error: sqlite3.Error) -> bool:
+    """Whether another program keeps the database to itself."""
+    return "locked" in str(error)
+
+
+def read_only(database: Path, wait_s: float) -> sqlite3.Connection:
+    """Open a database that nothing will be written to; wait so long for a lock."""
+    address = f"{database.absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(address, uri=True, timeout=wait_s, isolation_level=None)
+
+
+def trouble(error: sqlite3.Error) -> tuple[str, str]:
     """Say what is wrong with a cache, and what to do about it."""
     return next(told for words, told in TROUBLES.items() if words in str(error))

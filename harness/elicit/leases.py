@@ -10,12 +10,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 DIGITS = 15  # of a request's hash: 60 bits, the place of its byte; the file itself stays empty
+LOOK_AGAIN_S = 0.05  # for a lease that is waited for
 TAKEN = frozenset({errno.EACCES, errno.EAGAIN})
 
 
@@ -46,6 +48,11 @@ class Leases:
             self.working = False
         self._mine.add(place)
         return True
+
+    def await_turn(self, name: str) -> None:
+        """Wait until nobody has a lease, then take it."""
+        while not self.take(name):
+            time.sleep(LOOK_AGAIN_S)
 
     def give_back(self, request: str) -> None:
         """Give the lease on a request's hash back, if it is ours."""

@@ -60,7 +60,7 @@ def test_reply_under_a_foreign_key_is_not_believed(tmp_path):
     store = DiskStore(tmp_path / "cache")
     store.put_many([reply(1)])
     raw = msgspec.json.encode(reply(1))
-    store._cache.set(f"{2:064x}", raw)
+    store._database._cache.set(f"{2:064x}", raw)
     assert list(store.get_many([f"{2:064x}"])) == []
     store.close()
 
@@ -82,8 +82,8 @@ def test_damaged_cache_is_moved_aside_and_said(tmp_path):
 def test_eviction_is_off(tmp_path):
     """A paid reply is never evicted, however full the cache is."""
     store = DiskStore(tmp_path / "cache")
-    assert store._cache.eviction_policy == "none"
-    assert store._cache.cull_limit == 0
+    assert store._database._cache.eviction_policy == "none"
+    assert store._database._cache.cull_limit == 0
     store.close()
 
 

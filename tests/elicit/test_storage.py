@@ -14,10 +14,11 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from locking import AGAINST_READING, locked
 from making import make_task
 from running import Hearing
 
-from harness.elicit import cache as cache_module
+from harness.elicit import database, folders
 from harness.elicit.budget import Budget
 from harness.elicit.cache import DiskStore, NoStore, StoreUnwritable, open_store
 from harness.elicit.embedded import scripted
@@ -176,7 +177,7 @@ def test_a_cache_damaged_while_in_use_is_moved_aside_and_said(tmp_path, task):
     DiskStore(folder).close()
     store = open_store(folder, said.append)
     store.put_many([Reply(request=key, text="A" * 2000) for key in KEYS])
-    store._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     store.close()
     store = open_store(folder, said.append)
     raw = bytearray((folder / "cache.db").read_bytes())
@@ -191,21 +192,149 @@ def test_a_cache_damaged_while_in_use_is_moved_aside_and_said(tmp_path, task):
     assert len(list(tmp_path.glob("cache.damaged-*"))) == 1
 
 
-def test_a_cache_that_another_program_locks_is_refused_before_anything_is_sent(
-    tmp_path, monkeypatch
-):
-    """One line says what to do; the cache stays where it is, for it is in use."""
-    monkeypatch.setattr(cache_module, "LOCKED_AFTER_S", 0.05)
-    folder = tmp_path / "cache"
-    DiskStore(folder).close()
-    other = sqlite3.connect(folder / "cache.db", isolation_level=None)
-    other.execute("PRAGMA locking_mode = EXCLUSIVE")
-    other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(RunError, match=r"locked.*--cache DIR.*--no-cache"):
+def filled_cache(folder):
+    """A cache of all `KEYS`."""
+    store = DiskStore(folder)
+    store.put_many([Reply(request=key, text="A") for key in KEYS])
+    store.close()
+    return folder
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """A lock is waited for half a moment."""
+    monkeypatch.setattr(database, "LOCKED_AFTER_S", 0.05)
+
+
+def test_a_locked_cache_is_moved_aside_and_its_replies_are_taken_over(tmp_path, soon):
+    """A lock on writing lets others read: every reply is in the new cache, and one line says so."""
+    folder, said = filled_cache(tmp_path / "cache"), []
+    with locked(folder / "cache.db"):
+        store = open_store(folder, said.append)
+        assert len(store.get_many(KEYS)) == len(KEYS)
+        store.put_many([Reply(request="f" * 64, text="B")])
+        store.close()
+    [aside] = tmp_path.glob("cache.locked-*")
+    [line] = said
+    assert str(aside) in line
+    assert f"its {len(KEYS)} replies were taken over" in line
+    store = open_store(folder, said.append)
+    assert store.get_many(["f" * 64])["f" * 64].text == "B"
+    store.close()
+    assert len(said) == 1
+    assert not list(folder.glob("*.part"))
+
+
+def test_a_cache_that_nobody_can_read_is_replaced_by_an_empty_one(tmp_path, soon):
+    """The line says what to do for its replies; put back after the lock, they are all there."""
+    folder, said = filled_cache(tmp_path / "cache"), []
+    with locked(folder / "cache.db", AGAINST_READING):
+        store = open_store(folder, said.append)
+        assert store.get_many(KEYS) == {}
+        store.close()
+    [aside] = tmp_path.glob("cache.locked-*")
+    assert f"moved back to {folder} first" in said[0]
+    for file in aside.iterdir():
+        file.replace(folder / file.name)
+    store = open_store(folder, said.append)
+    assert len(store.get_many(KEYS)) == len(KEYS)
+    store.close()
+
+
+def test_a_lock_in_the_middle_of_a_run_loses_nothing(tmp_path, task, soon):
+    """What is received under the lock goes into the copy, beside what was there before."""
+    said = []
+    store = open_store(filled_cache(tmp_path / "cache"), said.append)
+    with locked(tmp_path / "cache" / "cache.db"):
+        asked, lines = run(task, tmp_path / "log.jsonl", store)
+    assert (asked, lines, len(said)) == (N, [], 1)
+    assert len(store.get_many(KEYS)) == len(KEYS)
+    assert run(task, tmp_path / "second.jsonl", store)[0] == 0
+    store.close()
+
+
+OTHER_RUN = """
+import sys
+from pathlib import Path
+from harness.elicit.cache import DiskStore
+from harness.elicit.verdicts import Reply
+folder, mine, theirs = sys.argv[1:]
+store = DiskStore(Path(folder))
+print(store.claim(mine), flush=True)
+sys.stdin.readline()
+store.put_many([Reply(request=mine, text="mine")])
+print(store.get_many([theirs])[theirs].text, flush=True)
+store.close()
+"""
+
+
+def test_runs_that_have_a_locked_cache_open_go_on_together_in_the_new_one(tmp_path, soon):
+    """Leases hold across the move, and what either receives afterwards the other finds."""
+    folder = filled_cache(tmp_path / "cache")
+    mine, theirs = "e" * 64, "f" * 64
+    with subprocess.Popen(
+        [sys.executable, "-c", OTHER_RUN, str(folder), theirs, mine],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout.readline() == "True\n"
+        with locked(folder / "cache.db"):
+            store = open_store(folder, lambda line: None)
+            assert not store.claim(theirs)
+            store.put_many([Reply(request=mine, text="ours")])
+            assert other.communicate("\n")[0] == "ours\n"
+    assert store.get_many([theirs])[theirs].text == "mine"
+    store.close()
+    assert len(list(tmp_path.glob("cache.locked-*"))) == 1
+
+
+def test_a_cache_that_is_written_to_while_it_is_copied_is_not_locked(tmp_path, monkeypatch):
+    """What others wrote meanwhile would be missing in the copy: there is none."""
+    folder = filled_cache(tmp_path / "cache")
+    store = DiskStore(folder)
+
+    def read_only(path, wait_s):
+        database = folders.read_only(path, wait_s)
+        late = Reply(request="f" * 64, text="B")
+        database.set_trace_callback(lambda sql: sql[:6] != "VACUUM" or store.put_many([late]))
+        return database
+
+    monkeypatch.setattr(database, "read_only", read_only)
+    assert database._copy(folder / "cache.db", tmp_path / "copy") is None
+    assert not (tmp_path / "copy").exists()
+    monkeypatch.undo()
+    assert database._copy(folder / "cache.db", tmp_path / "copy") == len(KEYS) + 1
+    store.close()
+
+
+def test_a_locked_cache_stays_where_it_is_if_the_disk_is_too_full_for_a_copy(tmp_path, soon):
+    """Nothing is moved, nothing is left over, and one line says what to do."""
+    folder = filled_cache(tmp_path / "cache")
+    with (
+        locked(folder / "cache.db"),
+        file_size_limit(8192),
+        pytest.raises(RunError, match=r"cannot be used as a cache.*--no-cache"),
+    ):
         open_store(folder, lambda line: None)
-    other.close()
-    assert list(tmp_path.glob("cache*")) == [folder]
-    open_store(folder, lambda line: None).close()
+    assert list(tmp_path.iterdir()) == [folder]
+    assert not list(folder.glob("*.part"))
+    store = DiskStore(folder)
+    assert len(store.get_many(KEYS)) == len(KEYS)
+    store.close()
+
+
+def test_a_locked_database_that_no_run_has_opened_is_refused(tmp_path, soon):
+    """It may be another program's own: it stays where it is, and one line says what to do."""
+    with sqlite3.connect(tmp_path / "cache.db") as connection:
+        connection.execute("CREATE TABLE Cache(x)")
+    connection.close()
+    with (
+        locked(tmp_path / "cache.db"),
+        pytest.raises(RunError, match=r"locked.*--cache DIR.*--no-cache"),
+    ):
+        open_store(tmp_path, lambda line: None)
+    assert (tmp_path / "cache.db").exists()
 
 
 def test_a_database_of_another_program_is_not_called_a_locked_cache(tmp_path):
