@@ -127,8 +127,8 @@ class VerdictLog:
         Raises
         ------
         RunError
-            If not all of them could be written. What stood before stays readable, and so do those that
-            could.
+            If not all of them could be written. What stood before stays readable, and so do those
+            that could.
         """
         data = b"".join(map(encode, verdicts))
         if data:
