@@ -159,14 +159,20 @@ def _plan(
     if not any(task.has_text(item) for item in items):
         raise TaskError(
             f"{task.folder}: the task has labels but no texts, so no judge can be asked; "
-            f"`harness validate --task {task.name}` shows what its ratings say."
+            f"`harness validate --task {config.task}` shows what its ratings say."
+        )
+    asked = tuple(e for e in config.elicitations if e in task.elicitations)
+    if not asked:
+        raise TaskError(
+            f"{task.folder}: {', '.join(config.elicitations)} cannot be asked with "
+            f"{len(task.options)} options; use --elicitation forced_choice."
         )
     check_choices(task, config.choices)
     jobs = tuple(
         Job(
             judge=build(spec, task, prompts, seed=config.seed),
             items=items,
-            elicitations=tuple(e for e in config.elicitations if e in task.elicitations),
+            elicitations=asked,
             samples=config.samples or spec.samples,
         )
         for spec in specs
@@ -266,7 +272,13 @@ def execute(
         ended={k: v for k, v in ends.items() if v},
         asking_s=round(asking_s, 3),
     )
-    validation = finish(folder, task=plan.task if plan.config.item_text else None)
+    try:
+        validation = finish(folder, task=plan.task if plan.config.item_text else None)
+    except KeyboardInterrupt:
+        observer.say(
+            f"interrupted; what was received is kept. Go on: harness validate {folder.path}"
+        )
+        raise
     return RunResult(folder, validation, budget.spent_usd, _exit_code(ends, budget, signalled))
 
 

@@ -140,11 +140,11 @@ class RunFolder:
             path.mkdir(parents=True)
             write_task(task, path / "task", item_text=config.item_text)
             prompts.save(folder.prompts)
+            folder._replace("manifest.json", folder._manifest_as_json())
         except OSError as error:
             raise RunError(
                 f"{path}: cannot be written ({error.strerror}); choose another with --out DIR."
             ) from None
-        folder.update()
         return folder
 
     @classmethod
@@ -164,10 +164,12 @@ class RunFolder:
             raise RunError(f"{path}: no run folder (it holds no manifest.json).") from None
         except (ValueError, AttributeError, RecursionError):
             raise RunError(f"{file}: not a manifest; the run cannot be read.") from None
-        if not isinstance(found, int) or found > SCHEMA_VERSION:
+        if type(found) is not int or not 1 <= found <= SCHEMA_VERSION:
+            written_by = raw.get("versions")
+            needed = written_by.get("harness") if isinstance(written_by, dict) else None
             raise RunError(
-                f"{file}: schema version {found}, but this harness knows up to {SCHEMA_VERSION}; "
-                f"read it with harness {raw.get('versions', {}).get('harness', '(unknown)')}."
+                f"{file}: schema version {found}, but this harness knows 1 to {SCHEMA_VERSION}; "
+                f"read it with harness {needed or '(unknown)'}."
             )
         try:
             return cls(path, Manifest.model_validate(_upgraded(raw)))
@@ -229,7 +231,10 @@ class RunFolder:
     def update(self, **changes: object) -> None:
         """Change fields of the manifest and write it."""
         self.manifest = self.manifest.model_copy(update=changes)
-        self.write("manifest.json", self.manifest.model_dump_json(indent=1) + "\n")
+        self._write("manifest.json", self._manifest_as_json())
+
+    def _manifest_as_json(self) -> bytes:
+        return self.manifest.model_dump_json(indent=1).encode() + b"\n"
 
     def write(self, name: str, text: str) -> Path:
         """Write one file whole or not at all.
@@ -242,17 +247,18 @@ class RunFolder:
         return self._write(name, text.encode())
 
     def _write(self, name: str, data: bytes) -> Path:
-        target = self.path / name
-        part = target.with_name(f".{name}.part")
         try:
-            part.write_bytes(data)
-            part.replace(target)
+            return self._replace(name, data)
         except OSError as error:
             raise RunError(
-                f"{target}: cannot be written ({error.strerror}); the verdicts are safe. "
+                f"{self.path / name}: cannot be written ({error.strerror}); the verdicts are safe. "
                 f"Mend that, then `harness validate {self.path}`."
             ) from None
-        return target
+
+    def _replace(self, name: str, data: bytes) -> Path:
+        part = self.path / f".{name}.part"
+        part.write_bytes(data)
+        return part.replace(self.path / name)
 
     def __repr__(self) -> str:
         return f"RunFolder({self.path.name!r}, {self.manifest.state})"

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 from making import harness, make_task
+from running import Hearing
 
 from harness.errors import RunError
+from harness.main_job import execute, resume_plan
 from harness.runs import RunFolder, source_of
 from harness.validate import Validation
 
@@ -237,6 +239,7 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
         (("run", "--task", "nowhere"), ("nowhere",)),
         (("run", "--task", "task", "--judges", "gtp"), ("gtp", "gpt")),
         (("run", "--task", "task", "--elicitation", "forced"), ("forced_choice",)),
+        (("run", "--task", "task", "--elicitation", ","), ("--elicitation", "at least one")),
         (("run",), ("--task",)),
         (("run", "--resume"), ("no unfinished run",)),
         (("run", "--resume", "--samples", "3"), ("goes on as it was begun", "leave --samples out")),
@@ -372,3 +375,21 @@ def test_run_folder_of_a_newer_schema_is_refused_with_the_version_needed(copied)
     (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(RunError, match=r"schema version 99.*read it with harness 9\.8\.7"):
         RunFolder.open(copied)
+    for odd in ({"schema_version": 99, "versions": 9}, {"schema_version": True}):
+        (copied / "manifest.json").write_text(json.dumps(manifest | odd), encoding="utf-8")
+        with pytest.raises(RunError, match="schema version"):
+            RunFolder.open(copied)
+
+
+def test_interrupt_while_results_are_computed_says_how_to_go_on(copied, tmp_path, monkeypatch):
+    """All replies are in by then; Ctrl-C names the command that computes the rest."""
+    hearing = Hearing()
+    folder = RunFolder.open(copied)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.main_job.validate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        execute(resume_plan(folder), folder, observer=hearing, cache=tmp_path / "cache")
+    assert f"harness validate {copied}" in hearing.lines[-1]

@@ -15,6 +15,7 @@ from making import make_task
 from typer.testing import CliRunner
 
 from harness.cli import app
+from harness.cli.progress import watch
 
 
 def commands(group=None, words=()):
@@ -184,6 +185,38 @@ def test_pipe_that_closes_is_no_fault(place):
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert done.stdout == "{\n"
     assert "Traceback" not in done.stderr
+
+
+def test_full_disk_under_the_output_is_one_line(place):
+    """`harness schema metrics > /dev/full` says what happened, without a traceback."""
+    shell = f"{sys.executable} -m harness schema metrics > /dev/full"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "harness: output: No space left on device.\n")
+
+
+def test_closed_standard_streams_are_not_taken_by_files_of_ours(place):
+    """As under cron or `>&- 2>&-`: a file that came to stand there would be written to."""
+    code = (
+        "import os, sys; from harness import cli; sys.argv = ['harness', 'tasks'];\n"
+        "try:\n    cli.main()\nfinally:\n"
+        "    held = [os.readlink(f'/proc/self/fd/{fd}') for fd in range(3)]\n"
+        "    sys.exit(held != ['/dev/null'] * 3)"
+    )
+    shell = f'{sys.executable} -c "$CODE" <&- >&- 2>&-'
+    subprocess.run(["bash", "-c", shell], check=True, env=os.environ | {"CODE": code})
+
+
+def test_nobody_reading_the_progress_ends_no_run(monkeypatch):
+    """`harness run 2>&1 >out | head -1`: what was paid for is received all the same."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", closefd=False) as gone:
+        monkeypatch.setattr(sys, "stderr", gone)
+        watch({"j": 1}, quiet=False).ended("j", "rate_limited")
+        monkeypatch.undo()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), writing)  # for what is still held
+    monkeypatch.setattr(sys, "stderr", None)
+    watch({"j": 1}, quiet=False).ended("j", "rate_limited")
 
 
 @pytest.mark.parametrize(

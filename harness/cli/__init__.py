@@ -20,6 +20,7 @@ What to type first:
 """
 USAGE_ERROR: type[Exception] = typer.BadParameter.__base__ or typer.BadParameter
 
+STDERR = 2
 LOOK_AFTER = 50_000  # new objects; after 700, as usual, collecting cycles takes a tenth of the CPU
 
 app = typer.Typer(
@@ -60,6 +61,7 @@ def alone(ctx: typer.Context) -> None:
 
 def main() -> None:
     """Run the command line; whatever is wrong becomes one line and an exit code."""
+    _keep_standard_streams()
     gc.set_threshold(LOOK_AFTER)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # our matrices are small: more threads spin
     try:
@@ -71,12 +73,29 @@ def main() -> None:
         sys.stderr.write(f"{_usage(error)}\n")
         sys.exit(2)
     except BrokenPipeError:  # as with `harness tasks | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         sys.exit(1)
+    except OSError as error:  # as where the disk under stdout is full
+        _close_output()
+        sys.stderr.write(f"harness: {error.filename or 'output'}: {error.strerror}.\n")
+        sys.exit(2)
     except typer.Abort:  # end of input where a question was asked
         sys.stderr.write("harness: nothing was written.\n")
         sys.exit(2)
     sys.exit(code or 0)
+
+
+def _keep_standard_streams() -> None:
+    """Let no file of ours take the place of a standard stream that is closed."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+        pass
+    os.close(descriptor)
+
+
+def _close_output() -> None:
+    """Drop what stdout still holds: Python would try to write it once more at the end."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: Exception) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -35,7 +36,8 @@ class Silent:
 
     def say(self, line: str) -> None:
         """Say it on stderr, so that stdout holds the result alone."""
-        typer.echo(line, err=True)
+        with suppress(OSError):  # nobody reads on: what was paid for is received all the same
+            typer.echo(line, err=True)
 
 
 class _Tally:
@@ -141,4 +143,4 @@ def watch(planned: Mapping[str, int], *, quiet: bool) -> Silent:
 
     if quiet:
         return Silent()
-    return Bars(planned) if sys.stderr.isatty() else Lines(planned)
+    return Bars(planned) if sys.stderr and sys.stderr.isatty() else Lines(planned)

@@ -170,6 +170,8 @@ def chosen_elicitations(names: str) -> tuple[Elicitation, ...]:
             raise typer.BadParameter(
                 f"{name!r} is none of {', '.join(ELICITATIONS)}", param_hint="--elicitation"
             )
+    if not chosen:
+        raise typer.BadParameter("name at least one", param_hint="--elicitation")
     return tuple(e for e in ELICITATIONS if e in chosen)
 
 

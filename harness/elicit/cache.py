@@ -123,10 +123,14 @@ def open_store(folder: Path, say: Callable[[str], None]) -> DiskStore:
     try:
         return DiskStore(folder, say)
     except OSError as error:
-        raise RunError(
-            f"{folder}: the cache cannot be written ({error.strerror}); "
-            "free some space, choose another with --cache DIR, or use --no-cache."
-        ) from None
+        raise _unwritable(folder, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> RunError:
+    return RunError(
+        f"{folder}: the cache cannot be written ({error.strerror}); "
+        "free some space, choose another with --cache DIR, or use --no-cache."
+    )
 
 
 class DiskStore:
@@ -188,13 +192,22 @@ class DiskStore:
         self._behind = False
 
     def follow(self, log: Path) -> None:
-        """Leave a note where our log is, for as long as its lease is held."""
+        """Leave a note where our log is, for as long as its lease is held.
+
+        Raises
+        ------
+        RunError
+            If it cannot be written.
+        """
         self._followed = log.absolute()
         note = self._note
         self._leases.await_turn(note.name)
         part = note.with_suffix(".part")
-        part.write_bytes(bytes(self._followed))
-        part.replace(note)
+        try:
+            part.write_bytes(bytes(self._followed))
+            part.replace(note)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
 
     @property
     def _note(self) -> Path:
@@ -204,11 +217,11 @@ class DiskStore:
         """Take in what processes had received that were killed; tell whether there were any."""
         if not self._leases.working:
             return False
-        orphans = [
-            note
-            for note in self._notes.iterdir()
-            if not note.suffix and self._leases.take(note.name)
-        ]
+        try:
+            notes = list(self._notes.iterdir())
+        except OSError:  # somebody has deleted the cache meanwhile
+            return False
+        orphans = [note for note in notes if not note.suffix and self._leases.take(note.name)]
         for note in orphans:
             try:
                 with suppress(StoreUnwritable, FileNotFoundError):

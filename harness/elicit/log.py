@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -156,7 +157,8 @@ class VerdictLog:
                 written += os.write(self._fd, data[written:])
         except OSError as error:
             self._size += data.rfind(b"\n", 0, written) + 1  # the lines that were written whole
-            os.ftruncate(self._fd, self._size)
+            with suppress(OSError):  # else the torn line is cut off when the log is opened again
+                os.ftruncate(self._fd, self._size)
             raise RunError(
                 f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "
                 "Free some space, then `harness run --resume`."

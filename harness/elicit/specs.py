@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 Kind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "majority", "scripted"]
 BASELINES = ("random", "majority")
 MAX_FILE_BYTES = 1 << 20
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 Script = dict[
     str,  # item id, or "*" for every other item
@@ -114,7 +117,7 @@ class JudgeSpec(BaseModel):
 
     name: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,200}$")]
     kind: Kind
-    model: Annotated[str, Field(min_length=1, max_length=500)]
+    model: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,500}$")]
     base_url: str | None = None
     params: dict[str, JsonValue] = {}
     key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")] | None = None
@@ -178,7 +181,10 @@ class JudgeSpec(BaseModel):
     def _plain_address(cls, url: str | None) -> str | None:
         if url is None:
             return None
+        if not url.isprintable() or " " in url:
+            raise ValueError("must hold no spaces and no control characters")
         parts = urlsplit(url)
+        _ = parts.port  # one that cannot be raises ValueError
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError("must look like http://host:port/v1")
         if parts.username or parts.password or parts.query or parts.fragment:
@@ -192,6 +198,7 @@ class JudgeSpec(BaseModel):
             raise ValueError(
                 f"{', '.join(taken)} cannot be set here; see model, base_url, key_env and samples"
             )
+        json.dumps(params, allow_nan=False)  # raises ValueError for what JSON lacks
         return params
 
     @model_validator(mode="after")
@@ -280,7 +287,7 @@ def _read_yaml(path: Path) -> dict[Any, Any]:
         if len(data) > MAX_FILE_BYTES:
             raise JudgeError(f"{path}: larger than {MAX_FILE_BYTES} bytes; is it a judges file?")
         text = data.decode()
-        _refuse_anchors(path, text)
+        _refuse_odd_tokens(path, text)
         loader = yaml.SafeLoader(text)
         tree = loader.get_single_node()
         _refuse_repeated_names(path, tree)
@@ -302,14 +309,16 @@ def _read_yaml(path: Path) -> dict[Any, Any]:
     return judges
 
 
-def _refuse_anchors(path: Path, text: str) -> None:
-    """Refuse anchors and aliases, before anything follows them."""
+def _refuse_odd_tokens(path: Path, text: str) -> None:
+    """Refuse anchors and aliases before anything follows them, and halves of surrogate pairs."""
     import yaml  # noqa: PLC0415 -- only when aliases are wanted
 
     for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        where = f"{path}, line {token.start_mark.line + 1}"
         if isinstance(token, yaml.AliasToken | yaml.AnchorToken):
-            line = token.start_mark.line + 1
-            raise JudgeError(f"{path}, line {line}: anchors are not used here; write it out")
+            raise JudgeError(f"{where}: anchors are not used here; write it out")
+        if isinstance(token, yaml.ScalarToken) and SURROGATE.search(token.value):
+            raise JudgeError(f"{where}: half of a surrogate pair is no text; write the character")
 
 
 def _refuse_repeated_names(path: Path, tree: Node | None) -> None:

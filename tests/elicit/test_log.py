@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -129,6 +130,31 @@ def test_full_disk_keeps_what_stood_before(tmp_path, monkeypatch):
     log.close()
     written(path, verdict("c"))
     assert [key.item for key in read_log(path).final] == ["a", "c"]
+
+
+def test_disk_that_can_be_neither_written_nor_cut_is_one_line(tmp_path, monkeypatch):
+    """The torn line stays until the log is opened again; nothing else is lost."""
+    path = tmp_path / "verdicts.jsonl"
+    log = VerdictLog.open(path)
+    log.append([verdict("a")])
+
+    def dead(*_):
+        raise OSError(5, "Input/output error")
+
+    def half(descriptor, data):
+        monkeypatch.setattr("harness.elicit.log.os.write", dead)
+        return os.pwrite(descriptor, data[:40], 0)  # at the end all the same: O_APPEND
+
+    monkeypatch.setattr("harness.elicit.log.os.write", half)
+    monkeypatch.setattr("harness.elicit.log.os.ftruncate", dead)
+    with pytest.raises(RunError, match="Input/output error"):
+        log.append([verdict("b")])
+    monkeypatch.undo()
+    log.close()
+    written(path, verdict("c"))
+    reading = read_log(path)
+    assert [key.item for key in reading.final] == ["a", "c"]
+    assert reading.damaged == []
 
 
 def test_newer_log_is_refused(tmp_path):

@@ -6,12 +6,16 @@ Full disks are real: the kernel's limit on file sizes (RLIMIT_FSIZE) makes the v
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from locking import AGAINST_READING, locked
@@ -373,6 +377,58 @@ def test_whichever_rename_fails_the_verdicts_are_safe_and_it_is_said(tmp_path, t
     with pytest.raises(RunError, match=r"cannot be written.*the verdicts are safe"):
         folder.write(name, "new")
     assert (folder.path / name / "in the way").is_dir()
+
+
+FAILING = SimpleNamespace(below="", at=0)  # which change on disk is to fail
+
+
+def _failing(event: str, arguments: tuple[object, ...]) -> None:
+    """Fail the n-th time that something below a folder is opened to be written, made or moved."""
+    if not FAILING.at or event not in {"open", "os.mkdir", "os.rename"}:
+        return
+    writes = event != "open" or (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR)
+    if writes and str(arguments[0]).startswith(FAILING.below):
+        FAILING.at -= 1
+        if not FAILING.at:
+            raise OSError(28, "No space left on device")
+
+
+def test_whichever_change_on_disk_fails_a_run_is_not_begun_and_says_so_in_one_line(tmp_path, task):
+    """Every file and folder that a run begins with, one after the other; what to do is said, and
+    nobody is told that verdicts are safe which were never asked for."""
+    sys.addaudithook(_failing)
+    plan = make_plan(
+        RunConfig(task=str(task.folder), elicitations=("forced_choice",)), judges=["random"]
+    )
+    FAILING.below = str(tmp_path / "new")
+    for n in count(1):
+        FAILING.at = n
+        try:
+            folder = begin(plan, tmp_path / "new" / "runs")
+            with folder.open_log():
+                store = open_store(tmp_path / "new" / "cache", print)
+                store.follow(folder.verdicts)
+        except RunError as error:
+            told = str(error)
+            assert "cannot be" in told
+            assert "the verdicts are safe" not in told
+            assert "\n" not in told
+        else:
+            break
+        finally:
+            FAILING.at = 0
+    store.close()
+    assert n > 12
+
+
+def test_a_cache_that_is_deleted_under_a_run_ends_nothing(tmp_path, task):
+    """`rm -r` of the cache's folder costs the cache; the run goes on and its replies are kept."""
+    store = DiskStore(tmp_path / "cache")
+    store.follow(tmp_path / "log.jsonl")
+    shutil.rmtree(tmp_path / "cache")
+    asked, _ = run(task, tmp_path / "log.jsonl", store)
+    store.close()
+    assert asked == N == len(read_log(tmp_path / "log.jsonl").final)
 
 
 FOLLOWED = """
