@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from harness.elicit.batch import BatchRunner, Book
+from harness.elicit.batch import BatchRunner
 from harness.elicit.batch_api import style_of
+from harness.elicit.book import Book
 from harness.elicit.budget import Budget
 from harness.elicit.cache import NoStore, open_store, put_back
 from harness.elicit.external import read_external
@@ -242,7 +243,7 @@ def execute(
     with folder.open_log() as log:
         before = folder.read_verdicts()
         _set_aside(folder, before, observer)
-        store.follow(folder.verdicts)
+        store.follow(folder.verdicts, folder.batches if plan.config.batch else None)
         _recover(folder, before, store)
         folder.update(state="running", ended={}, config=plan.config)
         budget = Budget(plan.config.max_cost, spent(before))
@@ -458,8 +459,8 @@ def _name_waiting(folder: RunFolder, observer: Observer) -> None:
         with suppress(RunError):
             if same and run.path != folder.path and Book(run.batches).tickets:
                 observer.say(
-                    f"{run.path.name} waits for batches; resume it first, or what they hold is "
-                    "paid for twice"
+                    f"{run.path.name} waits for batches; resume it first: what they hold is not "
+                    "asked for on the same cache, and paid for twice on another"
                 )
 
 

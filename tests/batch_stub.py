@@ -7,6 +7,7 @@ POST /v1/messages/batches; GET the same, /ID, /ID/results                       
 POST /hold, /go      batches stay unfinished, or are finished at the second look (as at first)
 POST /lose           the next batch is taken in but its answer never leaves
 POST /spoil          the next batch leaves one request unanswered and refuses one
+POST /v1/chat/completions    one request by itself, counted among the others
 GET  /stats          {"batches": n, "requests": n, "files": n, "looks": n}
 POST /reset          forgets everything
 """
@@ -54,6 +55,12 @@ async def post_messages(request: web.Request) -> web.StreamResponse:
     return await take_in(request, [(r["custom_id"], r["params"]) for r in wanted["requests"]], None)
 
 
+async def post_single(request: web.Request) -> web.Response:
+    COUNTS["requests"] += 1
+    body = await request.json()
+    return web.json_response(openai_reply(body, answer_to(body)))
+
+
 async def take_in(request, pairs, metadata) -> web.StreamResponse:
     assert len({key for key, _ in pairs}) == len(pairs)
     COUNTS["batches"] += 1
@@ -92,6 +99,8 @@ def shown(name: str) -> dict:
 
 async def get_batch(request: web.Request) -> web.Response:
     COUNTS["looks"] += 1
+    if request.match_info["id"] not in BATCHES:
+        raise web.HTTPNotFound
     BATCHES[request.match_info["id"]]["looks"] += 1
     return web.json_response(shown(request.match_info["id"]))
 
@@ -159,6 +168,7 @@ async def stats(_request: web.Request) -> web.Response:
 
 async def serve(port: int) -> None:
     app = web.Application(client_max_size=1 << 30)
+    app.router.add_post("/v1/chat/completions", post_single)
     app.router.add_post("/v1/files", post_file)
     app.router.add_get("/v1/files/{id}/content", get_content)
     for path, take in (("/v1/batches", post_batch), ("/v1/messages/batches", post_messages)):

@@ -49,6 +49,7 @@ LAYERS = (
             "elicit.quotes",
             "elicit.runner",
             "elicit.batch_api",
+            "elicit.book",
             "elicit.batch",
         ),
     ),

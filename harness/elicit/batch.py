@@ -11,6 +11,7 @@ import asyncio
 import json
 import secrets
 import time
+from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,14 +23,14 @@ from harness.elicit.budget import worst_cost
 from harness.elicit.lanes import Lane, Open
 from harness.elicit.runner import LOOKUP_BATCH, NotAsked, Runner
 from harness.elicit.verdicts import failed
-from harness.errors import CallFailed, RunError
+from harness.errors import CallFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
     from typing import Any
 
     from harness.elicit.batch_api import Api, Outcome
+    from harness.elicit.book import Book
     from harness.elicit.jobs import Job
     from harness.elicit.prompts import Request
     from harness.elicit.verdicts import Reply, Verdict
@@ -38,40 +39,6 @@ MOST_PER_BATCH = 10_000
 MOST_BATCH_BYTES = 64 << 20
 RECORD_EVERY = 100  # results written to the log at once
 POLL_GROWS_BY, POLL_GROWS_TO = 1.5, 10.0  # from one look to the next; times the first wait
-
-
-class Book:
-    """Batches that were handed in and whose results are not all in the log: ``batches.json``."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.tickets: list[Ticket] = []
-        if path.exists():
-            try:
-                self.tickets = [Ticket(**entry) for entry in json.loads(path.read_bytes())]
-            except (OSError, ValueError, TypeError):
-                raise RunError(
-                    f"{path}: cannot be read, so batches might be handed in twice; put it right, "
-                    "or remove it when no batch of this run is outstanding."
-                ) from None
-
-    def put(self, ticket: Ticket) -> None:
-        """Write down a batch, in the place of what was known of it."""
-        self.tickets = [one for one in self.tickets if one.token != ticket.token] + [ticket]
-        self._save()
-
-    def drop(self, ticket: Ticket) -> None:
-        """Forget a batch whose results are in the log, or that was never received."""
-        self.tickets = [one for one in self.tickets if one.token != ticket.token]
-        self._save()
-
-    def _save(self) -> None:
-        part = self._path.with_name(".batches.json.part")
-        try:
-            part.write_text(json.dumps([one._asdict() for one in self.tickets]), encoding="utf-8")
-            part.replace(self._path)
-        except OSError as error:
-            raise RunError(f"{self._path}: cannot be written ({error.strerror}).") from None
 
 
 class _Asked(NamedTuple):
@@ -89,14 +56,14 @@ class _Asked(NamedTuple):
 class _Desk:
     """What one judge's batches need: its own way of writing requests, and the provider's API."""
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, lane: Lane, leased: set[str]) -> None:
         self.judge: Any = lane.judge  # one that is asked over HTTP
         self.wire = BatchWire()
         vars(self.judge)["wire"] = self.wire  # in the place of its connections
         self.style = style_of(lane.judge.spec)
         self.pending: dict[str, list[_Asked]] = {}
         self.handed_in: set[str] = set()
-        self.leased: set[str] = set()
+        self.leased = leased
         self.http: Http | None = None
         self.api: Api | None = None
 
@@ -151,15 +118,17 @@ class BatchRunner(Runner):
     def __init__(self, *arguments: Any, book: Book, **named: Any) -> None:  # noqa: ANN401 -- a Runner's
         super().__init__(*arguments, **named)
         self._book = book
+        self._leased: dict[str, set[str]] = defaultdict(set)  # before any judge asks for them
+        for ticket in book.tickets:
+            self._leased[ticket.judge] |= set(filter(self._store.claim, ticket.requests))
 
     async def _serve(self, job: Job) -> tuple[str, str]:
         if style_of(job.judge.spec) is None:
             return await super()._serve(job)
         lane = Lane(job, asyncio.TaskGroup(), self._gates[job.judge.spec.name])
-        desk = _Desk(lane)
+        desk = _Desk(lane, self._leased[lane.name])
         try:
             self._look_up(lane, desk)
-            self._claim_again(lane, desk)
             while desk.pending:
                 mine = self._mine(lane)
                 if not mine:
@@ -171,9 +140,9 @@ class BatchRunner(Runner):
         except CallFailed as failure:
             lane.stopped = failure.reason
         finally:
+            self._release(desk, desk.leased.intersection(desk.pending))
             await desk.aclose()
-        self._observer.ended(lane.name, lane.stopped)
-        return lane.name, lane.stopped
+        return lane.end(self._observer)
 
     def _mine(self, lane: Lane) -> list[Ticket]:
         return [ticket for ticket in self._book.tickets if ticket.judge == lane.name]
@@ -202,15 +171,11 @@ class BatchRunner(Runner):
             desk.leased.discard(key)
             self._store.release(key)
 
-    def _claim_again(self, lane: Lane, desk: _Desk) -> None:
-        """Take the leases on what an earlier start handed in: the first of what is open."""
-        for key in islice(desk.pending, sum(ticket.n for ticket in self._mine(lane))):
-            self._claim(desk, key)
-
     def _claimed(self, lane: Lane, desk: _Desk) -> list[str]:
         """Take the leases on as many pending requests as a batch holds.
 
-        Those that others have got the replies to are written down on the way.
+        Those that others have got the replies to are written down on the way, those that wait in
+        batches of other runs are left out.
         """
         claimed = list(islice((k for k in desk.pending if self._claim(desk, k)), MOST_PER_BATCH))
         known = self._known(claimed)
@@ -218,7 +183,12 @@ class BatchRunner(Runner):
         for key, reply in known.items():
             made = [self._take(lane, desk, asked, reply) for asked in desk.pending.pop(key)]
             self._record(lane, [self._numbered(verdict) for verdict in made if verdict])
-        return [key for key in claimed if key not in known]
+        claimed = [key for key in claimed if key not in known]
+        awaited = self._store.awaited(claimed, lane.name)
+        self._release(desk, awaited)
+        for key, command in awaited.items():
+            lane.leave(command for _ in desk.pending.pop(key))
+        return [key for key in claimed if key not in awaited]
 
     def _known(self, keys: Sequence[str]) -> dict[str, Reply]:
         known: dict[str, Reply] = {}
@@ -241,10 +211,11 @@ class BatchRunner(Runner):
             self._budget.exhausted = True
             self.drain()
         self._check_open(lane)
-        ticket = Ticket(lane.name, secrets.token_hex(8), time.time(), len(chosen))
+        keys = [key for key, _ in chosen]
+        ticket = Ticket(lane.name, secrets.token_hex(8), time.time(), len(keys), requests=keys)
         self._book.put(ticket)
         ticket = await self._submit(lane, desk, ticket, chosen)
-        desk.handed_in = {key for key, _ in chosen}
+        desk.handed_in = set(keys)
         self._observer.say(f"{lane.name}: handed in batch {ticket.id} of {ticket.n} requests")
         return [ticket]
 

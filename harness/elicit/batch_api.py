@@ -45,7 +45,7 @@ class Ticket(NamedTuple):
     """A batch that was or is about to be handed in.
 
     ``token`` is ours, ``created`` in seconds since 1970, ``id`` the provider's, empty while it is
-    not known whether the batch was received.
+    not known whether the batch was received; ``requests`` are the hashes of what is in it.
     """
 
     judge: str
@@ -53,6 +53,7 @@ class Ticket(NamedTuple):
     created: float
     n: int
     id: str = ""
+    requests: Sequence[str] = ()
 
 
 class Outcome(NamedTuple):

@@ -7,6 +7,7 @@ which the cache is filled in batches and can be filled again.
 from __future__ import annotations
 
 import hashlib
+import shlex
 import sqlite3
 import time
 from contextlib import suppress
@@ -16,8 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from harness.elicit.book import Shelf
 from harness.elicit.database import Database
-from harness.elicit.folders import trouble
+from harness.elicit.folders import cache_folder, trouble
 from harness.elicit.leases import Leases
 from harness.elicit.log import LogReading, read_log, replies_of
 from harness.elicit.verdicts import Reply
@@ -66,10 +68,17 @@ class ResponseStore(Protocol):
             If they could not be remembered, all of them; another time they may.
         """
 
-    def follow(self, log: Path) -> None:
-        """Say where this process writes down what it receives.
+    def awaited(self, requests: Sequence[str], judge: str) -> dict[str, str]:
+        """Tell which requests wait in batches of other runs, and the command that gets each.
 
-        Should it be killed, whoever looks for a reply next takes from there what is not here yet.
+        Of our own run, those count that a judge other than ``judge`` has handed in.
+        """
+
+    def follow(self, log: Path, book: Path | None = None) -> None:
+        """Say where this process writes down what it receives, and the batches that it hands in.
+
+        Should it be killed, whoever looks for a reply next takes from there what is not here yet,
+        and nobody asks for what is in a batch.
         """
 
     def close(self) -> None:
@@ -95,9 +104,14 @@ class NoStore:
     def put_many(self, replies: Sequence[Reply]) -> None:
         """Forget at once."""
 
-    def follow(self, log: Path) -> None:
+    def awaited(self, requests: Sequence[str], judge: str) -> dict[str, str]:
+        """Know of no other run."""
+        del requests, judge
+        return {}
+
+    def follow(self, log: Path, book: Path | None = None) -> None:
         """Have nothing that could be taken from a log."""
-        del log
+        del log, book
 
     def close(self) -> None:
         """Have nothing to close."""
@@ -146,6 +160,7 @@ class DiskStore:
         try:
             self._database = Database(folder, self._leases, say)
             self._notes.mkdir(exist_ok=True)
+            self._shelf = Shelf(folder / "batches", say)
         except sqlite3.Error as error:
             self._leases.close()
             raise self._unusable(error) from None
@@ -191,13 +206,21 @@ class DiskStore:
             raise StoreUnwritable(f"{self.folder}: the cache cannot be written ({error})") from None
         self._behind = False
 
-    def follow(self, log: Path) -> None:
-        """Leave a note where our log is, for as long as its lease is held.
+    def awaited(self, requests: Sequence[str], judge: str) -> dict[str, str]:
+        """Look in the books of all runs that hand in batches."""
+        cache = "" if self.folder == cache_folder() else f" --cache {shlex.quote(str(self.folder))}"
+        return {
+            request: f"harness run --resume --run {shlex.quote(str(run))}{cache}"
+            for request, run in self._shelf.awaited(requests, judge).items()
+        }
+
+    def follow(self, log: Path, book: Path | None = None) -> None:
+        """Leave notes where our book is, and, for as long as its lease is held, our log.
 
         Raises
         ------
         RunError
-            If it cannot be written.
+            If they cannot be written.
         """
         self._followed = log.absolute()
         note = self._note
@@ -206,6 +229,8 @@ class DiskStore:
         try:
             part.write_bytes(bytes(self._followed))
             part.replace(note)
+            if book is not None:
+                self._shelf.add(book)
         except OSError as error:
             raise _unwritable(self.folder, error) from None
 
@@ -237,6 +262,7 @@ class DiskStore:
         """Close the database and give all leases back."""
         if self._followed and not self._behind:
             self._note.unlink(missing_ok=True)
+        self._shelf.close()
         self._database.close()
         self._leases.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,10 @@ from harness.elicit.deadline import Deadline
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from harness.elicit.gate import Gate
-    from harness.elicit.jobs import Job
+    from harness.elicit.jobs import Job, Observer
     from harness.elicit.prompts import Request, Unit
     from harness.elicit.verdicts import Reply, Verdict
 
@@ -58,6 +59,22 @@ class Lane:
         self.n_workers = 0
         self.n_waiting = 0
         self.stopped = ""
+        self._elsewhere: Counter[str] = Counter()
+
+    def leave(self, commands: Iterable[str]) -> None:
+        """Count units that wait in batches of other runs; ``commands`` get them."""
+        self._elsewhere.update(commands)
+
+    def end(self, observer: Observer) -> tuple[str, str]:
+        """Tell the judge's name and why it stopped early, here and to whoever watches."""
+        for command, n in self._elsewhere.items():
+            observer.say(
+                f"{self.name}: {n} units wait in batches of another run and are not asked here; "
+                f"first get them with `{command}`, then resume this run"
+            )
+            self.stopped = self.stopped or "in_a_batch"
+        observer.ended(self.name, self.stopped)
+        return self.name, self.stopped
 
     @property
     def short_handed(self) -> bool:

@@ -152,8 +152,7 @@ class Runner:
             lane.units = units = self._to_ask(lane)
             self._hire(lane)
         units.close()
-        self._observer.ended(lane.name, lane.stopped)
-        return lane.name, lane.stopped
+        return lane.end(self._observer)
 
     def _hire(self, lane: Lane) -> None:
         if lane.short_handed:
@@ -188,6 +187,7 @@ class Runner:
             for unit in batch:
                 unit.mine = not unit.known and self._store.claim(unit.hash)
             batch = self._without_known(lane, batch)  # it may have come in just before the claim
+            batch = self._without_awaited(lane, batch)
             if lane.n_per_request > 1:
                 batch = together(batch, lane.n_per_request)
             batch.reverse()
@@ -224,6 +224,15 @@ class Runner:
                 answered.append(self._read(lane, unit.unit, reply))
         self._record(lane, answered)
         return remaining
+
+    def _without_awaited(self, lane: Lane, batch: list[Open]) -> list[Open]:
+        """Leave out those that wait in batches of other runs."""
+        awaited = self._store.awaited([unit.hash for unit in batch if not unit.known], lane.name)
+        for unit in batch:
+            if unit.hash in awaited:
+                self._give_up(unit)
+                lane.leave([awaited[unit.hash]])
+        return [unit for unit in batch if unit.hash not in awaited] if awaited else batch
 
     def _give_up(self, unit: Open | None) -> None:
         """Let others ask for a unit."""
@@ -330,13 +339,17 @@ class Runner:
         """
         while not mine:
             mine = self._store.claim(request.hash)
-            if not mine:
-                await self._sleep(LEASE_POLL_S)
-                if self._stops(lane):
-                    raise NotAsked
-            elif known := self._store.get_many([request.hash]):
+            if mine and (known := self._store.get_many([request.hash])):
                 self._store.release(request.hash)
                 return known[request.hash]
+            if awaited := self._store.awaited([request.hash], lane.name):
+                if mine:
+                    self._store.release(request.hash)
+                lane.leave(awaited.values())
+                raise NotAsked
+            if not mine:
+                await self._sleep(LEASE_POLL_S)
+                self._check_open(lane)
         try:
             [reply] = await self._call(lane, [request])
         except BaseException:

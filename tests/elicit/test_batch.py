@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import signal
 import time
 from collections import Counter
@@ -15,8 +16,9 @@ from making import make_task
 from running import SOON, Hearing, run_judge
 from stubbing import start_stub
 
-from harness.elicit.batch import BatchRunner, Book
+from harness.elicit.batch import BatchRunner
 from harness.elicit.batch_api import Ticket, style_of
+from harness.elicit.book import Book
 from harness.elicit.budget import Budget
 from harness.elicit.cache import DiskStore
 from harness.elicit.jobs import Job
@@ -53,6 +55,7 @@ def place(tmp_path, provider):
         batch=True,
         elicitations=EVERY,
         log="log.jsonl",
+        book="batches.json",
         store=None,
         limit=None,
         runner=BatchRunner,
@@ -65,7 +68,7 @@ def place(tmp_path, provider):
         asking = {"elicitations": elicitations, "samples": 2, "store": store, "budget": go.budget}
         if batch:
             spec = spec.model_copy(update={"price": spec.price.in_batch()})
-            asking |= {"runner": runner, "book": Book(tmp_path / "batches.json")}
+            asking |= {"runner": runner, "book": Book(tmp_path / book)}
         done, end, _ = run_judge(spec, task, tmp_path / log, **asking)
         return done, end
 
@@ -121,27 +124,130 @@ def test_replies_of_a_batch_reach_the_cache(place, provider, tmp_path):
     assert len(log.final) == N_ITEMS * 2 * 3, "pairs too, whose turns are both known"
 
 
-def test_two_judges_of_one_model_hand_each_request_in_once(tmp_path, provider):
-    """A lease on each request lets one of them ask; the other takes the replies from the cache."""
-    provider.reset()
-    task = load_task(make_task(tmp_path / "task", N_ITEMS))
-    given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
-    specs = [JudgeSpec(name=name, **given) for name in ("far", "near")]
-    store = DiskStore(tmp_path / "cache")
-    with VerdictLog.open(tmp_path / "log.jsonl") as log:
-        runner = BatchRunner(
+def together(place, task, specs, *, elicitations, runner=BatchRunner):
+    """Ask several judges in one run; return why each stopped."""
+    store = DiskStore(place / "cache")
+    store.follow(place / "log.jsonl", place / "batches.json")
+    prompts = Prompts.load(task)
+    jobs = [Job(build(s, task, prompts), task.items, elicitations, 2) for s in specs]
+    with VerdictLog.open(place / "log.jsonl") as log:
+        running = runner(
             task,
-            [Job(build(spec, task, Prompts.load(task)), task.items, EVERY, 2) for spec in specs],
+            jobs,
             log=log,
             store=store,
-            done={},
+            done=read_log(place / "log.jsonl").final,
             observer=Hearing(),
             budget=Budget(None),
             settings=SOON,
-            book=Book(tmp_path / "batches.json"),
+            book=Book(place / "batches.json"),
         )
-        assert asyncio.run(runner.run()) == {"far": "", "near": ""}
+        ends = asyncio.run(running.run())
     store.close()
+    return ends
+
+
+class Leaving(BatchRunner):
+    """Hands a batch in and is gone before its results are there."""
+
+    async def _sleep(self, seconds):
+        self.drain()
+        await super()._sleep(seconds)
+
+
+@pytest.fixture
+def one_cache(place, tmp_path):
+    """A way to begin or to resume runs on one cache, each in a folder of its own."""
+
+    def go(run, stub, said=None, **more):
+        (tmp_path / run).mkdir(exist_ok=True)
+        store = DiskStore(tmp_path / "cache", ([] if said is None else said).append)
+        store.follow(tmp_path / run / "log.jsonl", tmp_path / run / "batches.json")
+        more = {"elicitations": ("forced_choice",), "store": store} | more
+        log, end = place(stub, log=f"{run}/log.jsonl", book=f"{run}/batches.json", **more)
+        store.close()
+        return log, end
+
+    return go
+
+
+def test_requests_in_a_batch_of_another_run_are_not_asked_again(one_cache, provider):
+    """What one run has handed in another leaves out, in batches or not, and goes on with the rest;
+    both end with every reply, each paid for once."""
+    each = N_ITEMS * 2
+    one_cache("first", provider, runner=Leaving)
+    assert provider.stats()["requests"] == each
+    for run, batch in (("second", True), ("third", False)):
+        both = {"batch": batch, "elicitations": EVERY[:2]}
+        log, end = one_cache(run, provider, **both)
+        assert (end, len(log.final)) == ("in_a_batch", each), "response sets alone"
+        assert provider.stats()["requests"] == each * 2
+    one_cache("first", provider)
+    for run, batch in (("second", True), ("third", False)):
+        log, end = one_cache(run, provider, batch=batch, elicitations=EVERY[:2])
+        assert (end, len(log.final)) == ("", each * 2)
+    assert provider.stats()["requests"] == each * 2
+
+
+def test_second_turn_in_a_batch_of_another_run_is_not_asked_again(one_cache, provider):
+    """A pair whose first turn is known waits for its second with the run that handed that in."""
+    one_cache("first", provider, elicitations=EVERY[1:2])
+    one_cache("first", provider, elicitations=EVERY[2:], runner=Leaving)
+    before = provider.stats()["requests"]
+    assert before == N_ITEMS * 4
+    log, end = one_cache("second", provider, batch=False, elicitations=EVERY[2:])
+    assert (end, len(log.final), provider.stats()["requests"]) == ("in_a_batch", 0, before)
+
+
+@pytest.mark.parametrize("why", ["gone", "old"])
+def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provider, tmp_path, why):
+    """Their run was deleted, or the provider no longer keeps their results: one line says so."""
+    one_cache("first", provider, runner=Leaving)
+    if why == "gone":
+        shutil.rmtree(tmp_path / "first")
+    else:
+        book = Book(tmp_path / "first" / "batches.json")
+        book.put(book.tickets[0]._replace(created=time.time() - 30 * 86400))
+    for run in ("second", "third"):
+        said = []
+        log, end = one_cache(run, provider, said)
+        assert (end, len(log.final)) == ("", N_ITEMS * 2)
+        assert provider.stats()["requests"] == N_ITEMS * 4
+        if run == "second":
+            [line] = said
+            assert str(tmp_path / "first") in line
+            assert "is asked again" in line
+
+
+def test_a_run_that_waits_for_nothing_leaves_no_note(one_cache, provider, tmp_path):
+    """Others do not look for its batches."""
+    one_cache("first", provider)
+    assert list((tmp_path / "cache" / "batches").iterdir()) == []
+
+
+def test_judge_does_not_wait_for_a_batch_that_its_run_cannot_get(tmp_path, provider):
+    """Of two judges of one model the first handed in; its batch is lost, and the second neither
+    waits for ever nor pays again."""
+    provider.reset()
+    given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
+    specs = [JudgeSpec(name=name, **given) for name in ("near", "far")]
+    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+    together(tmp_path, task, specs[1:], elicitations=EVERY[:1], runner=Leaving)
+    [ticket] = Book(tmp_path / "batches.json").tickets
+    Book(tmp_path / "batches.json").put(ticket._replace(id="lost"))
+    ends = together(tmp_path, task, specs, elicitations=EVERY[:1])
+    assert ends == {"near": "in_a_batch", "far": "not_found"}
+    assert provider.stats()["requests"] == N_ITEMS * 2
+
+
+def test_two_judges_of_one_model_hand_each_request_in_once(tmp_path, provider):
+    """A lease on each request lets one of them ask; the other takes the replies from the cache."""
+    provider.reset()
+    given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
+    specs = [JudgeSpec(name=name, **given) for name in ("far", "near")]
+    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+    ends = together(tmp_path, task, specs, elicitations=EVERY)
+    assert ends == {"far": "", "near": ""}
     final = read_log(tmp_path / "log.jsonl").final
     assert Counter(verdict.outcome for verdict in final.values()) == {"answered": N_ITEMS * 12}
     assert provider.stats()["requests"] == N_ITEMS * 2 * 3
@@ -244,7 +350,8 @@ def test_only_known_providers_take_batches():
 
 
 def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provider):
-    """kill -9 while a batch is being worked on; the resumed run collects that very batch."""
+    """kill -9 while a batch is being worked on: another run names the one to resume and asks for
+    nothing of it; the resumed run collects that very batch, and the other takes its replies."""
     provider.reset()
     provider.tell("/hold")
     make_task(tmp_path / "task", N_ITEMS)
@@ -253,6 +360,7 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
     options = ["--task", "task", "--judges", "far", "--judges-file", "judges.yaml"]
     options += ["--no-baselines", "--batch", "--elicitation", "forced_choice", "--quiet"]
+    options += ["--cache", "cache"]
     run = shared().start("run", *options, cwd=tmp_path)
     ends = time.monotonic() + 60
     while not provider.stats()["looks"] and time.monotonic() < ends:
@@ -263,10 +371,20 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     [folder] = (tmp_path / "runs").iterdir()
     assert json.loads((folder / "batches.json").read_text())[0]["id"] == "batch_1"
     provider.tell("/go")
-    opened = RunFolder.open(folder)
-    plan = resume_plan(opened)
-    result = execute(plan, opened, observer=Hearing(), use_cache=False, settings=SOON)
-    assert result.exit_code == 0
+    config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",))
+    plan = make_plan(config, judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False)
+    other, hearing = begin(plan, tmp_path / "others"), Hearing()
+    cache = tmp_path / "cache"
+    result = execute(plan, other, observer=hearing, cache=cache, settings=SOON)
+    assert (result.exit_code, other.manifest.ended) == (3, {"far": "in_a_batch"})
+    [line] = hearing.lines
+    assert line.startswith(f"far: {N_ITEMS * 2} units wait in batches of another run")
+    assert f"`harness run --resume --run {folder} --cache {cache}`" in line
+    for opened in (RunFolder.open(folder), other):
+        plan = resume_plan(opened)
+        result = execute(plan, opened, observer=Hearing(), cache=cache, settings=SOON)
+        assert result.exit_code == 0
+        assert len(opened.read_verdicts().final) == N_ITEMS * 2
     assert provider.stats()["batches"] == 1
     assert provider.stats()["requests"] == N_ITEMS * 2
     log = read_log(folder / "verdicts.jsonl")
