@@ -164,3 +164,17 @@ def code_in(document: Mapping[str, Any]) -> int:
 
 def _mappings(values: object) -> list[dict[str, Any]]:
     return [v for v in values if isinstance(v, dict)] if isinstance(values, list) else []
+
+
+def final(error: CallFailed, longest_wait_s: float) -> CallFailed:
+    """Stop the judge of a server that asks for a longer wait than it is granted."""
+    if (error.retry_after_s or 0) <= longest_wait_s:
+        return error
+    return CallFailed(
+        error.reason, stops_judge=True, hint=f"asked to wait {error.retry_after_s:.0f} s"
+    )
+
+
+def worth_a_retry(error: BaseException) -> bool:
+    """Whether the same request may be sent again."""
+    return isinstance(error, CallFailed) and error.retry and not error.stops_judge

@@ -7,10 +7,12 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from harness.elicit.rate import Rate
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from harness.elicit.rate import Rate
+    from harness.elicit.judges import Judge
     from harness.errors import CallFailed
 
 RATE_LIMITED = "rate_limited"
@@ -84,3 +86,14 @@ class Gate:
             if not waiter.done():
                 waiter.set_result(None)
                 free -= 1
+
+
+def gate_of(judge: Judge, sleep: Callable[[float], Awaitable[None]]) -> Gate:
+    """Make the gate that a judge's specification asks for; its server's headers are minded."""
+    spec, now = judge.spec, time.monotonic()
+    rate = Rate(spec.concurrency, start=spec.concurrency_start, rpm=spec.rpm, tpm=spec.tpm, now=now)
+    gate = Gate(rate, sleep)
+    wire = getattr(judge, "wire", None)  # only judges that are asked over HTTP have one
+    if wire is not None and spec.remote:
+        wire.told = gate.told
+    return gate

@@ -81,6 +81,12 @@ def estimate(spec: JudgeSpec, request: Request) -> Tokens:
     return Tokens(size, limit if isinstance(limit, int) else 16)
 
 
+def tokens_at_most(spec: JudgeSpec, request: Request, n: int) -> int:
+    """Guess how many tokens a request for ``n`` samples may take of an allowance."""
+    prompt, completion = estimate(spec, request)
+    return prompt + n * completion
+
+
 def price_of(spec: JudgeSpec) -> Price | None:
     """Look a judge's price up: its own, else litellm's local price list; None when unknown.
 

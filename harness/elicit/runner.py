@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from itertools import islice
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -18,13 +17,13 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from tenacity.wait import wait_random_exponential
 
 from harness.elicit.cache import StoreUnwritable
-from harness.elicit.gate import Gate
+from harness.elicit.faults import final, worth_a_retry
+from harness.elicit.gate import gate_of
 from harness.elicit.jobs import Job, Observer, Settings
 from harness.elicit.lanes import Lane, Open, first_request, together
 from harness.elicit.log import UnitKey
-from harness.elicit.prices import estimate
+from harness.elicit.prices import tokens_at_most
 from harness.elicit.prompts import Unit
-from harness.elicit.rate import Rate
 from harness.elicit.verdicts import Reader, Reply, Verdict, failed
 from harness.errors import BudgetSpent, CallFailed, RunError
 
@@ -33,11 +32,9 @@ if TYPE_CHECKING:
 
     from harness.elicit.budget import Budget
     from harness.elicit.cache import ResponseStore
-    from harness.elicit.judges import Judge
     from harness.elicit.log import VerdictLog
     from harness.elicit.prompts import Request
     from harness.elicit.rate import Event
-    from harness.elicit.specs import JudgeSpec
     from harness.task import Task
 
 LOOKUP_BATCH = 64  # units looked up in the store at once
@@ -90,10 +87,10 @@ class Runner:
         self._draining = asyncio.Event()
         self._unwritten: list[tuple[Lane, Sequence[Verdict], Sequence[Reply]]] = []
         self._unstored: list[Reply] = []
-        self._gates = {job.judge.spec.name: self._gate(job.judge) for job in jobs}
+        self._gates = {job.judge.spec.name: gate_of(job.judge, self._sleep) for job in jobs}
         self._reader = Reader(task)
         self._retrying = AsyncRetrying(
-            retry=retry_if_exception(_worth_a_retry),
+            retry=retry_if_exception(worth_a_retry),
             stop=stop_after_attempt(self._settings.attempts),
             wait=self._wait_s,
             sleep=self._sleep,
@@ -130,16 +127,6 @@ class Runner:
         """How the pace of each remote judge has changed, on the monotonic clock."""
         remote = [job.judge.spec.name for job in self._jobs if job.judge.spec.remote]
         return {name: self._gates[name].rate.history for name in remote}
-
-    def _gate(self, judge: Judge) -> Gate:
-        spec = judge.spec
-        start = spec.concurrency_start
-        rate = Rate(spec.concurrency, start=start, rpm=spec.rpm, tpm=spec.tpm, now=monotonic())
-        gate = Gate(rate, self._sleep)
-        wire = getattr(judge, "wire", None)  # only judges that are asked over HTTP have one
-        if wire is not None and spec.remote:
-            wire.told = gate.told
-        return gate
 
     def drain(self) -> None:
         """Send nothing more; what is in flight is still received."""
@@ -382,7 +369,7 @@ class Runner:
         try:
             return await self._attempt(lane, requests)
         except CallFailed as error:
-            if not _worth_a_retry(error):
+            if not worth_a_retry(error):
                 raise
             failures = [error]  # tenacity takes over from here, with the first failure at hand
         lane.n_waiting += 1
@@ -401,7 +388,7 @@ class Runner:
 
     async def _attempt(self, lane: Lane, requests: Sequence[Request]) -> list[Reply]:
         gate, spec, request, n = lane.gate, lane.judge.spec, requests[0], len(requests)
-        ticket = await gate.enter(_tokens(spec, request, n) if gate.rate.minds_tokens else 0)
+        ticket = await gate.enter(tokens_at_most(spec, request, n) if gate.rate.minds_tokens else 0)
         try:
             if self._budget.limit_usd is not None:
                 await self._budget.room(spec, request, n)
@@ -421,7 +408,7 @@ class Runner:
             raise CallFailed("timeout", retry=True) from None
         except CallFailed as error:
             gate.failed(ticket, error)
-            raise _final(error, spec) from None
+            raise final(error, spec.retry_after_max_s) from None
         except (NotAsked, RunError):
             raise
         except Exception as error:  # noqa: BLE001 -- a judge's bug is that judge's trouble alone
@@ -505,25 +492,6 @@ class Runner:
         for reply in self._unstored:
             self._store.release(reply.request)
         self._unstored.clear()
-
-
-def _tokens(spec: JudgeSpec, request: Request, n: int) -> int:
-    """Tokens that a request may take of an allowance."""
-    prompt, completion = estimate(spec, request)
-    return prompt + n * completion
-
-
-def _final(error: CallFailed, spec: JudgeSpec) -> CallFailed:
-    """Stop the judge of a server that asks for a longer wait than it is granted."""
-    if (error.retry_after_s or 0) <= spec.retry_after_max_s:
-        return error
-    return CallFailed(
-        error.reason, stops_judge=True, hint=f"asked to wait {error.retry_after_s:.0f} s"
-    )
-
-
-def _worth_a_retry(error: BaseException) -> bool:
-    return isinstance(error, CallFailed) and error.retry and not error.stops_judge
 
 
 def _first(errors: BaseExceptionGroup[RunError]) -> RunError:
