@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from harness.report.charts import SMALL, DotRow, Series, Titles, dot_ends, dots, lines
-from harness.report.figures import dot_row, in_order, kinds, slug, styles
+from harness.report.figures import dot_row, in_order, kinds, own_slug, slug, styles
 from harness.report.marks import CHARACTER, Chart, Mark, Scale, clip, dot, label, line, px
 from harness.report.words import counted, percent, tenths
 
@@ -71,7 +71,7 @@ def _stratum(c: Certainty, i: int, rows: list[DotRow], reach: Sequence[float | N
     share = f", {percent(row.share_of_items)}" if row.share_of_items is not None else ""
     told = "; ".join(one.told for one in rows)
     titles = Titles(
-        f"stratum-{slug(row.name)}",
+        f"stratum-{own_slug(row.name)}",
         f"{row.name} · {counted([row.n_items])}{share}",
         f"Krippendorff's alpha in the stratum {row.name}. {told}.",
         x="Krippendorff's alpha",
@@ -108,7 +108,7 @@ def _bin(c: Certainty, judge: str, human: PerceptionBin, own: JudgeBin) -> Chart
     height = 64.0 + 15.0 * len(rows) if many else PANEL_HEIGHT
     said = bin_words(human.label, c.options)
     return Chart(
-        f"perception-{slug(judge)}-{slug(human.label)}",
+        f"perception-{own_slug(judge)}-{own_slug(human.label)}",
         f"raters say {said}",
         f"Items whose human {c.bins_by} is {said}, {percent(human.share_of_items)} of all. "
         f"{'; '.join(parts)}. Divergence {own.divergence_bits:.3f} bits.",

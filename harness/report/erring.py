@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.charts import Titles, dots, heat
-from harness.report.figures import dot_row, in_order, kinds, slug
+from harness.report.figures import dot_row, in_order, kinds, own_slug, slug
 from harness.report.marks import pieces
 from harness.report.words import counted
 
@@ -43,7 +43,7 @@ def _confusion(judge: str, found: Confusion) -> Chart:
     names = [found.judge[j] for j in columns]
     whole = all(float(cell).is_integer() for row in drawn for cell in row)
     titles = Titles(
-        f"confusion-{slug(judge)}",
+        f"confusion-{own_slug(judge)}",
         f"{judge} · {counted([found.n_items])}",
         f"Items by the raters' most frequent answer (rows) and that of {judge} (columns); tied "
         "answers count in equal parts.",

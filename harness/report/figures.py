@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 from harness.report.charts import N_STYLES, DotRow, Titles, dots, heat
@@ -89,6 +90,14 @@ def slug(text: str) -> str:
     """Return a text as part of a file name and of an id."""
     kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
     return "-".join(part for part in kept.split("-") if part)
+
+
+def own_slug(name: str) -> str:
+    """Return the slug of a name that somebody chose; names that read alike as slugs stay apart."""
+    plain = slug(name)
+    if plain == name:
+        return plain
+    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def ranking_chart(v: Validation) -> Chart:
@@ -204,7 +213,7 @@ def _translation_chart(
     named = sets if len(sets) == len(cells[0]) else [f"set {i + 1}" for i in range(len(cells[0]))]
     kept = [i for i in range(len(named)) if any(row[i] is not None for row in cells)]
     titles = Titles(
-        f"translation-{slug(name)}",
+        f"translation-{own_slug(name)}",
         f"{name} · {counted([n_pairs], 'pair')}",
         f"Chance of each choice, given the response set endorsed, from {n_pairs} pairs of {name}. "
         f"Beta is {estimate(side.beta)}.",

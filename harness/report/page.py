@@ -276,7 +276,7 @@ def _why_no_bounds(v: Validation) -> str:
 def _sections(v: Validation) -> dict[str, Any]:
     reason = v.replacement.reason if v.replacement else ""
     return {
-        "slug": figures.slug,
+        "own_slug": figures.own_slug,
         "strata": certain.strata_charts(v),
         "perception": certain.perception_charts(v),
         "binned": certain.binned_charts(v),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.charts import DotRow, Series, Titles, dots, lines
-from harness.report.figures import dot_row, kinds, slug, styles
+from harness.report.figures import dot_row, kinds, own_slug, styles
 from harness.report.words import counted
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _raters(one: JudgeReplacement) -> Chart:
         ]
     told = "; ".join(row.told for row in rows)
     titles = Titles(
-        f"raters-{slug(one.judge)}",
+        f"raters-{own_slug(one.judge)}",
         f"{one.judge} against each rater",
         f"Share of items on which judge, or rater, is at least as close to the others. {told}.",
         x="share of items at least as close to the other raters",

@@ -13,7 +13,7 @@ from harness.report import all_charts
 from harness.report.certain import bin_words, perception_charts, strata_charts
 from harness.report.charts import Series, Titles, heat, lines
 from harness.report.compare import comparison
-from harness.report.figures import items_of
+from harness.report.figures import items_of, own_slug
 from harness.report.marks import Scale
 from harness.report.outlook import facet_charts, nearest
 from harness.validate import validate
@@ -350,3 +350,22 @@ def test_limits_without_a_span_do_not_end_the_page():
     scale = Scale.around([1.0, 1.0], 0.0, 100.0, within=(1.0, 1.0))
     assert scale(1.0) == pytest.approx(50.0)
     assert 1.0 in scale.ticks()
+
+
+def test_names_that_read_alike_get_drawings_of_their_own():
+    """A judge's chart is not written over another's, nor does one lead out of the folder."""
+    names = [
+        "gpt-4o",
+        "gpt 4o",
+        "GPT-4o",
+        "gpt/4o",
+        "\u65e5\u672c",
+        "\u4e2d\u56fd",
+        "../../x",
+        "x",
+        "..",
+    ]
+    slugs = [own_slug(name) for name in names]
+    assert slugs[0] == "gpt-4o"
+    assert len(set(slugs)) == len(names)
+    assert all(re.fullmatch("[a-z0-9-]+", one) for one in slugs)
