@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import uvloop
 
 REACH = "import socket; socket.create_connection(('{}', 9), 1)"
 
@@ -22,7 +24,9 @@ def record(tmp_path, monkeypatch):
     monkeypatch.undo()
 
 
-@pytest.mark.parametrize("host", ["192.0.2.1", "example.invalid"])
+@pytest.mark.parametrize(
+    "host", ["192.0.2.1", "example.invalid", "::ffff:192.0.2.1", "127.example.invalid"]
+)
 def test_a_connection_beyond_loopback_is_stopped_and_written_down(record, host):
     """By address or by name, whoever swallows the error."""
     with pytest.raises(AssertionError, match="reached for"):
@@ -41,6 +45,22 @@ def test_processes_that_a_test_starts_are_watched_too(record):
     )
     assert done.returncode == 1
     assert "reached for 192.0.2.1" in done.stderr
+    assert record.exists()
+
+
+@pytest.mark.parametrize("what", ["getaddrinfo", "create_connection"])
+def test_what_uvloop_does_in_c_is_watched_too(record, what):
+    """It looks names up and connects past Python's own audit events."""
+
+    async def reach():
+        loop = asyncio.get_running_loop()
+        if what == "getaddrinfo":
+            await loop.getaddrinfo("example.invalid", 9)
+        else:
+            await loop.create_connection(asyncio.Protocol, "192.0.2.1", 9)
+
+    with pytest.raises(AssertionError, match="reached for"):
+        uvloop.run(reach())
     assert record.exists()
 
 
