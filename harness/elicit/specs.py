@@ -303,6 +303,8 @@ def _read_yaml(path: Path) -> dict[Any, Any]:
         where = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "cannot be parsed"
         raise JudgeError(f"{path}{where}: not valid YAML ({problem})") from None
+    except ValueError:  # what is wrong with it may quote a key
+        raise JudgeError(f"{path}: a number or date in it cannot be; put it in quotes") from None
     judges = loaded.get("judges") if isinstance(loaded, dict) else None
     if not isinstance(judges, dict) or set(loaded) != {"judges"}:
         raise JudgeError(f"{path}: wanted one mapping `judges:` from names to judges")

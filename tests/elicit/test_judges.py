@@ -137,6 +137,8 @@ def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
         ("judges:\n  a: {model: m}\n  a: {model: n}", ["line 3", "'a' is defined twice"]),
         ("judges:\n  a: &x {model: m}\n  b: *x", ["line 2", "anchors"]),
         ("judges: {a: {model: m}", ["line 1", "not valid YAML"]),
+        ("judges: {a: {model: 2020-13-45}}", ["number or date"]),
+        (f"judges: {{a: {{model: m, samples: {'9' * 5000}}}}}", ["number or date"]),
         ("other: {}", ["`judges:`"]),
         ("[]", ["`judges:`"]),
         ("", ["`judges:`"]),
