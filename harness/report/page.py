@@ -48,6 +48,7 @@ SECTIONS = (
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not asked")
 PAGE_SIZE = 25
 _BACKTICKS = re.compile("`([^`<>]+)`")
+_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {127: 0x2421}
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
@@ -121,6 +122,7 @@ def render(
             block=block_json({**block, "chartStyle": palette.plain(chart_style)}),
             **context,
         )
+        .translate(_PICTURES)
     )
 
 

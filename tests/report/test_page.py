@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -95,6 +96,15 @@ def test_texts_cannot_end_the_data_block(text):
     block = block_json({"text": text})
     assert json.loads(block) == {"text": text}
     assert not re.search("[<>&\u2028\u2029]", block)
+
+
+def test_control_characters_of_a_reply_are_shown_as_pictures(validation, details):
+    """HTML has none; NUL would make a file of text a binary one."""
+    item = details.disputed[0]
+    said = replace(item.judges[0], reply="A\0\x1b[2J\x7f")
+    html = page(validation, replace(details, disputed=(replace(item, judges=(said,)),)))
+    assert "A\u2400\u241b[2J\u2421" in html
+    assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]", html)
 
 
 def test_tables_are_there_without_the_script(elements, validation):
