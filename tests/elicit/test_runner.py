@@ -200,6 +200,19 @@ def test_too_long_a_retry_after_stops_the_judge(run, task):
     assert Counter(v.judge for v in log.final.values()) == {"fine": 12, "stuck": 1}
 
 
+@pytest.mark.parametrize(("asked_s", "ends"), [(60.0, ""), (60.1, "rate_limited")])
+def test_a_server_may_ask_to_wait_a_minute_unless_told_otherwise(run, task, asked_s, ends):
+    """Sixty seconds are waited for (the run is ended meanwhile), more stop the judge."""
+
+    async def busy(judge, request):
+        asyncio.get_running_loop().call_later(0.05, run.runner.drain)
+        raise CallFailed("rate_limited", retry=True, retry_after_s=asked_s)
+
+    ended, log, _ = run(Acting(spec(concurrency=1), task, busy))
+    assert ended == {"j": ends}
+    assert len(log.final) == (1 if ends else 0)
+
+
 def test_retries_are_decided_in_one_layer(run, task):
     """A call that keeps failing is sent exactly as often as the settings say."""
 

@@ -97,6 +97,16 @@ def test_refused_key_stops_the_judge_at_the_first_reply(asked, stub):
     assert [verdict.reason for verdict in log.final.values()] == ["unauthorized"]
 
 
+@pytest.mark.parametrize("fault", ["401", "403", "404", "quota"])
+def test_reply_that_stops_a_judge_is_followed_by_no_request(asked, stub, fault):
+    """Of sixty calls, eight at once, none leaves after the first reply; those in flight count."""
+    log, end, _ = asked(fault=fault, n_per_request=1, concurrency=8)
+    assert end
+    assert 1 <= stub.stats()["requests"] <= 8
+    assert len(log.final) == stub.stats()["requests"]
+    assert {verdict.reason for verdict in log.final.values()} == {end}
+
+
 def test_cache_stays_per_sample(asked, stub, tmp_path):
     """Of six samples wanted, four are in the cache and only two are asked for."""
     store = DiskStore(tmp_path / "cache")
