@@ -260,7 +260,7 @@ def execute(
         runner = _runner(plan, folder, parts)
         began = time.monotonic()
         try:
-            ends, signalled = uvloop.run(_until_signalled(runner))
+            ends, signalled = uvloop.run(_until_signalled(runner, observer))
         finally:
             asking_s = (folder.manifest.asking_s or 0.0) + time.monotonic() - began
             _log_paces(folder, runner)
@@ -417,7 +417,7 @@ def _recover(folder: RunFolder, before: LogReading, store: ResponseStore) -> Non
                 put_back(read_log(run.verdicts), store)
 
 
-async def _until_signalled(runner: Runner) -> tuple[dict[str, str], int]:
+async def _until_signalled(runner: Runner, observer: Observer) -> tuple[dict[str, str], int]:
     """Run; the first SIGINT or SIGTERM drains, the second ends at once."""
     loop = asyncio.get_running_loop()
     job = asyncio.ensure_future(runner.run())
@@ -427,6 +427,7 @@ async def _until_signalled(runner: Runner) -> tuple[dict[str, str], int]:
         received.append(number)
         if len(received) == 1:
             runner.drain()
+            observer.say("receiving what is in flight; interrupt once more to stop at once")
         else:
             job.cancel()
 

@@ -178,8 +178,9 @@ def test_second_signal_stops_at_once(run, place, stub):
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    process.wait()
+    _, err = process.wait()
     assert process.returncode == 130
+    assert "interrupt once more to stop at once" in err
 
 
 def test_finished_run_asks_nothing_when_run_again(run, place, stub):
