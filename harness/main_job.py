@@ -21,9 +21,10 @@ from harness.elicit.external import read_external
 from harness.elicit.folders import cache_folder
 from harness.elicit.jobs import Job
 from harness.elicit.judges import build, check, load_judges, price_of, resolve
-from harness.elicit.log import LogReading, read_log, replies_of
+from harness.elicit.log import LogReading, read_log
 from harness.elicit.prompts import Prompts
 from harness.elicit.quotes import quote_of
+from harness.elicit.receipts import Receipts, in_order
 from harness.elicit.runner import Runner
 from harness.errors import JudgeUnavailable, RunError, TaskError, VerdictError
 from harness.ratings import select_items
@@ -380,22 +381,10 @@ def planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitat
 
 
 def spent(reading: LogReading) -> float:
-    """USD that the replies in a log cost, each once; those from the cache cost nothing again.
-
-    A pair's first turn may be the response set's reply. It is if it took the same time: without a
-    cache, the same was bought twice.
-    """
-    paid: dict[tuple[str, float | None], float] = {}
-    free: set[tuple[str, float | None]] = set()
-    first_turns: dict[tuple[str, float | None], float] = {}
-    for verdict in reading.final.values():
-        for reply in replies_of(verdict):
-            bought = first_turns if reply is verdict.first else paid
-            if not verdict.cached:
-                bought[reply.request, reply.latency_s] = reply.cost_usd or 0.0
-            elif reply is not verdict.first:
-                free.add((reply.request, reply.latency_s))
-    return sum((first_turns | dict.fromkeys(free, 0.0) | paid).values())
+    """USD that the replies in a log cost, each once; those from the cache cost nothing again."""
+    receipts = Receipts()
+    replies = ((v, receipts.new(v)) for v in in_order(reading.final.values()))
+    return sum(one.cost_usd or 0.0 for v, new in replies if not v.cached for one in new)
 
 
 def _set_aside(folder: RunFolder, before: LogReading, observer: Observer) -> None:

@@ -32,7 +32,17 @@ class Hearing:
 
 
 def run_judge(
-    spec, task, log, *, elicitations, samples, store=None, budget=None, runner=Runner, **more
+    spec,
+    task,
+    log,
+    *,
+    elicitations,
+    samples,
+    store=None,
+    budget=None,
+    observer=None,
+    runner=Runner,
+    **more,
 ):
     """Ask a judge all of a task; give the log as read, why the judge stopped, and the runner."""
     judge = build(spec, task, Prompts.load(task))
@@ -43,7 +53,7 @@ def run_judge(
             log=open_log,
             store=NoStore() if store is None else store,
             done=read_log(log).final,
-            observer=Hearing(),
+            observer=Hearing() if observer is None else observer,
             budget=Budget(None) if budget is None else budget,
             settings=SOON,
             **more,

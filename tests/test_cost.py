@@ -8,10 +8,13 @@ import pytest
 from making import command, make_task
 from running import run_judge
 
-from harness.elicit.cache import DiskStore
+from harness.cli.progress import Lines
+from harness.elicit.cache import DiskStore, NoStore
 from harness.elicit.judges import load_judges
 from harness.elicit.log import replies_of
+from harness.elicit.specs import JudgeSpec
 from harness.elicit.verdicts import Verdict
+from harness.main_job import spent
 from harness.task import load_task
 from harness.validate import Validation
 from harness.validate.costs import cost_of
@@ -57,6 +60,46 @@ def test_dry_run_predicts_the_cost_within_a_tenth(place, stub):
     assert cost.prompt_tokens == sum(reply.prompt_tokens for reply in bought.values())
     assert cost.cached_tokens == sum(reply.cached_tokens for reply in bought.values()) > 0
     assert cost.usd == pytest.approx((cost.prompt_tokens + cost.completion_tokens * 4) / 1e6)
+
+
+class Heard(Lines):
+    """The lines of a run's progress."""
+
+    def __init__(self, planned):
+        super().__init__(planned)
+        self.lines = []
+
+    def say(self, line):
+        self.lines.append(line)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_progress_counts_a_shared_first_turn_once(place, stub, cached):
+    """A line's cost is the summary's: a pair that goes on from a response set's reply pays for its
+    second turn alone; without a cache it buys the first again."""
+    task, spec = load_task("task"), JudgeSpec.model_validate({"name": "far"} | local(stub))
+    store = DiskStore(place / "cache") if cached else NoStore()
+    for run in ("first", "second"):
+        heard = Heard({"far": 8 * 3 * 2})
+        asking = {"elicitations": ("response_set", "paired"), "samples": 3, "observer": heard}
+        done, _, _ = run_judge(spec, task, place / f"{run}.jsonl", store=store, **asking)
+        cost = cost_of(list(done.final.values()))
+        n_bought = 0 if cached and run == "second" else 8 * 3 * (2 if cached else 3)
+        assert cost.n_paid == n_bought
+        assert spent(done) == pytest.approx(cost.usd)
+        assert heard.lines == [
+            f"far: 48/48 replies, {cost.n_cached} from the cache, ${cost.usd:.4f}"
+        ]
+    store.close()
+
+
+def test_progress_says_that_a_price_is_unknown():
+    """As the summary does, in the place of $0."""
+    heard = Heard({"j": 1})
+    verdict = Verdict(item="a", judge="j", elicitation="paired", outcome="answered", reply="A")
+    heard.advanced("j", [verdict])
+    heard.ended("j", "")
+    assert heard.lines == ["j: 1/1 replies, 0 from the cache, unknown price"]
 
 
 def test_dry_run_of_a_batch_is_half_where_that_is_offered(place, stub):

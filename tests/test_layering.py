@@ -50,6 +50,7 @@ LAYERS = (
             "elicit.runner",
             "elicit.batch_api",
             "elicit.book",
+            "elicit.receipts",
             "elicit.batch",
         ),
     ),

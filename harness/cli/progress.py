@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from harness.elicit.receipts import Receipts
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
     from harness.elicit.verdicts import Verdict
 
 LINE_EVERY_S = 10.0
+
+
+def dollars(amount: float | None) -> str:
+    """Write what something cost, or that nobody knows."""
+    return "unknown price" if amount is None else f"${amount:.4f}"
 
 
 class Silent:
@@ -47,15 +54,25 @@ class _Tally:
         self.planned = planned
         self.done = 0
         self.cached = 0
-        self.cost_usd = 0.0
+        self._receipts = Receipts()
+        self._known_usd = 0.0
+        self._price_unknown = False
 
     def add(self, verdicts: Sequence[Verdict]) -> None:
         self.done += len(verdicts)
         for verdict in verdicts:
-            self.cached += verdict.cached
-            if not verdict.cached:
-                first = verdict.first.cost_usd if verdict.first else 0.0
-                self.cost_usd += (verdict.cost_usd or 0.0) + (first or 0.0)
+            new = self._receipts.new(verdict)
+            if verdict.cached:
+                self.cached += 1
+                continue
+            for receipt in new:
+                self._price_unknown |= receipt.cost_usd is None
+                self._known_usd += receipt.cost_usd or 0.0
+
+    @property
+    def cost(self) -> str:
+        """What was paid so far, unless a price is unknown."""
+        return dollars(None if self._price_unknown else self._known_usd)
 
 
 class Lines(Silent):
@@ -81,7 +98,7 @@ class Lines(Silent):
         tally = self._tallies[judge]
         self.say(
             f"{judge}: {tally.done}/{tally.planned} replies, {tally.cached} from the cache, "
-            f"${tally.cost_usd:.4f}"
+            f"{tally.cost}"
         )
 
 
@@ -126,7 +143,7 @@ class Bars(Lines):
         tally.add(verdicts)
         bar = self._bars.tasks[self._ids[judge]]
         rate = f"{bar.speed:.1f}/s" if bar.speed else ""
-        self._bars.update(bar.id, completed=tally.done, rate=rate, cost=f"${tally.cost_usd:.4f}")
+        self._bars.update(bar.id, completed=tally.done, rate=rate, cost=tally.cost)
 
     def _report(self, judge: str) -> None:
         del judge

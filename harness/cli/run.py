@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.progress import dollars, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -179,7 +180,6 @@ def watched(
     plan: Plan, folder: RunFolder, *, cache: Path | None, use_cache: bool, quiet: bool
 ) -> RunResult:
     """Ask what is open, with a bar or a line per judge."""
-    from harness.cli.progress import watch
     from harness.main_job import execute
 
     planned = {job.judge.spec.name: sum(job.planned.values()) for job in plan.jobs}
@@ -213,13 +213,9 @@ def show_quotes(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
             "calls": q.calls,
             "prompt tokens": q.prompt_tokens,
             "reply tokens": q.expected_completion_tokens,
-            "cost": _usd(q.expected_usd),
-            "cost at most": _usd(q.cost_usd),
+            "cost": dollars(q.expected_usd),
+            "cost at most": dollars(q.cost_usd),
         }
         for q in quotes
     ]
     show(rows, as_json=False)
-
-
-def _usd(amount: float | None) -> str:
-    return "unknown price" if amount is None else f"${amount:.4f}"
