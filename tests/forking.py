@@ -141,7 +141,6 @@ def be_harness(order: dict) -> None:
 
 if __name__ == "__main__":
     import aiohttp  # noqa: F401 -- so that no fork has to
-    import diskcache  # noqa: F401 -- the same
     import rich.progress  # noqa: F401 -- the same
     import scipy.optimize
     import scipy.special  # noqa: F401 -- the same

@@ -196,10 +196,10 @@ def test_damaged_cache_is_found_and_left_alone(tmp_path, damage):
 
 
 def test_planted_pickle_row_is_counted_not_read(tmp_path):
-    """A row that says it is a pickle is a foreign row."""
+    """A row that is no JSON object is a foreign row."""
     folder = filled_cache(tmp_path / "cache")
     with sqlite3.connect(folder / "cache.db") as connection:
-        connection.execute("UPDATE Cache SET mode = 4 WHERE key = ?", (f"{7:064x}",))
+        connection.execute("UPDATE replies SET reply = x'8004' WHERE request = ?", (f"{7:064x}",))
     connection.close()
     [finding] = found(doctor.examine(cache=folder), "cache")
     assert (finding.state, "1 foreign rows" in finding.found) == ("note", True)
@@ -229,12 +229,19 @@ def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how, state, w
 
 @pytest.mark.parametrize(
     ("table", "state", "words"),
-    [("Other(x)", "ok", "without a table yet"), ("Cache(x)", "unusable", "of another program")],
+    [
+        (None, "ok", "0 replies"),
+        ("Other(x)", "unusable", "of another program"),
+        ("Cache(x)", "unusable", "of another program"),
+    ],
 )
 def test_cache_without_its_table_is_not_called_unreadable(tmp_path, table, state, words):
     """A database that a run has not filled yet is in order; one of another program is named so."""
     with sqlite3.connect(tmp_path / "cache.db") as connection:
-        connection.execute(f"CREATE TABLE {table}")
+        if table:
+            connection.execute(f"CREATE TABLE {table}")
+        else:
+            connection.execute("PRAGMA user_version = 1")  # so that it is written at all
     connection.close()
     [finding] = found(doctor.examine(cache=tmp_path), "cache")
     assert (finding.state, words in finding.found) == (state, True)

@@ -47,6 +47,7 @@ LAYERS = (
             "elicit.jobs",
             "elicit.lanes",
             "elicit.quotes",
+            "elicit.recorder",
             "elicit.runner",
             "elicit.batch_api",
             "elicit.book",
@@ -69,7 +70,6 @@ HEAVY = {
     "aiohttp",
     "xllamacpp",
     "vaderSentiment",
-    "diskcache",
     "uvloop",
 }
 

@@ -156,7 +156,7 @@ class BatchRunner(Runner):
                 if unit.known is None:
                     desk.add(_Asked(unit, request))
                 elif verdict := self._take(lane, desk, _Asked(unit, request), unit.known):
-                    self._record(lane, [self._numbered(verdict)])
+                    self._recorder.record(lane.name, [self._numbered(verdict)])
 
     def _claim(self, desk: _Desk, key: str) -> bool:
         """Take the lease on a request; False if somebody else is asking for the same."""
@@ -182,7 +182,8 @@ class BatchRunner(Runner):
         self._release(desk, known)
         for key, reply in known.items():
             made = [self._take(lane, desk, asked, reply) for asked in desk.pending.pop(key)]
-            self._record(lane, [self._numbered(verdict) for verdict in made if verdict])
+            verdicts = [self._numbered(verdict) for verdict in made if verdict]
+            self._recorder.record(lane.name, verdicts)
         claimed = [key for key in claimed if key not in known]
         awaited = self._store.awaited(claimed, lane.name)
         self._release(desk, awaited)
@@ -277,13 +278,13 @@ class BatchRunner(Runner):
             made = [await self._settle(lane, desk, one, outcome, received) for one in waiting]
             verdicts += [self._numbered(verdict) for verdict in made if verdict is not None]
             if len(verdicts) >= RECORD_EVERY:
-                self._record(lane, verdicts, received)
+                self._recorder.record(lane.name, verdicts, received)
                 verdicts, received = [], []
         missing = [asked for key in desk.handed_in for asked in desk.pending.pop(key, ())]
         verdicts += [self._numbered(_failed(lane, one, "batch_unanswered")) for one in missing]
         self._release(desk, [asked.request.hash for asked in missing])
         desk.handed_in = set()
-        self._record(lane, verdicts, received)
+        self._recorder.record(lane.name, verdicts, received)
         self._book.drop(ticket)
         self._observer.say(f"{lane.name}: batch {ticket.id} is in")
 

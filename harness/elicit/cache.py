@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import shlex
 import sqlite3
-import time
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -36,12 +35,6 @@ class StoreUnwritable(RunError):  # noqa: N818 -- a state of the world, not a mi
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Reply)
 RECOVERED_AT_ONCE = 1000  # replies brought here from a log in one transaction
-GET = "SELECT key, value FROM Cache WHERE raw = 1 AND mode = 1 AND key IN ({})"
-PUT = (
-    "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) VALUES (?, 1, ?, ?, 1, ?) "
-    "ON CONFLICT (key, raw) DO UPDATE SET store_time = excluded.store_time, mode = 1, "
-    "filename = NULL, value = excluded.value"
-)
 
 
 class ResponseStore(Protocol):
@@ -156,6 +149,7 @@ class DiskStore:
         self._notes = folder / "logs"
         self._followed: Path | None = None
         self._behind = False
+        self._absent: set[str] = set()  # what was last looked for in vain
         self._leases = Leases(folder / "leases.lock")
         try:
             self._database = Database(folder, self._leases, say)
@@ -174,9 +168,10 @@ class DiskStore:
         return self._get(hashes) if len(found) < len(hashes) and self._adopt() else found
 
     def _get(self, hashes: Sequence[str]) -> dict[str, Reply]:
-        query = GET.format(",".join("?" * len(hashes)))
         try:
-            entries = self._database.read(query, hashes)
+            if not self._database.changed() and self._absent.issuperset(hashes):
+                return {}
+            entries = self._database.find(hashes)
         except sqlite3.Error as error:
             raise self._unusable(error) from None
         found = {}
@@ -185,6 +180,7 @@ class DiskStore:
                 reply = _DECODER.decode(raw)
                 if reply.request == key:
                     found[key] = reply
+        self._absent = set(hashes).difference(found)
         return found
 
     def claim(self, request: str) -> bool:
@@ -197,10 +193,10 @@ class DiskStore:
 
     def put_many(self, replies: Sequence[Reply]) -> None:
         """Write one transaction."""
-        now = time.time()
-        rows = [(reply.request, now, now, _ENCODER.encode(reply)) for reply in replies]
+        rows = [(reply.request, _ENCODER.encode(reply)) for reply in replies]
+        self._absent.clear()
         try:
-            self._database.write(PUT, rows)
+            self._database.keep(rows)
         except sqlite3.Error as error:
             self._behind = True
             raise StoreUnwritable(f"{self.folder}: the cache cannot be written ({error})") from None

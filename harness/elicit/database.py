@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from harness.elicit.folders import is_locked, read_only
 
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-RAW = 1  # diskcache's mode for a value that stands in the row itself
 CHECKPOINT_PAGES = 8000  # a page that many replies fall on is brought home once for all of them
 LOCKED_AFTER_S = 10.0  # how long another program may keep the cache to itself
 PLACE = hashlib.sha256(b"cache.db").hexdigest()  # the lease on opening and replacing the database
 FILES = ("cache.db-journal", "cache.db-shm", "cache.db-wal", "cache.db")
-DAMAGE = (sqlite3.DatabaseError, TypeError)  # these alone; what diskcache finds can be odd
-COUNT = "SELECT count(*) FROM Cache WHERE raw = 1 AND mode = 1"
+TABLE = "CREATE TABLE replies (request TEXT PRIMARY KEY NOT NULL, reply BLOB NOT NULL)"
+EARLIER = "(SELECT key AS request, value AS reply FROM Cache WHERE raw = 1 AND mode = 1)"
+BRING_OVER = f"INSERT OR IGNORE INTO replies SELECT request, reply FROM {EARLIER}"  # noqa: S608 -- no input
+FIND = "SELECT request, reply FROM replies WHERE typeof(reply) = 'blob' AND request IN ({})"
+KEEP = (
+    "INSERT INTO replies VALUES (?, ?) ON CONFLICT (request) DO UPDATE SET reply = excluded.reply"
+)
 
 
 class Database:
-    """A table of keys and bytes that lasts.
-
-    diskcache makes and opens the file; many rows at once are read and written with one statement
-    over a second connection.
+    """Replies as bytes, under the hashes of their requests, in a table that lasts.
 
     Parameters
     ----------
@@ -59,32 +60,42 @@ class Database:
         self._leases = leases
         self._say = say
         self._ours: tuple[int, int] | None = None
+        self._version: int | None = None
         self._open()
 
-    def read(self, query: str, values: Sequence[str]) -> list[Any]:
-        """Return all rows that a query finds."""
-        return self._lasting(lambda: self._connection.execute(query, values).fetchall())
+    def find(self, requests: Sequence[str]) -> list[tuple[str, bytes]]:
+        """Return those of some requests that have a reply, and the replies."""
+        query = FIND.format(",".join("?" * len(requests)))
+        return self._lasting(lambda: self._connection.execute(query, requests).fetchall())
 
-    def write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Execute a statement for many rows in one transaction."""
+    def keep(self, rows: Sequence[tuple[str, bytes]]) -> None:
+        """Write requests and their replies in one transaction."""
 
         def act() -> None:
             with self._connection:
                 self._connection.execute("BEGIN IMMEDIATE")
-                self._connection.executemany(statement, rows)
+                self._connection.executemany(KEEP, rows)
 
         self._lasting(act)
         while self._replaced():  # in the meantime: the rows are in the file that was moved aside
             self._lasting(act)
 
+    def changed(self) -> bool:
+        """Whether others may have written since this was last asked."""
+        [version] = self._lasting(
+            lambda: self._connection.execute("PRAGMA data_version").fetchone()
+        )
+        seen, self._version = self._version, version
+        return bool(version != seen)
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
-        self._cache.close()
-        self._ours = None
+        self._ours = self._version = None
 
     def __len__(self) -> int:
-        return len(self._cache)
+        [[n_replies]] = self._connection.execute("SELECT count(*) FROM replies")
+        return int(n_replies)
 
     def _lasting(self, act: Callable[[], T]) -> T:
         """Do something with the file that is in place; if it is of no use, with another."""
@@ -127,48 +138,50 @@ class Database:
         with self._alone():
             try:
                 self._connect()
-            except DAMAGE as error:
+            except sqlite3.DatabaseError as error:
                 self._put_aside(error)
                 self._connect()
 
     def _connect(self) -> None:
-        from diskcache import Cache  # noqa: PLC0415 -- costs 30 ms that only runs need
-
         self._connection = sqlite3.connect(self._path, timeout=LOCKED_AFTER_S, isolation_level=None)
         try:
-            self._connection.execute("BEGIN IMMEDIATE")  # diskcache would wait a minute for a lock
-            self._connection.execute("ROLLBACK")
-            self._cache: Any = Cache(
-                str(self._folder),
-                disk=_bytes_disk(),
-                eviction_policy="none",
-                cull_limit=0,
-                statistics=0,
-                timeout=LOCKED_AFTER_S,
-            )
+            source_of_replies(self._connection)  # another program's is left as it is
+            self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._make_table()
         except BaseException:
             self._connection.close()
             raise
         self._ours = _identity(self._path)
 
-    def _put_aside(self, error: Exception) -> None:
+    def _make_table(self) -> None:
+        """Make the table of a new database, and bring over what an earlier version has kept."""
+        source = source_of_replies(self._connection)
+        if source != "replies":
+            self._connection.execute(TABLE)
+        if source == EARLIER:
+            self._connection.execute(BRING_OVER)
+            self._connection.execute("DROP TABLE Cache")
+            self._connection.execute("DROP TABLE IF EXISTS Settings")
+
+    def _put_aside(self, error: sqlite3.DatabaseError) -> None:
         """Move a damaged or locked database out of the way.
 
         Raises
         ------
-        Exception
+        sqlite3.DatabaseError
             ``error`` itself, if it is another trouble, or the database may be another program's, or
             cannot be moved.
         """
-        locked = isinstance(error, sqlite3.Error) and is_locked(error)
         used = (self._folder / "logs").is_dir()  # by runs; other programs' have no such notes
         try:
-            if type(error) in DAMAGE:
+            if type(error) is sqlite3.DatabaseError:  # what comes of it has other causes
                 aside = self._move_aside("damaged")
                 self._say(f"The cache was damaged and is now {aside}; replies will be asked anew.")
-            elif locked and used:
+            elif is_locked(error) and used:
                 self._take_over()
             else:
                 raise error
@@ -212,6 +225,39 @@ class Database:
         return aside
 
 
+def source_of_replies(connection: sqlite3.Connection) -> str:
+    """Tell where a database has its replies, in SQL; nowhere if it has no tables yet.
+
+    Raises
+    ------
+    sqlite3.OperationalError
+        If it is another program's.
+    """
+    tables = {name for [name] in connection.execute("SELECT name FROM sqlite_master")}
+    if "replies" in tables:
+        return "replies"
+    if not tables:
+        return ""
+    connection.execute(f"SELECT 1 FROM {EARLIER} LIMIT 1")  # noqa: S608 -- no input
+    return EARLIER
+
+
+def count_replies(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Count the rows that are replies, and those that are something else.
+
+    Raises
+    ------
+    sqlite3.OperationalError
+        If there are none, or they are another program's.
+    """
+    source = source_of_replies(connection)
+    if not source:
+        return 0, 0
+    query = f"SELECT count(*), sum(substr(reply, 1, 1) != x'7b') FROM {source}"  # noqa: S608
+    [[n_rows, n_foreign]] = connection.execute(query)
+    return n_rows - (n_foreign or 0), n_foreign or 0
+
+
 def _identity(path: Path) -> tuple[int, int] | None:
     """Tell which file is at a path; None if there is none."""
     try:
@@ -238,7 +284,7 @@ def _copy(source: Path, target: Path) -> int | None:
         with closing(read_only(source, LOCKED_AFTER_S)) as database:
             [before] = database.execute("PRAGMA data_version").fetchone()
             database.execute("VACUUM INTO ?", (str(target),))
-            [n_replies] = database.execute(COUNT).fetchone()
+            n_replies, _ = count_replies(database)
             [after] = database.execute("PRAGMA data_version").fetchone()
     except BaseException:
         target.unlink(missing_ok=True)
@@ -246,34 +292,4 @@ def _copy(source: Path, target: Path) -> int | None:
     if after != before:
         target.unlink()
         return None
-    return int(n_replies)
-
-
-def _bytes_disk() -> type:
-    """Make the Disk that stores and reads bytes in the row, whatever the row says of itself."""
-    from diskcache import Disk  # noqa: PLC0415 -- see Database
-
-    class BytesDisk(Disk):  # type: ignore[misc]  # diskcache has no types
-        """Keys are text, values are bytes; whatever else a row holds reads as nothing."""
-
-        def put(self, key: object) -> tuple[str, bool]:
-            if not isinstance(key, str):
-                raise TypeError("a cache key is text")
-            return key, True
-
-        def get(self, key: object, raw: object) -> object:
-            return key if raw and isinstance(key, str) else None
-
-        def store(
-            self, value: object, read: object, key: object = None
-        ) -> tuple[int, int, None, memoryview]:
-            del read, key
-            if not isinstance(value, bytes):
-                raise TypeError("a cache value is bytes")
-            return 0, RAW, None, sqlite3.Binary(value)
-
-        def fetch(self, mode: int, filename: object, value: object, read: object) -> bytes | None:
-            del filename, read
-            return value if mode == RAW and isinstance(value, bytes) else None
-
-    return BytesDisk
+    return n_replies

@@ -17,7 +17,7 @@ def cache_folder() -> Path:
 
 TROUBLES = {  # what SQLite says of a cache that it cannot use, and what is to be done
     "locked": ("locked by another program", "wait for it, choose another with --cache DIR"),
-    "no such column": ("a database of another program", "choose another with --cache DIR"),
+    "no such": ("a database of another program", "choose another with --cache DIR"),
     "full": ("its disk is full", "free some space, choose another with --cache DIR"),
     "": ("it cannot be opened", "check who may read and write it, choose another with --cache DIR"),
 }

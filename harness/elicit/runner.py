@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from harness.elicit.cache import StoreUnwritable
 from harness.elicit.faults import final, worth_a_retry
 from harness.elicit.gate import gate_of
 from harness.elicit.jobs import Job, Observer, Settings
@@ -24,6 +23,7 @@ from harness.elicit.lanes import Lane, Open, first_request, together
 from harness.elicit.log import UnitKey
 from harness.elicit.prices import tokens_at_most
 from harness.elicit.prompts import Unit
+from harness.elicit.recorder import Recorder
 from harness.elicit.verdicts import Reader, Reply, Verdict, failed
 from harness.errors import BudgetSpent, CallFailed, RunError
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from harness.task import Task
 
 LOOKUP_BATCH = 64  # units looked up in the store at once
-FLUSH_EVERY_S = 0.2  # how long a logged reply may wait for its place in the store
 NOT_TOGETHER = frozenset({"bad_request", "unsupported_params"})  # what `n` may be answered with
 LEASE_POLL_S = 0.1  # how often to look whether somebody else's reply has come in
 
@@ -85,8 +84,7 @@ class Runner:
         self._budget = budget
         self._settings = settings or Settings()
         self._draining = asyncio.Event()
-        self._unwritten: list[tuple[Lane, Sequence[Verdict], Sequence[Reply]]] = []
-        self._unstored: list[Reply] = []
+        self._recorder = Recorder(log, store, observer, self.drain)
         self._gates = {job.judge.spec.name: gate_of(job.judge, self._sleep) for job in jobs}
         self._reader = Reader(task)
         self._retrying = AsyncRetrying(
@@ -110,7 +108,7 @@ class Runner:
         RunError
             If verdicts can no longer be written, or the store not be read.
         """
-        flusher = asyncio.create_task(self._flush_regularly())
+        flusher = asyncio.create_task(self._recorder.flush_regularly())
         try:
             async with asyncio.TaskGroup() as group:
                 lanes = [group.create_task(self._serve(job)) for job in self._jobs]
@@ -118,7 +116,7 @@ class Runner:
             raise _first(errors) from None
         finally:
             flusher.cancel()
-            self._flush(last=True)
+            self._recorder.flush(last=True)
             await asyncio.gather(*(job.judge.aclose() for job in self._jobs))
         return dict(lane.result() for lane in lanes)
 
@@ -209,7 +207,7 @@ class Runner:
                 remaining.append(unit)
             else:
                 answered.append(self._read(lane, unit.unit, reply))
-        self._record(lane, answered)
+        self._recorder.record(lane.name, answered)
         return remaining
 
     def _without_awaited(self, lane: Lane, batch: list[Open]) -> list[Open]:
@@ -264,7 +262,7 @@ class Runner:
                 await self._answer_together(lane, (unit, *unit.more))
                 return
             verdict = await self._converse(lane, unit, received)
-            await self._record_soon(lane, [self._numbered(verdict)], received)
+            await self._recorder.record_soon(lane.name, [self._numbered(verdict)], received)
 
     async def _answer_together(self, lane: Lane, units: Sequence[Open]) -> None:
         """Ask for several samples in one request; those that it did not bring, one by one."""
@@ -287,7 +285,8 @@ class Runner:
             lane.stopped = lane.stopped or (failure.reason if failure.stops_judge else "")
             told = units[:1] if failure.stops_judge else units
             verdicts = [failed(u.unit, lane.name, u.hash, reason=failure.reason) for u in told]
-        await self._record_soon(lane, [self._numbered(verdict) for verdict in verdicts], replies)
+        verdicts = [self._numbered(verdict) for verdict in verdicts]
+        await self._recorder.record_soon(lane.name, verdicts, replies)
         for unit in units[len(verdicts) :]:
             unit.more, unit.mine = (), False
             await self._answer(lane, unit)
@@ -439,59 +438,6 @@ class Runner:
 
     def _stops(self, lane: Lane) -> bool:
         return bool(lane.stopped) or self._draining.is_set()
-
-    async def _record_soon(
-        self, lane: Lane, verdicts: Sequence[Verdict], received: Sequence[Reply]
-    ) -> None:
-        """Write verdicts down, in one go with all others whose replies came at the same time."""
-        self._unwritten.append((lane, verdicts, received))
-        try:
-            await asyncio.sleep(0)
-        finally:
-            self._write()
-
-    def _record(
-        self, lane: Lane, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()
-    ) -> None:
-        """Write verdicts down now."""
-        self._unwritten.append((lane, verdicts, received))
-        self._write()
-
-    def _write(self) -> None:
-        """Bring verdicts into the log; only then do they count, and only then may they be stored.
-
-        If that fails nothing more is sent: what came back could not be written either.
-        """
-        if not self._unwritten:
-            return
-        records, self._unwritten = self._unwritten, []
-        try:
-            self._log.append(verdict for _, verdicts, _ in records for verdict in verdicts)
-        except RunError:
-            self.drain()
-            raise
-        for lane, verdicts, received in records:
-            self._unstored += received
-            self._observer.advanced(lane.name, verdicts)
-
-    async def _flush_regularly(self) -> None:
-        while True:
-            await asyncio.sleep(FLUSH_EVERY_S)
-            self._flush()
-
-    def _flush(self, *, last: bool = False) -> None:
-        """Bring what is in the log into the store, too; only then may others ask for it."""
-        if not self._unstored:
-            return
-        try:
-            self._store.put_many(self._unstored)
-        except StoreUnwritable as error:
-            if last:
-                self._observer.say(f"{error}; the replies are safe in {self._log.path}")
-            return
-        for reply in self._unstored:
-            self._store.release(reply.request)
-        self._unstored.clear()
 
 
 def _first(errors: BaseExceptionGroup[RunError]) -> RunError:

@@ -36,18 +36,13 @@ class Bomb:
         return (os.mkdir, (os.environ["BOMB"],))
 
 
-@pytest.mark.parametrize("mode", [1, 2, 3, 4])
-def test_cache_never_unpickles_what_it_reads(tmp_path, monkeypatch, mode):
-    """A planted pickle is not run, whatever its row says that it is."""
+def test_cache_never_unpickles_what_it_reads(tmp_path, monkeypatch):
+    """A planted pickle is not run; nor is one that an earlier version's table held."""
     monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
     DiskStore(tmp_path / "cache").close()
     key = f"{7:064x}"
     with sqlite3.connect(tmp_path / "cache" / "cache.db") as database:
-        database.execute(
-            "INSERT INTO Cache (key, raw, store_time, access_time, mode, value) "
-            "VALUES (?, ?, 0, 0, ?, ?)",
-            (key, 1, mode, pickle.dumps(Bomb())),
-        )
+        database.execute("INSERT INTO replies VALUES (?, ?)", (key, pickle.dumps(Bomb())))
     database.close()
     store = DiskStore(tmp_path / "cache")
     assert store.get_many([key]) == {}
@@ -55,12 +50,75 @@ def test_cache_never_unpickles_what_it_reads(tmp_path, monkeypatch, mode):
     assert not (tmp_path / "exploded").exists()
 
 
+@pytest.mark.parametrize("odd", ["text", 7, 0.5])
+def test_what_is_no_bytes_is_no_reply(tmp_path, odd):
+    """A planted row of another type reads as nothing."""
+    DiskStore(tmp_path / "cache").close()
+    with sqlite3.connect(tmp_path / "cache" / "cache.db") as database:
+        database.execute("INSERT INTO replies VALUES (?, ?)", (f"{7:064x}", odd))
+    database.close()
+    store = DiskStore(tmp_path / "cache")
+    assert store.get_many([f"{7:064x}"]) == {}
+    store.close()
+
+
+def earlier_cache(folder):
+    """A cache as an earlier version kept it: bytes of JSON (mode 1), and what was planted."""
+    folder.mkdir()
+    rows = [
+        (f"{1:064x}", 1, 1, msgspec.json.encode(reply(1))),
+        (f"{2:064x}", 1, 4, pickle.dumps(Bomb())),
+        (f"{3:064x}", 1, 1, None),
+    ]
+    with sqlite3.connect(folder / "cache.db") as database:
+        database.execute("CREATE TABLE Settings (key TEXT NOT NULL UNIQUE, value)")
+        database.execute(
+            "CREATE TABLE Cache (rowid INTEGER PRIMARY KEY, key BLOB, raw INTEGER, mode INTEGER,"
+            " value BLOB)"
+        )
+        database.execute("CREATE UNIQUE INDEX Cache_key_raw ON Cache(key, raw)")
+        insert = "INSERT INTO Cache (key, raw, mode, value) VALUES (?, ?, ?, ?)"
+        database.executemany(insert, rows)
+    database.close()
+    return folder
+
+
+def test_replies_of_an_earlier_version_are_brought_over(tmp_path, monkeypatch):
+    """What was paid for stays known; the earlier tables are gone, and no pickle was read."""
+    monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
+    folder, said = earlier_cache(tmp_path / "cache"), []
+    for _ in range(2):
+        store = open_store(folder, said.append)
+        assert store.get_many([f"{n:064x}" for n in (1, 2, 3)]) == {f"{1:064x}": reply(1)}
+        assert len(store) == 1
+        store.close()
+    with sqlite3.connect(folder / "cache.db") as database:
+        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    database.close()
+    assert tables == [("replies",)]
+    assert said == []
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_what_another_run_stores_is_seen_after_a_look_in_vain(tmp_path):
+    """A second look for what was not there is spared only while nobody has written."""
+    ours, theirs = DiskStore(tmp_path / "cache"), DiskStore(tmp_path / "cache")
+    keys = [f"{n:064x}" for n in (1, 2)]
+    assert ours.get_many(keys) == {}
+    assert ours.get_many(keys[:1]) == {}
+    theirs.put_many([reply(1)])
+    assert ours.get_many(keys) == {keys[0]: reply(1)}
+    ours.put_many([reply(2)])
+    assert ours.get_many(keys) == {keys[0]: reply(1), keys[1]: reply(2)}
+    ours.close()
+    theirs.close()
+
+
 def test_reply_under_a_foreign_key_is_not_believed(tmp_path):
     """A reply counts only under the hash of its own request."""
     store = DiskStore(tmp_path / "cache")
     store.put_many([reply(1)])
-    raw = msgspec.json.encode(reply(1))
-    store._database._cache.set(f"{2:064x}", raw)
+    store._database.keep([(f"{2:064x}", msgspec.json.encode(reply(1)))])
     assert list(store.get_many([f"{2:064x}"])) == []
     store.close()
 
@@ -77,14 +135,6 @@ def test_damaged_cache_is_moved_aside_and_said(tmp_path):
     [aside] = tmp_path.glob("cache.damaged-*")
     assert (aside / "cache.db").read_bytes().startswith(b"rubbish")
     assert str(aside) in said[0]
-
-
-def test_eviction_is_off(tmp_path):
-    """A paid reply is never evicted, however full the cache is."""
-    store = DiskStore(tmp_path / "cache")
-    assert store._database._cache.eviction_policy == "none"
-    assert store._database._cache.cull_limit == 0
-    store.close()
 
 
 def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):
