@@ -151,7 +151,7 @@ def ollama_reply(body: dict, text: str | None, finish: str = "stop", **_message)
 
 def tokens(body: dict, text: str | None) -> tuple[int, int]:
     size = sum(len(t.encode("utf-8", "replace")) for t in texts_of(body))
-    return max(1, size // 4), max(1, len(text or "") // 4)
+    return max(1, size // 4), max(1, len(str(text or "")) // 4)
 
 
 STYLES = {
@@ -253,6 +253,10 @@ def odd_body(fault: str, reply) -> bytes:
             reply("A") | {"choices": [], "content": [], "candidates": []}
         ).encode(),
         "n1": lambda: json.dumps(reply("A") | {"choices": reply("A")["choices"][:1]}).encode(),
+        "nousage": lambda: json.dumps(
+            {name: part for name, part in reply("A").items() if name != "usage"}
+        ).encode(),
+        "number": lambda: json.dumps(reply(7)).encode(),
         "null": lambda: json.dumps(reply(None)).encode(),
         "filter": lambda: json.dumps(reply(None, "content_filter")).encode(),
         "refusal": lambda: json.dumps(

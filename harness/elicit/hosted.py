@@ -232,6 +232,7 @@ def load_litellm() -> ModuleType:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"
     warnings.filterwarnings("ignore", message=".*using the `ReadOnly` qualifier")  # of its types
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings")  # they quote replies
     import litellm  # noqa: PLC0415 -- takes seconds; only when a hosted model is asked
 
     litellm.suppress_debug_info = True

@@ -27,7 +27,8 @@ def token_counts(usage: dict[str, Any]) -> Counts:
     """Read an OpenAI-style ``usage``; litellm gives Anthropic's in this form, too.
 
     Anthropic's own names (``cache_read_input_tokens``, ``cache_creation_input_tokens``) are read
-    where the details are absent.
+    where the details are absent. A prompt of no tokens was not counted, nor was its reply: litellm
+    puts zeros where a server told nothing.
     """
     details = usage.get("prompt_tokens_details")
     details = details if isinstance(details, dict) else {}
@@ -38,6 +39,8 @@ def token_counts(usage: dict[str, Any]) -> Counts:
     if written is None:
         written = _count(usage.get("cache_creation_input_tokens"))
     prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if prompt == 0:
+        return Counts(None, None, None)
     return Counts(prompt, completion, cached, written)
 
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import traceback
+import warnings
 
 import msgspec
 import pytest
@@ -23,6 +24,7 @@ from asking import (
 )
 
 from harness.elicit.judges import check
+from harness.elicit.prices import Price
 from harness.elicit.providers import PROVIDERS
 from harness.elicit.specs import JudgeSpec
 from harness.errors import CallFailed, JudgeUnavailable
@@ -184,6 +186,21 @@ def test_nothing_is_printed_or_logged(stub, capfd, caplog):
     assert TEXT not in out + err + caplog.text
     assert KEY not in out + err + caplog.text
     assert "Feedback" not in out + err
+
+
+def test_no_warning_quotes_a_reply(stub):
+    """A content that is no text makes pydantic warn, within litellm, of what it says."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        failure = ask(hosted(stub, "openai", fault="number"))
+    assert (failure.reason, failure.retry) == ("bad_body", True)
+    assert [str(one.message) for one in said if "7" in str(one.message)] == []
+
+
+def test_reply_whose_tokens_nobody_counted_has_no_price(stub):
+    """It is not free: what it cost is unknown."""
+    reply = ask(hosted(stub, "openai", fault="nousage", price=Price(input=1, output=1)))
+    assert (reply.text, reply.prompt_tokens, reply.cost_usd) == ("A", None, None)
 
 
 def test_tracebacks_hold_neither_key_nor_text(stub):

@@ -31,6 +31,12 @@ def test_cached_tokens_are_read_in_both_styles():
     assert token_counts({"prompt_tokens_details": "?"}) == Counts(None, None, None, None)
 
 
+def test_prompt_of_no_tokens_was_not_counted():
+    """litellm puts zeros where a server tells nothing; its price is unknown, not 0."""
+    assert token_counts({"prompt_tokens": 0, "completion_tokens": 0}) == Counts(None, None, None)
+    assert token_counts({"prompt_tokens": 9, "completion_tokens": 0}) == Counts(9, 0, None)
+
+
 def test_cached_tokens_are_paid_at_their_own_price():
     """600 read at 0.1, 300 written at 1.25, 100 fresh at 1, and 20 of the reply at 5."""
     price = Price(input=1, output=5, cached=0.1, cache_write=1.25)
