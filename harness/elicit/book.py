@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.elicit.batch_api import Ticket
+from harness.elicit.folders import leave_note, note_of, read_note
 from harness.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
-RESULTS_KEPT_S = 29 * 86400.0  # Anthropic's word; OpenAI keeps files of results 30 days
+RESULTS_KEPT_S = 29 * 86400.0  # by Anthropic; by OpenAI a day longer
 
 
 class Book:
@@ -85,15 +85,13 @@ class Shelf:
         """Leave a note where our own book is."""
         self._own = book.resolve()
         self._folder.mkdir(exist_ok=True)
-        part = self._note(self._own).with_suffix(".part")
-        part.write_bytes(bytes(self._own))
-        part.replace(self._note(self._own))
+        leave_note(self._folder, self._own)
 
     def close(self) -> None:
         """Take our note away, unless something is outstanding."""
         with suppress(RunError):
             if self._own and not Book(self._own).tickets:
-                self._note(self._own).unlink(missing_ok=True)
+                note_of(self._folder, self._own).unlink(missing_ok=True)
 
     def awaited(self, requests: Sequence[str], judge: str) -> dict[str, Path]:
         """Tell which requests are outstanding, and the folder of the run that handed them in.
@@ -112,9 +110,6 @@ class Shelf:
                     found |= dict.fromkeys(outstanding.intersection(requests), book.parent)
         return found
 
-    def _note(self, book: Path) -> Path:
-        return self._folder / hashlib.sha256(bytes(book)).hexdigest()
-
     def _books(self) -> Iterator[Path]:
         try:
             names = os.listdir(self._folder)  # noqa: PTH208 -- at every look
@@ -123,7 +118,7 @@ class Shelf:
         for name in names:
             if not name.endswith(".part"):
                 with suppress(FileNotFoundError):  # it was taken away just now
-                    yield Path(os.fsdecode((self._folder / name).read_bytes()))
+                    yield read_note(self._folder / name)
 
     def _read(self, book: Path) -> dict[str, set[str]]:
         """Hashes of what is outstanding, by judge."""
@@ -131,7 +126,7 @@ class Shelf:
             status = book.stat()
         except (FileNotFoundError, NotADirectoryError):
             if not book.parent.is_dir():
-                self._note(book).unlink(missing_ok=True)
+                note_of(self._folder, book).unlink(missing_ok=True)
                 self._say(f"{book.parent} is gone; what it waited for in batches is asked again")
             return {}
         state = (status.st_ino, status.st_mtime_ns, status.st_size)

@@ -6,7 +6,6 @@ which the cache is filled in batches and can be filled again.
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 import sqlite3
 from contextlib import suppress
@@ -18,7 +17,7 @@ import msgspec
 
 from harness.elicit.book import Shelf
 from harness.elicit.database import Database
-from harness.elicit.folders import cache_folder, trouble
+from harness.elicit.folders import cache_folder, leave_note, note_of, read_note, trouble
 from harness.elicit.leases import Leases
 from harness.elicit.log import LogReading, read_log, replies_of
 from harness.elicit.verdicts import Reply
@@ -219,12 +218,9 @@ class DiskStore:
             If they cannot be written.
         """
         self._followed = log.absolute()
-        note = self._note
-        self._leases.await_turn(note.name)
-        part = note.with_suffix(".part")
+        self._leases.await_turn(self._note.name)
         try:
-            part.write_bytes(bytes(self._followed))
-            part.replace(note)
+            leave_note(self._notes, self._followed)
             if book is not None:
                 self._shelf.add(book)
         except OSError as error:
@@ -232,7 +228,7 @@ class DiskStore:
 
     @property
     def _note(self) -> Path:
-        return self._notes / hashlib.sha256(bytes(self._followed or Path())).hexdigest()
+        return note_of(self._notes, self._followed or Path())
 
     def _adopt(self) -> bool:
         """Take in what processes had received that were killed; tell whether there were any."""
@@ -246,9 +242,8 @@ class DiskStore:
         for note in orphans:
             try:
                 with suppress(StoreUnwritable, FileNotFoundError):
-                    log = Path(note.read_bytes().decode("utf-8", "surrogateescape"))
                     with suppress(VerdictError):
-                        put_back(read_log(log), self)
+                        put_back(read_log(read_note(note)), self)
                     note.unlink()
             finally:
                 self._leases.give_back(note.name)

@@ -25,8 +25,9 @@ T = TypeVar("T")
 
 CHECKPOINT_PAGES = 8000  # a page that many replies fall on is brought home once for all of them
 LOCKED_AFTER_S = 10.0  # how long another program may keep the cache to itself
-PLACE = hashlib.sha256(b"cache.db").hexdigest()  # the lease on opening and replacing the database
-FILES = ("cache.db-journal", "cache.db-shm", "cache.db-wal", "cache.db")
+DATABASE, COPY = "cache.db", "cache.part"
+BESIDE = ("cache.db-journal", "cache.db-shm", "cache.db-wal")  # SQLite's, of the database in place
+PLACE = hashlib.sha256(DATABASE.encode()).hexdigest()  # the lease on opening and replacing it
 TABLE = "CREATE TABLE replies (request TEXT PRIMARY KEY NOT NULL, reply BLOB NOT NULL)"
 EARLIER = "(SELECT key AS request, value AS reply FROM Cache WHERE raw = 1 AND mode = 1)"
 BRING_OVER = f"INSERT OR IGNORE INTO replies SELECT request, reply FROM {EARLIER}"  # noqa: S608 -- no input
@@ -56,7 +57,8 @@ class Database:
 
     def __init__(self, folder: Path, leases: Leases, say: Callable[[str], None]) -> None:
         self._folder = folder
-        self._path = folder / "cache.db"
+        self._path = folder / DATABASE
+        self._copy = folder / COPY
         self._leases = leases
         self._say = say
         self._ours: tuple[int, int] | None = None
@@ -143,6 +145,8 @@ class Database:
                 self._connect()
 
     def _connect(self) -> None:
+        if not self._path.exists() and self._copy.exists():
+            self._put_copy_in_place()  # as whoever made it was killed
         self._connection = sqlite3.connect(self._path, timeout=LOCKED_AFTER_S, isolation_level=None)
         try:
             source_of_replies(self._connection)  # another program's is left as it is
@@ -193,10 +197,9 @@ class Database:
 
         A lock on writing leaves it readable; if others have written meanwhile, it is not locked.
         """
-        copy = self._path.with_suffix(".part")
-        copy.unlink(missing_ok=True)
+        self._copy.unlink(missing_ok=True)
         try:
-            n_replies = _copy(self._path, copy)
+            n_replies = _copy(self._path, self._copy)
             if n_replies is None:
                 return
             told = f"its {n_replies} replies were taken over."
@@ -208,18 +211,23 @@ class Database:
                 f"released and its files are moved back to {self._folder} first."
             )
         aside = self._move_aside("locked")
-        with suppress(FileNotFoundError):
-            copy.replace(self._path)
+        if self._copy.exists():
+            self._put_copy_in_place()
         self._say(
             f"Another program kept the cache locked for {LOCKED_AFTER_S:g} s; it is now {aside}; "
             f"{told}"
         )
 
+    def _put_copy_in_place(self) -> None:
+        for name in BESIDE:  # what was written beside another database is none of the copy's
+            (self._folder / name).unlink(missing_ok=True)
+        self._copy.replace(self._path)
+
     def _move_aside(self, why: str) -> Path:
         """Move the database's files, not what runs share: their leases and notes."""
         aside = self._folder.with_name(f"{self._folder.name}.{why}-{time.time_ns()}")
         aside.mkdir()
-        for name in FILES:
+        for name in (DATABASE, *BESIDE):
             with suppress(FileNotFoundError):
                 (self._folder / name).rename(aside / name)
         return aside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 from pathlib import Path
@@ -13,6 +14,24 @@ def cache_folder() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "judge-harness"
+
+
+def note_of(folder: Path, path: Path) -> Path:
+    """Name the note in a folder that says where something is."""
+    return folder / hashlib.sha256(bytes(path)).hexdigest()
+
+
+def leave_note(folder: Path, path: Path) -> None:
+    """Say in a folder where something is, whole or not at all."""
+    note = note_of(folder, path)
+    part = note.with_suffix(".part")
+    part.write_bytes(bytes(path))
+    part.replace(note)
+
+
+def read_note(note: Path) -> Path:
+    """Tell where something is."""
+    return Path(os.fsdecode(note.read_bytes()))
 
 
 TROUBLES = {  # what SQLite says of a cache that it cannot use, and what is to be done

@@ -171,11 +171,18 @@ def one_cache(place, tmp_path):
     return go
 
 
-def test_requests_in_a_batch_of_another_run_are_not_asked_again(one_cache, provider):
+@pytest.mark.parametrize("ended", ["left", "killed"])
+def test_requests_in_a_batch_of_another_run_are_not_asked_again(
+    one_cache, provider, tmp_path, ended
+):
     """What one run has handed in another leaves out, in batches or not, and goes on with the rest;
-    both end with every reply, each paid for once."""
+    both end with every reply, each paid for once. So also if the one was killed too soon to write
+    down what its batch is called."""
     each = N_ITEMS * 2
     one_cache("first", provider, runner=Leaving)
+    if ended == "killed":
+        book = Book(tmp_path / "first" / "batches.json")
+        book.put(book.tickets[0]._replace(id=""))
     assert provider.stats()["requests"] == each
     for run, batch in (("second", True), ("third", False)):
         both = {"batch": batch, "elicitations": EVERY[:2]}

@@ -293,6 +293,17 @@ def test_runs_that_have_a_locked_cache_open_go_on_together_in_the_new_one(tmp_pa
     assert len(list(tmp_path.glob("cache.locked-*"))) == 1
 
 
+def test_a_copy_is_used_though_whoever_made_it_was_killed_before_it_was_in_place(tmp_path):
+    """Nor does what stood beside the other database get into it."""
+    folder = filled_cache(tmp_path / "cache")
+    database._copy(folder / "cache.db", folder / "cache.part")
+    (folder / "cache.db").rename(tmp_path / "moved.db")
+    (folder / "cache.db-wal").write_bytes(b"of the other")
+    store = DiskStore(folder)
+    assert len(store.get_many(KEYS)) == len(KEYS)
+    store.close()
+
+
 def test_a_cache_that_is_written_to_while_it_is_copied_is_not_locked(tmp_path, monkeypatch):
     """What others wrote meanwhile would be missing in the copy: there is none."""
     folder = filled_cache(tmp_path / "cache")
