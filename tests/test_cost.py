@@ -102,6 +102,14 @@ def test_progress_says_that_a_price_is_unknown():
     assert heard.lines == ["j: 1/1 replies, 0 from the cache, unknown price"]
 
 
+def test_what_a_run_paid_names_the_judges_whose_price_is_unknown(place, stub):
+    """A sum that lacks them does not pass for the whole."""
+    file = judges_file(place, far=local(stub), dear=local(stub, price=None, model="other"))
+    words = ("run", "--task", "task", "--judges", "far,dear", "--judges-file", file)
+    shown = command(*words, "--no-baselines", "--elicitation", "forced_choice")
+    assert shown.stdout.splitlines()[-1].endswith(", not counting dear (unknown price)")
+
+
 def test_dry_run_of_a_batch_is_half_where_that_is_offered(place, stub):
     """By the judge's own price, by litellm's list for Anthropic, and not where nobody offers it."""
     price = PRICE | {"batch": 0.5}

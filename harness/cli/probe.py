@@ -148,6 +148,7 @@ def _write(plan: Plan, result: RunResult) -> Probe:
 
 def _show(found: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> None:
     from harness.cli.lists import show
+    from harness.cli.run import paid
     from harness.probe.words import opening, rows_of, sentences
 
     if as_json:
@@ -162,4 +163,4 @@ def _show(found: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> Non
             typer.echo("")
             show(rows_of(judge), as_json=False)
     if not quiet:
-        typer.echo(f"\nRun folder: {result.folder.path}   paid: ${result.spent_usd:.4f}")
+        typer.echo(f"\nRun folder: {result.folder.path}   paid: {paid(result)}")

@@ -197,7 +197,14 @@ def _show(result: RunResult, *, quiet: bool, as_json: bool) -> None:
         return
     typer.echo(render(result.validation, brief=quiet))
     if not quiet:
-        typer.echo(f"\nRun folder: {result.folder.path}   paid: ${result.spent_usd:.4f}")
+        typer.echo(f"\nRun folder: {result.folder.path}   paid: {paid(result)}")
+
+
+def paid(result: RunResult) -> str:
+    """Say what a run cost; judges whose price is unknown are named, for the sum lacks them."""
+    known = dollars(result.spent_usd)
+    unknown = [judge.name for judge in result.validation.judges if judge.cost.usd is None]
+    return f"{known}, not counting {', '.join(unknown)} (unknown price)" if unknown else known
 
 
 def show_quotes(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
