@@ -203,11 +203,13 @@ class DiskStore:
 
     def awaited(self, requests: Sequence[str], judge: str) -> dict[str, str]:
         """Look in the books of all runs that hand in batches."""
-        cache = "" if self.folder == cache_folder() else f" --cache {shlex.quote(str(self.folder))}"
-        return {
-            request: f"harness run --resume --run {shlex.quote(str(run))}{cache}"
-            for request, run in self._shelf.awaited(requests, judge).items()
-        }
+        waiting = self._shelf.awaited(requests, judge)
+        return {request: self._resuming(run) for request, run in waiting.items()}
+
+    def _resuming(self, run: Path) -> str:
+        """Write the command that goes on with a run on this cache."""
+        cache = [] if self.folder == cache_folder() else ["--cache", str(self.folder)]
+        return shlex.join(["harness", "run", "--resume", "--run", str(run), *cache])
 
     def follow(self, log: Path, book: Path | None = None) -> None:
         """Leave notes where our book is, and, for as long as its lease is held, our log.
