@@ -20,7 +20,7 @@ What to type first:
 """
 USAGE_ERROR: type[Exception] = typer.BadParameter.__base__ or typer.BadParameter
 
-STDERR = 2
+STDOUT, STDERR = 1, 2
 LOOK_AFTER = 50_000  # new objects; after 700, as usual, collecting cycles takes a tenth of the CPU
 
 app = typer.Typer(
@@ -86,16 +86,17 @@ def main() -> None:
 
 
 def _keep_standard_streams() -> None:
-    """Let no file of ours take the place of a standard stream that is closed."""
+    """Give standard streams that are closed an end, before a file of ours takes their place."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STDERR:
         pass
     os.close(descriptor)
+    sys.stdout = sys.stdout or os.fdopen(STDOUT, "w")
+    sys.stderr = sys.stderr or os.fdopen(STDERR, "w")
 
 
 def _close_output() -> None:
     """Drop what stdout still holds: Python would try to write it once more at the end."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: Exception) -> str:

@@ -160,4 +160,4 @@ def watch(planned: Mapping[str, int], *, quiet: bool) -> Silent:
 
     if quiet:
         return Silent()
-    return Bars(planned) if sys.stderr and sys.stderr.isatty() else Lines(planned)
+    return Bars(planned) if sys.stderr.isatty() else Lines(planned)
