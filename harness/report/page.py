@@ -48,7 +48,8 @@ SECTIONS = (
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not asked")
 PAGE_SIZE = 25
 _BACKTICKS = re.compile("`([^`<>]+)`")
-_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {127: 0x2421}
+DELETE = 0x7F
+_CONTROL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
@@ -109,7 +110,7 @@ def render(
     style = palette.variables() + chart_style + _read("page.css")
     script = _read("page.js")
     policy = f"{POLICY}; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
-    return (
+    page = (
         _environment()
         .get_template(template)
         .render(
@@ -122,8 +123,14 @@ def render(
             block=block_json({**block, "chartStyle": palette.plain(chart_style)}),
             **context,
         )
-        .translate(_PICTURES)
     )
+    return _CONTROL.sub(_picture, page)
+
+
+def _picture(control: re.Match[str]) -> str:
+    """Show a control character, which no page may hold."""
+    code = ord(control[0])
+    return "\u2421" if code == DELETE else chr(0x2400 + code)
 
 
 def drawing(chart: Chart) -> str:
