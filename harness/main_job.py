@@ -18,7 +18,7 @@ from harness.elicit.book import Book
 from harness.elicit.budget import Budget
 from harness.elicit.cache import NoStore, open_store, put_back
 from harness.elicit.external import read_external
-from harness.elicit.folders import cache_folder
+from harness.elicit.folders import cache_folder, resuming
 from harness.elicit.jobs import Job
 from harness.elicit.judges import build, check, load_judges, price_of, resolve
 from harness.elicit.log import LogReading, read_log
@@ -266,9 +266,9 @@ def execute(
             asking_s = (folder.manifest.asking_s or 0.0) + time.monotonic() - began
             _log_paces(folder, runner)
             store.close()
-    if signalled:
-        observer.say("interrupted; what was received is kept. Resume with: harness run --resume")
     stopped = bool(signalled or budget.exhausted or any(ends.values()))
+    if stopped:
+        observer.say(_how_to_go_on(resuming(folder.path, cache), signalled, budget))
     folder.update(
         state="stopped" if stopped else "done",
         ended={k: v for k, v in ends.items() if v},
@@ -282,6 +282,14 @@ def execute(
         )
         raise
     return RunResult(folder, validation, budget.spent_usd, _exit_code(ends, budget, signalled))
+
+
+def _how_to_go_on(command: str, signalled: int, budget: Budget) -> str:
+    if signalled:
+        return f"interrupted; what was received is kept. Resume with: {command}"
+    if budget.exhausted:
+        return f"--max-cost {budget.limit_usd:g} is reached. Raise it: {command} --max-cost USD"
+    return f"not all could be asked. Resume with: {command}"
 
 
 def finish(

@@ -131,7 +131,8 @@ def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
     assert sum(c.failed for c in locked.outcomes) == 1
     assert sum(c.not_asked for c in locked.outcomes) == 47
     assert "locked" in done.stdout
-    assert "--resume" in done.stderr
+    resume = f"Resume with: harness run --resume --run {only_run(place).relative_to(place)}\n"
+    assert resume in done.stderr
 
 
 def test_missing_key_is_one_line_before_anything_is_spent(place, stub):
@@ -196,6 +197,8 @@ def test_max_cost_ends_with_exit_1_and_can_be_resumed_with_a_higher_limit(place,
     command = ("run", "--task", "task", "--judges", "paid", "--judges-file", file, "--no-baselines")
     done = harness(*command, "--max-cost", "0.1", cwd=place)
     assert done.returncode == 1, done.stderr
+    again = f"harness run --resume --run {only_run(place).relative_to(place)} --max-cost USD"
+    assert again in done.stderr
     asked = stub.stats()["requests"]
     assert 0 < asked < 48
     validation = Validation.model_validate_json((only_run(place) / "metrics.json").read_text())

@@ -39,7 +39,7 @@ class Silent:
     def ended(self, judge: str, reason: str) -> None:
         """Say only what went wrong."""
         if reason:
-            self.say(f"{judge}: stopped early ({reason}); resume with: harness run --resume")
+            self.say(f"{judge}: stopped early ({reason})")
 
     def say(self, line: str) -> None:
         """Say it on stderr, so that stdout holds the result alone."""

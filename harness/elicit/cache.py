@@ -6,7 +6,6 @@ which the cache is filled in batches and can be filled again.
 
 from __future__ import annotations
 
-import shlex
 import sqlite3
 from contextlib import suppress
 from itertools import islice
@@ -17,7 +16,7 @@ import msgspec
 
 from harness.elicit.book import Shelf
 from harness.elicit.database import Database
-from harness.elicit.folders import cache_folder, leave_note, note_of, read_note, trouble
+from harness.elicit.folders import leave_note, note_of, read_note, resuming, trouble
 from harness.elicit.leases import Leases
 from harness.elicit.log import LogReading, read_log, replies_of
 from harness.elicit.verdicts import Reply
@@ -204,12 +203,7 @@ class DiskStore:
     def awaited(self, requests: Sequence[str], judge: str) -> dict[str, str]:
         """Look in the books of all runs that hand in batches."""
         waiting = self._shelf.awaited(requests, judge)
-        return {request: self._resuming(run) for request, run in waiting.items()}
-
-    def _resuming(self, run: Path) -> str:
-        """Write the command that goes on with a run on this cache."""
-        cache = [] if self.folder == cache_folder() else ["--cache", str(self.folder)]
-        return shlex.join(["harness", "run", "--resume", "--run", str(run), *cache])
+        return {request: resuming(run, self.folder) for request, run in waiting.items()}
 
     def follow(self, log: Path, book: Path | None = None) -> None:
         """Leave notes where our book is, and, for as long as its lease is held, our log.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -32,6 +33,12 @@ def leave_note(folder: Path, path: Path) -> None:
 def read_note(note: Path) -> Path:
     """Tell where something is."""
     return Path(os.fsdecode(note.read_bytes()))
+
+
+def resuming(run: Path, cache: Path | None = None) -> str:
+    """Write the command that goes on with a run, on another cache than the usual if it had one."""
+    chosen = [] if cache in {None, cache_folder()} else ["--cache", str(cache)]
+    return shlex.join(["harness", "run", "--resume", "--run", str(run), *chosen])
 
 
 TROUBLES = {  # what SQLite says of a cache that it cannot use, and what is to be done

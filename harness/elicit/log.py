@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.elicit.folders import resuming
 from harness.elicit.verdicts import HEADER, Reply, Verdict, check_header, decode, encode
 from harness.errors import RunError, VerdictError
 
@@ -161,7 +162,7 @@ class VerdictLog:
                 os.ftruncate(self._fd, self._size)
             raise RunError(
                 f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "
-                "Free some space, then `harness run --resume`."
+                f"Free some space, then `{resuming(self.path.parent)}`."
             ) from None
         self._size += written
 

@@ -384,7 +384,8 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     cache = tmp_path / "cache"
     result = execute(plan, other, observer=hearing, cache=cache, settings=SOON)
     assert (result.exit_code, other.manifest.ended) == (3, {"far": "in_a_batch"})
-    [line] = hearing.lines
+    line, last = hearing.lines
+    assert last.endswith(f"Resume with: harness run --resume --run {other.path} --cache {cache}")
     assert line.startswith(f"far: {N_ITEMS * 2} units wait in batches of another run")
     assert f"`harness run --resume --run {folder} --cache {cache}`" in line
     for opened in (RunFolder.open(folder), other):
