@@ -67,9 +67,9 @@ def one_round(yardstick, port, given, setting):
     return raw, ours
 
 
-def run(arguments):
+def run(arguments, python=sys.executable):
     """Run one client as a process; read the line that it prints."""
-    command = [sys.executable, "-W", "ignore", *map(str, arguments)]
+    command = [str(python), "-W", "ignore", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
