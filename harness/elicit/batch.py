@@ -12,6 +12,7 @@ import json
 import secrets
 import time
 from collections import defaultdict
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,8 +21,9 @@ from tenacity.wait import wait_exponential
 
 from harness.elicit.batch_api import KEPT, BatchWire, Http, Sent, Ticket, style_of
 from harness.elicit.budget import worst_cost
+from harness.elicit.gate import NotAsked
 from harness.elicit.lanes import Lane, Open
-from harness.elicit.runner import LOOKUP_BATCH, NotAsked, Runner
+from harness.elicit.runner import LOOKUP_BATCH, Runner
 from harness.elicit.verdicts import failed
 from harness.errors import CallFailed
 
@@ -138,7 +140,7 @@ class BatchRunner(Runner):
         except NotAsked:
             pass
         except CallFailed as failure:
-            lane.stopped = failure.reason
+            lane.stop(failure.reason)
         finally:
             self._release(desk, desk.leased.intersection(desk.pending))
             await desk.aclose()
@@ -204,14 +206,14 @@ class BatchRunner(Runner):
         """
         claimed = self._claimed(lane, desk)
         if not claimed:
-            self._check_open(lane)
+            lane.gate.check()
             return None if desk.pending else []
         chosen = await self._chosen(lane, desk, claimed)
         self._release(desk, claimed[len(chosen) :])
         if not chosen:
             self._budget.exhausted = True
             self.drain()
-        self._check_open(lane)
+        lane.gate.check()
         keys = [key for key, _ in chosen]
         ticket = Ticket(lane.name, secrets.token_hex(8), time.time(), len(keys), requests=keys)
         self._book.put(ticket)
@@ -250,8 +252,7 @@ class BatchRunner(Runner):
                     if not failure.retry:
                         self._book.drop(ticket)
                     raise
-                await self._sleep(self._settings.backoff_s * 2**attempt)
-                self._check_open(lane)
+                await lane.gate.sleep(self._settings.backoff_s * 2**attempt)
             else:
                 self._book.put(done)
                 return done
@@ -294,8 +295,11 @@ class BatchRunner(Runner):
         return AsyncRetrying(
             retry=retry_if_result(lambda found: found is not_yet),
             wait=wait_exponential(first, first * POLL_GROWS_TO, POLL_GROWS_BY),
-            sleep=self._sleep,
+            sleep=partial(self._wait, lane),
         )
+
+    async def _wait(self, lane: Lane, seconds: float) -> None:
+        await lane.gate.sleep(seconds)
 
     async def _ended(self, api: Api, ticket: Ticket) -> bool:
         try:

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 from harness.elicit.rate import Rate
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
     from harness.elicit.judges import Judge
     from harness.errors import CallFailed
 
 RATE_LIMITED = "rate_limited"
+
+
+class NotAsked(Exception):  # noqa: N818 -- a state of the world, not a mistake
+    """The run is draining or the judge has stopped; the unit stays unasked."""
 
 
 class Gate:
@@ -25,13 +29,16 @@ class Gate:
     ----------
     rate : Rate
         Made at ``time.monotonic()``.
-    sleep : callable
-        Waits some seconds; may raise when the run ends meanwhile.
+
+    Attributes
+    ----------
+    is_shut : bool
+        Whether the judge is asked nothing more.
     """
 
-    def __init__(self, rate: Rate, sleep: Callable[[float], Awaitable[None]]) -> None:
+    def __init__(self, rate: Rate) -> None:
         self.rate = rate
-        self._sleep = sleep
+        self._shut = asyncio.Event()
         self._queue: deque[asyncio.Future[None]] = deque()
 
     def told(self, headers: Mapping[str, str]) -> None:
@@ -49,12 +56,40 @@ class Gate:
         ticket, wait_s = rate.enter(time.monotonic(), tokens)
         try:
             while wait_s > 0:
-                await self._sleep(wait_s)
+                await self.sleep(wait_s)
                 wait_s = rate.blocked_s(time.monotonic())
         except BaseException:
             self.leave()
             raise
         return ticket
+
+    @property
+    def is_shut(self) -> bool:  # noqa: D102 -- in the class docstring
+        return self._shut.is_set()
+
+    def shut(self) -> None:
+        """Let nobody through any more, and wake those who wait for a time."""
+        self._shut.set()
+
+    def check(self) -> None:
+        """Raise `NotAsked` if the gate is shut."""
+        if self.is_shut:
+            raise NotAsked
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait.
+
+        Raises
+        ------
+        NotAsked
+            As soon as the gate is shut.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                await self._shut.wait()
+        except TimeoutError:
+            return
+        raise NotAsked
 
     def succeeded(self) -> None:
         """Say that a call got its reply."""
@@ -88,11 +123,11 @@ class Gate:
                 free -= 1
 
 
-def gate_of(judge: Judge, sleep: Callable[[float], Awaitable[None]]) -> Gate:
+def gate_of(judge: Judge) -> Gate:
     """Make the gate that a judge's specification asks for; its server's headers are minded."""
     spec, now = judge.spec, time.monotonic()
     rate = Rate(spec.concurrency, start=spec.concurrency_start, rpm=spec.rpm, tpm=spec.tpm, now=now)
-    gate = Gate(rate, sleep)
+    gate = Gate(rate)
     wire = getattr(judge, "wire", None)  # only judges that are asked over HTTP have one
     if wire is not None and spec.remote:
         wire.told = gate.told

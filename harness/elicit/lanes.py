@@ -61,6 +61,11 @@ class Lane:
         self.stopped = ""
         self._elsewhere: Counter[str] = Counter()
 
+    def stop(self, reason: str) -> None:
+        """Ask this judge nothing more; those who wait to ask again are woken."""
+        self.stopped = self.stopped or reason
+        self.gate.shut()
+
     def leave(self, commands: Iterable[str]) -> None:
         """Count units that wait in batches of other runs; ``commands`` get them."""
         self._elsewhere.update(commands)

@@ -170,11 +170,15 @@ class Rate:
             self._note(now, "cut")
 
     def told(self, now: float, headers: Mapping[str, str], wall_s: float) -> None:
-        """Spread what a server's headers leave over the time until it is full again."""
-        for kind, remaining, reset_s in allowances(headers, wall_s):
+        """Spread what a server's headers leave over the time until it is full again.
+
+        That is done for a minute at most: what is full again tomorrow may be used up today.
+        """
+        for kind, remaining, full_s in allowances(headers, wall_s):
+            reset_s = min(full_s, LONGEST_PAUSE_S)
             pace = self._requests if kind == "requests" else self._tokens
             if remaining <= 0:
-                until = now + min(reset_s, LONGEST_PAUSE_S)
+                until = now + reset_s
                 if until > self._blocked_until:
                     self._blocked_until = until
                     self._note(now, "paused")

@@ -17,7 +17,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from tenacity.wait import wait_random_exponential
 
 from harness.elicit.faults import final, worth_a_retry
-from harness.elicit.gate import gate_of
+from harness.elicit.gate import NotAsked, gate_of
 from harness.elicit.jobs import Job, Observer, Settings
 from harness.elicit.lanes import Lane, Open, first_request, together
 from harness.elicit.log import UnitKey
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 LOOKUP_BATCH = 64  # units looked up in the store at once
 NOT_TOGETHER = frozenset({"bad_request", "unsupported_params"})  # what `n` may be answered with
 LEASE_POLL_S = 0.1  # how often to look whether somebody else's reply has come in
-
-
-class NotAsked(Exception):  # noqa: N818 -- a state of the world, not a mistake
-    """The run is draining or the judge has stopped; the unit stays unasked."""
 
 
 class Runner:
@@ -83,15 +79,13 @@ class Runner:
         self._observer = observer
         self._budget = budget
         self._settings = settings or Settings()
-        self._draining = asyncio.Event()
         self._recorder = Recorder(log, store, observer, self.drain)
-        self._gates = {job.judge.spec.name: gate_of(job.judge, self._sleep) for job in jobs}
+        self._gates = {job.judge.spec.name: gate_of(job.judge) for job in jobs}
         self._reader = Reader(task)
         self._retrying = AsyncRetrying(
             retry=retry_if_exception(worth_a_retry),
             stop=stop_after_attempt(self._settings.attempts),
             wait=self._wait_s,
-            sleep=self._sleep,
             reraise=True,
         )
 
@@ -128,7 +122,8 @@ class Runner:
 
     def drain(self) -> None:
         """Send nothing more; what is in flight is still received."""
-        self._draining.set()
+        for gate in self._gates.values():
+            gate.shut()
 
     async def _serve(self, job: Job) -> tuple[str, str]:
         """Take one judge through its units; return its name and why it stopped early."""
@@ -147,7 +142,7 @@ class Runner:
     async def _work(self, lane: Lane) -> None:
         """Answer one unit after the other."""
         for unit in lane.units:
-            if self._stops(lane):
+            if lane.gate.is_shut:
                 self._give_up(unit)
                 break
             if unit is None:
@@ -282,7 +277,8 @@ class Runner:
             if len(replies) < len(units):
                 lane.n_per_request = 1
         else:
-            lane.stopped = lane.stopped or (failure.reason if failure.stops_judge else "")
+            if failure.stops_judge:
+                lane.stop(failure.reason)
             told = units[:1] if failure.stops_judge else units
             verdicts = [failed(u.unit, lane.name, u.hash, reason=failure.reason) for u in told]
         verdicts = [self._numbered(verdict) for verdict in verdicts]
@@ -309,7 +305,7 @@ class Runner:
             return self._read(lane, unit, reply, first, cached=not received)
         except CallFailed as error:
             if error.stops_judge:
-                lane.stopped = lane.stopped or error.reason
+                lane.stop(error.reason)
             return failed(unit, lane.name, request.hash, reason=error.reason, first=first)
         except NotAsked:
             if first is None or not received:
@@ -334,8 +330,7 @@ class Runner:
                 lane.leave(awaited.values())
                 raise NotAsked
             if not mine:
-                await self._sleep(LEASE_POLL_S)
-                self._check_open(lane)
+                await lane.gate.sleep(LEASE_POLL_S)
         try:
             [reply] = await self._call(lane, [request])
         except BaseException:
@@ -374,7 +369,8 @@ class Runner:
         lane.n_waiting += 1
         self._hire(lane)
         try:
-            return await self._retrying(self._again, lane, requests, failures)
+            retrying = self._retrying.copy(sleep=lane.gate.sleep)
+            return await retrying(self._again, lane, requests, failures)
         finally:
             lane.n_waiting -= 1
 
@@ -391,7 +387,7 @@ class Runner:
         try:
             if self._budget.limit_usd is not None:
                 await self._budget.room(spec, request, n)
-            self._check_open(lane)
+            gate.check()
             with self._budget.reserving(spec, request, n) as bill:
                 with lane.deadline:
                     if n == 1:
@@ -422,22 +418,6 @@ class Runner:
         asked = getattr(error, "retry_after_s", None) or 0.0
         jitter = wait_random_exponential(self._settings.backoff_s, self._settings.backoff_max_s)
         return max(asked, jitter(state))
-
-    async def _sleep(self, seconds: float) -> None:
-        """Wait, unless the run begins to drain first."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._draining.wait()
-        except TimeoutError:
-            return
-        raise NotAsked
-
-    def _check_open(self, lane: Lane) -> None:
-        if self._stops(lane):
-            raise NotAsked
-
-    def _stops(self, lane: Lane) -> bool:
-        return bool(lane.stopped) or self._draining.is_set()
 
 
 def _first(errors: BaseExceptionGroup[RunError]) -> RunError:

@@ -150,9 +150,9 @@ def together(place, task, specs, *, elicitations, runner=BatchRunner):
 class Leaving(BatchRunner):
     """Hands a batch in and is gone before its results are there."""
 
-    async def _sleep(self, seconds):
+    async def _wait(self, lane, seconds):
         self.drain()
-        await super()._sleep(seconds)
+        await super()._wait(lane, seconds)
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ def test_looks_at_a_batch_grow_rarer(place, provider):
     waits = []
 
     class Patient(BatchRunner):
-        async def _sleep(self, seconds):
+        async def _wait(self, lane, seconds):
             waits.append(seconds)
             if len(waits) == 8:
                 provider.tell("/go")

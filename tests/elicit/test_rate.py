@@ -190,6 +190,16 @@ def test_nothing_left_pauses_until_the_reset():
     assert rate.enter(200.0)[1] == pytest.approx(60.0)
 
 
+def test_what_is_full_again_tomorrow_is_not_spread_over_the_day():
+    """One request left for 24 hours: the next waits a minute, and the server is asked what then."""
+    rate = Rate(1)
+    headers = {"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "24h0m0s"}
+    rate.told(0.0, headers, WALL)
+    waits = [rate.enter(0.0)[1] for _ in range(2)]
+    assert waits == pytest.approx([0.0, 59.0])
+    assert rate.enter(200.0)[1] == 0.0
+
+
 def test_little_left_is_spread_over_the_time_until_the_reset():
     """Ten requests left for 30 seconds leave three seconds apart, after a burst of one second."""
     rate = Rate(64)

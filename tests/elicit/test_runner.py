@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 
 import pytest
@@ -211,6 +212,21 @@ def test_a_server_may_ask_to_wait_a_minute_unless_told_otherwise(run, task, aske
     ended, log, _ = run(Acting(spec(concurrency=1), task, busy))
     assert ended == {"j": ends}
     assert len(log.final) == (1 if ends else 0)
+
+
+def test_a_judge_that_stops_waits_for_none_of_its_calls(run, task):
+    """Those who were told to come back in a minute are woken; their units stay unasked."""
+
+    async def busy_then_locked(judge, request):
+        if sum(judge.asked.values()) < 4:
+            raise CallFailed("rate_limited", retry=True, retry_after_s=50.0)
+        raise CallFailed("unauthorized", stops_judge=True)
+
+    begin = time.monotonic()
+    ends, log, _ = run(Acting(spec(concurrency=4), task, busy_then_locked))
+    assert time.monotonic() - begin < 20
+    assert ends == {"j": "unauthorized"}
+    assert {v.reason for v in log.final.values()} == {"unauthorized"}
 
 
 def test_retries_are_decided_in_one_layer(run, task):
