@@ -51,7 +51,7 @@ class Database:
 
     Raises
     ------
-    sqlite3.Error
+    sqlite3.Error, OSError
         Here and below: if it cannot be used and another file would not help.
     """
 
@@ -145,7 +145,9 @@ class Database:
                 self._connect()
 
     def _connect(self) -> None:
-        if not self._path.exists() and self._copy.exists():
+        if self._path.exists():
+            self._copy.unlink(missing_ok=True)  # whoever was making it was killed
+        elif self._copy.exists():
             self._put_copy_in_place()  # as whoever made it was killed
         self._connection = sqlite3.connect(self._path, timeout=LOCKED_AFTER_S, isolation_level=None)
         try:

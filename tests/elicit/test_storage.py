@@ -304,6 +304,18 @@ def test_a_copy_is_used_though_whoever_made_it_was_killed_before_it_was_in_place
     store.close()
 
 
+def test_half_a_copy_never_takes_the_place_of_a_damaged_cache(tmp_path):
+    """Whoever was copying a locked cache was killed; the cache was used again, then damaged."""
+    folder, said = filled_cache(tmp_path / "cache"), []
+    whole = (folder / "cache.db").read_bytes()
+    (folder / "cache.part").write_bytes(whole[:4096])
+    (folder / "cache.db").write_bytes(whole[:100] + b"\xa5" * (len(whole) - 100))
+    store = open_store(folder, said.append)
+    assert store.get_many(KEYS) == {}
+    store.close()
+    assert len(said) == 1
+
+
 def test_a_cache_that_is_written_to_while_it_is_copied_is_not_locked(tmp_path, monkeypatch):
     """What others wrote meanwhile would be missing in the copy: there is none."""
     folder = filled_cache(tmp_path / "cache")
