@@ -170,7 +170,7 @@ class DiskStore:
             if not self._database.changed() and self._absent.issuperset(hashes):
                 return {}
             entries = self._database.find(hashes)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise self._unusable(error) from None
         found = {}
         for key, raw in entries:
@@ -195,7 +195,7 @@ class DiskStore:
         self._absent.clear()
         try:
             self._database.keep(rows)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             self._behind = True
             raise StoreUnwritable(f"{self.folder}: the cache cannot be written ({error})") from None
         self._behind = False
@@ -248,7 +248,8 @@ class DiskStore:
     def close(self) -> None:
         """Close the database and give all leases back."""
         if self._followed and not self._behind:
-            self._note.unlink(missing_ok=True)
+            with suppress(OSError):  # whoever finds the note takes in what is here already
+                self._note.unlink(missing_ok=True)
         self._shelf.close()
         self._database.close()
         self._leases.close()
@@ -259,7 +260,7 @@ class DiskStore:
     def __repr__(self) -> str:
         return f"DiskStore({str(self.folder)!r}, {len(self)} replies)"
 
-    def _unusable(self, error: sqlite3.Error) -> RunError:
+    def _unusable(self, error: sqlite3.Error | OSError) -> RunError:
         found, advice = trouble(error)
         return RunError(
             f"{self.folder}: cannot be used as a cache: {found}; {advice}, or use --no-cache."

@@ -60,6 +60,6 @@ def read_only(database: Path, wait_s: float) -> sqlite3.Connection:
     return sqlite3.connect(address, uri=True, timeout=wait_s, isolation_level=None)
 
 
-def trouble(error: sqlite3.Error) -> tuple[str, str]:
+def trouble(error: sqlite3.Error | OSError) -> tuple[str, str]:
     """Say what is wrong with a cache, and what to do about it."""
     return next(told for words, told in TROUBLES.items() if words in str(error))

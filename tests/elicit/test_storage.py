@@ -454,6 +454,20 @@ def test_a_cache_that_is_deleted_under_a_run_ends_nothing(tmp_path, task):
     assert asked == N == len(read_log(tmp_path / "log.jsonl").final)
 
 
+def test_a_cache_whose_folder_cannot_be_entered_any_more_is_one_line(tmp_path):
+    """What the system says of the folder is told as what SQLite says of the file: no traceback."""
+    folder = tmp_path / "cache"
+    store = DiskStore(folder)
+    store.follow(tmp_path / "log.jsonl", tmp_path / "batches.json")
+    folder.rename(tmp_path / "elsewhere")
+    folder.write_text("no folder", encoding="utf-8")
+    with pytest.raises(RunError, match="cannot be used as a cache"):
+        store.get_many(KEYS)
+    with pytest.raises(StoreUnwritable, match="Not a directory"):
+        store.put_many([Reply(request=KEYS[0], text="A")])
+    store.close()
+
+
 FOLLOWED = """
 import sys
 from pathlib import Path
