@@ -89,7 +89,7 @@ class Shelf:
 
     def close(self) -> None:
         """Take our note away, unless something is outstanding."""
-        with suppress(RunError):
+        with suppress(RunError, OSError):
             if self._own and not Book(self._own).tickets:
                 note_of(self._folder, self._own).unlink(missing_ok=True)
 
@@ -129,6 +129,11 @@ class Shelf:
                 note_of(self._folder, book).unlink(missing_ok=True)
                 self._say(f"{book.parent} is gone; what it waited for in batches is asked again")
             return {}
+        except OSError as error:
+            raise RunError(
+                f"{book}: cannot be read ({error.strerror}), so what waits in batches might be "
+                "asked for twice; put it right, or choose another cache with --cache DIR."
+            ) from None
         state = (status.st_ino, status.st_mtime_ns, status.st_size)
         known = self._pages.get(book)
         if known is None or known.state != state:

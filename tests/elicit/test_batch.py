@@ -226,6 +226,18 @@ def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provide
             assert "is asked again" in line
 
 
+def test_a_book_of_another_run_that_cannot_be_looked_at_is_one_line(tmp_path):
+    """It might hold what we would ask for."""
+    book = tmp_path / "batches.json"
+    theirs, ours = DiskStore(tmp_path / "cache"), DiskStore(tmp_path / "cache")
+    theirs.follow(tmp_path / "log.jsonl", book)
+    book.symlink_to(book)
+    with pytest.raises(RunError, match=r"batches\.json: cannot be read \(.*--cache DIR"):
+        ours.awaited(["0" * 64], "j")
+    ours.close()
+    theirs.close()
+
+
 def test_a_run_that_waits_for_nothing_leaves_no_note(one_cache, provider, tmp_path):
     """Others do not look for its batches."""
     one_cache("first", provider)
