@@ -226,6 +226,22 @@ def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provide
             assert "is asked again" in line
 
 
+def test_what_another_run_hands_in_after_a_look_is_waited_for(tmp_path):
+    """Its book is read again when it has changed, for as long as anything is outstanding."""
+    theirs, ours = DiskStore(tmp_path / "cache"), DiskStore(tmp_path / "cache")
+    theirs.follow(tmp_path / "log.jsonl", tmp_path / "batches.json")
+    book, keys = Book(tmp_path / "batches.json"), ["1" * 64, "2" * 64]
+    tickets = [Ticket("j", key, time.time(), 1, requests=[key]) for key in keys]
+    for ticket in tickets:
+        book.put(ticket)
+        assert ticket.requests[0] in ours.awaited(keys, "j")
+    for ticket in tickets:
+        book.drop(ticket)
+        assert ticket.requests[0] not in ours.awaited(keys, "j")
+    ours.close()
+    theirs.close()
+
+
 def test_a_book_of_another_run_that_cannot_be_looked_at_is_one_line(tmp_path):
     """It might hold what we would ask for."""
     book = tmp_path / "batches.json"

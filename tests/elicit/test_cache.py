@@ -23,7 +23,8 @@ def reply(number: int, text: str = "A") -> Reply:
 def test_what_is_put_is_got(tmp_path):
     """A reply comes back whole, also after the store was closed and opened again."""
     store = DiskStore(tmp_path / "cache")
-    store.put_many([reply(1), reply(2, "B é")])
+    store.put_many([reply(1), reply(2)])
+    store.put_many([reply(2, "B é")])
     store.close()
     again = DiskStore(tmp_path / "cache")
     wanted = [f"{n:064x}" for n in (1, 2, 3)]
@@ -101,7 +102,7 @@ def test_replies_of_an_earlier_version_are_brought_over(tmp_path, monkeypatch):
 
 
 def test_what_another_run_stores_is_seen_after_a_look_in_vain(tmp_path):
-    """A second look for what was not there is spared only while nobody has written."""
+    """A second look for what was not there is spared only while nobody has written, we included."""
     ours, theirs = DiskStore(tmp_path / "cache"), DiskStore(tmp_path / "cache")
     keys = [f"{n:064x}" for n in (1, 2)]
     assert ours.get_many(keys) == {}
@@ -109,7 +110,7 @@ def test_what_another_run_stores_is_seen_after_a_look_in_vain(tmp_path):
     theirs.put_many([reply(1)])
     assert ours.get_many(keys) == {keys[0]: reply(1)}
     ours.put_many([reply(2)])
-    assert ours.get_many(keys) == {keys[0]: reply(1), keys[1]: reply(2)}
+    assert ours.get_many(keys[1:]) == {keys[1]: reply(2)}
     ours.close()
     theirs.close()
 

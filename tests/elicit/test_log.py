@@ -167,19 +167,20 @@ def test_newer_log_is_refused(tmp_path):
 
 def test_shared_first_turn_of_a_pair_is_not_paid_for_twice(tmp_path):
     """On resume, the set's reply that opens the pair counts once; bought anew, it counts again; out
-    of the cache, not at all."""
+    of the cache, not at all; whichever of the two was written first."""
     path = tmp_path / "verdicts.jsonl"
     took = {"item": "a", "judge": "j", "outcome": "invalid", "reply": "A, B"}
     for latency_s, cached, usd in ((0.5, False, 0.75), (0.25, False, 1.25), (0.5, True, 0.25)):
         first = Reply(request="1", text="A, B", cost_usd=0.5, latency_s=0.5)
         own = {"request": "1", "cost_usd": 0.5, "latency_s": latency_s, "cached": cached}
-        path.unlink(missing_ok=True)
-        written(
-            path,
+        verdicts = [
             Verdict(elicitation="response_set", **took, **own),
             Verdict(elicitation="paired", **took, request="2", first=first, cost_usd=0.25),
-        )
-        assert spent(read_log(path)) == usd
+        ]
+        for order in (verdicts, verdicts[::-1]):
+            path.unlink(missing_ok=True)
+            written(path, *order)
+            assert spent(read_log(path)) == usd
 
 
 def test_replies_come_back_from_a_line():

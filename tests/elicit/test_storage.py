@@ -296,12 +296,59 @@ def test_runs_that_have_a_locked_cache_open_go_on_together_in_the_new_one(tmp_pa
 def test_a_copy_is_used_though_whoever_made_it_was_killed_before_it_was_in_place(tmp_path):
     """Nor does what stood beside the other database get into it."""
     folder = filled_cache(tmp_path / "cache")
-    database._copy(folder / "cache.db", folder / "cache.part")
-    (folder / "cache.db").rename(tmp_path / "moved.db")
-    (folder / "cache.db-wal").write_bytes(b"of the other")
+    database._copy(folder / "cache.db", tmp_path / "copy")
     store = DiskStore(folder)
-    assert len(store.get_many(KEYS)) == len(KEYS)
+    store.put_many([Reply(request="f" * 64, text="B")])
+    beside = (folder / "cache.db-wal").read_bytes()
     store.close()
+    (folder / "cache.db").rename(tmp_path / "moved.db")
+    (tmp_path / "copy").rename(folder / "cache.part")
+    (folder / "cache.db-wal").write_bytes(beside)
+    store = DiskStore(folder)
+    assert store.get_many([*KEYS, "f" * 64]).keys() == set(KEYS)
+    store.close()
+
+
+@pytest.fixture
+def replaced(tmp_path):
+    """An empty cache in use, and a way to put one of all `KEYS` in its place."""
+    store, other = DiskStore(tmp_path / "cache"), filled_cache(tmp_path / "other")
+
+    def replace():
+        aside = tmp_path / "aside"
+        aside.mkdir()
+        for file in store.folder.glob("cache.db*"):
+            file.rename(aside / file.name)
+        (other / "cache.db").rename(store.folder / "cache.db")
+
+    yield store, replace
+    store.close()
+
+
+def test_what_was_looked_for_in_vain_is_found_in_the_cache_that_takes_its_place(replaced):
+    """Another database counts its changes anew."""
+    store, replace = replaced
+    assert store.get_many(KEYS) == store.get_many(KEYS) == {}
+    replace()
+    assert len(store.get_many(KEYS)) == len(KEYS)
+
+
+def test_replies_written_while_the_cache_is_replaced_are_in_the_new_one_too(replaced):
+    """The other was moved aside between our last look and the end of our transaction."""
+    store, replace = replaced
+    trace = store._database._connection.set_trace_callback
+    trace(lambda sql: sql != "COMMIT" or replace())
+    store.put_many([Reply(request="f" * 64, text="B")])
+    assert len(store.get_many([*KEYS, "f" * 64])) == len(KEYS) + 1
+
+
+def test_the_cache_that_another_run_has_put_in_place_is_not_moved_aside(replaced, tmp_path):
+    """What was wrong with the one before is not wrong with it."""
+    store, replace = replaced
+    replace()
+    store._database._replace(sqlite3.DatabaseError("database disk image is malformed"))
+    assert len(store.get_many(KEYS)) == len(KEYS)
+    assert not list(tmp_path.glob("cache.damaged-*"))
 
 
 def test_half_a_copy_never_takes_the_place_of_a_damaged_cache(tmp_path):
@@ -354,7 +401,7 @@ def test_a_locked_cache_stays_where_it_is_if_the_disk_is_too_full_for_a_copy(tmp
 def test_a_locked_database_that_no_run_has_opened_is_refused(tmp_path, soon):
     """It may be another program's own: it stays where it is, and one line says what to do."""
     with sqlite3.connect(tmp_path / "cache.db") as connection:
-        connection.execute("CREATE TABLE Cache(x)")
+        connection.execute("CREATE TABLE Cache(key, raw, mode, value)")
     connection.close()
     with (
         locked(tmp_path / "cache.db"),
