@@ -351,6 +351,39 @@ def test_the_cache_that_another_run_has_put_in_place_is_not_moved_aside(replaced
     assert not list(tmp_path.glob("cache.damaged-*"))
 
 
+OPENING = """
+import sys
+from pathlib import Path
+from harness.elicit.database import PLACE
+from harness.elicit.leases import Leases
+leases = Leases(Path(sys.argv[1]))
+print(leases.take(PLACE), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_cache_is_not_opened_while_another_run_puts_one_in_its_place(tmp_path, monkeypatch):
+    """It would be an empty one, beside the copy that is about to come."""
+    folder = filled_cache(tmp_path / "cache")
+    (folder / "cache.db").rename(tmp_path / "copy")
+    with subprocess.Popen(
+        [sys.executable, "-c", OPENING, str(folder / "leases.lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout.readline() == "True\n"
+
+        def finish(_):
+            (tmp_path / "copy").rename(folder / "cache.db")
+            other.communicate()
+
+        monkeypatch.setattr("harness.elicit.leases.time.sleep", finish)
+        store = DiskStore(folder)
+    assert len(store.get_many(KEYS)) == len(KEYS)
+    store.close()
+
+
 def test_half_a_copy_never_takes_the_place_of_a_damaged_cache(tmp_path):
     """Whoever was copying a locked cache was killed; the cache was used again, then damaged."""
     folder, said = filled_cache(tmp_path / "cache"), []
