@@ -52,8 +52,33 @@ def pytest_xdist_auto_num_workers():
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with language models: what takes a minute must not be what the others wait for."""
-    items.sort(key=lambda item: item.get_closest_marker("real") is None)
+    """Let each worker begin with what takes long, or takes long to prepare, and must not be twice.
+
+    Workers get their shares of the list in its order; those that are done take from others' ends.
+    """
+    kinds = (_is_real, _wants_litellm, _is_report)
+    shares = [[item for item in items if is_one(item)] for is_one in kinds]
+    others = [item for item in items if not any(is_one(item) for is_one in kinds)]
+    n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    size = len(items) // n_workers
+    items.clear()
+    for share in shares:
+        n_more = max(0, size - len(share))
+        items += share + others[:n_more]
+        del others[:n_more]
+    items += others
+
+
+def _is_real(item):
+    return item.get_closest_marker("real") is not None
+
+
+def _wants_litellm(item):
+    return item.get_closest_marker("litellm") is not None
+
+
+def _is_report(item):
+    return "report" in item.path.parts
 
 
 def pytest_collection_finish():

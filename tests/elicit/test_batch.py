@@ -99,6 +99,7 @@ def test_batch_gives_what_single_requests_give_at_half_the_price(place, provider
     assert json.loads((place.folder / "batches.json").read_text()) == []
 
 
+@pytest.mark.litellm
 @pytest.mark.parametrize("model", ["openai/stub", "anthropic/stub"])
 def test_hosted_judges_hand_in_what_litellm_would_send(place, provider, stub, model, monkeypatch):
     """Both providers' forms, written and read by the code that asks one by one."""

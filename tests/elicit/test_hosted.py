@@ -29,6 +29,8 @@ from harness.elicit.providers import PROVIDERS
 from harness.elicit.specs import JudgeSpec
 from harness.errors import CallFailed, JudgeUnavailable
 
+pytestmark = pytest.mark.litellm
+
 STYLES = ("openai", "anthropic")
 TAILS = {"ollama": "", "ollama_chat": "", "gemini": "/v1beta"}
 PATHS = {

@@ -27,6 +27,8 @@ from harness.elicit.prompts import Prompts
 from harness.elicit.runner import Runner
 from harness.task import load_task
 
+pytestmark = pytest.mark.litellm
+
 N, ATTEMPTS, MAX_WAIT_S = 2, 3, 2.0
 FAST = Settings(attempts=ATTEMPTS, backoff_s=0.001, backoff_max_s=0.002)
 STYLES = {
