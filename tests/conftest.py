@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 import tempfile
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 
 import pytest
@@ -47,8 +47,8 @@ def pytest_configure():
 
 
 def pytest_xdist_auto_num_workers():
-    """One worker more than cores: some tests wait for servers, deadlines and browsers."""
-    return cores() + 1
+    """One worker per core."""
+    return cores()
 
 
 def pytest_collection_modifyitems(items):
@@ -56,17 +56,18 @@ def pytest_collection_modifyitems(items):
 
     Workers get their shares of the list in its order; those that are done take from others' ends.
     """
-    kinds = (_is_real, _wants_litellm, _is_report)
-    shares = [[item for item in items if is_one(item)] for is_one in kinds]
-    others = [item for item in items if not any(is_one(item) for is_one in kinds)]
     n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     size = len(items) // n_workers
-    items.clear()
+    kinds = (_is_real, _wants_litellm, _is_report)
+    others = [item for item in items if not any(is_one(item) for is_one in kinds)]
+    shares = [[] for _ in range(n_workers)]
+    for i, is_one in enumerate(kinds):
+        shares[min(i, n_workers - 1)] += filter(is_one, items)
     for share in shares:
         n_more = max(0, size - len(share))
-        items += share + others[:n_more]
+        share.extend(others[:n_more])
         del others[:n_more]
-    items += others
+    items[:] = [*chain(*shares), *others]
 
 
 def _is_real(item):
