@@ -1,4 +1,4 @@
-"""Writes verdicts down, and only then lets them count and brings their replies into the store."""
+"""Writes verdicts down, lets them count only then, and brings their replies into the store."""
 
 from __future__ import annotations
 
@@ -71,13 +71,14 @@ class Recorder:
         if not self._unwritten:
             return
         records, self._unwritten = self._unwritten, []
+        for _, _, received in records:
+            self._unstored += received  # even if the log has no room for them: the store may have
         try:
             self._log.append(verdict for _, verdicts, _ in records for verdict in verdicts)
         except RunError:
             self._stop()
             raise
-        for judge, verdicts, received in records:
-            self._unstored += received
+        for judge, verdicts, _ in records:
             self._observer.advanced(judge, verdicts)
 
     async def flush_regularly(self) -> None:

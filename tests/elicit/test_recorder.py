@@ -107,3 +107,5 @@ def test_a_full_disk_stops_all_who_came_back_together_and_nothing_is_written_twi
     desk.recorder.record("j", [])
     assert desk.written == kept
     assert [unit.item for unit in read_log(desk.log.path).final] == kept
+    desk.recorder.flush(last=True)
+    assert len(desk.store.get_many([key(item) for item in ITEMS])) == len(ITEMS), "all were paid"
