@@ -36,6 +36,7 @@ LAYERS = (
         *(
             "elicit.leases",
             "elicit.database",
+            "elicit.book",
             "elicit.cache",
             "elicit.log",
             "elicit.budget",
@@ -50,7 +51,6 @@ LAYERS = (
             "elicit.recorder",
             "elicit.runner",
             "elicit.batch_api",
-            "elicit.book",
             "elicit.receipts",
             "elicit.batch",
         ),

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tenacity import AsyncRetrying, retry_if_result
 from tenacity.wait import wait_exponential
 
-from harness.elicit.batch_api import KEPT, BatchWire, Http, Sent, Ticket, style_of
+from harness.elicit.batch_api import KEPT, BatchWire, Http, Sent, style_of
+from harness.elicit.book import Ticket
 from harness.elicit.budget import worst_cost
 from harness.elicit.gate import NotAsked
 from harness.elicit.lanes import Lane, Open

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientSession
 
+    from harness.elicit.book import Ticket
     from harness.elicit.specs import JudgeSpec
 
 CALL_S = 300.0  # one exchange; a download may take this long between two pieces
@@ -39,21 +40,6 @@ class Sent(NamedTuple):
     url: str
     headers: dict[str, str]
     body: Any
-
-
-class Ticket(NamedTuple):
-    """A batch that was or is about to be handed in.
-
-    ``token`` is ours, ``created`` in seconds since 1970, ``id`` the provider's, empty while it is
-    not known whether the batch was received; ``requests`` are the hashes of what is in it.
-    """
-
-    judge: str
-    token: str
-    created: float
-    n: int
-    id: str = ""
-    requests: Sequence[str] = ()
 
 
 class Outcome(NamedTuple):

@@ -8,7 +8,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.elicit.batch_api import Ticket
 from harness.elicit.folders import leave_note, note_of, read_note
 from harness.errors import RunError
 
@@ -17,6 +16,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RESULTS_KEPT_S = 29 * 86400.0  # by Anthropic; by OpenAI a day longer
+
+
+class Ticket(NamedTuple):
+    """A batch that was or is about to be handed in.
+
+    ``token`` is ours, ``created`` in seconds since 1970, ``id`` the provider's, empty while it is
+    not known whether the batch was received; ``requests`` are the hashes of what is in it.
+    """
+
+    judge: str
+    token: str
+    created: float
+    n: int
+    id: str = ""
+    requests: Sequence[str] = ()
 
 
 class Book:

@@ -62,4 +62,5 @@ def read_only(database: Path, wait_s: float) -> sqlite3.Connection:
 
 def trouble(error: sqlite3.Error | OSError) -> tuple[str, str]:
     """Say what is wrong with a cache, and what to do about it."""
-    return next(told for words, told in TROUBLES.items() if words in str(error))
+    said = str(error.strerror if isinstance(error, OSError) else error)  # not its path
+    return next(told for words, told in TROUBLES.items() if words in said)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import sys
 import tempfile
 from pathlib import Path
+from statistics import median
 
 from wire import run
 from yardstick import find_yardstick, report, stub_running
@@ -22,6 +22,7 @@ from yardstick import find_yardstick, report, stub_running
 CLIENTS = {"ours": 20_000, "raw_aiohttp": 20_000, "litellm": 2_000, "inspect_ai": 500}
 VENVS = {"litellm": "litellm", "inspect_ai": "inspect"}
 BOUNDS = {"litellm": 15, "inspect_ai": 100}
+KEYS = ("rps", "cpu_ms_per_req")
 
 
 def main() -> None:
@@ -40,7 +41,8 @@ def main() -> None:
     for name in CLIENTS:
         rps, cpu_ms = (median(row[name][key] for row in rounds) for key in KEYS)
         print(f"  {name:12} {rps:8.0f} requests/s  {cpu_ms:.3f} ms CPU each")
-    holds = True
+    wrong = sum(row["ours"]["wrong"] for row in rounds)
+    holds = report("wrong answers of ours", wrong, 0, at_least=False)
     for peer, bound in BOUNDS.items():
         for who in ("raw_aiohttp", "ours"):
             rps = median(row[who]["rps"] / row[peer]["rps"] for row in rounds)
@@ -51,10 +53,6 @@ def main() -> None:
             else:
                 print(f"  raw client: {rps:.0f} times {peer}'s requests/s, its CPU {cpu:.0f} times")
     sys.exit(not holds)
-
-
-KEYS = ("rps", "cpu_ms_per_req")
-median = statistics.median
 
 
 def measured(name, yardstick, port, given):

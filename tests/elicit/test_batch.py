@@ -17,8 +17,8 @@ from running import SOON, Hearing, run_judge
 from stubbing import start_stub
 
 from harness.elicit.batch import BatchRunner
-from harness.elicit.batch_api import Ticket, style_of
-from harness.elicit.book import Book
+from harness.elicit.batch_api import style_of
+from harness.elicit.book import Book, Ticket
 from harness.elicit.budget import Budget
 from harness.elicit.cache import DiskStore
 from harness.elicit.jobs import Job

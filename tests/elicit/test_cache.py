@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from harness.elicit.cache import DiskStore, open_store
-from harness.elicit.folders import cache_folder
+from harness.elicit.folders import cache_folder, trouble
 from harness.elicit.verdicts import Reply
 
 
@@ -136,6 +136,13 @@ def test_damaged_cache_is_moved_aside_and_said(tmp_path):
     [aside] = tmp_path.glob("cache.damaged-*")
     assert (aside / "cache.db").read_bytes().startswith(b"rubbish")
     assert str(aside) in said[0]
+
+
+@pytest.mark.parametrize("name", ["full", "locked", "no such"])
+def test_a_folders_name_is_not_what_is_wrong_with_it(name):
+    """What the system says counts, not the path in its message."""
+    told, _ = trouble(PermissionError(13, "Permission denied", f"/home/{name}/cache.db"))
+    assert told == "it cannot be opened"
 
 
 def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):
