@@ -378,6 +378,23 @@ def test_kind_of_raters(tmp_path):
     assert load_task(tmp_path / "m").raters == "skilled"
 
 
+def test_header_that_breaks_its_line_loses_no_rater(tmp_path):
+    """Line breaks, hard spaces and spaces around a column's name are not part of the name."""
+    text = '\ufeff" Doc ID ";"Rater 1\n(Anna)";Rater\u00a02;"gpt\n4o"\nd1;yes;no;yes\nd2;no;no;no\n'
+    given_ = {"id": ["Doc ID"], "raters": ["Rater 1 (Anna),Rater 2"], "judges": ["gpt 4o"]}
+    made = make_task(plan_of(table(tmp_path, text), given_), tmp_path / "mine")
+    assert made.n_rejected == 0
+    assert made.raters == {"Rater 1 (Anna)": 2, "Rater 2": 2}
+    assert made.judges == {"gpt 4o": 2}
+
+
+def test_columns_that_read_the_same_are_refused(tmp_path):
+    """Names that differ in what cannot be seen alone would be one column."""
+    path = table(tmp_path, 'id,a1,"a1 "\n1,yes,no\n')
+    with pytest.raises(TaskError, match="line 2: two columns read 'a1'; rename one"):
+        profile(path)
+
+
 def test_items_named_by_several_columns(tmp_path):
     """Where no column alone names an item, those that do together are joined."""
     rows = ["question_id,model_a,model_b,winner,judge,turn"]

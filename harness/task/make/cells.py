@@ -6,17 +6,42 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from harness.tables import parse_json
+from harness.errors import TaskError
+from harness.tables import CAPS, parse_json, read_rows
 from harness.task.cells import MAX_ID_CHARS, as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from harness.tables import Row
+    from harness.tables import Caps, Row
 
 NOTHING = frozenset({"", "nan", "NaN", "null", "NULL", "<NA>"})
 WHOLE = re.compile(r"-?\d+\.0+")
 JOINT = "__"
+
+
+def rows_of(path: Path, *, caps: Caps = CAPS) -> Iterator[tuple[int, Row]]:
+    """Read a table as `read_rows` does, with the names of its columns as people read them.
+
+    Spreadsheets let a header break its line, begin with a space or hold one that is no space.
+
+    Raises
+    ------
+    TaskError
+        If the table cannot be read, or two columns then have one name.
+    """
+    names: dict[str, str] = {}
+    for line, row in read_rows(path, caps=caps):
+        for column in row:
+            if column not in names:
+                name = name_of(column) or column
+                if name in names.values():
+                    raise TaskError(
+                        f"{path}: line {line}: two columns read {name!r}; rename one of them."
+                    )
+                names[column] = name
+        yield line, {names[column]: value for column, value in row.items()}
 
 
 def text_of(value: object) -> str:
@@ -51,11 +76,22 @@ def _array(value: object) -> list[object] | None:
     return value if isinstance(value, list) else None
 
 
-def _label(value: object) -> str:
-    """Read one label or name: on one line, without characters that cannot be seen."""
+def name_of(value: object) -> str:
+    r"""Read a name: on one line, without characters that cannot be seen.
+
+    Examples
+    --------
+    >>> name_of(" Rater 1\n(Anna)")
+    'Rater 1 (Anna)'
+    """
     text = text_of(value)
-    if not text.isprintable():
-        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if text.isprintable():
+        return text
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _label(value: object) -> str:
+    text = name_of(value)
     return text.split(".")[0] if WHOLE.fullmatch(text) else text
 
 

@@ -11,11 +11,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import TaskError
-from harness.tables import read_rows
 from harness.task.cells import MAX_ID_CHARS
 from harness.task.files import TASK_FILE
 from harness.task.load import load_task
-from harness.task.make.cells import id_of, labels_of, text_of
+from harness.task.make.cells import id_of, labels_of, rows_of, text_of
 from harness.task.make.describe import describe_task
 from harness.task.make.tally import answers_in
 from harness.task.options import CANNOT_ASSESS
@@ -124,13 +123,13 @@ def check_new(folder: Path) -> None:
 def _write(plan: Plan, part: Path) -> Made:
     with ExitStack() as stack:
         writer = _Writer(plan, part, stack)
-        for line, row in read_rows(plan.table.path):
+        for line, row in rows_of(plan.table.path):
             writer.add_ratings(line, row)
         if not writer.items:
             first = writer.made.rejected[:1]
             why = f"; line {first[0].line}: {first[0].reason}" if first else ""
             raise TaskError(f"{plan.table.path}: no row could be used{why}.")
-        for line, row in read_rows(plan.table.path) if plan.mapping.judges else ():
+        for line, row in rows_of(plan.table.path) if plan.mapping.judges else ():
             writer.add_verdicts(line, row)
     made = writer.made
     made.n_items = len(writer.items)
@@ -254,8 +253,8 @@ class _Writer:
         unknown = [label for label, key in zip(labels, keys, strict=True) if key is None]
         if unknown:
             return f"label {unknown[0][:80]!r} is no option"
-        if not rater or len(rater) > MAX_ID_CHARS or not rater.isprintable():
-            return "the rater is not named" if not rater else "the rater's name cannot be printed"
+        if not rater or len(rater) > MAX_ID_CHARS:
+            return "the rater's name is too long" if rater else "the rater is not named"
         if (item, rater, elicitation) in self._seen:
             return f"rater {rater!r} has rated this item before"
         if CANNOT_ASSESS in labels and len(labels) > 1:

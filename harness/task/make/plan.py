@@ -109,7 +109,7 @@ def _fields(mapping: Mapping, table: Table) -> dict[str, str]:
     kept = mapping.text if mapping.rater else (*mapping.text, *mapping.unused(table))
     fields: dict[str, str] = {}
     for column in kept:
-        name = column.strip()
+        name = column
         while name in RESERVED or name in fields.values():
             name += "_"
         fields[column] = name

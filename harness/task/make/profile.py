@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.tables import CAPS, read_rows
+from harness.tables import CAPS
 from harness.task.cells import MAX_ID_CHARS
-from harness.task.make.cells import labels_of, text_of
+from harness.task.make.cells import labels_of, rows_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Column:
     Attributes
     ----------
     name : str
-        As the table writes it.
+        As people read it; see `rows_of`.
     n_filled : int
         Rows in which it holds something.
     labels : mapping of str to int or None
@@ -120,12 +120,12 @@ def profile(path: Path, *, caps: Caps = CAPS) -> Table:
     Raises
     ------
     TaskError
-        If it cannot be read; see `harness.tables.read_rows`.
+        If it cannot be read; see `rows_of`.
     """
     tallies: dict[str, _Tally] = {}
     sample: list[dict[str, str]] = []
     n_rows = 0
-    for _, row in read_rows(path, caps=caps):
+    for _, row in rows_of(path, caps=caps):
         n_rows += 1
         for name, value in row.items():
             tallies.setdefault(name, _Tally()).add(value)

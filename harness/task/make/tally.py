@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from harness.errors import TaskError
-from harness.tables import read_rows
 from harness.task.make import words
-from harness.task.make.cells import labels_of, text_of
+from harness.task.make.cells import labels_of, name_of, rows_of, text_of
 from harness.task.make.profile import MAX_LABELS
 from harness.task.options import CANNOT_ASSESS
 
@@ -51,12 +50,12 @@ class Tally:
 def answers_in(row: Row, mapping: Mapping, table: Table) -> Iterator[tuple[bool, str, str]]:
     """Yield (is a judge, who, column) for each cell of a row that may hold an answer."""
     if mapping.rater:
-        who = text_of(row.get(mapping.rater))
+        who = name_of(row.get(mapping.rater))
         yield who in mapping.judges, who, mapping.label
     for name in mapping.raters:
-        yield False, name.strip(), name
+        yield False, name, name
     for name in mapping.judge_columns(table):
-        yield True, name.strip(), name
+        yield True, name, name
 
 
 def tally_labels(table: Table, mapping: Mapping) -> Tally:
@@ -69,7 +68,7 @@ def tally_labels(table: Table, mapping: Mapping) -> Tally:
     """
     tally = Tally()
     nested, n_uneven = True, 0
-    for _, row in read_rows(table.path):
+    for _, row in rows_of(table.path):
         filled = [bool(text_of(row.get(name))) for name in mapping.raters]
         nested = nested and filled == sorted(filled, reverse=True)
         n_uneven += not all(filled)
