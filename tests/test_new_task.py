@@ -395,6 +395,53 @@ def test_columns_that_read_the_same_are_refused(tmp_path):
         profile(path)
 
 
+@pytest.mark.parametrize(
+    ("head", "raters", "labels"),
+    [
+        ("item_id,rater,score", ("Ann", "Bob", "Cid"), "12345"),
+        ("item,annotator,rating", ("1", "2", "3"), "12345"),
+        ("id,worker_id,label", ("1", "2", "3"), "01"),
+        ("doc,annotator,value", ("a", "b"), "xy"),
+    ],
+)
+def test_numbers_that_name_items_are_no_ratings(tmp_path, head, raters, labels):
+    """Ids and names that look like the labels beside them leave a long table long."""
+    rows = [
+        f"{i},{rater},{labels[(i + n) % len(labels)]}"
+        for i in range(8)
+        for n, rater in enumerate(raters)
+    ]
+    mapping = plan_of(table(tmp_path, "\n".join([head, *rows]) + "\n")).mapping
+    assert (*mapping.id, mapping.rater, mapping.label) == tuple(head.split(","))
+
+
+def test_a_repeated_id_is_no_rater(tmp_path):
+    """A wide table whose ids come twice has no column more of ratings."""
+    rows = [f"{i // 2},text number {i},{i % 5},{i % 4}" for i in range(12)]
+    mapping = plan_of(table(tmp_path, "id,text,r1,r2\n" + "\n".join(rows) + "\n")).mapping
+    assert mapping.raters == ("r1", "r2")
+
+
+@pytest.mark.parametrize("said", [{}, {"criterion": ["aspect"]}, {"id": ["item"]}])
+@pytest.mark.parametrize("form", ["long", "wide"])
+def test_what_is_rated_is_kept_beside_the_id(tmp_path, form, said):
+    """Criteria of one text are items of one group, and judges are told which is which."""
+    asked = [(i, aspect) for i in range(6) for aspect in ("fluency", "style")]
+    if form == "long":
+        head = "item,text,annotator,aspect,rating"
+        rows = [f"{i},text {i},{who},{a},{(i + len(a)) % 5}" for i, a in asked for who in "pq"]
+    else:
+        head = "item,text,aspect,r1,r2"
+        rows = [f"{i},text {i},{a},{(i + len(a)) % 5},{i % 4}" for i, a in asked]
+    made = make_task(
+        plan_of(table(tmp_path, "\n".join([head, *rows]) + "\n"), said), tmp_path / "mine"
+    )
+    assert made.n_rejected == 0
+    items = load_task(made.folder).items
+    assert {(item.group, item.criterion) for item in items} == {(str(i), a) for i, a in asked}
+    assert len(items) == len(asked)
+
+
 def test_items_named_by_several_columns(tmp_path):
     """Where no column alone names an item, those that do together are joined."""
     rows = ["question_id,model_a,model_b,winner,judge,turn"]

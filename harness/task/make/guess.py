@@ -39,13 +39,14 @@ def guess(table: Table, given: dict[str, Any] | None = None) -> Mapping:
         With neither ``raters`` nor ``rater`` where nothing looks like ratings.
     """
     known = Mapping(**(given or {}))
+    if "criterion" not in (given or {}):
+        known = replace(known, criterion=_criterion(table, known))
     if not known.raters and not known.rater:
         known = _layout(table, known)
     known = _long(table, known) if known.rater else _wide(table, known)
     if "group" not in (given or {}):
         known = replace(known, group=_group(table, known))
-    if "criterion" not in (given or {}):
-        known = replace(known, criterion=_criterion(table, known))
+    known = _by_criterion(table, known)
     if "text" not in (given or {}):
         known = replace(known, text=_text(table, known))
     return known
@@ -53,6 +54,8 @@ def guess(table: Table, given: dict[str, Any] | None = None) -> Mapping:
 
 def _layout(table: Table, known: Mapping) -> Mapping:
     """Choose between a column per rater and a row per rating."""
+    if (long := _called_long(table, known)) is not None:
+        return long
     family = _family(table, known)
     people = [name for name in family if not _is_judge(name)]
     named = [c.name for c in _free(table, known) if _may_name_raters(c, table)]
@@ -66,6 +69,40 @@ def _layout(table: Table, known: Mapping) -> Mapping:
     if people and (len(family) > 1 or speaks_of(people[0], words.LABELS)):
         return replace(known, raters=tuple(people))
     return _by_structure(table, known)
+
+
+def _called_long(table: Table, known: Mapping) -> Mapping | None:
+    """A row per rating by name: one rater's column, whose names tell an item's rows apart."""
+    free = [column.name for column in _free(table, known)]
+    raters = [n for n in free if speaks_of(n, words.RATERS) and not speaks_of(n, words.LABELS)]
+    if len(raters) != 1:
+        return None
+    [rater] = raters
+    label = known.label or _label(table, known, rater)
+    ids = [known.id] if known.id else [(n,) for n in free if _may_name_items(n)]
+    beside = (rater, *_beside(table, known))
+    repeated = any(
+        _told_apart(table, id_) < UNIQUE <= _told_apart(table, (*id_, *beside)) for id_ in ids
+    )
+    if not repeated or not label or not (known.label or speaks_of(label, words.LABELS)):
+        return None
+    return replace(known, rater=rater, label=label)
+
+
+def _beside(table: Table, known: Mapping) -> tuple[str, ...]:
+    """Columns that tell apart what one rater says of one item."""
+    asked = known.elicitation or ("elicitation" if "elicitation" in known.unused(table) else "")
+    return tuple(filter(None, [asked, known.criterion]))
+
+
+def _may_name_items(name: str) -> bool:
+    """Whether a column is called after what it names: items, or what they stand in."""
+    return _is_called_id(name) or speaks_of(name, words.GROUPS)
+
+
+def _is_called_id(name: str) -> bool:
+    """Whether a column's name is, or ends in, that of an id; "yes / no" does not."""
+    return not words.ITEMS.isdisjoint({*parts(name)[-1:], "".join(parts(name))})
 
 
 def _is_judge(name: str) -> bool:
@@ -85,6 +122,7 @@ def _labelish(table: Table, known: Mapping) -> dict[str, Column]:
         for c in _free(table, known)
         if c.labels
         and not set(parts(c.name)) & barred
+        and not _is_called_id(c.name)
         and not (c.unique and c.n_filled > len(c.labels) / 2 and _looks_like_ids(c))
     }
 
@@ -188,7 +226,8 @@ def _wide(table: Table, known: Mapping) -> Mapping:
         like = _like(candidates, [n for n in known.raters if n in candidates])
         judges = tuple(n for n in like if n not in known.raters and _is_judge(n))
         known = replace(known, judges=judges)
-    return known if known.id else replace(known, id=_id(table, known, ()))
+    beside = tuple(filter(None, [known.criterion]))
+    return known if known.id else replace(known, id=_id(table, known, beside))
 
 
 def _long(table: Table, known: Mapping) -> Mapping:
@@ -200,7 +239,7 @@ def _long(table: Table, known: Mapping) -> Mapping:
         known = replace(known, judges=_judges_of_long(table, known))
     if known.id:
         return known
-    return replace(known, id=_id(table, known, (known.rater, *filter(None, [known.elicitation]))))
+    return replace(known, id=_id(table, known, (known.rater, *_beside(table, known))))
 
 
 def _judges_of_long(table: Table, known: Mapping) -> tuple[str, ...]:
@@ -223,7 +262,8 @@ def _id(table: Table, known: Mapping, beside: tuple[str, ...]) -> tuple[str, ...
     Parameters
     ----------
     beside : tuple of str
-        Columns that tell the rows of one item apart: the rater's, in a long table.
+        Columns that tell the rows of one item apart: the rater's, in a long table, and the
+        criterion's.
     """
     full = [c for c in _free(table, known) if c.n_filled > MOSTLY * table.n_rows]
     called = [c.name for c in full if _looks_like_ids(c) and c.mean_chars <= ID_CHARS]
@@ -287,6 +327,17 @@ def _criterion(table: Table, known: Mapping) -> str:
         if speaks_of(column.name, words.CRITERIA) and few:
             return column.name
     return ""
+
+
+def _by_criterion(table: Table, known: Mapping) -> Mapping:
+    """Make an item of each criterion that is rated of one thing, and a group of the thing."""
+    named = (*known.id, known.criterion)
+    if not known.id or not known.criterion or known.criterion in known.id:
+        return known
+    if _told_apart(table, known.id) == _told_apart(table, named):
+        return known
+    alone = known.id[0] if len(known.id) == 1 else ""
+    return replace(known, id=named, group=known.group or alone)
 
 
 def _text(table: Table, known: Mapping) -> tuple[str, ...]:
