@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 GAP = "  "
+TOWER = 2  # lines at most of a cell that others stand to the right of
 PIECE = re.compile(  # an interval, a rank with its range, a part of a name, a blank
-    r"[^ ]+ \[[^]]*\]|\d+ \(\d+-\d+\)|[^ _/-]*[_/-]+|[^ _/-]+| +"
+    r"[^ ]+ \[[^]]*\]|\d+ \(\d+-\d+\)|[^ _/:@-]*[_/:@-]+|[^ _/:@-]+| +"
 )
+NUMBER = re.compile(r"[^ ]+ \[[^]]*\]|\d+ \(\d+-\d+\)|[\d.]+%?")
 
 
 def columns(
@@ -22,7 +24,8 @@ def columns(
     """Draw a table as lines.
 
     What is too wide gives way in this order: heads over narrower cells, the widest column as far
-    as its longest piece, then any.
+    as its longest piece, then as its longest number, then any. A cell that would then take more
+    than two lines runs on over the columns to its right, whose cells stand below it.
 
     Parameters
     ----------
@@ -39,7 +42,8 @@ def columns(
     room = width - len(GAP) * (len(heads) - 1)
     least = [max(map(_longest, column)) for column in both]
     under_heads = [max(map(measure, column), default=0) for column in cells]
-    for floors in (list(map(max, least, under_heads)), least, [1] * len(heads)):
+    numbers = [max(map(_longest_number, column)) for column in both]
+    for floors in (list(map(max, least, under_heads)), least, numbers, [1] * len(heads)):
         widths = _narrowed(widths, floors, room)
     return [line for row in (heads, *rows) for line in _lines(row, widths)]
 
@@ -56,7 +60,19 @@ def _narrowed(widths: Sequence[int], floors: Sequence[int], room: int) -> list[i
 
 
 def _lines(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Draw a row; a cell that would be a tower runs on to the right, above the cells after it."""
     wrapped = [wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
+    towers = (i for i, lines in enumerate(wrapped[:-1]) if len(lines) > TOWER)
+    i = next(towers, None)
+    if i is None:
+        return _level(wrapped, widths)
+    room = sum(widths[i:]) + len(GAP) * (len(widths) - i - 1)
+    above = _level([*wrapped[:i], wrap(row[i], room)], [*widths[:i], room])
+    return above + _lines([*[""] * (i + 1), *row[i + 1 :]], widths)
+
+
+def _level(wrapped: Sequence[list[str]], widths: Sequence[int]) -> list[str]:
+    """Put the lines of cells side by side."""
     height = max(map(len, wrapped))
     level = [[*lines, *[""] * (height - len(lines))] for lines in wrapped]
     return [
@@ -94,10 +110,16 @@ def _of_character(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _longest(text: str) -> int:
+def _longest(text: str, like: re.Pattern[str] = PIECE) -> int:
     """Return the columns that the indentation and the longest piece of a text take."""
-    pieces = (measure(piece.rstrip(" ")) for piece in PIECE.findall(text.strip(" ")))
+    found = (piece.rstrip(" ") for piece in PIECE.findall(text.strip(" ")))
+    pieces = (measure(piece) for piece in found if like.fullmatch(piece))
     return len(_indent(text)) + max(pieces, default=0)
+
+
+def _longest_number(text: str) -> int:
+    """Return the columns that the indentation and the longest number of a text take, at least 1."""
+    return max(_longest(text, NUMBER), 1)
 
 
 def _indent(text: str) -> str:
