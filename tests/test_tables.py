@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -90,7 +91,10 @@ def test_faults_belong_to_the_branch_the_caller_names(tmp_path):
     ("text", "message"),
     [
         ("item,value\na,b,c\n", "line 2: found 3 cells where the header has 2"),
-        ("item,value\n\n\na\n", "line 4: found 1 cells where the header has 2"),
+        (
+            "item,value\n\n\na\n",
+            "line 4: found 1 cell where the header has 2; write the empty ones",
+        ),
         ("item,item\na,b\n", "line 1: column 'item' is given twice"),
         ("item,\na,b\n", "line 1: found a column without a name"),
         (
@@ -196,11 +200,24 @@ def test_parquet_is_checked_against_what_it_declares(tmp_path):
 
 
 def test_parquet_values_must_be_plain(tmp_path):
-    """Bytes, times and numbers that are none are refused with their row."""
+    """Bytes and numbers that are none are refused with their row."""
     path = write_parquet(tmp_path / "t.parquet", {"item": ["a", "b"], "value": [1.0, float("nan")]})
     assert fault(path).startswith("row 2: 'value' holds no finite number")
     path = write_parquet(tmp_path / "t.parquet", {"item": [b"a"]})
     assert fault(path).startswith("row 1: 'item' holds bytes")
+
+
+def test_parquet_with_a_time_in_a_column_nobody_uses_is_read(tmp_path):
+    """Dates and times are text, as in a csv of the same table."""
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    path = write_parquet(tmp_path / "t.parquet", {"day": [moment.date()], "at": [moment]})
+    assert list(read_rows(path)) == [(1, {"day": "2026-01-02", "at": "2026-01-02T03:04:05+00:00"})]
+
+
+def test_parquet_without_rows_is_said_to_have_none(tmp_path, capfd):
+    """It is no damaged file, and the library that reads it says nothing of its own."""
+    assert "found no rows" in fault(write_parquet(tmp_path / "t.parquet", {"item": []}))
+    assert capfd.readouterr().err == ""
 
 
 def test_damaged_parquet_is_one_clear_fault(tmp_path):

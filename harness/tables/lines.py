@@ -104,5 +104,6 @@ def _separator(header: str) -> str:
 
 
 def _ragged(line: int, found: int, wanted: int, held: str) -> NoReturn:
-    what = f"found {found} cells where the header has {wanted}; quote cells that hold {held}."
-    raise PlaceError(f"line {line}", what)
+    cells = "1 cell" if found == 1 else f"{found} cells"
+    do = f"quote cells that hold {held}" if found > wanted else "write the empty ones, too"
+    raise PlaceError(f"line {line}", f"found {cells} where the header has {wanted}; {do}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import math
 import os
+from datetime import date, time
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,8 @@ BATCH = 1000  # rows in memory at a time
 
 def parquet_rows(path: Path, required: Collection[str], caps: Caps) -> Iterator[tuple[int, Row]]:
     """Yield number and values of each row; never asks the network, shows no progress."""
-    _check_declared(path, required, caps)
-    for number, row in enumerate(_stream(path), 1):
+    n_rows = _check_declared(path, required, caps)
+    for number, row in enumerate(_stream(path) if n_rows else (), 1):
         where = f"row {number}"
         check_lengths(row, caps, where)
         yield number, {name: _plain(value, name, where) for name, value in row.items()}
@@ -60,7 +61,7 @@ def _unreadable(fault: Exception) -> PlaceError:
     return PlaceError("", f"cannot be read as parquet ({type(fault).__name__}); write it anew.")
 
 
-def _check_declared(path: Path, required: Collection[str], caps: Caps) -> None:
+def _check_declared(path: Path, required: Collection[str], caps: Caps) -> int:
     import pyarrow as pa  # noqa: PLC0415 -- heavy, and only parquet needs it
     from pyarrow import parquet  # noqa: PLC0415 -- heavy, and only parquet needs it
 
@@ -75,6 +76,7 @@ def _check_declared(path: Path, required: Collection[str], caps: Caps) -> None:
     if sum(declared.row_group(group).total_byte_size for group in groups) > caps.n_bytes:
         raise PlaceError("", f"unpacks to more than {caps.n_bytes} bytes; split the file.")
     check_columns(names, required, caps, "columns")
+    return int(declared.num_rows)
 
 
 def _plain(value: object, name: str, where: str) -> object:
@@ -82,6 +84,8 @@ def _plain(value: object, name: str, where: str) -> object:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
+    if isinstance(value, date | time):  # a datetime is a date, too
+        return value.isoformat()
     if isinstance(value, list):
         return [_plain(part, name, where) for part in value]
     if isinstance(value, dict):
