@@ -170,6 +170,22 @@ def test_existing_folder_is_refused(tmp_path):
     assert list((tmp_path / "mine").iterdir()) == []
 
 
+@pytest.mark.parametrize("option", [["--dry-run"], ["--raters", "a,b"], ["--property", "tone"]])
+def test_what_says_how_a_table_is_read_needs_one(tmp_path, option):
+    """Nothing is written: `--dry-run` wrote the example, and the rest was passed over."""
+    done = harness("new-task", "mine", *option, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{option[0]} goes with --from FILE" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_label_without_a_rater_is_refused(tmp_path):
+    """In a table of a column per rater, that column was neither a rating nor kept."""
+    path = table(tmp_path, "id,a1,a2,a3\n1,yes,no,no\n2,no,no,no\n")
+    with pytest.raises(TaskError, match="--label 'a3' goes with a row per rating; give --rater"):
+        plan_of(path, {"label": ["a3"]})
+
+
 def test_a_guess_is_not_taken_without_consent(tmp_path):
     """Without a terminal, --yes or named columns, the guess is shown and nothing is written."""
     path = table(tmp_path, "id,ann1,ann2\na,yes,no\nb,no,no\n")

@@ -25,6 +25,7 @@ Columns = list[str] | None
 
 
 def new_task(
+    ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Name or path of the folder to make.")],
     *,
     source: Annotated[
@@ -104,6 +105,7 @@ def new_task(
 
     check_new(folder)
     if source is None:
+        options.refuse_without_a_table(ctx)
         write_starter(folder.name, folder)
         typer.echo(json.dumps({"folder": str(folder)}) if as_json else _starter_words(folder))
         return

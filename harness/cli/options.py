@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness.validate.source import Choices
 
 
@@ -83,7 +85,6 @@ Interval = Annotated[
     str | None, typer.Option(help="How intervals are made: percentile, bca or jackknife.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
-Resamples = Annotated[int, typer.Option(min=100, help="Bootstrap replicates behind each interval.")]
 Criterion = Annotated[str | None, typer.Option(help="Only items with this criterion.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N items.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -101,17 +102,32 @@ JudgesFile = Annotated[
 BESIDE_A_RUN = frozenset(
     {"resume", "run_name", "max_cost", "dry_run", "out", "cache", "use_cache", "quiet", "as_json"}
 )
+BESIDE_AN_EXAMPLE = frozenset({"name", "yes", "as_json"})
 
 
 def refuse_what_is_settled(ctx: typer.Context) -> None:
     """Refuse options that a run which is gone on with was begun with, in place of ignoring them."""
+    for option in _given_beside(ctx, BESIDE_A_RUN):
+        raise typer.BadParameter(
+            f"a run goes on as it was begun; leave {option} out, or start a new run"
+        )
+
+
+def refuse_without_a_table(ctx: typer.Context) -> None:
+    """Refuse options that say how a table is read where there is none."""
+    for option in _given_beside(ctx, BESIDE_AN_EXAMPLE):
+        raise typer.BadParameter(
+            f"{option} goes with --from FILE, a table; leave it out to write the example"
+        )
+
+
+def _given_beside(ctx: typer.Context, allowed: frozenset[str]) -> Iterator[str]:
+    """Yield the options on the command line that are not among those allowed."""
     for parameter in ctx.command.params:
         name = parameter.name or ""
         source = ctx.get_parameter_source(name)
-        if name not in BESIDE_A_RUN and source is not None and source.name == "COMMANDLINE":
-            raise typer.BadParameter(
-                f"a run goes on as it was begun; leave {parameter.opts[0]} out, or start a new run"
-            )
+        if name not in allowed and source is not None and source.name == "COMMANDLINE":
+            yield parameter.opts[0]
 
 
 def choices(**made: object) -> Choices:

@@ -132,6 +132,11 @@ def check(mapping: Mapping, table: Table) -> None:
         raise TaskError(f"{where}: give --raters (a column per rater) or --rater, not both.")
     if mapping.rater and not mapping.label:
         raise TaskError(f"{where}: no column of labels; give --label (the columns are {have}).")
+    if mapping.label and not mapping.rater:
+        raise TaskError(
+            f"{where}: --label {mapping.label!r} goes with a row per rating; give --rater, the "
+            f"column that names the rater, too (the columns are {have})."
+        )
     if mapping.rater and not mapping.id:
         raise TaskError(f"{where}: no column names the items; give --id (the columns are {have}).")
     if not mapping.rater and not mapping.raters:
