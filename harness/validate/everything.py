@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from harness.stats.distributions import RatingTable
     from harness.stats.evaluation import Evaluation, TableTranslation
     from harness.stats.rows import MetricRow
+    from harness.validate.errors import Errors
     from harness.validate.source import JudgeFacts, Source
 
 
@@ -63,18 +64,20 @@ def validate(source: Source) -> Validation:
         If tau, or the metric that ranks, is not one the task knows.
     """
     p = prepare(source)
+    sections = _sections(p)
+    humans = _human_result(p, sections["errors"])
     return Validation(
         task=_task_facts(source),
         settings=_settings(p),
-        humans=_human_result(p),
+        humans=humans,
         judges=tuple(
             _judge_result(p, facts, table)
             for facts, table in zip(source.judges, p.compared.judges, strict=True)
         ),
         ranking=_ranking(source, p.metric, p.evaluation) if source.judges else None,
         metrics=tuple(_metric_facts(row) for row in p.evaluation.metrics),
-        notes=(*source.notes, *_notes(p)),
-        **_sections(p),
+        notes=(*source.notes, *_left_out(humans), *_notes(p)),
+        **sections,
     )
 
 
@@ -104,6 +107,18 @@ def _settings(p: Prepared) -> Settings:
         interval=p.source.interval,
         unit=p.evaluation.units.kind,
     )
+
+
+def _left_out(humans: HumanResult) -> list[str]:
+    """Say how many ratings are no choice: the headline counts those that are."""
+    notes = []
+    if humans.n_abstained:
+        notes.append(f"ratings that are {CANNOT_ASSESS}: {humans.n_abstained}")
+    if humans.ignored_labels:
+        each = ", ".join(f"{label!r} {n}" for label, n in humans.ignored_labels.items())
+        total = sum(humans.ignored_labels.values())
+        notes.append(f"ratings left out for their label, which the task ignores: {total} ({each})")
+    return notes
 
 
 def _notes(p: Prepared) -> list[str]:
@@ -159,7 +174,7 @@ def _task_facts(source: Source) -> TaskFacts:
     )
 
 
-def _human_result(p: Prepared) -> HumanResult:
+def _human_result(p: Prepared, errors: Errors) -> HumanResult:
     task, human, evaluation = p.task, p.human, p.evaluation
     ids = set(human.items)
     here = [rating for rating in task.ratings if rating.item in ids]
@@ -170,8 +185,8 @@ def _human_result(p: Prepared) -> HumanResult:
         n_response_sets=int(human.response_set.sum()),
         n_pairs=0 if human.joint is None else int(human.joint.sum()),
         n_abstained=sum(rating.value == CANNOT_ASSESS for rating in here),
-        ignored_labels=dict(Counter(str(rating.value) for rating in task.ignored)),
-        agreement=dict(evaluation.human_agreement),
+        ignored_labels=dict(Counter(str(r.value) for r in task.ignored if r.item in ids)),
+        agreement={row.name: row.estimate for row in errors.human_agreement},
         beta=evaluation.human_translation.beta,
         F=_matrix(evaluation.human_translation),
         translated=translated(p, p.compared.human),

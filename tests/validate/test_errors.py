@@ -6,6 +6,7 @@ from validating import INVALID, source_of, task_of, truth_source
 
 from harness.elicit.verdicts import CANNOT_ASSESS
 from harness.errors import TaskError
+from harness.report.text import render
 from harness.stats.binary import n_var_kappa, n_var_phi
 from harness.stats.krippendorff import krippendorff_alpha
 from harness.stats.weighted import weighted_kappa, weights
@@ -288,6 +289,26 @@ def test_coefficients_labelled_as_the_same_number_are(raters):
     assert percentages == ["pairwise_agreement", "majority_share", "two_rater_agreement"]
     uneven = ratings | {"r9": {"i0": "A"}}
     assert not any(row.same_as for row in section_of(uneven, {}).human_agreement)
+
+
+def test_ordered_scales_are_not_described_by_nominal_agreement_alone():
+    """The terminal names alpha at the level of the scale; metrics.json alone had it."""
+    ratings = {"r": {"x": "1", "y": "3", "z": "2"}, "s": {"x": "2", "y": "3", "z": "2"}}
+    task = task_of(ratings, options=("1", "2", "3"), scale="ordinal", positive=())
+    found = validate(source_of(task, {}))
+    [row] = [r for r in found.errors.human_agreement if r.name == "krippendorff_alpha_ordinal"]
+    assert found.humans.agreement["krippendorff_alpha_ordinal"] == row.estimate
+    assert f"krippendorff_alpha_ordinal    {row.estimate.value:.3f} [" in render(found)
+
+
+def test_ratings_that_are_no_choice_are_told(tmp_path):
+    """Abstentions and ignored labels are missing from the count of forced choices, so say so."""
+    ratings = {"r": {"x": "A", "y": NONE}, "s": {"x": "B", "y": "n/a"}, "t": {"x": "n/a"}}
+    write_task(task_of(ratings, ignore_labels=("n/a",)), tmp_path, item_text=True)
+    task = load_task(tmp_path)
+    told = render(validate(source_of(task, {})))
+    assert "note: ratings that are CANNOT_ASSESS: 1" in told
+    assert "ignores: 2 ('n/a' 2)" in told.replace("\n", " ")
 
 
 def test_disputed_items_are_ids_and_counts_only():
