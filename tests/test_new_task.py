@@ -431,6 +431,16 @@ def test_numbers_that_name_items_are_no_ratings(tmp_path, head, raters, labels):
     assert (*mapping.id, mapping.rater, mapping.label) == tuple(head.split(","))
 
 
+@pytest.mark.parametrize("heads", ["r1,r2,r3", "Anna,Ben,Cleo"])
+def test_a_rater_who_often_abstains_is_not_shown_to_judges(tmp_path, heads):
+    """Abstentions and ignored labels do not make a text of a rater's column."""
+    none = CANNOT_ASSESS
+    rows = ["a,one,yes,no,n/a", f"b,two,no,no,{none}", f"c,three,{none},yes,yes", "d,four,no,no,?"]
+    path = table(tmp_path, f"id,body,{heads}\n" + "\n".join(rows) + "\n")
+    mapping = plan_of(path, ignore=("n/a", "?")).mapping
+    assert (mapping.raters, mapping.text) == (tuple(heads.split(",")), ("body",))
+
+
 def test_a_repeated_id_is_no_rater(tmp_path):
     """A wide table whose ids come twice has no column more of ratings."""
     rows = [f"{i // 2},text number {i},{i % 5},{i % 4}" for i in range(12)]

@@ -150,7 +150,8 @@ def _family(table: Table, known: Mapping) -> list[str]:
     families = [_like(candidates, [anchor]) for anchor in candidates]
     families += [_numbered(candidates, anchor) for anchor in candidates]
     best = max(families, key=len, default=[])
-    best = _like(candidates, best)
+    kin = [name for one in best for name in _numbered(candidates, one)]
+    best = _like(candidates, [*best, *kin])
     summaries = [name for name in best if speaks_of(name, words.SUMMARIES)]
     people = [name for name in best if not _is_judge(name)]
     if set(people) - set(summaries):

@@ -10,6 +10,7 @@ from harness.task.make.guess import guess
 from harness.task.make.mapping import Mapping, check, settings
 from harness.task.make.tally import RaterIds, Tally, tally_labels
 from harness.task.make.words import parts
+from harness.task.options import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Dict
@@ -81,7 +82,7 @@ def make_plan(
     TaskError
         If a column is unknown, nothing looks like ratings, or the labels cannot be options.
     """
-    mapping = guess(table, settings(given, table))
+    mapping = guess(table.without_labels({CANNOT_ASSESS, *wanted.ignore}), settings(given, table))
     check(mapping, table)
     tally = tally_labels(table, mapping)
     tally.rater_ids = rater_ids or tally.rater_ids

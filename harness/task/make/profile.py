@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from harness.tables import CAPS
@@ -11,7 +11,7 @@ from harness.task.cells import MAX_ID_CHARS
 from harness.task.make.cells import labels_of, rows_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from harness.tables import Caps
@@ -63,6 +63,18 @@ class Table:
     n_rows: int
     columns: Mapping[str, Column]
     sample: tuple[Mapping[str, str], ...]
+
+    def without_labels(self, remarks: Collection[str]) -> Table:
+        """Leave out of every column's labels what is no option."""
+        columns = {
+            name: column
+            if column.labels is None
+            else replace(
+                column, labels={k: n for k, n in column.labels.items() if k not in remarks}
+            )
+            for name, column in self.columns.items()
+        }
+        return replace(self, columns=columns)
 
     def __repr__(self) -> str:
         return f"Table({self.path.name!r}, {self.n_rows} rows, {len(self.columns)} columns)"
