@@ -65,16 +65,13 @@ class Table:
     sample: tuple[Mapping[str, str], ...]
 
     def without_labels(self, remarks: Collection[str]) -> Table:
-        """Leave out of every column's labels what is no option."""
-        columns = {
-            name: column
-            if column.labels is None
-            else replace(
-                column, labels={k: n for k, n in column.labels.items() if k not in remarks}
-            )
-            for name, column in self.columns.items()
-        }
-        return replace(self, columns=columns)
+        """Leave out of every column's labels what is no option, where others are left."""
+
+        def cleared(column: Column) -> Column:
+            left = {k: n for k, n in (column.labels or {}).items() if k not in remarks}
+            return replace(column, labels=left) if left else column
+
+        return replace(self, columns={name: cleared(c) for name, c in self.columns.items()})
 
     def __repr__(self) -> str:
         return f"Table({self.path.name!r}, {self.n_rows} rows, {len(self.columns)} columns)"
