@@ -146,6 +146,22 @@ def test_terminal_output_fits_eighty_columns_and_one_screen(choices, shown):
     assert re.search(r"^1 \(1-\d\) ", shown, re.MULTILINE)
 
 
+def test_numbers_of_the_terminal_stand_beside_their_n(usual):
+    """Items in each line of the ranking, and of beta; raters of a winning rate."""
+    said, found = usual
+    ranked = {}
+    for line in render(found).split("rank ")[1].splitlines()[1:]:
+        if not re.match(r"\d+ \(", line):
+            break
+        ranked[line.split()[2]] = int(line.split()[-1])
+    metric = found.ranking.metric
+    assert ranked == {judge.name: judge.metrics[metric].n_used for judge in found.judges}
+    text = " ".join(said)
+    assert re.search(rf"the raters' own: [^)]* on {found.humans.beta.n_used} items", text)
+    n_raters = found.replacement.judges[0].n_tested
+    assert re.search(rf"winning rate [^)]* over {n_raters} raters", text)
+
+
 def test_legend_names_method_unit_and_estimand(shown):
     """What an interval covers is never left to the reader."""
     assert "95% intervals: bootstrap of groups, 300 resamples, design value." in shown

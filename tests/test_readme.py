@@ -41,7 +41,7 @@ def test_main_output_in_the_readme_has_the_shape_of_a_run(tmp_path, monkeypatch)
         if line.startswith((" ", "(", "*", "95%", "judge ", "lexicon   response_set")):
             head = line.split("  ")[0].strip()
             assert head in shown
-    ranked = set(re.findall(r"^\d(?: \(\d+-\d+\))?\s+(\w+)", shown, re.MULTILINE))
+    ranked = set(re.findall(r"^\d \(\d+-\d+\)\s+(\w+)", shown, re.MULTILINE))
     assert ranked == {"smollm2", "lexicon", "random", "majority"}
     assert "authored probe, ratings simulated" in shown
 

@@ -249,17 +249,18 @@ def heat(
     digits: int = 2,
     cell_width: float = 54.0,
     counts: Sequence[int] = (),
+    row_counts: Sequence[str] = (),
 ) -> Chart:
     """Draw a table whose cells are the darker the nearer they are to ``top``; None is NA.
 
-    ``counts`` says of each column what its cells rest on.
+    ``counts`` says of each column what its cells rest on, ``row_counts`` of each row.
     """
     widest = max((len(n) for n in (*row_names, titles.y)), default=0)
     left = min(widest * CHARACTER, MAX_ROW_NAME) + 14
     names, head, overhang = _column_names(column_names, counts, left, cell_width)
-    width = left + max(
-        cell_width * len(column_names) + max(overhang, 0) + 2, len(titles.x) * CHARACTER
-    )
+    end = left + cell_width * len(column_names)
+    noted = max(map(len, row_counts), default=0) * CHARACTER
+    width = max(end + max(overhang, noted + 2) + 2, left + len(titles.x) * CHARACTER)
     height = head + CELL * len(row_names) + 4
     marks = [label(left, 12, titles.x, "small"), label(0, head - 10, titles.y, "small"), *names]
     for i, name in enumerate(row_names):
@@ -268,10 +269,13 @@ def heat(
         for j, value in enumerate(values[i]):
             x = left + cell_width * j
             told = f"{name}, {column_names[j]}: {show(value)}"
+            told += "".join(f", n {n}" for n in (*counts[j : j + 1], *row_counts[i : i + 1]))
             marks += _heat_cell((x, y, cell_width), value, top, digits, told)
-    columns = (titles.y or "row", titles.x or "column", "value", *(("n",) if counts else ()))
+        marks += [label(end + 6, y + 19, f"n {n}", "small") for n in row_counts[i : i + 1]]
+    n_columns = ("n",) if counts or row_counts else ()
+    columns = (titles.y or "row", titles.x or "column", "value", *n_columns)
     data = tuple(
-        (row, column, values[i][j], *counts[j : j + 1])
+        (row, column, values[i][j], *counts[j : j + 1], *row_counts[i : i + 1])
         for i, row in enumerate(row_names)
         for j, column in enumerate(column_names)
     )
@@ -282,7 +286,7 @@ def _column_names(
     names: Sequence[str], counts: Sequence[int], left: float, cell_width: float
 ) -> tuple[list[Mark], float, float]:
     """Name columns in a few lines, or sloping; return how high and how far out they go."""
-    lines_of = [_wrapped(name, cell_width) for name in names]
+    lines_of = [wrapped(name, cell_width) for name in names]
     widest = max((len(part) for parts in lines_of for part in parts), default=0) * CHARACTER
     reaches = [min(len(name) * CHARACTER, MAX_LABEL) * SLOPE for name in names]
     sloping = max(reaches) if widest > cell_width + CHARACTER else 0.0
@@ -303,7 +307,7 @@ def _column_names(
     return marks, head, max(ends) if sloping else 0.0
 
 
-def _wrapped(name: str, width: float) -> list[str]:
+def wrapped(name: str, width: float) -> list[str]:
     """Break a name at its joints into lines that fit, as far as they can."""
     n = int(width / CHARACTER) + 1
     found = [""]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from harness.report.wording import counted, estimate, number, percent, reason, span
+from harness.report.wording import counted, estimate, number, percent, reason, resting, span
 
 if TYPE_CHECKING:
     from harness.stats.break_evens import BreakEven
@@ -115,7 +115,7 @@ def _beta(v: Validation) -> str:
     if even is None or not even.pieces or not even.pieces[0].winners:
         return ""
     own = v.humans.beta
-    measured = f" (the raters' own: {estimate(own, 2)})" if own.value is not None else ""
+    measured = f" (the raters' own: {resting(own, 2)})" if own.value is not None else ""
     if len(even.pieces) == 1:
         return f"Whatever beta is{measured}, {_listed(even.pieces[0].winners)} decides best."
     return f"Who decides best hangs on beta{measured}: {_pieces(even)}."
@@ -182,7 +182,8 @@ def _replacing(v: Validation, winner: JudgeResult) -> str:
     if mine is None or mine.passes is None:
         why = f" ({reason(mine.winning_rate)})" if mine else ""
         return f"{name} cannot say whether it may replace a rater{why}."
-    rate = f"winning rate {estimate(mine.winning_rate, 2)}, {eps}"
+    raters = counted([mine.n_tested], "rater")
+    rate = f"winning rate {estimate(mine.winning_rate, 2)} over {raters}, {eps}"
     verb = "allows" if mine.passes else "does not allow"
     return f"{name} {verb} replacing a rater ({rate}{warned if mine.passes else ''})."
 

@@ -11,7 +11,7 @@ from harness.report.marks import Scale
 from harness.report.words import counted, estimate, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from harness.report.groups import Group
     from harness.report.marks import Chart
@@ -179,8 +179,13 @@ def _metric_chart(v: Validation, metric: str) -> Chart:
 
 def items_of(v: Validation, metric: str) -> str:
     """Say how many items the judges' values of a metric rest on."""
-    found = (judge.metrics[metric] for judge in v.judges if metric in judge.metrics)
-    return counted(one.n_used for one in found if one.value is not None)
+    return counted(n_used(v, metric, [judge.name for judge in v.judges]))
+
+
+def n_used(v: Validation, metric: str, judges: Iterable[str]) -> list[int]:
+    """Return the items that the value of each of these judges rests on, of those that have one."""
+    found = (v.judge(name).metrics.get(metric) for name in judges)
+    return [one.n_used for one in found if one is not None and one.value is not None]
 
 
 def _bounds(rows: list[DotRow]) -> tuple[float, float]:

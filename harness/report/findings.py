@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.figures import GOAL_WORDS, in_order, may_be_best
-from harness.report.words import estimate, number, percent, span
+from harness.report.figures import GOAL_WORDS, in_order, may_be_best, n_used
+from harness.report.words import counted, number, percent, resting, span
 
 if TYPE_CHECKING:
     from harness.validate import Validation
@@ -43,11 +43,13 @@ def facts(v: Validation) -> list[Fact]:
         return []
     best = in_order(v)[0]
     one = best.metrics[v.ranking.metric]
-    found = [Fact(f"{best.name}: {v.ranking.metric}", number(one.value), span(one.interval))]
+    told = f"{span(one.interval)} on {counted([one.n_used])}".strip()
+    found = [Fact(f"{best.name}: {v.ranking.metric}", number(one.value), told)]
     consistency = best.metrics["decision_consistency"]
     if consistency.value is not None:
-        told = f"{span(consistency.interval)} at tau {v.settings.tau:g}"
-        found.append(Fact("Decides as the raters do", percent(consistency.value), told))
+        told = f"{span(consistency.interval)} on {counted([consistency.n_used])}".strip()
+        at = f"Decides as the raters do at tau {v.settings.tau:g}"
+        found.append(Fact(at, number(consistency.value), told))
     inside = may_be_best(v) - {best.name}
     close = [judge.name for judge in in_order(v) if judge.name in inside]
     n_ranked = sum(row.rank is not None for row in v.ranking.rows)
@@ -56,7 +58,7 @@ def facts(v: Validation) -> list[Fact]:
         found.append(Fact("Cannot be told apart", f"{len(close)} {others}", ", ".join(close)))
     else:
         found.append(Fact("Cannot be told apart", ", ".join(close) or "none", others))
-    found.append(Fact("Answered", percent(best.answered_fraction), f"{one.n_used} items used"))
+    found.append(Fact("Answered", percent(best.answered_fraction), f"{counted([one.n_used])} used"))
     return [*found, *_replacing(v, best.name), *_usual(v)]
 
 
@@ -78,7 +80,9 @@ def _usual(v: Validation) -> list[Fact]:
     one = regret.get(v.choosing.goals[0]) if v.choosing.goals else None
     if one is None or one.value is None:
         return []
+    items = counted(n_used(v, one.goal, (*one.selected, *one.best)))
     told = f"costs {number(one.value)} {span(one.interval)} in {GOAL_WORDS.get(one.goal, one.goal)}"
+    told += f" on {items}"
     return [Fact(f"Picked by {one.metric}", " or ".join(one.selected), told)]
 
 
@@ -126,4 +130,4 @@ def _goals(v: Validation) -> list[str]:
 def _data(v: Validation) -> list[str]:
     if v.humans.beta.value is None:
         return []
-    return [f"Beta of the raters, from pairs, is {estimate(v.humans.beta)}."]
+    return [f"Beta of the raters, from pairs, is {resting(v.humans.beta)}."]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 Cell: TypeAlias = str | int | float | None
 FONT = 12.0
 CHARACTER = 0.6 * FONT  # mean width of a character of the system's sans serif
+BOLD = 0.68 * FONT
+TITLE = 26.0  # px above a drawing that its title takes
 ROUND_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 INVISIBLE = 1e-9
 PIECE = re.compile(r"[^ /_-]+[ /_-]*|[ /_-]+")
@@ -59,6 +61,11 @@ class Chart:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
     frame: tuple[Scale, Scale] | None = field(default=None, repr=False)
+
+    @property
+    def size_with_title(self) -> tuple[float, float]:
+        """Width and height of the drawing with its title above, as it leaves the page."""
+        return max(self.width, len(self.title) * BOLD), self.height + TITLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from harness.report.charts import Series, Titles, heat, lines
-from harness.report.figures import GOAL_WORDS, in_order, is_usual, items_of, slug, styles
+from harness.report.charts import LEVEL, Series, Titles, heat, lines, wrapped
+from harness.report.figures import GOAL_WORDS, in_order, is_usual, n_used, slug, styles
 from harness.report.marks import Chart, Mark, Scale, box, clip, dot, label, line, tick
-from harness.report.words import counted
+from harness.report.words import counted, reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from harness.validate import Validation
 
 PANEL = 230.0
-SIDE_BY_SIDE = 11.0  # px between dots of equal ranks, where there is room
+SIDE_BY_SIDE = 13.0  # px between dots of equal ranks, where there is room
+NEXT_LINE = 14.0
+KEY_NAME = 17.0  # px from the edge to a name in the key
+KEY_APART = 4.0  # px between two names in the key
 PLACES = 6  # digits of the numbers that the sliders step through
 Axis = tuple[float, ...]
+Ranks: TypeAlias = "dict[str, int | None]"
 
 
 def curve_charts(v: Validation) -> list[Chart]:
@@ -205,23 +209,28 @@ def regret_charts(v: Validation) -> list[Chart]:
     if not _known(cells):
         return []
     top = max(_known(cells)) or 1.0
+    on = {name: reach(n_used(v, name, v.choosing.candidates)) for name in (*rows, goals[0])}
     titles = Titles(
         "regret",
         "Regret: what choosing by each metric costs",
-        "Rows: the metric one selects by. Columns: the goal. Cells: loss against the best judge "
-        "for that goal, 0 is none.",
-        x=f"goal, on {items_of(v, goals[0])}",
+        "Rows: the metric one selects by, with the items it rests on. Columns: the goal. Cells: "
+        "loss against the best judge for that goal, 0 is none.",
+        x=f"goal, on {on[goals[0]]} items",
         y="select by",
     )
     names = [GOAL_WORDS.get(goal, goal) for goal in goals]
-    return [heat(titles, rows, names, cells, top=top, digits=3, cell_width=84.0)]
+    counts = [on[metric] for metric in rows]
+    return [heat(titles, rows, names, cells, top=top, digits=3, cell_width=84.0, row_counts=counts)]
 
 
-def regret_rows(v: Validation) -> list[tuple[str, str, Regret]]:
-    """Return metric, goal and regret of every metric, defined or not."""
-    regret = v.choosing.regret if v.choosing else {}
+def regret_rows(v: Validation) -> list[tuple[str, str, Regret, str, str]]:
+    """Return metric, goal, regret, and the items of both, of every metric, defined or not."""
+    if v.choosing is None:
+        return []
+    regret, judges = v.choosing.regret, v.choosing.candidates
+    on = {name: reach(n_used(v, name, judges)) for name in (*regret, *v.choosing.goals)}
     return [
-        (metric, GOAL_WORDS.get(goal, goal), one)
+        (metric, GOAL_WORDS.get(goal, goal), one, on[metric], on[goal])
         for metric, goals in regret.items()
         for goal, one in goals.items()
     ]
@@ -244,46 +253,82 @@ def facet_charts(v: Validation) -> list[Chart]:
 
 def _facet(v: Validation, metric: str, goal: str) -> Chart:
     assert v.choosing is not None
-    style = styles(v)
     by = {p.judge: p.rank for p in v.choosing.orders[metric].places}
     down = {p.judge: p.rank for p in v.choosing.orders[goal].places}
     drawn = [j.name for j in in_order(v) if by.get(j.name) and down.get(j.name)]
-    n = max(len(v.judges), 2)
-    across = Scale(1, n, 46, PANEL - 22)
-    up = Scale(1, n, 34, PANEL - 50)
-    marks = [line(across(1), up(1), across(n), up(n), "reference")]
-    marks.append(label(0, 11, f"rank by {GOAL_WORDS.get(goal, goal)}", "small"))
-    for rank in range(1, n + 1):
-        marks.append(label(across(rank), PANEL - 28, str(rank), "tick x", anchor="middle"))
-        marks.append(label(24, up(rank) + 4, str(rank), "tick y", anchor="end"))
-    marks.append(
-        label(
-            (across.start + across.end) / 2,
-            PANEL - 10,
-            clip(f"rank by {metric}", PANEL - 16),
-            "small",
-            anchor="middle",
-        )
-    )
-    for name in drawn:
-        x, y = by[name] or 0, down[name] or 0
-        told = f"{name}: rank {x} by {metric}, {y} by {GOAL_WORDS.get(goal, goal)}"
-        beside = _beside(name, [other for other in drawn if (by[other], down[other]) == (x, y)], n)
-        place = across(x) + beside
-        marks.append(dot(place, up(y), f"dot {style[name]}", r=6, title=told, of=name))
+    said, n = GOAL_WORDS.get(goal, goal), max(len(v.judges), 2)
+    across, up = Scale(1, n, 46, PANEL - 22), Scale(1, n, 47, PANEL - 37)
+    named = [(f"rank by {one}", counted(n_used(v, of, drawn)))
+             for one, of in ((metric, metric), (said, goal))]  # fmt: skip
+    told = {name: f"{name}: rank {by[name]} by {metric}, {down[name]} by {said}" for name in drawn}
+    key, height = _key(drawn, styles(v), up(n) + 76)
     moved = [f"{name} ({by[name]} to {down[name]})" for name in drawn if by[name] != down[name]]
-    alt = f"Ranks by {metric} against ranks by {GOAL_WORDS.get(goal, goal)}; on the diagonal they "
-    alt += "agree. "
+    alt = f"Ranks by {metric} against ranks by {said}; on the diagonal they agree. "
     alt += f"Moved: {', '.join(moved)}." if moved else "All agree."
-    columns = ("judge", f"rank by {metric}", f"rank by {goal}")
-    data = tuple((name, by[name], down[name]) for name in drawn)
-    title = f"{GOAL_WORDS.get(goal, goal)} against {metric}"
     return Chart(
-        f"ranks-{slug(metric)}-{slug(goal)}", title, alt, PANEL, PANEL, tuple(marks), columns, data
+        f"ranks-{slug(metric)}-{slug(goal)}",
+        f"{said} against {metric}",
+        alt,
+        PANEL,
+        height,
+        (
+            *_rank_axes(across, up, n, named),
+            *_placed(told, (by, down), (across, up), styles(v)),
+            *key,
+        ),
+        ("judge", f"rank by {metric}", f"rank by {goal}"),
+        tuple((name, by[name], down[name]) for name in drawn),
     )
 
 
-def _beside(name: str, here: Sequence[str], n_ranks: int) -> float:
-    """Return the pixels by which a dot gives way to the others that have its ranks."""
-    step = min(SIDE_BY_SIDE, (PANEL - 68) / (n_ranks - 1) / len(here))
-    return step * (here.index(name) - (len(here) - 1) / 2)
+def _rank_axes(
+    across: Scale, up: Scale, n_ranks: int, named: Sequence[tuple[str, str]]
+) -> list[Mark]:
+    """Draw the diagonal, the ranks, and under each axis' name how many items it rests on."""
+    marks = [line(across(1), up(1), across(n_ranks), up(n_ranks), "reference")]
+    for rank in range(1, n_ranks + 1):
+        marks.append(label(across(rank), up.end + 22, str(rank), "tick x", anchor="middle"))
+        marks.append(label(24, up(rank) + 4, str(rank), "tick y", anchor="end"))
+    middle = (across.start + across.end) / 2
+    for i, (below, above) in enumerate(zip(*named, strict=True)):
+        y = up.end + 40 + NEXT_LINE * i
+        marks.append(label(middle, y, clip(below, PANEL - 16), "small", anchor="middle"))
+        marks.append(label(0, 11 + NEXT_LINE * i, above, "small"))
+    return marks
+
+
+def _placed(
+    told: dict[str, str],
+    ranks: tuple[Ranks, Ranks],
+    scales: tuple[Scale, Scale],
+    style: dict[str, str],
+) -> list[Mark]:
+    """Draw a dot for each judge, and those of the same two ranks in a row.
+
+    It goes from their place to the right, where equal ranks leave as many places free.
+    """
+    (by, down), (across, up) = ranks, scales
+    apart = min(SIDE_BY_SIDE, across(2) - across(1))
+    places: dict[tuple[int, int], list[str]] = {}
+    for name in told:
+        places.setdefault((by[name] or 0, down[name] or 0), []).append(name)
+    marks: list[Mark] = []
+    for (x, y), here in places.items():
+        points = [(across(x) + apart * i, up(y)) for i in range(len(here))]
+        marks += [
+            dot(*point, f"dot {style[name]}", r=(apart - 1) / 2, title=told[name], of=name)
+            for point, name in zip(points, here, strict=True)
+        ]
+    return marks
+
+
+def _key(names: Sequence[str], style: dict[str, str], top: float) -> tuple[list[Mark], float]:
+    """Name the dots below the drawing, whole; return the marks and where they end."""
+    marks: list[Mark] = []
+    for name in names:
+        marks.append(dot(6, top - 4, f"dot {style[name]}", r=5))
+        for part in wrapped(name, PANEL - KEY_NAME):
+            marks.append(label(KEY_NAME, top, part, "name"))
+            top += LEVEL
+        top += KEY_APART
+    return marks, top - LEVEL + KEY_APART

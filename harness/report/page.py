@@ -72,7 +72,6 @@ def page(v: Validation, d: Details | None = None) -> str:
             "d": d,
             "grid": grid,
             "order": figures.in_order(v),
-            "style": figures.styles(v),
             "sentences": sentences(v),
             "facts": facts(v),
             "changes": changes(v),

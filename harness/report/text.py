@@ -52,9 +52,10 @@ def _ranking(validation: Validation) -> str:
                 judge.name + (" *" if judge.baseline else ""),
                 *(_cell(judge, metric) for metric in (ranking.metric, *beside)),
                 percent(judge.answered_fraction),
+                str(judge.metrics[ranking.metric].n_used),
             )
         )
-    table = columns(("rank", "judge", ranking.metric, *heads, "answered"), rows)
+    table = columns(("rank", "judge", ranking.metric, *heads, "answered", "items"), rows)
     starred = any(judge.baseline for judge in validation.judges)
     reasons = _reasons(validation, (ranking.metric, *beside))
     if not beside:

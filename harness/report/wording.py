@@ -41,6 +41,12 @@ def estimate(one: Estimate, digits: int = 3) -> str:
     return f"{number(one.value, digits)} {span(one.interval, digits)}".strip()
 
 
+def resting(one: Estimate, digits: int = 3) -> str:
+    """A number with its interval and its items, or NA with the reason."""
+    told = estimate(one, digits)
+    return told if one.value is None else f"{told} on {counted([one.n_used])}"
+
+
 def reason(one: Estimate) -> str:
     """Why a number is NA, in words."""
     return REASONS.get(one.reason, one.reason.replace("_", " "))
@@ -56,9 +62,14 @@ def duration(seconds: float) -> str:
 
 def counted(numbers: Iterable[int], what: str = "item") -> str:
     """How many, where judges may differ: 90 items, or 77 to 100 items."""
+    found = list(numbers)
+    return f"{reach(found)} {what}{'' if max(found, default=0) == 1 else 's'}"
+
+
+def reach(numbers: Iterable[int]) -> str:
+    """The least and the greatest of some counts: 77 to 100, or 90 where they are equal."""
     ends = sorted(set(numbers)) or [0]
-    plural = "" if ends[-1] == 1 else "s"
-    return f"{' to '.join(map(str, dict.fromkeys((ends[0], ends[-1]))))} {what}{plural}"
+    return " to ".join(map(str, dict.fromkeys((ends[0], ends[-1]))))
 
 
 def tenths(count: float) -> str:

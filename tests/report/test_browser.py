@@ -208,6 +208,7 @@ def test_data_and_drawing_of_a_chart_can_be_kept(watched, validation, tmp_path):
     text = (tmp_path / "chart.svg").read_text(encoding="utf-8")
     assert text.startswith("<svg")
     assert "var(" not in text
+    assert ">hit_rate(h/h)</text>" in text
 
 
 def test_first_stop_of_the_keyboard_skips_to_the_decision(watched):

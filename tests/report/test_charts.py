@@ -13,9 +13,10 @@ from harness.report import all_charts
 from harness.report.certain import bin_words, perception_charts, strata_charts
 from harness.report.charts import Series, Titles, heat, lines
 from harness.report.compare import comparison
-from harness.report.figures import items_of, own_slug
+from harness.report.figures import items_of, n_used, own_slug
 from harness.report.marks import Scale
-from harness.report.outlook import facet_charts, nearest
+from harness.report.outlook import facet_charts, nearest, regret_rows
+from harness.report.words import counted, reach
 from harness.validate import validate
 
 DRAWN = 0.011  # px: marks have two decimals
@@ -100,6 +101,7 @@ def read_facet(chart):
     found = [
         (m.attributes["data-of"], across(m.attributes["cx"]), up(m.attributes["cy"]))
         for m in classed(chart, "dot")
+        if m.title  # the others are the key's
     ]
     return found, list(chart.rows), max(open_x, open_y)
 
@@ -219,7 +221,7 @@ def test_charts_of_choosing_and_erring_hold_their_numbers(charts, found):
             by, goal = (column.removeprefix("rank by ") for column in chart.columns[1:])
             ranks = [{p.judge: p.rank for p in orders[metric].places} for metric in (by, goal)]
             assert all(row[1:] == tuple(one[row[0]] for one in ranks) for row in chart.rows)
-    for name, goal, value in charts["regret"].rows if "regret" in charts else ():
+    for name, goal, value, _ in charts["regret"].rows if "regret" in charts else ():
         assert value == found.choosing.regret[name][goal.replace(" ", "_")].value
     for one in found.errors.judges:
         if one.confusion.n_items:
@@ -284,6 +286,24 @@ def test_charts_say_how_many_items_they_rest_on(charts, found):
     assert both == f"{n_items}, second {n_items}"
 
 
+def test_ranks_and_regret_say_how_many_items_they_rest_on(charts, found):
+    """Both axes of ranks against ranks, and every metric and goal that regret is told of."""
+    ranks = [chart for name, chart in charts.items() if name.startswith("ranks-")]
+    assert ranks or "regret" not in charts
+    for chart in ranks:
+        named = [column.removeprefix("rank by ") for column in chart.columns[1:]]
+        judges = [row[0] for row in chart.rows]
+        told = [mark.text for mark in chart.marks if mark.text.endswith(" items")]
+        assert told == [counted(n_used(found, metric, judges)) for metric in named]
+    candidates = found.choosing.candidates
+    for metric, goal, _, n_metric, n_goal in regret_rows(found):
+        assert n_metric == reach(n_used(found, metric, candidates))
+        assert n_goal == reach(n_used(found, goal.replace(" ", "_"), candidates))
+    for metric, _, _, n in charts["regret"].rows if "regret" in charts else ():
+        assert n == reach(n_used(found, metric, candidates))
+        assert f"n {n}" in {mark.text for mark in charts["regret"].marks}
+
+
 def test_long_names_of_columns_do_not_widen_cells():
     """They are broken at their joints, else they slope; a sloping one may reach past the last."""
     titles = Titles("c", "c", "c")
@@ -298,7 +318,7 @@ def test_long_names_of_columns_do_not_widen_cells():
 
 
 def test_judges_of_equal_ranks_stand_side_by_side(found):
-    """No dot hides another, and together they stand where their ranks are."""
+    """No dot hides another; the first stands where their ranks are; the key names each, whole."""
     chosen = found.choosing
     equal = {
         metric: order.model_copy(
@@ -309,10 +329,16 @@ def test_judges_of_equal_ranks_stand_side_by_side(found):
     tied = chosen.model_copy(update={"orders": equal})
     for chart in facet_charts(found.model_copy(update={"choosing": tied})):
         across, open_ = reading(chart, "x")
-        drawn = [float(dot.attributes["cx"]) for dot in classed(chart, "dot")]
-        assert len(drawn) == len(found.judges)
-        assert min(b - a for a, b in pairwise(drawn)) > 3
-        assert across(sum(drawn) / len(drawn)) == pytest.approx(1, abs=open_)
+        dots = [dot for dot in classed(chart, "dot") if dot.title]
+        places = [float(dot.attributes["cx"]) for dot in dots]
+        assert len(dots) == len(found.judges)
+        assert min(b - a for a, b in pairwise(places)) >= 2 * float(dots[0].attributes["r"])
+        assert across(places[0]) == pytest.approx(1, abs=open_)
+        key = [dot.attributes["class"] for dot in classed(chart, "dot") if not dot.title]
+        assert key == [dot.attributes["class"] for dot in dots]
+        written = "".join(mark.text for mark in classed(chart, "name"))
+        named = "".join(dot.attributes["data-of"] for dot in dots)
+        assert written.replace(" ", "") == named.replace(" ", "")
 
 
 def test_strata_share_their_axis(found):

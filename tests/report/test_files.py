@@ -81,6 +81,9 @@ def test_each_chart_is_written_as_svg_and_png(written, copied, validation, detai
     for chart in charts:
         root = ET.parse(folder / f"{chart.name}.svg").getroot()
         assert root.find("{http://www.w3.org/2000/svg}title").text == chart.title
+        above = root.find("{http://www.w3.org/2000/svg}text[@class='title']")
+        assert above.text == chart.title
+        assert float(root.get("viewBox").split()[1]) < float(above.get("y")) < 0
     assert written["n_charts"] == len(charts)
     if not written["svg_only"]:
         for chart in charts:

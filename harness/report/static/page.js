@@ -43,12 +43,18 @@
   };
   const csv = (table) => [...table.rows].map((row) =>
     [...row.cells].map((cell) => cellOf(cell.textContent)).join(",")).join("\n") + "\n";
-  const svg = (drawing) => {
-    const copy = drawing.cloneNode(true);
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
+  const SVG = "http://www.w3.org/2000/svg";
+  const svg = (figure) => {
+    const copy = figure.querySelector("svg").cloneNode(true);
+    const [, , width, height] = figure.dataset.box.split(" ");
+    const above = { xmlns: SVG, viewBox: figure.dataset.box, width, height };
+    Object.entries(above).forEach(([name, value]) => copy.setAttribute(name, value));
+    const style = document.createElementNS(SVG, "style");
     style.textContent = block.chartStyle;
-    copy.prepend(style);
+    const title = document.createElementNS(SVG, "text");
+    title.textContent = figure.querySelector("figcaption").textContent;
+    Object.entries({ class: "title", x: 0, y: -10 }).forEach(([name, value]) => title.setAttribute(name, value));
+    copy.prepend(style, title);
     return new XMLSerializer().serializeToString(copy);
   };
   document.addEventListener("click", (event) => {
@@ -57,7 +63,7 @@
     const figure = button.closest("figure");
     const name = figure.dataset.name;
     if (button.dataset.save === "csv") save(name + ".csv", "text/csv", csv(figure.querySelector("table")));
-    else save(name + ".svg", "image/svg+xml", svg(figure.querySelector("svg")));
+    else save(name + ".svg", "image/svg+xml", svg(figure));
   });
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-copy]");
