@@ -279,7 +279,7 @@ def heat(
         for i, row in enumerate(row_names)
         for j, column in enumerate(column_names)
     )
-    return _chart(titles, (width, height), marks, (columns, data))
+    return replace(_chart(titles, (width, height), marks, (columns, data)), stub=left)
 
 
 def _column_names(

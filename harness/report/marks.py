@@ -50,6 +50,9 @@ class Chart:
         The data drawn; None is NA.
     frame : (Scale, Scale) or None
         Across and up, where the reader may move what is drawn.
+    stub : float
+        CSS pixels at the left that hold the names of rows; they stay in sight where a screen is
+        narrower than the drawing. 0 where there are none.
     """
 
     name: str
@@ -61,6 +64,12 @@ class Chart:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
     frame: tuple[Scale, Scale] | None = field(default=None, repr=False)
+    stub: float = 0.0
+
+    @property
+    def stub_marks(self) -> tuple[Mark, ...]:
+        """What is drawn in the stub."""
+        return tuple(m for m in self.marks if float(m.attributes.get("x", math.inf)) < self.stub)
 
     @property
     def size_with_title(self) -> tuple[float, float]:

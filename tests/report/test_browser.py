@@ -12,6 +12,7 @@ from reporting import BAD_NAME, HOSTILE, N_ITEMS
 
 from harness.main_job import source_of_verdicts
 from harness.report import details_of, page
+from harness.report.figures import own_slug
 from harness.report.page import PAGE_SIZE
 from harness.validate import Validation, validate
 
@@ -295,6 +296,32 @@ def test_page_fits_a_telephone(watched):
     assert "more to the right" in frame.evaluate(expect)
     watched.set_viewport_size(WIDE)
     watched.wait_for_function("!document.querySelector('.scroll.more > .ranking')")
+
+
+def test_names_of_rows_stay_in_sight(browser, validation, tmp_path):
+    """However far tables and wide matrices are scrolled on a telephone; on paper none is twice."""
+    options = tuple(f"category_{i:02d}" for i in range(17))
+    first = validation.errors.judges[0]
+    cells = tuple(tuple(float(i == j) for j in range(17)) for i in range(17))
+    wide = first.confusion.model_copy(update={"human": options, "judge": options, "cells": cells})
+    judges = (first.model_copy(update={"confusion": wide}), *validation.errors.judges[1:])
+    errors = validation.errors.model_copy(update={"judges": judges})
+    bare = dict.fromkeys(("sensitivity", "certainty", "replacement", "choosing"))
+    found = validation.model_copy(update={**bare, "errors": errors})
+    (tmp_path / "wide.html").write_text(page(found), encoding="utf-8")
+    opened = browser.new_page(viewport=NARROW)
+    opened.goto((tmp_path / "wide.html").as_uri())
+    name = f"#chart-confusion-{own_slug(first.judge)} > .scroll"
+    for frame, named in ((name, ".stub text.name"), (".scroll:has(> .ranking)", "tbody th")):
+        scrolled = opened.locator(frame)
+        scrolled.evaluate("frame => { frame.scrollLeft = 300 }")
+        assert scrolled.evaluate("frame => frame.scrollLeft") > 100
+        for box in (scrolled.locator(named).nth(i).bounding_box() for i in (0, -1)):
+            assert scrolled.bounding_box()["x"] <= box["x"] < NARROW["width"] / 2
+    opened.emulate_media(media="print")
+    assert not opened.locator(f"{name} .stub").is_visible()
+    assert opened.locator(f"{name} svg").first.is_visible()
+    opened.close()
 
 
 def test_page_is_whole_without_its_script(browser, folder, validation):
