@@ -24,7 +24,7 @@ from harness.elicit.judges import build, check, load_judges, price_of, resolve
 from harness.elicit.log import LogReading, read_log
 from harness.elicit.prompts import Prompts
 from harness.elicit.quotes import quote_of
-from harness.elicit.receipts import Receipts, in_order
+from harness.elicit.receipts import receipts_of
 from harness.elicit.runner import Runner
 from harness.errors import JudgeUnavailable, RunError, TaskError, VerdictError
 from harness.ratings import select_items
@@ -390,8 +390,7 @@ def planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitat
 
 def spent(reading: LogReading) -> float:
     """USD that the replies in a log cost, each once; those from the cache cost nothing again."""
-    receipts = Receipts()
-    replies = ((v, receipts.new(v)) for v in in_order(reading.final.values()))
+    replies = receipts_of(reading.final.values())
     return sum(one.cost_usd or 0.0 for v, new in replies if not v.cached for one in new)
 
 

@@ -167,17 +167,19 @@ class DiskStore:
 
     def _get(self, hashes: Sequence[str]) -> dict[str, Reply]:
         try:
-            if not self._database.changed() and self._absent.issuperset(hashes):
+            if self._absent.issuperset(hashes) and not self._database.changed():
                 return {}
             entries = self._database.find(hashes)
         except (sqlite3.Error, OSError) as error:
             raise self._unusable(error) from None
         found = {}
         for key, raw in entries:
-            with suppress(ValueError):
+            try:
                 reply = _DECODER.decode(raw)
-                if reply.request == key:
-                    found[key] = reply
+            except ValueError:
+                continue
+            if reply.request == key:
+                found[key] = reply
         self._absent = set(hashes).difference(found)
         return found
 

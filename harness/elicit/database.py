@@ -13,6 +13,8 @@ import time
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from harness.elicit.folders import is_locked, read_only
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CHECKPOINT_PAGES = 8000  # a page that many replies fall on is brought home once for all of them
+PAGES_KIB = 8000  # of the database in memory: look-ups jump about in its index
 LOCKED_AFTER_S = 10.0  # how long another program may keep the cache to itself
 DATABASE, COPY = "cache.db", "cache.part"
 BESIDE = ("cache.db-journal", "cache.db-shm", "cache.db-wal")  # SQLite's, of the database in place
@@ -31,7 +34,10 @@ PLACE = hashlib.sha256(DATABASE.encode()).hexdigest()  # the lease on opening an
 TABLE = "CREATE TABLE replies (request TEXT PRIMARY KEY NOT NULL, reply BLOB NOT NULL)"
 EARLIER = "(SELECT key AS request, value AS reply FROM Cache WHERE raw = 1 AND mode = 1)"
 BRING_OVER = f"INSERT OR IGNORE INTO replies SELECT request, reply FROM {EARLIER}"  # noqa: S608 -- no input
-FIND = "SELECT request, reply FROM replies WHERE typeof(reply) = 'blob' AND request IN ({})"
+FIND = (
+    "SELECT request, reply FROM json_each(?) JOIN replies ON request = value "
+    "WHERE typeof(reply) = 'blob'"
+)
 KEEP = (
     "INSERT INTO replies VALUES (?, ?) ON CONFLICT (request) DO UPDATE SET reply = excluded.reply"
 )
@@ -67,8 +73,8 @@ class Database:
 
     def find(self, requests: Sequence[str]) -> list[tuple[str, bytes]]:
         """Return those of some requests that have a reply, and the replies."""
-        query = FIND.format(",".join("?" * len(requests)))
-        return self._lasting(lambda: self._connection.execute(query, requests).fetchall())
+        wanted = msgspec.json.encode(requests).decode()
+        return self._lasting(lambda: self._connection.execute(FIND, (wanted,)).fetchall())
 
     def keep(self, rows: Sequence[tuple[str, bytes]]) -> None:
         """Write requests and their replies in one transaction."""
@@ -155,6 +161,7 @@ class Database:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+            self._connection.execute(f"PRAGMA cache_size = -{PAGES_KIB}")
             with self._connection:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._make_table()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,10 +27,10 @@ class Receipts:
 
         They were paid for unless the verdict is ``cached``.
         """
-        own = (verdict,) if verdict.reply is not None else ()
+        own = _own(verdict)
         if verdict.elicitation == "forced_choice":
             return own
-        turns = (verdict.first, *own) if verdict.first is not None else own
+        turns = own if verdict.first is None else (verdict.first, *own)
         return [turn for turn in turns if self._is_new(turn)]
 
     def _is_new(self, receipt: Verdict | Reply) -> bool:
@@ -40,10 +39,17 @@ class Receipts:
         return len(self._seen) > n_seen
 
 
-def in_order(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
-    """Give pairs last, as `Receipts` wants it."""
+def receipts_of(
+    verdicts: Iterable[Verdict],
+) -> Iterator[tuple[Verdict, Sequence[Verdict | Reply]]]:
+    """Tell of verdicts in any order which of its replies each is the first to have; pairs last."""
     known = list(verdicts)
-    return chain(
-        (verdict for verdict in known if verdict.elicitation != "paired"),
-        (verdict for verdict in known if verdict.elicitation == "paired"),
-    )
+    pairs = [verdict for verdict in known if verdict.elicitation == "paired"]
+    new = Receipts().new if pairs else _own  # only pairs share replies with others
+    yield from ((verdict, new(verdict)) for verdict in known if verdict.elicitation != "paired")
+    yield from ((verdict, new(verdict)) for verdict in pairs)
+
+
+def _own(verdict: Verdict) -> Sequence[Verdict | Reply]:
+    """Return the reply that a verdict was read from: the verdict stands for it."""
+    return (verdict,) if verdict.reply is not None else ()

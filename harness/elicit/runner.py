@@ -163,11 +163,7 @@ class Runner:
         samples = lane.job.samples
         size = LOOKUP_BATCH // samples * samples or LOOKUP_BATCH  # no item's samples are parted
         while batch := list(islice(units, size)):
-            batch = self._without_known(lane, batch)
-            for unit in batch:
-                unit.mine = not unit.known and self._store.claim(unit.hash)
-            batch = self._without_known(lane, batch)  # it may have come in just before the claim
-            batch = self._without_awaited(lane, batch)
+            batch = self._left_to_us(lane, self._without_known(lane, batch))
             if lane.n_per_request > 1:
                 batch = together(batch, lane.n_per_request)
             batch.reverse()
@@ -182,6 +178,13 @@ class Runner:
                 for unit in batch:
                     self._give_up(unit)
             yield None
+
+    def _left_to_us(self, lane: Lane, batch: list[Open]) -> list[Open]:
+        """Claim what is not known; return what nobody else has asked for or received meanwhile."""
+        for unit in batch:
+            unit.mine = not unit.known and self._store.claim(unit.hash)
+        batch = self._without_known(lane, batch)  # it may have come in just before the claim
+        return self._without_awaited(lane, batch)
 
     def _without_known(self, lane: Lane, batch: list[Open]) -> list[Open]:
         """Write down those whose reply is in the store; return the others."""
@@ -207,6 +210,8 @@ class Runner:
 
     def _without_awaited(self, lane: Lane, batch: list[Open]) -> list[Open]:
         """Leave out those that wait in batches of other runs."""
+        if not batch:
+            return []
         awaited = self._store.awaited([unit.hash for unit in batch if not unit.known], lane.name)
         for unit in batch:
             if unit.hash in awaited:

@@ -350,7 +350,7 @@ def encode(verdict: Verdict) -> bytes:
         body = json.dumps(_finite(msgspec.to_builtins(verdict)), separators=(",", ":")).encode()
     if not body.isascii():
         body = NOT_ASCII.sub(_escaped, body.decode()).encode()
-    return b'%b,"crc":"%08x"}\n' % (body[:-1], zlib.crc32(body))
+    return body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body)
 
 
 def decode(line: bytes) -> Verdict:

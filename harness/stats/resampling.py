@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
@@ -129,6 +129,7 @@ class OneWalk(Resamples):
     ----------
     times : (R,) int array or None
         How many units each row of contributions stands for; None where there is one per unit.
+        The weights are those of the rows.
     """
 
     times: IntArray | None = None
@@ -136,8 +137,22 @@ class OneWalk(Resamples):
     @classmethod
     def of(cls, units: Units, n_resamples: int, rng: np.random.Generator) -> Self:
         """Take one seed from ``rng``, as `draw` does, for rows that stand for these units."""
-        drawn = cls.draw(units.n_units, n_resamples, rng)
-        return cls(drawn.n_units, drawn.n_resamples, drawn.seed, units.times)
+        return cls.draw(units.n_units, n_resamples, rng).of_rows(units.times)
+
+    def of_rows(self, times: IntArray | None) -> Self:
+        """Draw from the same seed for rows that stand for so many units each, (R,)."""
+        return replace(self, times=times)
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """Yield the `weights` of rows, each block in the memory of the one before."""
+        if self.times is None:
+            yield from Resamples.blocks(self)
+            return
+        rng, share = np.random.default_rng(self.seed), self.times / self.n_units
+        rows = max(1, CHUNK_CELLS // max(len(share), 1))
+        for start in range(0, self.n_resamples, rows):
+            size = min(rows, self.n_resamples - start)
+            yield rng.multinomial(self.n_units, share, size).astype(np.float64)
 
     def totals(self, parts: Sequence[Summands]) -> FloatArray:
         """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row."""
@@ -161,8 +176,7 @@ class OneWalk(Resamples):
         if distinct is None:
             return Resamples.totals(self, parts)
         rows, times = distinct
-        rng = np.random.default_rng(self.seed)
-        return rng.multinomial(self.n_units, times / self.n_units, self.n_resamples) @ rows
+        return Resamples.totals(self.of_rows(times), [rows])
 
     def _in_one_go(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
         """As `sums`: first how many units each block gives to a replicate, then which of them."""

@@ -29,7 +29,7 @@ from harness.stats.labels import (
 from harness.stats.measures import Batch
 from harness.stats.paired import against_random, among, counterparts, pair_measures
 from harness.stats.raters import MIN_RATERS
-from harness.stats.resampling import Resamples, Units
+from harness.stats.resampling import OneWalk, Units
 from harness.stats.stratified import Pieces, describe, replicate_strata
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def stratify_judges(
     check_level(confidence)
     check_method(interval)
     units = Units.of(len(h), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
     kinds = Kinds.of(h)
     of_kind, n_of_kind = h[kinds.first], kinds.times
     members = np.stack([one.members(of_kind, scale) for one in strata], axis=1)

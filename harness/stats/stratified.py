@@ -6,7 +6,7 @@ for all strata and measures, and the sums of a stratum are those of its pieces.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from harness.stats.alike import Kinds
 from harness.stats.interval_methods import interval_ends
 from harness.stats.intervals import Estimate, Exclusion, Interval
+from harness.stats.resampling import ALIKE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from harness.stats.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.interval_methods import IntervalMethod
     from harness.stats.measures import Batch, Measure
-    from harness.stats.resampling import Resamples, Unit, Units
+    from harness.stats.resampling import OneWalk, Unit, Units
 
     Weights: TypeAlias = NDArray[np.floating[Any]]
 
@@ -159,6 +160,10 @@ class Sums:
         of_kind = np.asarray(self.of_unit @ weights, dtype=np.float64)
         return np.asarray(self.kinds @ of_kind, dtype=np.float64)
 
+    def rows(self, units: IntArray) -> Self:
+        """Keep some of the units, each of which stands for all that are like it."""
+        return replace(self, of_unit=self.of_unit[:, units])
+
     def of_units(self, some: slice) -> FloatArray:
         """Return what each of some b units adds: (D, b)."""
         kind = self.of_unit.indices[some]
@@ -205,6 +210,10 @@ class Cut:
     def weighted(self, weights: Weights) -> FloatArray:
         """Add up units by (U, b) weights: (A * d, b)."""
         return _added(one.weighted(weights) for one in self.sums)
+
+    def rows(self, units: IntArray) -> Self:
+        """Keep some of the units, each of which stands for all that are like it."""
+        return replace(self, sums=tuple(one.rows(units) for one in self.sums))
 
     def of_units(self, some: slice) -> FloatArray:
         """Return what each of some b units adds: (A * d, b)."""
@@ -253,7 +262,7 @@ class Found:
 
 
 def replicate_strata(
-    cuts: Mapping[Key, Cut], pieces: Pieces, resamples: Resamples, *, leave_out: bool = False
+    cuts: Mapping[Key, Cut], pieces: Pieces, resamples: OneWalk, *, leave_out: bool = False
 ) -> list[dict[Key, dict[str, Found]]]:
     """Evaluate batches in every stratum, on the data and on one set of resamples.
 
@@ -263,7 +272,7 @@ def replicate_strata(
         All made by ``pieces``.
     pieces : Pieces
         The strata.
-    resamples : Resamples
+    resamples : OneWalk
         Of the units of ``pieces``.
     leave_out : bool, optional
         Whether to evaluate with each unit left out, too, as some intervals need.
@@ -292,16 +301,26 @@ def replicate_strata(
             if n:
                 live.setdefault(key, []).append(s)
     begin = 0
-    for weights in resamples.blocks() if B else ():
+    drawn, walk = _alike(cuts, resamples)
+    for weights in walk.blocks() if B else ():
         by_unit = np.ascontiguousarray(weights.T, dtype=_exact(U))
         for key, strata in live.items():
             to_fill = [found[s][key] for s in strata]
-            _resample(to_fill, cuts[key], pieces.inside[strata], by_unit, begin)
+            _resample(to_fill, drawn[key], pieces.inside[strata], by_unit, begin)
         begin += len(weights)
     for key, strata in live.items() if leave_out else ():
         for s in strata:
             _leave_out(found[s][key], cuts[key], per_piece[key].ravel(), pieces.inside[s])
     return found
+
+
+def _alike(cuts: Mapping[Key, Cut], resamples: OneWalk) -> tuple[Mapping[Key, Cut], OneWalk]:
+    """Make one row of all units that add the same to every cut, where there are few such rows."""
+    places = [one.of_unit.indices[:, None] for cut in cuts.values() for one in cut.sums]
+    kinds = Kinds.few(resamples.n_units // ALIKE, *places) if places else None
+    if kinds is None:
+        return cuts, resamples
+    return {key: cut.rows(kinds.first) for key, cut in cuts.items()}, resamples.of_rows(kinds.times)
 
 
 def _resample(

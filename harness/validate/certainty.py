@@ -19,7 +19,7 @@ from harness.stats.binned import (
 from harness.stats.intervals import Estimate, Exclusion
 from harness.stats.labels import means, medians
 from harness.stats.measures import Batch
-from harness.stats.resampling import Resamples, Units
+from harness.stats.resampling import OneWalk, Units
 from harness.stats.selective import risk_coverage
 from harness.stats.strata import By, Stratum, StratumResult, default_strata, stratify_judges
 from harness.stats.stratified import Pieces, describe, replicate_strata
@@ -287,7 +287,7 @@ def _on_all_items(
                 said[name][part][key] = cut
             else:
                 cuts[name, part, key] = cut
-    resamples = Resamples.draw(pieces.units.n_units, p.source.n_resamples, p.rng())
+    resamples = OneWalk.draw(pieces.units.n_units, p.source.n_resamples, p.rng())
     leave_out = p.source.interval != "percentile"
     [found] = replicate_strata(cuts, pieces, resamples, leave_out=leave_out)
     for (name, part, key), each in found.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.elicit.receipts import Receipts, in_order
+from harness.elicit.receipts import receipts_of
 from harness.validate.result import Cost
 
 if TYPE_CHECKING:
@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
 def cost_of(verdicts: Sequence[Verdict]) -> Cost:
     """Add up what one judge's verdicts cost."""
-    receipts = Receipts()
     bought: list[Verdict | Reply] = []
     paid: list[Verdict | Reply] = []
-    for verdict in in_order(verdicts):
-        new = receipts.new(verdict)
+    for verdict, new in receipts_of(verdicts):
         bought += new
         if not verdict.cached:
             paid += new

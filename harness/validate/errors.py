@@ -26,7 +26,7 @@ from harness.stats.binary import BINARY, DIAGNOSTICS, n_var_kappa, n_var_phi
 from harness.stats.distributions import ELICITATIONS, OUTCOMES
 from harness.stats.ensembles import ensemble_agreement
 from harness.stats.intervals import Estimate, Exclusion, estimate_all
-from harness.stats.resampling import Resamples, Units
+from harness.stats.resampling import OneWalk, Units
 from harness.stats.selective import AbstentionTest, abstention_test
 from harness.validate.labels import disagreement, drawn_modes, modes
 from harness.validate.raters import (
@@ -276,7 +276,7 @@ def _estimated(
             jobs.append(batch.jobs())
             places.append((name, part))
     units = Units.of(len(p.human.items), p.groups)
-    resamples = Resamples.draw(units.n_units, p.source.n_resamples, p.rng())
+    resamples = OneWalk.of(units, p.source.n_resamples, p.rng())
     raters, *judges = (
         {measure: one.estimate for measure, one in each.items()}
         for each in estimate_all(

@@ -198,15 +198,14 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
     verdicts = source.verdicts[facts.name]
     outcomes = count_outcomes(verdicts, source.planned[facts.name])
     translation = evaluation.translations[facts.name]
+    derived = {verdict.elicitation for verdict in verdicts if verdict.derived}
     return JudgeResult(
         name=facts.name,
         kind=facts.kind,
         model=facts.model,
         baseline=facts.baseline,
         reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
-        derived=tuple(
-            e for e in ELICITATIONS if any(v.derived and v.elicitation == e for v in verdicts)
-        ),
+        derived=tuple(e for e in ELICITATIONS if e in derived),
         outcomes=outcomes,
         answered_fraction=_answered_fraction(outcomes, evaluation.row(p.metric)),
         metrics=dict(evaluation.estimates[facts.name]),

@@ -235,7 +235,7 @@ def test_strata_leave_out_one_group_at_a_time(interval):
 
 
 def test_judges_together_are_judges_alone():
-    """One walk for several judges changes no number of any."""
+    """One walk for several judges changes no number of any, where items are drawn one by one."""
     rng = np.random.default_rng(0)
     human = rng.multinomial(3, [0.5, 0.3, 0.2], 50)
     judges = {name: rng.multinomial(4, [0.4, 0.4, 0.2], 50) for name in "xyz"}
@@ -246,6 +246,26 @@ def test_judges_together_are_judges_alone():
         for one, other in zip(together[name], alone, strict=True):
             for part in ("hh", "mm", "hw_mw", "h_mw", "random", "delta", "js_b"):
                 assert getattr(one, part) == getattr(other, part)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_units_that_are_alike_are_drawn_together(monkeypatch, grouped):
+    """Where many items are of few kinds, intervals are those of items drawn one by one."""
+    human = np.tile([[3, 0], [2, 1], [2, 1], [0, 3]], (100, 1))
+    judge = np.tile([[2, 0], [1, 1], [0, 2], [0, 2]], (100, 1))
+    groups = [f"g{i // 2}" for i in range(400)] if grouped else None
+    chosen = {"strata": [Stratum("split", "n_labels", 2)], "n_resamples": 4000, "groups": groups}
+
+    def ends():
+        found = results(human, judge, **chosen)["split"]
+        each = (found.h_mw["agreement"], found.delta["krippendorff_alpha_nominal"])
+        assert [one.n_resamples for one in each] == [4000, 4000]
+        return [end for one in each for end in (one.interval.low, one.interval.high)]
+
+    together = ends()
+    monkeypatch.setattr("harness.stats.stratified.ALIKE", 400)
+    assert together == pytest.approx(ends(), abs=0.02)
+    assert together != ends()
 
 
 @pytest.mark.parametrize(
