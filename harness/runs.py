@@ -19,6 +19,7 @@ import json
 import os
 import platform
 import secrets
+from collections import Counter
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from harness.elicit.faults import told
 from harness.elicit.judges import JudgeSpec, notice_of
 from harness.elicit.log import LogReading, VerdictLog, read_log
 from harness.elicit.prompts import Elicitation
@@ -324,10 +326,22 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
 def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
     notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
     notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
-    notes += [f"{judge} stopped early: {reason}" for judge, reason in manifest.ended.items()]
+    notes += [
+        f"{judge} was not run to the end ({told(reason)})"
+        for judge, reason in manifest.ended.items()
+    ]
+    for (judge, reason), n in _failures(reading).items():
+        if manifest.ended.get(judge) != reason:
+            notes.append(f"{judge} failed {n} times ({told(reason)})")
     if reading.damaged:
         notes.append(f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside")
     return tuple(notes)
+
+
+def _failures(reading: LogReading) -> Counter[tuple[str, str]]:
+    """Count the units without a reply, by judge and reason."""
+    failed = (verdict for verdict in reading.final.values() if verdict.outcome == "failed")
+    return Counter((verdict.judge, verdict.reason) for verdict in failed)
 
 
 class Runs(NamedTuple):

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from making import harness, make_task
-from running import Hearing
+from running import SOON, Hearing
 
 from harness.errors import RunError
-from harness.main_job import execute, resume_plan
-from harness.runs import RunFolder, source_of
+from harness.main_job import begin, execute, make_plan, resume_plan
+from harness.runs import RunConfig, RunFolder, find_run, source_of
 from harness.validate import Validation
 
 CANARY = "sk-canary-7f3a9"
@@ -117,6 +117,32 @@ def test_validate_recomputes_a_run_from_its_folder_alone(copied, tmp_path):
     done = harness("validate", copied, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (copied / "metrics.json").read_bytes() == before
+
+
+def test_a_judge_whom_no_server_answers_for_is_not_done(place):
+    """Every call failed, and the run ended with 0, without a word of why; nor was it resumable."""
+    address = "http://127.0.0.1:1/v1"
+    file = judges_file(place, gone={"model": "stub", "base_url": address, "samples": 1})
+    config = RunConfig(task=str(place / "task"), elicitations=("forced_choice",))
+    plan = make_plan(config, judges=["gone"], judges_file=place / file, baselines=False)
+    folder = begin(plan, place / "runs")
+    hearing = Hearing()
+    result = execute(plan, folder, observer=hearing, use_cache=False, settings=SOON)
+    assert result.exit_code == 3
+    assert "unreachable: no server answers at that address; check" in result.validation.notes[0]
+    assert hearing.lines[-1].startswith("not all could be asked. Resume with: harness run --resume")
+    assert find_run(place / "runs", None, unfinished=True).path == folder.path
+
+
+def test_what_cannot_pass_is_told_with_its_number(place, stub):
+    """A reply too long to be asked for is final: the run is done, and says how many and why."""
+    file = judges_file(place, small=local(stub, "context"))
+    command = ("run", "--task", "task", "--judges", "small", "--judges-file", file)
+    done = harness(*command, "--limit", "3", "--no-baselines", cwd=place)
+    assert done.returncode == 0
+    assert "small: 0/12 replies, 12 failed" in done.stderr
+    told = done.stdout.replace("\n", " ")
+    assert "small failed 12 times (context_length: the prompt is longer than the model" in told
 
 
 def test_one_judges_trouble_never_changes_another_judges_results(place, stub):

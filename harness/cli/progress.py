@@ -39,7 +39,9 @@ class Silent:
     def ended(self, judge: str, reason: str) -> None:
         """Say only what went wrong."""
         if reason:
-            self.say(f"{judge}: stopped early ({reason})")
+            from harness.elicit.faults import told
+
+            self.say(f"{judge}: not run to the end ({told(reason)})")
 
     def say(self, line: str) -> None:
         """Say it on stderr, so that stdout holds the result alone."""
@@ -53,6 +55,7 @@ class _Tally:
     def __init__(self, planned: int) -> None:
         self.planned = planned
         self.done = 0
+        self.failed = 0
         self.cached = 0
         self._receipts = Receipts()
         self._known_usd = 0.0
@@ -62,6 +65,7 @@ class _Tally:
         self.done += len(verdicts)
         for verdict in verdicts:
             new = self._receipts.new(verdict)
+            self.failed += verdict.outcome == "failed"
             if verdict.cached:
                 self.cached += 1
                 continue
@@ -96,9 +100,10 @@ class Lines(Silent):
 
     def _report(self, judge: str) -> None:
         tally = self._tallies[judge]
+        failed = f"{tally.failed} failed, " if tally.failed else ""
         self.say(
-            f"{judge}: {tally.done}/{tally.planned} replies, {tally.cached} from the cache, "
-            f"{tally.cost}"
+            f"{judge}: {tally.done - tally.failed}/{tally.planned} replies, {failed}"
+            f"{tally.cached} from the cache, {tally.cost}"
         )
 
 

@@ -47,13 +47,40 @@ CONTEXT_SAYING = re.compile(
     r"|too many (?:input )?tokens|token count .{0,40}exceeds"
 )
 STOPS = {
-    402: ("quota_spent", "the account has nothing left"),
-    401: ("unauthorized", "the key was not accepted"),
-    403: ("forbidden", "the key may not use this model"),
-    404: ("not_found", "no such model or address"),
-    405: ("not_found", "no such address"),
-    410: ("not_found", "the model is gone"),
+    402: "quota_spent",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "not_found",
+    410: "not_found",
 }
+MEANINGS = {
+    "bad_body": "what came back is no reply of a model; check base_url",
+    "bad_request": "the server refuses the request; check model and params",
+    "connection_lost": "the server hung up",
+    "context_length": "the prompt is longer than the model can read",
+    "error_body": "an error came with status 200",
+    "forbidden": "the key may not use this model",
+    "in_a_batch": "the rest waits in a batch of another run",
+    "no_choices": "the replies hold nothing",
+    "no_key": "its key is set no longer",
+    "not_found": "no such model or address; check model and base_url",
+    "quota_spent": "the account has nothing left",
+    "rate_limited": "the server takes no more for now; resume later, or set rpm",
+    "redirect_refused": "the server sends elsewhere; give the final address as base_url",
+    "timeout": "no reply within deadline_s",
+    "tls_failed": "the server's certificate is wrong",
+    "unauthorized": "the key was not accepted; check the variable that key_env names",
+    "unreachable": "no server answers at that address; check base_url",
+}
+
+
+def told(reason: str) -> str:
+    """Write a slug with what it means and what to do, as far as that is known."""
+    meaning = MEANINGS.get(reason)
+    if meaning is None and reason.startswith("http_5"):
+        meaning = "the server is in trouble; resume later"
+    return f"{reason}: {meaning}" if meaning else reason
 
 
 def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFailed:
@@ -80,25 +107,25 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFail
 def _told_by_body(status: int, words: frozenset[str], saying: str) -> CallFailed | None:
     refused = status == BAD_REQUEST  # what a message says counts only here
     if words & QUOTA_WORDS or (refused and saying.startswith("your credit balance is too low")):
-        return CallFailed("quota_spent", stops_judge=True, hint="the account has nothing left")
+        return CallFailed("quota_spent", stops_judge=True, hint=MEANINGS["quota_spent"])
     if words & CONTEXT_WORDS or (refused and CONTEXT_SAYING.search(saying)):
-        return CallFailed("context_length", hint="the prompt is longer than the model can read")
+        return CallFailed("context_length", hint=MEANINGS["context_length"])
     if words & KEY_WORDS or (refused and saying.startswith("api key not valid")):
-        return CallFailed("unauthorized", stops_judge=True, hint=STOPS[401][1])
+        return CallFailed("unauthorized", stops_judge=True, hint=MEANINGS["unauthorized"])
     return None
 
 
 def _told_by_status(status: int, headers: Mapping[str, str]) -> CallFailed:
     if status in STOPS or status in REDIRECTS:
-        reason, hint = STOPS.get(status, ("redirect_refused", "give the final address as base_url"))
-        return CallFailed(reason, stops_judge=True, hint=hint)
+        reason = STOPS.get(status, "redirect_refused")
+        return CallFailed(reason, stops_judge=True, hint=MEANINGS[reason])
     if status == TOO_MANY or status in BUSY or status >= SERVER_ERROR:
         reason = "rate_limited" if status == TOO_MANY else f"http_{status}"
         return CallFailed(reason, retry=True, retry_after_s=retry_after_s(headers))
     if status == TOO_LARGE:
         return CallFailed("context_length", hint="the request is larger than the server takes")
     if status == OK:
-        return CallFailed("error_body", retry=True, hint="an error came with status 200")
+        return CallFailed("error_body", retry=True, hint=MEANINGS["error_body"])
     return CallFailed("bad_request", hint=f"HTTP {status}")
 
 

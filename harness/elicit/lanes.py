@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.elicit.jobs import Job, Observer
     from harness.elicit.prompts import Request, Unit
     from harness.elicit.verdicts import Reply, Verdict
+    from harness.errors import CallFailed
 
 WAITING_PER_SLOT = 4  # units in hand (in flight or backing off) per call that may be in flight
 
@@ -60,24 +61,34 @@ class Lane:
         self.n_waiting = 0
         self.stopped = ""
         self._elsewhere: Counter[str] = Counter()
+        self._missed: Counter[str] = Counter()
 
     def stop(self, reason: str) -> None:
         """Ask this judge nothing more; those who wait to ask again are woken."""
         self.stopped = self.stopped or reason
         self.gate.shut()
 
+    def fail(self, error: CallFailed) -> None:
+        """Mind a request that was given up: it may stop the judge, or be worth asking again."""
+        if error.stops_judge:
+            self.stop(error.reason)
+        elif error.retry:
+            self._missed[error.reason] += 1
+
     def leave(self, commands: Iterable[str]) -> None:
         """Count units that wait in batches of other runs; ``commands`` get them."""
         self._elsewhere.update(commands)
 
     def end(self, observer: Observer) -> tuple[str, str]:
-        """Tell the judge's name and why it stopped early, here and to whoever watches."""
+        """Tell the judge's name and why it was not run to the end, here and to whoever watches."""
         for command, n in self._elsewhere.items():
             observer.say(
                 f"{self.name}: {n} units wait in batches of another run and are not asked here; "
                 f"first get them with `{command}`, then resume this run"
             )
             self.stopped = self.stopped or "in_a_batch"
+        if self._missed and not self.stopped:
+            [(self.stopped, _)] = self._missed.most_common(1)
         observer.ended(self.name, self.stopped)
         return self.name, self.stopped
 

@@ -95,7 +95,7 @@ class Runner:
         Returns
         -------
         ends : dict of str to str
-            Per judge, why it stopped early; empty if it did not.
+            Per judge, why it was not run to the end; empty if it was.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class Runner:
             gate.shut()
 
     async def _serve(self, job: Job) -> tuple[str, str]:
-        """Take one judge through its units; return its name and why it stopped early."""
+        """Take one judge through its units; return its name and why not to the end."""
         async with asyncio.TaskGroup() as calls:
             lane = Lane(job, calls, self._gates[job.judge.spec.name])
             lane.units = units = self._to_ask(lane)
@@ -282,8 +282,7 @@ class Runner:
             if len(replies) < len(units):
                 lane.n_per_request = 1
         else:
-            if failure.stops_judge:
-                lane.stop(failure.reason)
+            lane.fail(failure)
             told = units[:1] if failure.stops_judge else units
             verdicts = [failed(u.unit, lane.name, u.hash, reason=failure.reason) for u in told]
         verdicts = [self._numbered(verdict) for verdict in verdicts]
@@ -309,8 +308,7 @@ class Runner:
             reply = await self._obtain(lane, request, received)
             return self._read(lane, unit, reply, first, cached=not received)
         except CallFailed as error:
-            if error.stops_judge:
-                lane.stop(error.reason)
+            lane.fail(error)
             return failed(unit, lane.name, request.hash, reason=error.reason, first=first)
         except NotAsked:
             if first is None or not received:

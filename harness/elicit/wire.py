@@ -10,7 +10,7 @@ import io
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.elicit.faults import REDIRECTS, failure_of
+from harness.elicit.faults import MEANINGS, REDIRECTS, failure_of
 from harness.errors import CallFailed
 
 if TYPE_CHECKING:
@@ -125,11 +125,11 @@ def _lost(error: Exception) -> CallFailed:
     import aiohttp  # noqa: PLC0415 -- loaded by now
 
     if isinstance(error, aiohttp.ClientSSLError):
-        return CallFailed("tls_failed", stops_judge=True, hint="the server's certificate is wrong")
+        return CallFailed("tls_failed", stops_judge=True, hint=MEANINGS["tls_failed"])
     if isinstance(error, aiohttp.InvalidURL | ValueError):
         return CallFailed("bad_request", hint="address or headers cannot be sent")
     if isinstance(error, aiohttp.ClientConnectorError):
-        return CallFailed("unreachable", retry=True, hint="no server answers at that address")
+        return CallFailed("unreachable", retry=True, hint=MEANINGS["unreachable"])
     return CallFailed("connection_lost", retry=True)
 
 
