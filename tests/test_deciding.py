@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import msgspec
 import pytest
 from indeterminate import make_source, make_task
 
 from harness.report import decision, render
-from harness.report.words import sentences
+from harness.report.findings import facts
+from harness.report.marks import show
+from harness.report.words import number, p_value, sentences, span
+from harness.stats.intervals import Interval
 from harness.validate import validate
 
 
@@ -55,6 +59,19 @@ def test_judge_without_a_value_is_named_after_the_sentence_about_the_best():
     [line] = [one for one in said if "no rank" in one]
     assert "random has no rank: its js_divergence(s/s) is NA (" in line
     assert line.index("It comes first") < line.index("random has no rank")
+
+
+def test_judge_whose_replies_all_failed_says_so():
+    """Beside NA stands what became of its replies; who is left alone does not come first."""
+    task = make_task(n=20)
+    source = make_source(task, judges=("strict", "lenient"), baselines=())
+    replies = source.verdicts["lenient"]
+    failed = [msgspec.structs.replace(one, outcome="failed", value=None) for one in replies]
+    found = validate(replace(source, verdicts={**source.verdicts, "lenient": failed}))
+    said = " ".join(sentences(found))
+    assert "lenient has no rank: its js_divergence(s/s) is NA (no forced choices: 40 failed" in said
+    assert "comes first" not in said
+    assert "Cannot be told apart" not in {one.name for one in facts(found)}
 
 
 def test_beta_at_which_another_judge_decides_best_is_named(usual):
@@ -160,6 +177,22 @@ def test_numbers_of_the_terminal_stand_beside_their_n(usual):
     assert re.search(rf"the raters' own: [^)]* on {found.humans.beta.n_used} items", text)
     n_raters = found.replacement.judges[0].n_tested
     assert re.search(rf"winning rate [^)]* over {n_raters} raters", text)
+
+
+def test_design_of_one_rating_per_item_is_told_in_the_singular():
+    """One rating is no ratings."""
+    found = validate(make_source(make_task(n=20, raters=1)))
+    assert "The design has 1 rating per item;" in render(found)
+
+
+def test_what_rounds_to_zero_has_no_sign_and_no_p_is_zero():
+    """Neither -0.000 nor a p of 0.000 is a number that anybody computed."""
+    assert number(-0.0004) == show(-0.0004) == "0.000"
+    assert number(-0.0005) == "-0.001"
+    assert span(Interval(-0.2, -0.0001, 0.95, "percentile", "item")) == "[-0.200, 0.000]"
+    assert p_value(0.0004) == "<0.001"
+    assert p_value(0.001) == "0.001"
+    assert p_value(None) == "NA"
 
 
 def test_legend_names_method_unit_and_estimand(shown):

@@ -211,22 +211,24 @@ def risk_charts(v: Validation) -> list[Chart]:
     if c is None:
         return []
     style = styles(v)
-    scores = dict.fromkeys(curve.score for one in c.judges for curve in one.risk_coverage)
-    return [_risk(c, score, style) for score in scores]
+    found = {one.judge: one for one in c.judges}
+    judges = [found[judge.name] for judge in in_order(v) if judge.name in found]
+    scores = dict.fromkeys(curve.score for one in judges for curve in one.risk_coverage)
+    return [_risk(judges, score, style) for score in scores]
 
 
-def _risk(c: Certainty, score: str, style: dict[str, str]) -> Chart:
+def _risk(judges: Sequence[JudgeCertainty], score: str, style: dict[str, str]) -> Chart:
     series = [
         Series(
             one.judge,
             tuple(zip(curve.answered_fraction, curve.risk, strict=True)),
             style[one.judge],
         )
-        for one in c.judges
+        for one in judges
         for curve in one.risk_coverage
         if curve.score == score and curve.risk
     ]
-    n_items = (k.n_used for one in c.judges for k in one.risk_coverage if k.score == score)
+    n_items = (k.n_used for one in judges for k in one.risk_coverage if k.score == score)
     named = score.replace("_", " ")
     titles = Titles(
         f"risk-{slug(score)}",

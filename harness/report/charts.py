@@ -77,8 +77,8 @@ class DotRow:
         if self.value is None:
             return f"{self.name}: NA ({self.reason})" if self.reason else f"{self.name}: NA"
         if self.low is None or self.high is None:
-            return f"{self.name}: {self.value:.3f}"
-        return f"{self.name}: {self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+            return f"{self.name}: {self.value:z.3f}"
+        return f"{self.name}: {self.value:z.3f} [{self.low:z.3f}, {self.high:z.3f}]"
 
 
 @dataclass(frozen=True, slots=True)

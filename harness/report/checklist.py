@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from harness.report.erring import ordered
 from harness.report.figures import in_order
-from harness.report.words import counted, estimate, number, percent, tenths
+from harness.report.words import counted, estimate, number, options, percent, tenths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,12 +62,10 @@ def _scale(v: Validation, d: Details | None) -> Practice:
     asks = "Name the scale of the judgements"
     n = len(v.task.options)
     said = d.scale if d and d.scale else "binary" if n == 2 else ""  # noqa: PLR2004 -- two options are binary
-    options = ", ".join(
-        key if key == label else f"{key} ({label})" for key, label in v.task.options.items()
-    )
+    told = options(v)
     if not said:
-        return Practice(asks, "missing", f"the scale was not recorded; {n} options: {options}")
-    return Practice(asks, "given", f"{said}, {n} options: {options}")
+        return Practice(asks, "missing", f"the scale was not recorded; {n} options: {told}")
+    return Practice(asks, "given", f"{said}, {n} options: {told}")
 
 
 def _one_association(v: Validation, _: Details | None) -> Practice:

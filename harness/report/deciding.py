@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from harness.report.wording import counted, estimate, number, percent, reason, resting, span
+from harness.report.wording import (
+    READING,
+    counted,
+    estimate,
+    in_unit,
+    number,
+    percent,
+    reason,
+    resting,
+    span,
+)
 
 if TYPE_CHECKING:
     from harness.stats.break_evens import BreakEven
@@ -16,6 +26,7 @@ if TYPE_CHECKING:
 
 CONSISTENCY = "decision_consistency"
 NAMES = {"hit_rate(h/h)": "Hit rate", "cohen_kappa(h/h)": "kappa"}
+UNANSWERED = ("abstained", "refused", "invalid", "failed", "not_asked")
 SHOWN_CHANGES = 3
 HOPELESS = 50  # times the items at hand that nobody will collect
 ENOUGH_ANSWERED = 0.9
@@ -30,7 +41,7 @@ def sentences(v: Validation) -> list[str]:
     best = next((row.judge for row in ranking.rows if row.rank is not None), None)
     if best is None:
         first = v.judge(ranking.rows[0].judge)
-        why = reason(first.metrics[ranking.metric])
+        why = _why(first, ranking)
         none = f"No judge can be recommended: {ranking.metric} is NA for all of them ({why})."
         return [none, *_notice(v)]
     winner = v.judge(best)
@@ -58,8 +69,8 @@ def _choice(v: Validation, winner: JudgeResult) -> str:
 
 def _evidence(winner: JudgeResult, ranking: Ranking) -> str:
     metric = winner.metrics[ranking.metric]
-    told = f"Its {ranking.metric} is {estimate(metric)} on {metric.n_used} items"
-    told += "" if ranking.better == "zero" else f" ({ranking.better} is better)"
+    told = f"Its {ranking.metric} is {in_unit(estimate(metric), ranking.unit)} on "
+    told += f"{counted([metric.n_used])} ({READING[ranking.better]})"
     decided = winner.metrics[CONSISTENCY]
     if ranking.metric != CONSISTENCY and decided.value is not None:
         told += f"; it decides as the raters do on {percent(decided.value)} of {decided.n_used}"
@@ -90,17 +101,26 @@ def _others(v: Validation, ranking: Ranking, best: str) -> str:
         others = "ranked judge" if unranked else "judge"
         told.append(f"Every other {others} is worse beyond what chance explains.")
     first = next((place.p_best for place in places if place.judge == best), None)
-    if first is not None:
+    if first is not None and rivals:
         told.append(f"It comes first in {percent(first)} of {v.settings.n_resamples} resamples.")
     told += [_unranked(v, ranking, unranked)] if unranked else []
     return " ".join(told)
 
 
 def _unranked(v: Validation, ranking: Ranking, judges: list[str]) -> str:
-    reasons = {judge: reason(v.judge(judge).metrics[ranking.metric]) for judge in judges}
     verb, its = ("has", "its") if len(judges) == 1 else ("have", "their")
-    why = ", ".join(dict.fromkeys(reasons.values()))
+    why = ", ".join(dict.fromkeys(_why(v.judge(judge), ranking) for judge in judges))
     return f"{_listed(judges)} {verb} no rank: {its} {ranking.metric} is NA ({why})."
+
+
+def _why(judge: JudgeResult, ranking: Ranking) -> str:
+    """Say why a judge has no rank, and if it answered nothing, what its replies came to."""
+    why = reason(judge.metrics[ranking.metric])
+    if any(one.answered for one in judge.outcomes):
+        return why
+    came_to = {name: sum(getattr(one, name) for one in judge.outcomes) for name in UNANSWERED}
+    told = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in came_to.items() if n)
+    return f"{why}: {told} of {sum(one.planned for one in judge.outcomes)}" if told else why
 
 
 def _worse(row: RankedJudge) -> str:

@@ -75,8 +75,9 @@ def leniency_charts(v: Validation) -> list[Chart]:
         ]
         if rows:
             told = "; ".join(row.told for row in rows)
-            n_items = (one.leniency[name].n_used for one in ordered(v) if name in one.leniency)
-            axis = f"{name.replace('_', ' ')}, {counted(n_items)}"
+            found = (one.leniency[name] for one in ordered(v) if name in one.leniency)
+            n_items = counted(one.n_used for one in found if one.value is not None)
+            axis = f"{name.replace('_', ' ')}, {n_items}"
             titles = Titles(f"leniency-{slug(name)}", title, f"{title}. {told}.", x=axis)
             charts.append(dots(titles, rows, within=(-1.0, 1.0), reference=reference, width=340.0))
     return charts

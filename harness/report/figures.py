@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.report.charts import N_STYLES, DotRow, Titles, dots, heat
 from harness.report.groups import grouped
 from harness.report.marks import Scale
-from harness.report.words import counted, estimate, reason
+from harness.report.words import READING, counted, estimate, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from harness.validate import JudgeResult, Validation
     from harness.validate.result import HumanResult
 
-READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
 GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias": "prevalence bias"}
 USUAL_FORMS = ("(h/h)", "(s/s)", "(h/hrs)", "(srs/srs)")
 ROW_WIDTH = 170.0
@@ -103,13 +102,15 @@ def own_slug(name: str) -> str:
 def ranking_chart(v: Validation) -> Chart:
     """Draw the ranking: the primary metric of every judge."""
     assert v.ranking is not None
-    rows = metric_rows(v, v.ranking.metric)
+    metric, reading = v.ranking.metric, READING[v.ranking.better]
+    unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
+    rows = metric_rows(v, metric)
     told = "; ".join(row.told for row in rows)
     titles = Titles(
         "ranking",
-        f"Judges by {v.ranking.metric}",
-        f"Dots with intervals, best judge first, {v.ranking.better} is better. {told}.",
-        x=f"{v.ranking.metric} ({v.ranking.better} is better), {items_of(v, v.ranking.metric)}",
+        f"Judges by {metric}",
+        f"Dots with intervals, best judge first, {reading}. {told}.",
+        x=f"{metric}{unit} ({reading}), {items_of(v, metric)}",
     )
     return dots(titles, rows, within=_bounds(rows))
 
@@ -164,8 +165,10 @@ def _metric_chart(v: Validation, metric: str) -> Chart:
     facts = next((one for one in v.metrics if one.name == metric), None)
     told = "; ".join(row.told for row in rows)
     same = f" The same number as {', '.join(facts.also)}." if facts and facts.also else ""
-    reading = READING.get(facts.better, "") if facts else ""
-    axis = ", ".join(told for told in (reading, facts and facts.unit, items_of(v, metric)) if told)
+    axis = items_of(v, metric)
+    if facts:
+        reading = READING[facts.better]
+        axis = f"{facts.unit} ({reading}), {axis}" if facts.unit else f"{reading}, {axis}"
     titles = Titles(
         f"metric-{slug(metric)}", metric, f"{metric} of each judge. {told}.{same}", axis
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.report.figures import GOAL_WORDS, in_order, may_be_best, n_used
-from harness.report.words import counted, number, percent, resting, span
+from harness.report.words import counted, in_unit, number, percent, resting, span
 
 if TYPE_CHECKING:
     from harness.validate import Validation
@@ -44,22 +44,29 @@ def facts(v: Validation) -> list[Fact]:
     best = in_order(v)[0]
     one = best.metrics[v.ranking.metric]
     told = f"{span(one.interval)} on {counted([one.n_used])}".strip()
-    found = [Fact(f"{best.name}: {v.ranking.metric}", number(one.value), told)]
+    value = in_unit(number(one.value), v.ranking.unit)
+    found = [Fact(f"{best.name}: {v.ranking.metric}", value, told)]
     consistency = best.metrics["decision_consistency"]
     if consistency.value is not None:
         told = f"{span(consistency.interval)} on {counted([consistency.n_used])}".strip()
         at = f"Decides as the raters do at tau {v.settings.tau:g}"
         found.append(Fact(at, number(consistency.value), told))
-    inside = may_be_best(v) - {best.name}
-    close = [judge.name for judge in in_order(v) if judge.name in inside]
-    n_ranked = sum(row.rank is not None for row in v.ranking.rows)
-    others = f"of {n_ranked - 1} others"
-    if len(close) > FEW:
-        found.append(Fact("Cannot be told apart", f"{len(close)} {others}", ", ".join(close)))
-    else:
-        found.append(Fact("Cannot be told apart", ", ".join(close) or "none", others))
+    found += _close(v, best.name)
     found.append(Fact("Answered", percent(best.answered_fraction), f"{counted([one.n_used])} used"))
     return [*found, *_replacing(v, best.name), *_usual(v)]
+
+
+def _close(v: Validation, best: str) -> list[Fact]:
+    """Say which other ranked judges cannot be told apart from the best, if there are others."""
+    inside = may_be_best(v) - {best}
+    close = [judge.name for judge in in_order(v) if judge.name in inside]
+    n_others = sum(row.rank is not None for row in v.ranking.rows) - 1 if v.ranking else 0
+    if not n_others:
+        return []
+    name, others = "Cannot be told apart", f"of {counted([n_others], 'other')}"
+    if len(close) > FEW:
+        return [Fact(name, f"{len(close)} {others}", ", ".join(close))]
+    return [Fact(name, ", ".join(close) or "none", others)]
 
 
 def _replacing(v: Validation, judge: str) -> list[Fact]:

@@ -184,7 +184,7 @@ def show(value: Cell, digits: int = 3) -> str:
     """Return a cell as people read it; None is NA."""
     if value is None:
         return "NA"
-    return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
+    return f"{value:z.{digits}f}" if isinstance(value, float) else str(value)
 
 
 def tick(value: float) -> str:

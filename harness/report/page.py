@@ -212,14 +212,14 @@ def _items_block(table: ItemTable) -> dict[str, object]:
 def _ranking(v: Validation) -> dict[str, Any]:
     """Return what the ranking's table and charts show."""
     if v.ranking is None:
-        return {"groups": (), "undefined": {}, "places": None}
+        return {"groups": (), "undefined": {}}
     kind = figures.kinds(v)
     places = {}
     if v.choosing and v.ranking.metric in v.choosing.orders:
         places = {one.judge: one for one in v.choosing.orders[v.ranking.metric].places}
     return {
         "ranked": [_ranked(v, row, kind[row.judge], places) for row in v.ranking.rows],
-        "places": places,
+        "rivals": sum(one.rank is not None for one in places.values()) > 1,
         "ties": "tied" in kind.values(),
         "baselines": "baseline" in kind.values(),
         "row_width": f"{figures.ROW_WIDTH:g}",

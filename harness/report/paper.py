@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from harness.report.checklist import LEVELS, MODES, checklist
 from harness.report.figures import in_order
 from harness.report.wording import cut
-from harness.report.words import counted, decision, estimate, headline, number, percent, span
+from harness.report.words import (
+    READING,
+    counted,
+    decision,
+    estimate,
+    headline,
+    number,
+    percent,
+    span,
+)
 
 if TYPE_CHECKING:
     from harness.report.details import Details
@@ -62,9 +71,10 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
     if v.task.notice:
         parts.append(f"Note: {v.task.notice}.")
     if v.ranking is not None:
+        unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
         parts.append(
-            f"Judges were ranked by {v.ranking.metric} ({v.ranking.better} is better); an item "
-            f"counts as positive at a cut-off of {s.tau:g}."
+            f"Judges were ranked by {v.ranking.metric}{unit} ({READING[v.ranking.better]}); "
+            f"an item counts as positive at a cut-off of {s.tau:g}."
         )
         parts.append(f"Results: {'; '.join(_result(v, judge) for judge in in_order(v))}.")
     parts.append(
@@ -80,7 +90,7 @@ def _result(v: Validation, judge: JudgeResult) -> str:
     one = judge.metrics[v.ranking.metric]
     name = judge.name + (" (baseline)" if judge.baseline else "")
     answered = percent(judge.answered_fraction)
-    return f"{name} {estimate(one)} on {one.n_used} items, {answered} answered"
+    return f"{name} {estimate(one)} on {counted([one.n_used])}, {answered} answered"
 
 
 def paragraph_markdown(v: Validation, d: Details | None = None) -> str:
@@ -124,9 +134,9 @@ def _card_table(v: Validation) -> list[str]:
     metric = v.ranking.metric
     heads = (
         f"| rank | judge | model | {markdown(metric)} | consistency at {v.settings.tau:g} "
-        "| answered |"
+        "| answered | items |"
     )
-    lines = [heads, "| --: | --- | --- | --- | --- | --: |"]
+    lines = [heads, "| --: | --- | --- | --- | --- | --: | --: |"]
     for row in v.ranking.rows:
         judge = v.judge(row.judge)
         consistency = judge.metrics["decision_consistency"]
@@ -139,6 +149,7 @@ def _card_table(v: Validation) -> list[str]:
             estimate(judge.metrics[metric]),
             f"{number(consistency.value)} {span(consistency.interval)}".strip(),
             percent(judge.answered_fraction),
+            str(judge.metrics[metric].n_used),
         )
         lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")
     return lines

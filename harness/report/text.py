@@ -88,7 +88,7 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
         if facts.population
         else "others would give other values"
     )
-    return [how, f"The design has {m:g} ratings per item; {many}."]
+    return [how, f"The design has {m:g} rating{'' if m == 1 else 's'} per item; {many}."]
 
 
 def _method(settings: Settings) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 REASONS = {
     "no_items": "no item has both sides",
+    "no_overlap": "no item has ratings to compare",
     "constant_labels": "all labels are the same",
     "infinite": "infinite: an option was never chosen by one side",
     "unequal_raters": "items have unequal numbers of raters",
@@ -19,19 +20,20 @@ REASONS = {
     "single_rating": "one rating shows no noise",
 }
 
-
+READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
+LEAST_P = 0.001
 TWO_MINUTES_S = 120
 HOUR_MIN = 60
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number, or NA."""
-    return "NA" if value is None else f"{value:.{digits}f}"
+    """A number, or NA; what rounds to 0 has no sign."""
+    return "NA" if value is None else f"{value:z.{digits}f}"
 
 
 def span(interval: Interval | None, digits: int = 3) -> str:
     """An interval in brackets, or nothing."""
-    return "" if interval is None else f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+    return "" if interval is None else f"[{interval.low:z.{digits}f}, {interval.high:z.{digits}f}]"
 
 
 def estimate(one: Estimate, digits: int = 3) -> str:
@@ -39,6 +41,16 @@ def estimate(one: Estimate, digits: int = 3) -> str:
     if one.value is None:
         return f"NA ({reason(one)})"
     return f"{number(one.value, digits)} {span(one.interval, digits)}".strip()
+
+
+def p_value(p: float | None) -> str:
+    """A p-value, which is never 0, or NA."""
+    return "<0.001" if p is not None and p < LEAST_P else number(p)
+
+
+def in_unit(told: str, unit: str) -> str:
+    """A number with its unit, if it has one."""
+    return f"{told} {unit}".strip()
 
 
 def resting(one: Estimate, digits: int = 3) -> str:

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from harness.report.deciding import sentences
 from harness.report.wording import (
+    READING,
     counted,
     duration,
     estimate,
+    in_unit,
     number,
+    p_value,
     percent,
     reach,
     reason,
@@ -22,12 +25,16 @@ if TYPE_CHECKING:
     from harness.validate import Validation
 
 __all__ = [
+    "READING",
     "counted",
     "decision",
     "duration",
     "estimate",
     "headline",
+    "in_unit",
     "number",
+    "options",
+    "p_value",
     "percent",
     "reach",
     "reason",
@@ -55,6 +62,12 @@ def headline(validation: Validation) -> str:
     if validation.judges:
         parts.append(counted([len(validation.judges)], "judge"))
     return "  ".join(parts)
+
+
+def options(validation: Validation) -> str:
+    """What may be answered: keys, with their labels where these say more."""
+    named = validation.task.options.items()
+    return ", ".join(key if key == label else f"{key} ({label})" for key, label in named)
 
 
 def decision(validation: Validation) -> str:

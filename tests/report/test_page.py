@@ -157,6 +157,13 @@ def test_page_is_the_same_for_the_same_run(validation, details):
     assert page(validation, details) == page(validation, details)
 
 
+def test_options_are_named_before_anything_is_counted_by_them(elements):
+    """Keys with their labels, and which of them count as positive."""
+    text = " ".join("".join(elements.texts).split())
+    label = "<b onclick=window.hit=1>Toxic</b>"
+    assert f"Options: A ({label}), B (Not toxic). Positive: A." in text
+
+
 def test_provenance_tells_how_long_asking_took(elements, folder):
     """The run's seconds of asking are in its manifest and on its page."""
     assert folder.manifest.asking_s > 0

@@ -11,7 +11,7 @@
     if (kind) el.className = kind;
     return el;
   };
-  const shown = (x, digits) => (x === null || x === undefined ? "NA" : x.toFixed(digits));
+  const shown = (x, digits) => (x === null || x === undefined ? "NA" : x.toFixed(digits).replace(/^-(?=[0.]+$)/, ""));
 
   // ---- colour scheme
   const themes = ["auto", "light", "dark"];
