@@ -170,9 +170,12 @@ def path(points: Sequence[tuple[float, float]], kind: str, *, of: str = "") -> M
 
 
 def clip(text: str, width: float) -> str:
-    """Shorten a text to what fits a width, with an ellipsis."""
+    """Shorten a text to what fits a width, by its middle: names often differ at their ends."""
     n = max(int(width / CHARACTER), 2)
-    return text if len(text) <= n else text[: n - 1] + "…"
+    if len(text) <= n:
+        return text
+    tail = (n - 1) // 2
+    return f"{text[: n - 1 - tail]}…{text[len(text) - tail :]}"
 
 
 def pieces(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from harness.report.certain import bin_words, perception_charts, strata_charts
 from harness.report.charts import Series, Titles, heat, lines
 from harness.report.compare import comparison
 from harness.report.figures import items_of, n_used, own_slug
-from harness.report.marks import Scale
+from harness.report.marks import CHARACTER, Scale, clip
 from harness.report.outlook import facet_charts, nearest, regret_rows
 from harness.report.words import counted, reach
 from harness.validate import validate
@@ -245,6 +245,14 @@ def test_charts_of_choosing_and_erring_hold_their_numbers(charts, found):
             n_of_set = {row[1]: row[3] for row in chart.rows}
             assert sum(n_of_set.values()) == n_pairs
             assert {f"n {n}" for n in n_of_set.values()} <= {mark.text for mark in chart.marks}
+
+
+def test_names_that_differ_at_their_ends_are_told_apart():
+    """A name too long for its place loses its middle, and no more than it must."""
+    start = "openrouter/anthropic/claude-sonnet-4.5-"
+    shown = [clip(f"{start}{date}", 20 * CHARACTER) for date in ("20250929", "20260101")]
+    assert shown == ["openrouter…-20250929", "openrouter…-20260101"]
+    assert clip("gpt-4o", 6 * CHARACTER) == "gpt-4o"
 
 
 def test_break_points_close_to_each_other_keep_their_words():
