@@ -14,7 +14,7 @@ from harness.report.findings import facts
 from harness.report.marks import show
 from harness.report.words import number, p_value, sentences, span
 from harness.stats.intervals import Interval
-from harness.validate import validate
+from harness.validate import JudgeFacts, validate
 
 
 def told(task, **how):
@@ -83,6 +83,28 @@ def test_beta_at_which_another_judge_decides_best_is_named(usual):
         assert f"from {piece.low:.2f}" in line
     own = found.humans.beta
     assert f"the raters' own: {own.value:.2f}" in line
+
+
+def test_judges_that_decide_alike_are_spoken_of_as_several():
+    """Two judges with the same answers decide best together, whatever beta is."""
+    task = make_task(n=20, paired=20)
+    source = make_source(task, judges=("strict",), baselines=())
+    twin = [msgspec.structs.replace(one, judge="twin") for one in source.verdicts["strict"]]
+    both = (*source.judges, JudgeFacts(name="twin"))
+    verdicts = source.verdicts | {"twin": twin}
+    planned = dict.fromkeys(verdicts, source.planned["strict"])
+    source = replace(source, judges=both, verdicts=verdicts, planned=planned, n_resamples=100)
+    said = " ".join(sentences(validate(source)))
+    assert "strict and twin decide best." in said
+
+
+def test_the_only_ranked_judge_comes_first_of_nobody():
+    """It came "first in 100.0% of 2000 resamples" before judges that have no rank."""
+    source = make_source(make_task(n=20), judges=("strict", "lenient"), baselines=())
+    silent = {**source.verdicts, "lenient": []}
+    said = " ".join(sentences(validate(replace(source, verdicts=silent, n_resamples=100))))
+    assert "lenient has no rank" in said
+    assert "comes first" not in said
 
 
 def test_assumed_beta_is_part_of_the_recommendation():

@@ -137,7 +137,9 @@ def _beta(v: Validation) -> str:
     own = v.humans.beta
     measured = f" (the raters' own: {resting(own, 2)})" if own.value is not None else ""
     if len(even.pieces) == 1:
-        return f"Whatever beta is{measured}, {_listed(even.pieces[0].winners)} decides best."
+        winners = even.pieces[0].winners
+        verb = "decides" if len(winners) == 1 else "decide"
+        return f"Whatever beta is{measured}, {_listed(winners)} {verb} best."
     return f"Who decides best hangs on beta{measured}: {_pieces(even)}."
 
 
