@@ -89,7 +89,8 @@ class Estimate:
     reason : str
         Why the value is None; "" otherwise.
     interval : Interval or None
-        None where the value is undefined, no replicate is defined, or fewer than two units exist.
+        None where the value is undefined, no replicate is defined, or fewer than two units enter:
+        one unit, resampled, is always itself.
     n_used : int
         Items that entered.
     n_excluded : int
@@ -237,9 +238,18 @@ def _describe(job: Job, result: Replicated, how: tuple[float, IntervalMethod, Un
 def _interval(
     job: Job, result: Replicated, level: float, method: IntervalMethod, units: Units
 ) -> Interval | None:
+    if _is_one_unit(job.used, units):
+        return None
     left_out = np.empty(0) if method == "percentile" else jackknife(job.statistic, units)
     ends = interval_ends(method, result.value, result.replicates, left_out, level)
     return Interval(*ends, level, method, units.kind, job.estimand) if ends else None
+
+
+def _is_one_unit(used: BoolArray, units: Units) -> bool:
+    if units.kind != "group":
+        return how_many(used, units.times) < 2  # noqa: PLR2004 -- one says nothing of others
+    entering = units.of_item[used]
+    return not (entering != entering[:1]).any()
 
 
 def bootstrap(

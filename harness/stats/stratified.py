@@ -398,7 +398,7 @@ def describe(
         name: Estimate(
             value=None if np.isnan(one.value) else one.value,
             reason=one.reason if n_items else "empty_stratum",
-            interval=Interval(*ends, level, method, unit) if ends else None,
+            interval=Interval(*ends, level, method, unit) if ends and n_used > 1 else None,
             n_used=n_used,
             n_excluded=n_unusable,
             excluded=(Exclusion(cut.nothing, n_unusable),) if n_unusable else (),

@@ -163,11 +163,11 @@ def test_item_without_a_group_is_a_group_of_its_own():
 def test_undefined_bootstrap_replicates_are_dropped():
     """Their share is reported: the interval is conditional on being defined."""
     contributions = np.zeros((10, 2))
-    contributions[0] = 1.0
+    contributions[:2] = 1.0
     found = run(contributions)
-    assert found.undefined_share == pytest.approx(0.9**10, abs=0.03)
+    assert found.undefined_share == pytest.approx(0.8**10, abs=0.03)
     assert (found.interval.low, found.interval.high) == (1.0, 1.0)
-    assert (found.n_used, found.n_excluded, found.n_resamples) == (1, 9, 2000)
+    assert (found.n_used, found.n_excluded, found.n_resamples) == (2, 8, 2000)
 
 
 def test_undefined_value_is_na_with_a_reason():
@@ -186,6 +186,16 @@ def test_fewer_than_two_units_have_no_interval(n):
     assert found.interval is None
     assert found.undefined_share is None
     assert found.n_resamples == 0
+
+
+@pytest.mark.parametrize("groups", [None, ["a", "a", "b", "c"]])
+def test_one_item_that_enters_among_others_has_no_interval_either(groups):
+    """Resamples that draw it agree, so its interval had no width: [1.250, 1.250] on 1 item."""
+    contributions = np.zeros((4, 2))
+    contributions[: 1 if groups is None else 2] = (1.25, 1.0)
+    found = run(contributions, groups=groups)
+    assert (found.value, found.interval) == (1.25, None)
+    assert found.undefined_share > 0.2
 
 
 def test_no_resamples_no_interval():

@@ -37,14 +37,14 @@ def test_beta_hat_is_zero_where_the_truth_is_one(counted, evaluate):
     """Items without an eligible pair do not count as 0: beta pools over eligible replies."""
     always = [(BOTH, "fine")] * 2
     never_negative = [(("toxic",), "toxic")] * 2
-    judge = counted("z", pairs=[always, *[never_negative] * 9])
+    judge = counted("z", pairs=[always, always, *[never_negative] * 8])
     beta = evaluate(counted("human", [["fine"]] * 10), judge).translations["z"].beta
     assert beta.value == 1.0
     assert beta.interval is not None
-    assert beta.undefined_share > 0.2  # about (9/10)^10 of the resamples miss the one item
-    assert (beta.n_used, beta.n_excluded) == (1, 9)
-    assert beta.excluded == (stats.Exclusion("no_negative_choice", 9),)
-    assert beta.counts == {"with_positive": 2.0, "eligible_pairs": 2.0}
+    assert beta.undefined_share > 0.05  # about (8/10)^10 of the resamples miss the two items
+    assert (beta.n_used, beta.n_excluded) == (2, 8)
+    assert beta.excluded == (stats.Exclusion("no_negative_choice", 8),)
+    assert beta.counts == {"with_positive": 4.0, "eligible_pairs": 4.0}
 
 
 @pytest.mark.parametrize(
