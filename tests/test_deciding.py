@@ -163,6 +163,15 @@ def test_judge_that_leaves_much_unanswered_is_warned_about():
     assert any("could not be used" in one for one in said)
 
 
+def test_replies_that_were_not_asked_for_are_not_called_unusable():
+    """An interrupted run says what is missing; nothing is wrong with what came."""
+    source = make_source(make_task(n=20), judges=("lenient",), baselines=())
+    half = {"lenient": source.verdicts["lenient"][:20]}
+    said = " ".join(sentences(validate(replace(source, verdicts=half, n_resamples=100))))
+    assert "20 of its 40 replies are still missing: get them before relying on it." in said
+    assert "could not be used" not in said
+
+
 def test_metric_that_is_na_for_all_recommends_nobody():
     """With the reason."""
     said, _ = told(make_task(), metric="decision_consistency")

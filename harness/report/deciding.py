@@ -215,9 +215,25 @@ def _next(v: Validation, winner: JudgeResult, ranking: Ranking) -> list[str]:
     told = [_more_items(ranking, winner)]
     if v.sensitivity and not v.humans.n_response_sets:
         told.append(v.sensitivity.identifiability.advice)
-    if winner.answered_fraction is not None and winner.answered_fraction < ENOUGH_ANSWERED:
-        told.append("Find out why so many replies could not be used before relying on it.")
+    told += [_missing(winner), _unusable(winner)]
     return [one for one in told if one]
+
+
+def _missing(winner: JudgeResult) -> str:
+    planned = sum(counts.planned for counts in winner.outcomes)
+    missing = sum(counts.not_asked for counts in winner.outcomes)
+    if not missing:
+        return ""
+    return f"{missing} of its {planned} replies are still missing: get them before relying on it."
+
+
+def _unusable(winner: JudgeResult) -> str:
+    """Warn of replies that came, and could not be used."""
+    few = winner.answered_fraction is not None and winner.answered_fraction < ENOUGH_ANSWERED
+    came = [(one.answered, one.planned - one.not_asked) for one in winner.outcomes]
+    if few and any(answered < ENOUGH_ANSWERED * n for answered, n in came):
+        return "Find out why so many replies could not be used before relying on it."
+    return ""
 
 
 def _more_items(ranking: Ranking, winner: JudgeResult) -> str:
