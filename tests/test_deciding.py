@@ -206,6 +206,8 @@ def test_numbers_of_the_terminal_stand_beside_their_n(usual):
     assert ranked == {judge.name: judge.metrics[metric].n_used for judge in found.judges}
     text = " ".join(said)
     assert re.search(rf"the raters' own: [^)]* on {found.humans.beta.n_used} items", text)
+    best = found.judge(found.ranking.rows[0].judge)
+    assert f"it answered {best.answered_fraction:.1%} of {best.n_planned} planned." in text
     n_raters = found.replacement.judges[0].n_tested
     assert re.search(rf"winning rate [^)]* over {n_raters} raters", text)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from harness.report.erring import ordered
 from harness.report.figures import in_order
-from harness.report.words import counted, estimate, number, options, percent, tenths
+from harness.report.words import counted, estimate, number, options, percent, share, tenths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,8 +152,10 @@ def _rates(v: Validation, _: Details | None) -> Practice:
             }
             rates = ", ".join(f"{name} {percent(n / planned)}" for name, n in parts.items())
             hit = judge.metrics.get("hit_rate(h/h)")
-            ties = f", tied {percent(hit.n_tied / hit.n_used)}" if hit and hit.n_used else ""
-            told.append(f"{judge.name}: {rates}{ties}")
+            ties = ""
+            if hit and hit.n_used:
+                ties = f", tied {share(hit.n_tied / hit.n_used, hit.n_used)} items"
+            told.append(f"{judge.name}: {rates} of {planned} replies{ties}")
     return _given(asks, told, "no judge was asked")
 
 
@@ -161,7 +163,7 @@ def _coverage(v: Validation, _: Details | None) -> Practice:
     asks = "With exclusion, report the answered share beside the performance"
     if v.settings.mode != "exclude":
         return Practice(asks, "not needed", f"abstentions are {MODES[v.settings.mode]}")
-    told = [f"{j.name}: {percent(j.answered_fraction)}" for j in in_order(v)]
+    told = [f"{j.name}: {share(j.answered_fraction, j.n_planned)}" for j in in_order(v)]
     return _given(asks, told, "no judge was asked")
 
 

@@ -14,6 +14,7 @@ from harness.report.wording import (
     percent,
     reason,
     resting,
+    share,
     span,
 )
 
@@ -74,7 +75,7 @@ def _evidence(winner: JudgeResult, ranking: Ranking) -> str:
     decided = winner.metrics[CONSISTENCY]
     if ranking.metric != CONSISTENCY and decided.value is not None:
         told += f"; it decides as the raters do on {percent(decided.value)} of {decided.n_used}"
-    return f"{told}; it answered {percent(winner.answered_fraction)}."
+    return f"{told}; it answered {share(winner.answered_fraction, winner.n_planned)} planned."
 
 
 def _others(v: Validation, ranking: Ranking, best: str) -> str:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 RANKING_COLUMNS = (
     *("rank", "judge", "baseline", "metric", "value", "low", "high", "level", "n_used"),
-    *("n_excluded", "answered_fraction", "worse_by", "worse_low", "worse_high", "reason"),
+    *("n_excluded", "answered_fraction", "n_planned"),
+    *("worse_by", "worse_low", "worse_high", "reason"),
 )
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 PNG_SCALE = 2.0
@@ -57,6 +58,7 @@ def ranking_csv(v: Validation) -> str:
                 "n_used": one.n_used,
                 "n_excluded": one.n_excluded,
                 "answered_fraction": judge.answered_fraction,
+                "n_planned": judge.n_planned,
                 "worse_by": worse and worse.value,
                 "worse_low": worse and worse.interval and worse.interval.low,
                 "worse_high": worse and worse.interval and worse.interval.high,

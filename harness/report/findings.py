@@ -52,7 +52,8 @@ def facts(v: Validation) -> list[Fact]:
         at = f"Decides as the raters do at tau {v.settings.tau:g}"
         found.append(Fact(at, number(consistency.value), told))
     found += _close(v, best.name)
-    found.append(Fact("Answered", percent(best.answered_fraction), f"{counted([one.n_used])} used"))
+    told = f"of {best.n_planned}; {counted([one.n_used])} used"
+    found.append(Fact("Answered", percent(best.answered_fraction), told))
     return [*found, *_replacing(v, best.name), *_usual(v)]
 
 

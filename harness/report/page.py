@@ -228,6 +228,7 @@ def _ranking(v: Validation) -> dict[str, Any]:
         "ranking_chart": figures.ranking_chart(v),
         "groups": figures.metric_charts(v),
         "undefined": figures.undefined_metrics(v),
+        "units": {facts.name: facts.unit for facts in v.metrics},
         "also": {facts.name: facts.also for facts in v.metrics},
     }
 
@@ -291,6 +292,8 @@ def _sections(v: Validation) -> dict[str, Any]:
         "risk": certain.risk_charts(v),
         "replacing": replacing.in_order_of_advantage(v),
         "replacement_reason": replacing.REASONS.get(reason, reason.replace("_", " ")) + ".",
+        "tests": replacing.TESTS,
+        "variant": replacing.variant,
         "replacement_charts": replacing.charts(v),
         "rater_charts": replacing.rater_charts(v),
         "erring": erring.ordered(v),

@@ -15,7 +15,7 @@ from harness.report.words import (
     estimate,
     headline,
     number,
-    percent,
+    share,
     span,
 )
 
@@ -89,7 +89,7 @@ def _result(v: Validation, judge: JudgeResult) -> str:
     assert v.ranking is not None
     one = judge.metrics[v.ranking.metric]
     name = judge.name + (" (baseline)" if judge.baseline else "")
-    answered = percent(judge.answered_fraction)
+    answered = share(judge.answered_fraction, judge.n_planned)
     return f"{name} {estimate(one)} on {counted([one.n_used])}, {answered} answered"
 
 
@@ -148,7 +148,7 @@ def _card_table(v: Validation) -> list[str]:
             models,
             estimate(judge.metrics[metric]),
             f"{number(consistency.value)} {span(consistency.interval)}".strip(),
-            percent(judge.answered_fraction),
+            share(judge.answered_fraction, judge.n_planned),
             str(judge.metrics[metric].n_used),
         )
         lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")

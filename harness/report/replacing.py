@@ -20,6 +20,24 @@ REASONS = {
     "positional_raters": "a rater's id is only a place within the item, so it names nobody",
     "no_judges": "no verdicts were given",
 }
+TESTS = {"t": "t-test", "wilcoxon": "signed-rank test"}
+VARIANTS = {
+    "small_n=t": "t-test also for raters with few items",
+    "small_n=skip": "raters with few items skipped",
+    "unanswered=exclude": "unanswered items left out",
+    "unanswered=loss": "unanswered items lost",
+    "weighting=ipw": "items weighted by the inverse share of their label",
+    "score=rank_neg_rmse": "closeness of ranks",
+    "score=weights": "closeness by the task's weights",
+    "expert": "compared with the expert alone",
+    "gold": "compared with right answers, at margin 0",
+    "quality": "raters weighted by their quality",
+}
+
+
+def variant(name: str) -> str:
+    """Say what a named variant of the test changes."""
+    return VARIANTS.get(name) or VARIANTS[name.partition("=")[0]]
 
 
 def in_order_of_advantage(v: Validation) -> list[JudgeReplacement]:

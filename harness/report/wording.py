@@ -94,6 +94,11 @@ def percent(share: float | None) -> str:
     return "NA" if share is None else f"{share:.1%}"
 
 
+def share(part: float | None, n: int) -> str:
+    """A share in percent and of how many, or NA."""
+    return "NA" if part is None else f"{percent(part)} of {n}"
+
+
 def cut(text: str, n: int) -> str:
     """At most ``n`` characters of a text, the last an ellipsis where there were more."""
     return text if len(text) <= n else text[: n - 1] + "…"

@@ -17,6 +17,7 @@ from harness.report.wording import (
     reach,
     reason,
     resting,
+    share,
     span,
     tenths,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "reason",
     "resting",
     "sentences",
+    "share",
     "span",
     "tenths",
 ]

@@ -198,6 +198,9 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
     verdicts = source.verdicts[facts.name]
     outcomes = count_outcomes(verdicts, source.planned[facts.name])
     translation = evaluation.translations[facts.name]
+    serving = _serving(outcomes, evaluation.row(p.metric))
+    n_planned = sum(counts.planned for counts in serving)
+    n_answered = sum(counts.answered for counts in serving)
     derived = {verdict.elicitation for verdict in verdicts if verdict.derived}
     return JudgeResult(
         name=facts.name,
@@ -207,7 +210,8 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
         reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
         derived=tuple(e for e in ELICITATIONS if e in derived),
         outcomes=outcomes,
-        answered_fraction=_answered_fraction(outcomes, evaluation.row(p.metric)),
+        answered_fraction=n_answered / n_planned if n_planned else None,
+        n_planned=n_planned,
         metrics=dict(evaluation.estimates[facts.name]),
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,
@@ -217,14 +221,12 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
     )
 
 
-def _answered_fraction(outcomes: Sequence[OutcomeCounts], row: MetricRow) -> float | None:
-    """Answered share of the units that served a metric; see `harness.ratings.judge_table`."""
+def _serving(outcomes: Sequence[OutcomeCounts], row: MetricRow) -> Sequence[OutcomeCounts]:
+    """Return the counts of the units that served a metric; see `harness.ratings.judge_table`."""
     asked = {counts.elicitation for counts in outcomes}
     served_by = ELICITATION_OF[row.judge_form]
     served_by = served_by if served_by in asked else "paired"
-    serving = [counts for counts in outcomes if counts.elicitation == served_by] or outcomes
-    planned = sum(counts.planned for counts in serving)
-    return sum(counts.answered for counts in serving) / planned if planned else None
+    return [counts for counts in outcomes if counts.elicitation == served_by] or outcomes
 
 
 def _matrix(translation: TableTranslation) -> tuple[tuple[float | None, ...], ...] | None:

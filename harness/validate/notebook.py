@@ -41,7 +41,7 @@ def _ranks(validation: Validation, ranking: Ranking) -> list[Sequence[str]]:
                 row.judge + (" *" if row.baseline else ""),
                 _number(one),
                 str(one.n_used),
-                "NA" if answered is None else f"{answered:.1%}",
+                "NA" if answered is None else f"{answered:.1%} of {judge.n_planned}",
             )
         )
     return rows

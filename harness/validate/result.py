@@ -176,6 +176,8 @@ class JudgeResult(Frozen):
         Elicitations whose replies were made by rule from another, not asked for.
     answered_fraction : float or None
         Answered share of the units planned in the elicitation that the ranking metric reads.
+    n_planned : int
+        Those units.
     F, translated : or None
         As in `HumanResult`.
     """
@@ -188,6 +190,7 @@ class JudgeResult(Frozen):
     derived: tuple[Elicitation, ...]
     outcomes: tuple[OutcomeCounts, ...]
     answered_fraction: float | None
+    n_planned: int
     metrics: dict[str, Estimate]
     beta: Estimate
     cross_call_beta: Estimate

@@ -24,6 +24,7 @@ from harness.report.findings import facts
 from harness.report.groups import OTHER, grouped
 from harness.report.page import block_json
 from harness.report.paper import latex, markdown, paragraph, paragraph_latex
+from harness.report.replacing import variant
 from harness.report.wording import cut
 from harness.report.words import duration
 
@@ -162,6 +163,14 @@ def test_options_are_named_before_anything_is_counted_by_them(elements):
     text = " ".join("".join(elements.texts).split())
     label = "<b onclick=window.hit=1>Toxic</b>"
     assert f"Options: A ({label}), B (Not toxic). Positive: A." in text
+
+
+def test_every_variant_of_the_annotator_test_is_told_in_words(validation):
+    """Those of this run, and those that a task may ask for."""
+    named = {name for one in validation.replacement.judges for name in one.variants}
+    assert "small_n=skip" in named
+    asked_for = {"expert=ann", "gold=answer, eps=0", "quality", "score=weights"}
+    assert all(" " in variant(name) for name in named | asked_for)
 
 
 def test_provenance_tells_how_long_asking_took(elements, folder):
