@@ -20,7 +20,7 @@ from harness.stats.intervals import (
     estimate_all,
     percentile_interval,
 )
-from harness.stats.resampling import Resamples, Statistic, Units
+from harness.stats.resampling import OneWalk, Resamples, Statistic, Units
 from harness.stats.rows import both_rated, mean, weighted, why_no_mean
 from harness.stats.translation import sensitivity_family
 
@@ -174,7 +174,7 @@ def free_bounds(
     ends = [reaches(end, tau)[:, None] for end in meets_bounds(dist.O, human.space, positive)]
     rated = [Side.of(table, Cut(tau, tuple(positive)), ROWS) for table in judges]
     units = Units.of(len(human.items), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    resamples = OneWalk.of(units, n_resamples, rng)
     jobs = [_free_jobs(ends[0], ends[1], side.forms["decision"], dist.n_forced) for side in rated]
     found = estimate_all(jobs, units, resamples, level)
     return {

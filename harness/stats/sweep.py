@@ -19,7 +19,7 @@ from harness.stats.distributions import (
 )
 from harness.stats.intervals import Estimate, Estimated, Job, check_level, estimate_all
 from harness.stats.ranking import Ranking, rank
-from harness.stats.resampling import Resamples, Statistic, Unit, Units
+from harness.stats.resampling import OneWalk, Statistic, Unit, Units
 from harness.stats.rows import MetricRow, find_metric, mean, weighted, why_no_mean
 from harness.stats.translation import SweepVariant, reconstruct_theta, sensitivity_family
 
@@ -143,7 +143,7 @@ def beta_sweep(
         ]
         jobs.append({"prevalence": _prevalence(one)})
     units = Units.of(len(human.items), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    resamples = OneWalk.of(units, n_resamples, rng)
     found = estimate_all(jobs, units, resamples, level, method=interval)
     each = len(judges) + 1
     names = tuple(table.name for table in judges)
