@@ -148,7 +148,7 @@ class DiskStore:
         self._followed: Path | None = None
         self._behind = False
         self._absent: set[str] = set()  # what was last looked for in vain
-        self._leases = Leases(folder / "leases.lock")
+        self._leases = Leases(folder / "leases")
         try:
             self._database = Database(folder, self._leases, say)
             self._notes.mkdir(exist_ok=True)

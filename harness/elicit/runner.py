@@ -392,11 +392,10 @@ class Runner:
                 await self._budget.room(spec, request, n)
             gate.check()
             with self._budget.reserving(spec, request, n) as bill:
-                with lane.deadline:
-                    if n == 1:
-                        replies = [await lane.judge.ask(request)]
-                    else:
-                        replies = await lane.judge.ask_many(requests)
+                if n == 1:
+                    replies = [await lane.deadline.within(lane.judge.ask(request))]
+                else:
+                    replies = await lane.deadline.within(lane.judge.ask_many(requests))
                 bill.settle(replies)
             gate.succeeded()
         except BudgetSpent:

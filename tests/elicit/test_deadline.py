@@ -16,8 +16,7 @@ def test_late_calls_end_and_calls_in_time_do_not():
 
     async def call(deadline, seconds):
         try:
-            with deadline:
-                await asyncio.sleep(seconds)
+            await deadline.within(asyncio.sleep(seconds))
         except TimeoutError:
             return "late"
         return "in time"
@@ -37,8 +36,7 @@ def test_a_task_that_is_cancelled_by_others_stays_cancelled():
     """The deadline takes back its own cancellation alone."""
 
     async def call(deadline):
-        with deadline:
-            await asyncio.sleep(LONG_S)
+        await deadline.within(asyncio.sleep(LONG_S))
 
     async def go():
         for seconds, late in ((LONG_S, False), (0, True)):
@@ -58,9 +56,11 @@ def test_a_task_that_is_cancelled_by_others_stays_cancelled():
 def test_a_call_that_failed_in_time_shows_its_own_error():
     """What goes wrong inside comes out as it is."""
 
+    async def fail():
+        raise ValueError("its own")
+
     async def go():
-        with Deadline(LONG_S):
-            raise ValueError("its own")
+        await Deadline(LONG_S).within(fail())
 
     with pytest.raises(ValueError, match="its own"):
         asyncio.run(go())

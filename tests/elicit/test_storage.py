@@ -367,7 +367,7 @@ def test_a_cache_is_not_opened_while_another_run_puts_one_in_its_place(tmp_path,
     folder = filled_cache(tmp_path / "cache")
     (folder / "cache.db").rename(tmp_path / "copy")
     with subprocess.Popen(
-        [sys.executable, "-c", OPENING, str(folder / "leases.lock")],
+        [sys.executable, "-c", OPENING, str(folder / "leases")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -592,7 +592,7 @@ sys.stdin.read()
 
 def test_a_lease_ends_with_its_holder_however_that_ends(tmp_path):
     """Nobody else may ask while the holder lives; after kill -9 anybody may."""
-    path = tmp_path / "leases.lock"
+    path = tmp_path / "leases"
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path), KEYS[7]],
         stdin=subprocess.PIPE,
@@ -610,7 +610,7 @@ def test_a_lease_ends_with_its_holder_however_that_ends(tmp_path):
 
 def test_a_lease_is_one_callers_until_it_is_given_back(tmp_path):
     """Within a process, too, only one may ask."""
-    leases = Leases(tmp_path / "leases.lock")
+    leases = Leases(tmp_path / "leases")
     assert leases.take(KEYS[1])
     assert not leases.take(KEYS[1])
     leases.give_back(KEYS[1])
