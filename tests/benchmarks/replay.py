@@ -3,6 +3,8 @@
     python tests/benchmarks/replay.py [YARDSTICK] [--rounds 5]
 
 The second run is the whole command, from process start to metrics.json; nothing may be asked.
+Beside it stands what the yardstick's prototype does in its second pass on this machine, its replies
+in memory and nothing validated: how fast a machine is shows in that.
 Planning is timed from the moment that the task was checked to the first request that leaves, for
 10,000 items, 10 judges and 10 samples.
 """
@@ -19,9 +21,11 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from wire import run
 from yardstick import find_yardstick, n_requests, report, stub_running, write_judges, write_task
 
 SAMPLES, ELICITATIONS = 10, 2
+PROTOTYPE = ["proto_harness", "--warm", "--n", 20_000, "--concurrency", 64, "--latency-ms", 0]
 PLANNING = """
 import os, sys, time
 from harness import main_job
@@ -68,6 +72,7 @@ def main() -> None:
             for _ in range(given.rounds)
         ]
         more = n_requests(port) - asked
+        prototype = run([yardstick / "client.py", *PROTOTYPE, "--port", port])["rps"]
         plans = [planned(folder / f"plan{i}", port) for i in range(given.rounds)]
     seconds = statistics.median(took.metrics_s for took in again)
     whole = statistics.median(took.all_s for took in again)
@@ -76,6 +81,7 @@ def main() -> None:
     holds = report("requests of the second run", more, 0, at_least=False)
     holds &= report("seconds to the metrics of the second run", seconds, 4, at_least=False)
     holds &= report("verdicts/s of the second run", n_verdicts / seconds, 25_000, at_least=True)
+    print(f"  {n_verdicts / seconds / prototype:.2f} of the prototype's {prototype:.0f} verdicts/s")
     planning = statistics.median(plans)
     holds &= report("seconds to the first of 1,000,000 requests", planning, 1, at_least=False)
     sys.exit(not holds)
