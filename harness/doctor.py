@@ -22,7 +22,14 @@ from urllib.parse import urlsplit
 
 from harness.elicit.database import LOCKED_AFTER_S, count_replies
 from harness.elicit.folders import cache_folder, is_locked, read_only, trouble
-from harness.elicit.judges import check, key_of, load_judges, look_up, user_file
+from harness.elicit.judges import (
+    check,
+    check_server_is_used,
+    key_of,
+    load_judges,
+    look_up,
+    user_file,
+)
 from harness.elicit.providers import PROVIDERS, provider_of
 from harness.elicit.specs import shipped_judges
 from harness.errors import JudgeError, JudgeUnavailable
@@ -105,6 +112,7 @@ def examine(
     """
     findings, registry = _judges_file(judges_file)
     named = judges is not None
+    check_server_is_used(judges, registry, base_url, key_env)
     specs = (
         [look_up(name, registry, base_url, key_env) for name in judges]
         if judges is not None

@@ -169,7 +169,7 @@ def _plan(
             f"{task.folder}: {', '.join(config.elicitations)} cannot be asked with "
             f"{len(task.options)} options; use --elicitation forced_choice."
         )
-    check_choices(task, config.choices)
+    check_choices(task, items, config.choices)
     jobs = tuple(
         Job(
             judge=build(spec, task, prompts, seed=config.seed),

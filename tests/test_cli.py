@@ -276,7 +276,21 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
             ("run", "--task", "task", "--metric", "accuracy", "--judges", "random"),
             ("accuracy", "hit_rate(h/h)"),
         ),
+        (
+            ("run", "--task", "task", "--metric", "cohen_kappa", "--judges", "random"),
+            ("no metric is named 'cohen_kappa'; did you mean cohen_kappa(h/h)?",),
+        ),
         (("run", "--task", "task", "--tau", "1.5", "--judges", "random"), ("1.5",)),
+        (("run", "--task", "task", "--judges", ","), ("--judges", "at least one")),
+        (("run", "--task", "task", "--seed", "-1"), ("--seed", "greater than or equal to 0")),
+        (
+            ("run", "--task", "task", "--judges", "gpt", "--base-url", "http://127.0.0.1:1/v1"),
+            ("--base-url is for judges that are no alias", "--judges my-model"),
+        ),
+        (
+            ("run", "--task", "task", "--judges", "a/b", "--key-env", CANARY),
+            ("key_env: must be the name of the variable that holds the key, never the key",),
+        ),
         (("validate",), ("--task",)),
         (("validate", "runs/none"), ("runs/none",)),
         (("validate", "--task", "task", "--verdicts", "none.csv"), ("none.csv",)),

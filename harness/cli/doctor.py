@@ -55,7 +55,7 @@ def doctor(
     from harness.doctor import examine
 
     findings = examine(
-        judges=options.split(judges),
+        judges=options.split(judges, "--judges"),
         judges_file=judges_file,
         base_url=base_url,
         key_env=key_env,

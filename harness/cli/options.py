@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from harness.validate.source import Choices
 
 
-def split(names: str | None) -> list[str] | None:
+def split(names: str | None, option: str) -> list[str] | None:
     """Read a comma-separated list; None where the option was not given."""
     if names is None:
         return None
-    return [name.strip() for name in names.split(",") if name.strip()]
+    found = [name.strip() for name in names.split(",") if name.strip()]
+    if not found:
+        raise typer.BadParameter("name at least one", param_hint=option)
+    return found
 
 
 def task_names(incomplete: str) -> list[str]:
@@ -84,7 +87,7 @@ Confidence = Annotated[
 Interval = Annotated[
     str | None, typer.Option(help="How intervals are made: percentile, bca or jackknife.")
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Criterion = Annotated[str | None, typer.Option(help="Only items with this criterion.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N items.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

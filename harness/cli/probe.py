@@ -109,7 +109,7 @@ def injection(
                 seed=seed,
                 max_cost=max_cost,
             ),
-            judges=options.split(judges),
+            judges=options.split(judges, "--judges"),
             judges_file=judges_file,
             base_url=base_url,
             key_env=key_env,

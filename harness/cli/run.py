@@ -145,7 +145,7 @@ def run(
         )
         plan = make_plan(
             config,
-            judges=options.split(judges),
+            judges=options.split(judges, "--judges"),
             judges_file=judges_file,
             base_url=base_url,
             key_env=key_env,
@@ -165,14 +165,12 @@ def chosen_elicitations(names: str) -> tuple[Elicitation, ...]:
     """Read ``--elicitation``; in the order of asking."""
     from harness.elicit.prompts import ELICITATIONS
 
-    chosen = options.split(names) or []
+    chosen = options.split(names, "--elicitation") or []
     for name in chosen:
         if name not in ELICITATIONS:
             raise typer.BadParameter(
                 f"{name!r} is none of {', '.join(ELICITATIONS)}", param_hint="--elicitation"
             )
-    if not chosen:
-        raise typer.BadParameter("name at least one", param_hint="--elicitation")
     return tuple(e for e in ELICITATIONS if e in chosen)
 
 

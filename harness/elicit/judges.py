@@ -157,6 +157,7 @@ def resolve(
     JudgeUnavailable
         If a judge that was named cannot run here or means nothing for this task.
     """
+    check_server_is_used(names, registry, base_url, key_env)
     specs: list[JudgeSpec] = []
     skipped: list[tuple[str, str]] = []
     for name in names or ():
@@ -181,6 +182,27 @@ def resolve(
     if not specs:
         raise JudgeError("no judge is left to run; name one, e.g. --judges gpt")
     return Resolved(specs, skipped)
+
+
+def check_server_is_used(
+    names: Sequence[str] | None,
+    registry: Mapping[str, JudgeSpec],
+    base_url: str | None,
+    key_env: str | None,
+) -> None:
+    """Refuse an address or a key, from the command line, that no judge would be asked with.
+
+    Raises
+    ------
+    JudgeError
+        If all names are aliases, which say themselves where they are asked.
+    """
+    option = "--base-url" if base_url is not None else "--key-env" if key_env is not None else ""
+    if option and all(name in registry for name in names or ()):
+        raise JudgeError(
+            f"{option} is for judges that are no alias, and none was named; name the model as its "
+            "server does, e.g. --judges my-model, or give an alias of yours these in judges.yaml"
+        )
 
 
 def look_up(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Kind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "majority", "scripted"]
 BASELINES = ("random", "majority")
 MAX_FILE_BYTES = 1 << 20
+VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 Script = dict[
@@ -120,7 +121,7 @@ class JudgeSpec(BaseModel):
     model: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,500}$")]
     base_url: str | None = None
     params: dict[str, JsonValue] = {}
-    key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")] | None = None
+    key_env: str | None = None
     samples: Annotated[int, Field(ge=1, le=10_000)] = 1
     n_per_request: Annotated[int, Field(ge=1, le=128)] = 1
     concurrency: Annotated[int, Field(ge=1, le=4096)] = 8
@@ -175,6 +176,13 @@ class JudgeSpec(BaseModel):
         if isinstance(params := given.get("params", {}), dict):
             filled["params"] = {**defaults.get("params", {}), **params}
         return filled
+
+    @field_validator("key_env")
+    @classmethod
+    def _name_of_a_variable(cls, name: str | None) -> str | None:
+        if name is not None and not VARIABLE.fullmatch(name):
+            raise ValueError("must be the name of the variable that holds the key, never the key")
+        return name
 
     @field_validator("base_url")
     @classmethod

@@ -26,6 +26,7 @@ AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
 CHOICE, SET, PAIR = range(len(ELICITATIONS))
 ANSWERED, ABSTAINED = OUTCOMES.index("answered"), OUTCOMES.index("abstained")
 MET, UNMET = "met", "unmet"
+ITEM_SPACE = OptionSpace.singletons((MET, UNMET))  # of whole items
 
 
 def resolve_abstentions(
@@ -134,11 +135,10 @@ def one_verdict_per_group(
     size = np.bincount(of_item, minlength=n)
     passes = reaches(np.bincount(of_item, weights=met, minlength=n) / size, threshold)
     choices = np.stack([passes == 1.0, passes == 0.0], axis=1).astype(np.int64)
-    space = OptionSpace.singletons((MET, UNMET))
     outcomes = np.zeros((n, len(ELICITATIONS), len(OUTCOMES)), np.int64)
     outcomes[:, CHOICE, ANSWERED] = choices.sum(axis=1)
     return RatingTable(
-        space=space,
+        space=ITEM_SPACE,
         name=table.name,
         items=tuple(index),
         forced_choice=choices,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -212,9 +213,12 @@ def find_metric(name: str, rows: Sequence[MetricRow]) -> MetricRow:
     Raises
     ------
     ValueError
-        If there is none; the message lists the names.
+        If there is none; the message lists the names that are like it, or all.
     """
     for row in rows:
         if row.name == name:
             return row
-    raise ValueError(f"no metric is named {name!r}; there are {', '.join(r.name for r in rows)}")
+    names = [row.name for row in rows]
+    like = [one for one in names if one.startswith(name)] or get_close_matches(name, names)
+    told = f"did you mean {' or '.join(like)}?" if like else f"there are {', '.join(names)}"
+    raise ValueError(f"no metric is named {name!r}; {told}")

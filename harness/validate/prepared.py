@@ -14,7 +14,7 @@ from harness.stats.distributions import check_tau
 from harness.stats.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
 from harness.stats.intervals import check_level
 from harness.stats.metric_table import metrics_for
-from harness.stats.resolved import MET, one_verdict_per_group, resolve_abstentions
+from harness.stats.resolved import ITEM_SPACE, MET, one_verdict_per_group, resolve_abstentions
 from harness.stats.rows import find_metric
 from harness.stats.sweep import suppose
 from harness.stats.translation import sensitivity_family
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from harness.stats.response_sets import OptionSpace
     from harness.stats.rows import MetricRow
     from harness.stats.translation import SweepVariant
-    from harness.task import Task
-    from harness.validate.source import Choices, Source
+    from harness.task import Item, Task
+    from harness.validate.source import AggregationLevel, Choices, Source
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -162,7 +162,7 @@ def prepare(source: Source) -> Prepared:
     )
 
 
-def check_choices(task: Task, choices: Choices) -> None:
+def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
     """Refuse choices under which `prepare` would fail, before anything is asked.
 
     Raises
@@ -174,9 +174,16 @@ def check_choices(task: Task, choices: Choices) -> None:
         check_tau(task.tau if choices.tau is None else choices.tau)
         if choices.confidence is not None:
             check_level(choices.confidence)
+        space, positive = task.space, task.positive
+        if choices.level in {"macro", "item"}:
+            _criteria(items, choices.level)
+        if choices.level == "item":
+            _whole(task, items)
+            space, positive = ITEM_SPACE, (MET,)
         if choices.metric is not None:
-            find_metric(choices.metric, _rows(task, task.space, task.positive))
+            find_metric(choices.metric, _rows(task, space, positive))
         if choices.beta is not None:
+            _check_level_of_beta(choices.level)
             variant = choices.family or "keeps_choice"
             sensitivity_family(task.space, choices.beta, _adds(task), variant=variant)
         else:
@@ -199,9 +206,9 @@ def _compared(
         option = _recoded_to(task) if source.mode == "recode" else CANNOT_ASSESS
         tables = [resolve_abstentions(one, source.mode, option=option) for one in tables]
     if source.level != "micro":
-        criteria = _criteria(source)
+        criteria = _criteria(source.items, source.level)
     if source.level == "item":
-        whole = _whole(source)
+        whole = _whole(task, source.items)
         tables = [one_verdict_per_group(one, whole, positive=positive) for one in tables]
         positive, groups, criteria = (MET,), None, None
     return Compared(
@@ -223,21 +230,21 @@ def _groups(source: Source) -> list[str | None] | None:
     return groups if any(group is not None for group in groups) else None
 
 
-def _criteria(source: Source) -> list[str]:
-    criteria = [item.criterion or "" for item in source.items]
+def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:
+    criteria = [item.criterion or "" for item in items]
     if "" in criteria:
         raise ValueError(
-            f"level {source.level} averages over criteria, and some items have none; give each "
+            f"level {level} averages over criteria, and some items have none; give each "
             "item its criterion, or use level micro"
         )
     return criteria
 
 
-def _whole(source: Source) -> list[str]:
+def _whole(task: Task, items: Sequence[Item]) -> list[str]:
     """Return what each decision is about."""
-    if not source.task.positive:
+    if not task.positive:
         raise ValueError("level item needs positive options; name them in task.yaml")
-    groups = [item.group or "" for item in source.items]
+    groups = [item.group or "" for item in items]
     if "" in groups:
         raise ValueError(
             "level item puts the criteria of one group together, and some items have no group"
@@ -260,6 +267,11 @@ def _check_family(family: SweepVariant | None) -> None:
         raise ValueError("family table_2 says where an assumed beta goes; give beta too")
 
 
+def _check_level_of_beta(level: AggregationLevel | None) -> None:
+    if level == "item":
+        raise ValueError("beta cannot be assumed at level item; use level micro or macro")
+
+
 def _adds(task: Task) -> dict[str, tuple[str, ...]]:
     if not task.sensitivity:
         raise ValueError(
@@ -273,8 +285,7 @@ def _implied(source: Source, human: RatingTable) -> Distributions | None:
     if source.beta is None:
         _check_family(source.family)
         return None
-    if source.level == "item":
-        raise ValueError("beta cannot be assumed at level item; use level micro or macro")
+    _check_level_of_beta(source.level)
     return suppose(human, source.beta, _adds(source.task), variant=source.family)
 
 

@@ -195,7 +195,7 @@ def test_choices_that_do_not_fit_are_refused_before_anything_is_asked(choices, t
     """The same words before a run and in a validation."""
     made = make_task(6, **task)
     with pytest.raises(TaskError, match=words):
-        check_choices(made, Choices(**choices))
+        check_choices(made, made.items, Choices(**choices))
     with pytest.raises(TaskError, match=words):
         validate(make_source(made, **choices))
 
@@ -209,6 +209,23 @@ def test_levels_need_criteria_and_groups():
         validate(make_source(plain, level="macro"))
     with pytest.raises(TaskError, match="beta cannot be assumed at level item"):
         validate(make_source(task, level="item", beta=0.2))
+
+
+@pytest.mark.parametrize(
+    ("bare", "choices", "words"),
+    [
+        (True, {"level": "macro"}, "give each item its criterion, or use level micro"),
+        (True, {"level": "item"}, "give each item its criterion, or use level micro"),
+        (False, {"level": "item", "beta": 0.2}, "beta cannot be assumed at level item"),
+        (False, {"level": "item", "metric": "phi"}, "did you mean phi"),
+    ],
+)
+def test_levels_are_checked_before_anything_is_asked(bare, choices, words):
+    """What does not fit was found out when the judges had been paid, and no result was written."""
+    task = make_task(6)
+    items = tuple(i.__class__(i.id, i.fields) for i in task.items) if bare else task.items
+    with pytest.raises(TaskError, match=words):
+        check_choices(task, items, Choices(**choices))
 
 
 def test_every_metric_says_how_to_read_it():
