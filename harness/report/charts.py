@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.marks import (
     CHARACTER,
+    WIDE,
     Cell,
     Chart,
     Mark,
@@ -37,7 +38,7 @@ LEVEL = 13.0  # px from one level of words to the next
 AXIS = 34.0
 GUTTER = 20.0  # px at the ends of an axis, for half of a tick's words
 MAX_LABEL = 168.0
-MAX_ROW_NAME = 236.0  # of a heat map: metrics differ in what follows their names
+MAX_ROW_NAME = 236.0  # of a heat map that is not wide
 CELL = 30.0
 HEAD = 40.0
 SLOPE = 0.7  # sine and cosine of the angle at which long names of columns stand
@@ -149,7 +150,7 @@ def dots(
     for i, (told, some) in enumerate(drawn):
         y = TOP + ROW * (i + 0.5)
         kind = some[0].kind if len(some) == 1 else "judge"
-        marks.append(label(left, y + 4, clip(told, left), f"name {kind}", anchor="end"))
+        marks.append(label(left, y + 4, clip(told, left - 12), f"name {kind}", anchor="end"))
         marks += _together(some, scale, y)
     columns = ("name", "value", "low", "high", "why NA")
     data = tuple((r.name, r.value, r.low, r.high, r.reason) for r in rows)
@@ -256,9 +257,11 @@ def heat(
     ``counts`` says of each column what its cells rest on, ``row_counts`` of each row.
     """
     widest = max((len(n) for n in (*row_names, titles.y)), default=0)
-    left = min(widest * CHARACTER, MAX_ROW_NAME) + 14
+    across = cell_width * len(column_names)
+    longest = MAX_LABEL if MAX_ROW_NAME + across > WIDE else MAX_ROW_NAME
+    left = min(widest * CHARACTER, longest) + 14
     names, head, overhang = _column_names(column_names, counts, left, cell_width)
-    end = left + cell_width * len(column_names)
+    end = left + across
     noted = max(map(len, row_counts), default=0) * CHARACTER
     width = max(end + max(overhang, noted + 2) + 2, left + len(titles.x) * CHARACTER)
     height = head + CELL * len(row_names) + 4

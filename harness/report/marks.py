@@ -14,6 +14,7 @@ Cell: TypeAlias = str | int | float | None
 FONT = 12.0
 CHARACTER = 0.6 * FONT  # mean width of a character of the system's sans serif
 BOLD = 0.68 * FONT
+WIDE = 540.0  # px from which a drawing scrolls on a narrow screen and is not shrunk to it
 TITLE = 26.0  # px above a drawing that its title takes
 ROUND_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 INVISIBLE = 1e-9
@@ -65,6 +66,11 @@ class Chart:
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
     frame: tuple[Scale, Scale] | None = field(default=None, repr=False)
     stub: float = 0.0
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the drawing is scrolled rather than shrunk."""
+        return self.width > WIDE
 
     @property
     def stub_marks(self) -> tuple[Mark, ...]:
@@ -171,7 +177,7 @@ def path(points: Sequence[tuple[float, float]], kind: str, *, of: str = "") -> M
 
 def clip(text: str, width: float) -> str:
     """Shorten a text to what fits a width, by its middle: names often differ at their ends."""
-    n = max(int(width / CHARACTER), 2)
+    n = max(int(width / CHARACTER + INVISIBLE), 2)
     if len(text) <= n:
         return text
     tail = (n - 1) // 2

@@ -300,7 +300,7 @@ def test_page_fits_a_telephone(watched):
 
 def test_names_of_rows_stay_in_sight(browser, validation, tmp_path):
     """However far tables and wide matrices are scrolled on a telephone; on paper none is twice."""
-    options = tuple(f"category_{i:02d}" for i in range(17))
+    options = tuple(f"generalised_anxiety_disorder_of_type_{i:02d}" for i in range(17))
     first = validation.errors.judges[0]
     cells = tuple(tuple(float(i == j) for j in range(17)) for i in range(17))
     wide = first.confusion.model_copy(update={"human": options, "judge": options, "cells": cells})
@@ -312,6 +312,11 @@ def test_names_of_rows_stay_in_sight(browser, validation, tmp_path):
     opened = browser.new_page(viewport=NARROW)
     opened.goto((tmp_path / "wide.html").as_uri())
     name = f"#chart-confusion-{own_slug(first.judge)} > .scroll"
+    stub, cell = (
+        opened.locator(f"{name} {one}").first for one in (".stub", "svg:not(.stub) .heat")
+    )
+    edge = stub.bounding_box()["x"] + stub.bounding_box()["width"]
+    assert 0 <= cell.bounding_box()["x"] - edge < 3  # px: no name shows a second time between them
     for frame, named in ((name, ".stub text.name"), (".scroll:has(> .ranking)", "tbody th")):
         scrolled = opened.locator(frame)
         scrolled.evaluate("frame => { frame.scrollLeft = 300 }")
