@@ -109,7 +109,7 @@ def _bin(c: Certainty, judge: str, human: PerceptionBin, own: JudgeBin) -> Chart
     said = bin_words(human.label, c.options)
     return Chart(
         f"perception-{own_slug(judge)}-{own_slug(human.label)}",
-        f"raters say {said}",
+        f"{judge} where raters say {said}",
         f"Items whose human {c.bins_by} is {said}, {percent(human.share_of_items)} of all. "
         f"{'; '.join(parts)}. Divergence {own.divergence_bits:.3f} bits.",
         LYING_WIDTH if many else PANEL_WIDTH,

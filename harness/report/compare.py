@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from harness.report.charts import DotRow, Titles, dots
 from harness.report.deciding import sentences
-from harness.report.figures import dot_row, in_order, items_of
+from harness.report.figures import dot_row, in_order, n_used, reading_of
 from harness.report.groups import grouped
 from harness.report.page import render
-from harness.report.words import headline
+from harness.report.words import counted, headline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +48,7 @@ def comparison(names: tuple[str, str], both: tuple[Validation, Validation]) -> s
             "sentences": [sentences(v) for v in both],
             "facts": facts(a, b),
             "shared": shared,
+            "units": {one.name: one.unit for one in a.metrics},
             "only": [_only(a, b), _only(b, a)],
             "charts": [_chart(names, both, shared, metric) for metric in _ranked_by(a, b)],
             "groups": _groups(both, shared),
@@ -127,10 +128,11 @@ def _chart(
             replace(second, name=f"{judge}, second", kind="best", line=judge),
         ]
     told = "; ".join(row.told for row in rows)
+    n_items = [counted(n_used(v, metric, shared)) for v in both]
     titles = Titles(
         "both-" + "".join(c if c.isalnum() else "-" for c in metric).strip("-"),
-        metric,
+        ", ".join(part for part in (metric, reading_of(both[0], metric)) if part),
         f"{metric} of each judge in {names[0]} (ring) and in {names[1]} (dot). {told}.",
-        x=f"first {items_of(both[0], metric)}, second {items_of(both[1], metric)}",
+        x=f"ring: first, {n_items[0]}; dot: second, {n_items[1]}",
     )
     return dots(titles, rows, within=(float("-inf"), float("inf")))

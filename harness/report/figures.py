@@ -165,10 +165,7 @@ def _metric_chart(v: Validation, metric: str) -> Chart:
     facts = next((one for one in v.metrics if one.name == metric), None)
     told = "; ".join(row.told for row in rows)
     same = f" The same number as {', '.join(facts.also)}." if facts and facts.also else ""
-    axis = items_of(v, metric)
-    if facts:
-        reading = READING[facts.better]
-        axis = f"{facts.unit} ({reading}), {axis}" if facts.unit else f"{reading}, {axis}"
+    axis = ", ".join(part for part in (reading_of(v, metric), items_of(v, metric)) if part)
     titles = Titles(
         f"metric-{slug(metric)}", metric, f"{metric} of each judge. {told}.{same}", axis
     )
@@ -178,6 +175,15 @@ def _metric_chart(v: Validation, metric: str) -> Chart:
         within = (within[0] if low is None else low, within[1] if high is None else high)
     zero = 0.0 if facts and facts.better == "zero" else None
     return dots(titles, rows, within=within, reference=zero, width=340.0)
+
+
+def reading_of(v: Validation, metric: str) -> str:
+    """Say in which unit a metric is, and which end of it is good."""
+    facts = next((one for one in v.metrics if one.name == metric), None)
+    if facts is None:
+        return ""
+    reading = READING[facts.better]
+    return f"{facts.unit} ({reading})" if facts.unit else reading
 
 
 def items_of(v: Validation, metric: str) -> str:

@@ -9,6 +9,7 @@ from harness.report.figures import GOAL_WORDS, in_order, may_be_best, n_used
 from harness.report.words import counted, in_unit, number, percent, resting, span
 
 if TYPE_CHECKING:
+    from harness.stats.intervals import Estimate
     from harness.validate import Validation
 
 
@@ -43,18 +44,21 @@ def facts(v: Validation) -> list[Fact]:
         return []
     best = in_order(v)[0]
     one = best.metrics[v.ranking.metric]
-    told = f"{span(one.interval)} on {counted([one.n_used])}".strip()
     value = in_unit(number(one.value), v.ranking.unit)
-    found = [Fact(f"{best.name}: {v.ranking.metric}", value, told)]
+    found = [Fact(f"{best.name}: {v.ranking.metric}", value, _beside(one))]
     consistency = best.metrics["decision_consistency"]
     if consistency.value is not None:
-        told = f"{span(consistency.interval)} on {counted([consistency.n_used])}".strip()
-        at = f"Decides as the raters do at tau {v.settings.tau:g}"
-        found.append(Fact(at, number(consistency.value), told))
+        value = number(consistency.value)
+        found.append(Fact("Decides as the raters do", value, _beside(consistency)))
     found += _close(v, best.name)
     told = f"of {best.n_planned}; {counted([one.n_used])} used"
     found.append(Fact("Answered", percent(best.answered_fraction), told))
     return [*found, *_replacing(v, best.name), *_usual(v)]
+
+
+def _beside(one: Estimate) -> str:
+    """Interval and items of a figure, below it."""
+    return f"{span(one.interval)}, {counted([one.n_used])}".removeprefix(", ")
 
 
 def _close(v: Validation, best: str) -> list[Fact]:

@@ -207,7 +207,7 @@ def test_charts_of_certainty_hold_the_strata_bins_and_curves(charts, found):
     shares = {one.label: one.labels for one in c.bins}
     for name, chart in charts.items():
         if name.startswith("perception-"):
-            label = chart.title.removeprefix("raters say ")
+            label = chart.title.partition(" where raters say ")[2]
             assert {row[0]: row[1] for row in chart.rows} == {
                 o: shares[label].get(o, 0.0) for o in c.options
             }
@@ -288,10 +288,10 @@ def test_charts_say_how_many_items_they_rest_on(charts, found):
     for name in names:
         assert re.search(r"\b\d+( to \d+)? items", " ".join(m.text for m in charts[name].marks))
     [both] = re.findall(
-        r">first ([^<]*)<", comparison(("a", "b"), (found, found)).split("chart-both-")[1]
+        r">ring: first, ([^<]*)<", comparison(("a", "b"), (found, found)).split("chart-both-")[1]
     )
     n_items = items_of(found, found.ranking.metric)
-    assert both == f"{n_items}, second {n_items}"
+    assert both == f"{n_items}; dot: second, {n_items}"
 
 
 def test_ranks_and_regret_say_how_many_items_they_rest_on(charts, found):
