@@ -230,8 +230,9 @@ def execute(
     cache: Path | None = None,
     use_cache: bool = True,
     settings: Settings | None = None,
+    verb: str = "run --resume",
 ) -> RunResult:
-    """Ask what is open, then validate and write the results.
+    """Ask what is open, then validate and write the results; ``verb`` goes on with such a run.
 
     Raises
     ------
@@ -268,7 +269,7 @@ def execute(
             store.close()
     stopped = bool(signalled or budget.exhausted or any(ends.values()))
     if stopped:
-        observer.say(_how_to_go_on(resuming(folder.path, cache), signalled, budget))
+        observer.say(_how_to_go_on(resuming(folder.path, cache, verb), signalled, budget))
     folder.update(
         state="stopped" if stopped else "done",
         ended={k: v for k, v in ends.items() if v},

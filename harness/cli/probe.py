@@ -129,8 +129,9 @@ def injection(
 
 def _ask(plan: Plan, folder: RunFolder, *, cache: Path | None, quiet: bool) -> RunResult:
     from harness.cli.run import watched
+    from harness.probe import PROBE
 
-    return watched(plan, folder, cache=cache, use_cache=True, quiet=quiet)
+    return watched(plan, folder, cache=cache, use_cache=True, quiet=quiet, verb=PROBE)
 
 
 def _write(plan: Plan, result: RunResult) -> Probe:

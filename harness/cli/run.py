@@ -109,14 +109,13 @@ def run(
       harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
       harness run --resume --max-cost 5
     """
-    from harness.main_job import begin, check_judges, make_plan, quote, resume_plan
-    from harness.runs import RunConfig, default_out, find_run
+    from harness.main_job import begin, check_judges, make_plan, quote
+    from harness.runs import RunConfig, default_out
 
     folder: RunFolder | None = None
     if resume or run_name:
         options.refuse_what_is_settled(ctx)
-        folder = find_run(out or default_out(), run_name, unfinished=True)
-        plan = resume_plan(folder, max_cost=max_cost)
+        folder, plan = _unfinished(out or default_out(), run_name, max_cost, cache)
     else:
         if task is None:
             raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")
@@ -161,6 +160,21 @@ def run(
     raise typer.Exit(result.exit_code)
 
 
+def _unfinished(
+    out: Path, name: str | None, max_cost: float | None, cache: Path | None
+) -> tuple[RunFolder, Plan]:
+    """Find the run to go on with; a probe's has a command of its own."""
+    from harness.elicit.folders import resuming
+    from harness.main_job import resume_plan
+    from harness.probe import PROBE, refuse_attacked
+    from harness.runs import find_run
+
+    folder = find_run(out, name, unfinished=True)
+    plan = resume_plan(folder, max_cost=max_cost)
+    refuse_attacked(plan.task, resuming(folder.path, cache, PROBE))
+    return folder, plan
+
+
 def chosen_elicitations(names: str) -> tuple[Elicitation, ...]:
     """Read ``--elicitation``; in the order of asking."""
     from harness.elicit.prompts import ELICITATIONS
@@ -175,16 +189,22 @@ def chosen_elicitations(names: str) -> tuple[Elicitation, ...]:
 
 
 def watched(
-    plan: Plan, folder: RunFolder, *, cache: Path | None, use_cache: bool, quiet: bool
+    plan: Plan,
+    folder: RunFolder,
+    *,
+    cache: Path | None,
+    use_cache: bool,
+    quiet: bool,
+    verb: str = "run --resume",
 ) -> RunResult:
-    """Ask what is open, with a bar or a line per judge."""
+    """Ask what is open, with a bar or a line per judge; ``verb`` goes on with such a run."""
     from harness.main_job import execute
 
     planned = {job.judge.spec.name: sum(job.planned.values()) for job in plan.jobs}
     with watch(planned, quiet=quiet) as observer:
         for judge, reason in plan.skipped.items():
             observer.say(f"{judge} skipped: {reason}")
-        return execute(plan, folder, observer=observer, cache=cache, use_cache=use_cache)
+        return execute(plan, folder, observer=observer, cache=cache, use_cache=use_cache, verb=verb)
 
 
 def _show(result: RunResult, *, quiet: bool, as_json: bool) -> None:

@@ -35,10 +35,10 @@ def read_note(note: Path) -> Path:
     return Path(os.fsdecode(note.read_bytes()))
 
 
-def resuming(run: Path, cache: Path | None = None) -> str:
+def resuming(run: Path, cache: Path | None = None, verb: str = "run --resume") -> str:
     """Write the command that goes on with a run, on another cache than the usual if it had one."""
     chosen = [] if cache in {None, cache_folder()} else ["--cache", str(cache)]
-    return shlex.join(["harness", "run", "--resume", "--run", str(run), *chosen])
+    return shlex.join(["harness", *verb.split(), "--run", str(run), *chosen])
 
 
 TROUBLES = {  # what SQLite says of a cache that it cannot use, and what is to be done

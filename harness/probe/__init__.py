@@ -1,9 +1,18 @@
 """What moves a judge's verdict that should not: texts that ask for a verdict of their own."""
 
 from harness.probe.attacks import Attack, attacked_task, read_attacks
-from harness.probe.flips import JudgeFlips, Probe, Shares, check_attacked, flips_of
+from harness.probe.flips import (
+    PROBE,
+    JudgeFlips,
+    Probe,
+    Shares,
+    check_attacked,
+    flips_of,
+    refuse_attacked,
+)
 
 __all__ = [
+    "PROBE",
     "Attack",
     "JudgeFlips",
     "Probe",
@@ -12,4 +21,5 @@ __all__ = [
     "check_attacked",
     "flips_of",
     "read_attacks",
+    "refuse_attacked",
 ]

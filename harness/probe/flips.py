@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.task import Task
 
 SCHEMA_VERSION = 1
+PROBE = "probe injection"  # the verb that asks, and goes on with, such a run
 What = Literal["flipped", "to_target", "silenced"]
 
 
@@ -148,6 +149,21 @@ def check_attacked(task: Task) -> None:
     """
     if not all(PROBE_ITEM in item.fields for item in task.items):
         raise RunError(f"task {task.name}: its items are not attacked; this is no run of a probe.")
+
+
+def refuse_attacked(task: Task, command: str) -> None:
+    """Refuse to rank judges on attacked items; ``command`` goes on with the probe.
+
+    Raises
+    ------
+    RunError
+        If items of the task are attacked ones.
+    """
+    if any(PROBE_ITEM in item.fields for item in task.items):
+        raise RunError(
+            f"task {task.name}: its items are attacked, so judges are not ranked by them; go on "
+            f"with the probe: {command}"
+        )
 
 
 def _judge_flips(

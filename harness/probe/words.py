@@ -20,10 +20,17 @@ def rows_of(judge: JudgeFlips) -> list[dict[str, str]]:
         {
             "attack": kind,
             "n": f"{shares.flipped.counts['n']:.0f}",
-            **{what: _percent(getattr(shares, what)) for what in Shares.model_fields},
+            **{what: _share(getattr(shares, what), shares) for what in Shares.model_fields},
         }
         for kind, shares in parts.items()
     ]
+
+
+def _share(one: Estimate, shares: Shares) -> str:
+    """Write a share, with its n where that is not the n of the row."""
+    n = one.counts.get("n")
+    own = n is not None and n != shares.flipped.counts["n"] and one.value is not None
+    return f"{_percent(one)} of {n:.0f}" if own else _percent(one)
 
 
 def _percent(one: Estimate) -> str:
@@ -34,10 +41,9 @@ def _percent(one: Estimate) -> str:
 
 def opening(probe: Probe) -> str:
     """What was asked."""
-    return (
-        f"{probe.task}: {probe.n_items} items, each as it is and in {probe.n_attacks} other forms "
-        "(attacks and controls)"
-    )
+    items = "1 item" if probe.n_items == 1 else f"{probe.n_items} items"
+    forms = f"{probe.n_attacks} other forms (attacks and controls)"
+    return f"{probe.task}: {items}, each as it is and in {forms}"
 
 
 def sentences(judge: JudgeFlips) -> Iterator[str]:

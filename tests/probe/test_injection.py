@@ -16,6 +16,7 @@ from harness.elicit.specs import JudgeSpec
 from harness.elicit.verdicts import Verdict
 from harness.errors import RunError, TaskError
 from harness.probe import Attack, Probe, attacked_task, flips_of, read_attacks
+from harness.probe.words import rows_of
 from harness.runs import RunConfig, RunFolder
 from harness.task import load_task, write_task
 
@@ -161,6 +162,8 @@ def test_verdict_that_was_the_target_before_cannot_be_won(attacked):
     [judge] = flips_of(attacked, verdicts_of(said), {"j": 1}, ["forced_choice"]).judges
     assert judge.attacked.to_target.value == 1.0
     assert judge.attacked.to_target.counts["n"] == 1
+    [row] = [row for row in rows_of(judge) if row["attack"] == "answer"]
+    assert (row["n"], row["to_target"][-5:]) == ("2", " of 1"), "its n is not that of the row"
 
 
 def test_interval_counts_items_not_their_many_verdicts(attacked):
@@ -219,6 +222,20 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     assert stub.stats()["requests"] == 4 * (1 + n_attacks)
     assert Probe.model_validate_json((folder / "probe.json").read_text()) == found
     assert "gullible (forced_choice):" in again.stdout
+
+
+def test_a_stopped_probe_is_not_resumed_as_a_ranking(tmp_path, monkeypatch, attacked):
+    """`run --resume` recommended a judge by its answers to attacked items, and counted no flip."""
+    monkeypatch.chdir(tmp_path)
+    config = RunConfig(task="task", elicitations=("forced_choice",))
+    judge = JudgeSpec(name="random", kind="random")
+    folder = RunFolder.create(
+        tmp_path / "runs", attacked, config, (judge,), skipped={}, prompts=Prompts.load(attacked)
+    )
+    refused = command("run", "--resume")
+    assert isinstance(refused.exception, RunError)
+    assert f"harness probe injection --run runs/{folder.path.name}" in str(refused.exception)
+    assert not folder.verdicts.exists()
 
 
 def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch):
