@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.report.charts import LEVEL, Series, Titles, heat, lines, wrapped
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 PANEL = 230.0
 SIDE_BY_SIDE = 13.0  # px between dots of equal ranks, where there is room
+RANK_LABEL = 18.0  # px at least between two ranks that are written at an axis
 NEXT_LINE = 14.0
 KEY_NAME = 17.0  # px from the edge to a name in the key
 KEY_APART = 4.0  # px between two names in the key
@@ -286,7 +288,8 @@ def _rank_axes(
 ) -> list[Mark]:
     """Draw the diagonal, the ranks, and under each axis' name how many items it rests on."""
     marks = [line(across(1), up(1), across(n_ranks), up(n_ranks), "reference")]
-    for rank in range(1, n_ranks + 1):
+    each = math.ceil(RANK_LABEL / (across(2) - across(1)))
+    for rank in range(1, n_ranks + 1, each):
         marks.append(label(across(rank), up.end + 22, str(rank), "tick x", anchor="middle"))
         marks.append(label(24, up(rank) + 4, str(rank), "tick y", anchor="end"))
     middle = (across.start + across.end) / 2

@@ -349,6 +349,31 @@ def test_judges_of_equal_ranks_stand_side_by_side(found):
         assert written.replace(" ", "") == named.replace(" ", "")
 
 
+def test_ranks_of_many_judges_are_written_apart(found):
+    """No number at an axis runs into the next, and no dot into the next of its row."""
+    judges = tuple(found.judges[0].model_copy(update={"name": f"j{i}"}) for i in range(18))
+    orders = {
+        metric: order.model_copy(
+            update={
+                "places": tuple(
+                    order.places[0].model_copy(update={"judge": judge.name, "rank": i + 1})
+                    for i, judge in enumerate(judges)
+                )
+            }
+        )
+        for metric, order in found.choosing.orders.items()
+    }
+    choosing = found.choosing.model_copy(update={"orders": orders})
+    many = found.model_copy(update={"judges": judges, "ranking": None, "choosing": choosing})
+    drawn = facet_charts(many)
+    assert drawn
+    for chart in drawn:
+        ticks = [float(mark.attributes["x"]) for mark in classed(chart, "tick", "x")]
+        assert min(b - a for a, b in pairwise(ticks)) >= 2 * CHARACTER
+        [dots] = {dot.attributes["r"] for dot in classed(chart, "dot") if dot.title}
+        assert 2 * float(dots) < (ticks[1] - ticks[0]) / 2
+
+
 def test_strata_share_their_axis(found):
     """Where a dot stands says the same in every stratum."""
     for _, some in strata_charts(found):
