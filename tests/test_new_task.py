@@ -441,6 +441,14 @@ def test_a_rater_who_often_abstains_is_not_shown_to_judges(tmp_path, heads):
     assert (mapping.raters, mapping.text) == (tuple(heads.split(",")), ("body",))
 
 
+def test_a_rater_who_is_left_out_is_not_shown_to_judges(tmp_path):
+    """In a small table, the few labels of a column not named were varied enough for a text."""
+    said = "vwxyz"
+    rows = [f"{i},text number {i},{said[i % 5]},{said[i // 2]},{said[i * 2 % 5]}" for i in range(8)]
+    path = table(tmp_path, "id,body,ann,ben,cleo\n" + "\n".join(rows) + "\n")
+    assert plan_of(path, {"raters": ["ann,ben"]}).mapping.text == ("body",)
+
+
 def test_a_repeated_id_is_no_rater(tmp_path):
     """A wide table whose ids come twice has no column more of ratings."""
     rows = [f"{i // 2},text number {i},{i % 5},{i % 4}" for i in range(12)]

@@ -342,11 +342,14 @@ def _by_criterion(table: Table, known: Mapping) -> Mapping:
 
 
 def _text(table: Table, known: Mapping) -> tuple[str, ...]:
-    """Columns with something to read: long, or varied words."""
+    """Columns with something to read: long, or varied words, but no answers that were left out."""
+    answers = {name: column for name, column in table.columns.items() if column.labels}
+    alike = _like(answers, [n for n in (*known.raters, known.label) if n in answers])
     rows = max(len(table.sample), 1)
     n_items = rows * _told_apart(table, known.id) if known.id else rows
     named = [table.columns[name] for name in known.id if not _is_name(table.columns[name], table)]
-    return tuple(c.name for c in (*named, *_free(table, known)) if _is_read(c, table, n_items))
+    free = [column for column in _free(table, known) if column.name not in alike]
+    return tuple(c.name for c in (*named, *free) if _is_read(c, table, n_items))
 
 
 def _is_read(column: Column, table: Table, n_items: float) -> bool:

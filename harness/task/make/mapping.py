@@ -98,7 +98,10 @@ def settings(given: Dict[str, Sequence[str]], table: Table) -> dict[str, Any]:
     for role, names in given.items():
         if role not in Mapping.__dataclass_fields__:
             known = ", ".join(Mapping.__dataclass_fields__)
-            raise TaskError(f"{role!r} is no role of a column; use one of {known}.")
+            raise TaskError(
+                f"{role!r} is no role of a column; use one of {known}. What labels mean is said on "
+                "the command line (--scale, --options, --positive, --ignore)."
+            )
         columns = tuple(part for name in names for part in _split(name, table))
         for name in columns if role != "judges" else ():
             _check_column(role, name, table)
