@@ -11,7 +11,7 @@ import numpy as np
 from harness.stats.alt_test import annotator_test
 from harness.stats.alt_test_design import check_eps
 from harness.stats.alt_test_result import AltTest, average, decide
-from harness.stats.arrays import TOLERANCE, IntArray
+from harness.stats.arrays import TOLERANCE, FloatArray, IntArray
 from harness.stats.duels import winning_rates
 from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli
 from harness.stats.panel import Panel
@@ -109,8 +109,9 @@ def together(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest
     Parameters
     ----------
     tests : mapping of judge or domain to AltTest
-        With equally many resamples each. Judges tested by one call of `annotator_tests` share
-        theirs; domains hold different items, and theirs are independent.
+        With equally many resamples each, or none, as where there is but one unit to draw: on that
+        the p-values of a resample are those of the data. Judges tested by one call of
+        `annotator_tests` share theirs; domains hold different items, and theirs are independent.
     q : float in (0, 1)
         False discovery rate over all of them.
 
@@ -129,17 +130,28 @@ def together(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest
     Calderon et al. 2025, appendix A: five domains of three raters are 15 p-values; the winning rate
     stays one per domain.
     """
-    if len({len(test.p_replicates) for test in tests.values()}) != 1:
+    n_drawn = {len(test.p_replicates) for test in tests.values()}
+    if not tests or len(n_drawn - {0}) > 1:
         raise ValueError("tests: wanted one or more, with equally many resamples each")
     each = list(tests.values())
     ends = np.cumsum([len(test.tally.raters) for test in each])[:-1]
-    p = [np.vstack([test.p, test.p_replicates]) for test in each]
+    p = [np.vstack([test.p, _drawn(test, max(n_drawn))]) for test in each]
     found = benjamini_yekutieli(np.concatenate(p, axis=-1), q)
     n_family = sum(test.n_tested for test in each)
-    return {
-        name: decide(replace(test, design=replace(test.design, q=q)), mine, decisions, n_family)
-        for (name, test), mine, decisions in zip(tests.items(), p, _parts(found, ends), strict=True)
-    }
+    joint = {}
+    for (name, test), mine, decisions in zip(tests.items(), p, _parts(found, ends), strict=True):
+        own = slice(1 + len(test.p_replicates))
+        kept = FalseDiscoveries(
+            decisions.rejected[own], decisions.thresholds, decisions.adjusted[own]
+        )
+        judged = replace(test, design=replace(test.design, q=q))
+        joint[name] = decide(judged, mine[own], kept, n_family)
+    return joint
+
+
+def _drawn(test: AltTest, n: int) -> FloatArray:
+    """Give the (n, m) p-values of a test's resamples; of one without any, those of the data."""
+    return test.p_replicates if len(test.p_replicates) else np.tile(test.p, (n, 1))
 
 
 def _parts(found: FalseDiscoveries, ends: IntArray) -> list[FalseDiscoveries]:

@@ -147,6 +147,18 @@ def test_domains_are_adjusted_over_all_their_raters():
         assert test.winning_rate.interval is not None
 
 
+def test_a_domain_of_one_unit_is_put_together_with_others():
+    """It cannot be resampled: its decision counts, and its winning rate has no interval."""
+    tests = {}
+    for k, n_resamples in enumerate((20, 0)):
+        panel, verdicts = noisy_panel(30 + k, n=60, m=3, prefix=f"d{k}-")
+        tests[f"domain {k}"] = run(panel, verdicts, n_resamples=n_resamples)
+    whole, lone = stats.together(tests).values()
+    assert (whole.n_family, lone.n_family) == (6, 6)
+    assert whole.winning_rate.interval is not None
+    assert (lone.winning_rate.interval, lone.winning_rate.value) == (None, lone.wins / 3)
+
+
 def test_tests_without_equal_resamples_are_not_put_together():
     """Replicates are paired by number."""
     panel, verdicts = noisy_panel(1)

@@ -140,6 +140,17 @@ def test_an_expert_without_ratings_here_is_na_with_the_reason():
     assert (judge.combined.n_pairings, judge.combined.reason) == (0, "no_ratings_of_one_set")
 
 
+def test_a_criterion_of_one_item_ends_no_validation():
+    """`--limit` may leave one item of a criterion, which cannot be resampled: a traceback."""
+    said = {"i0": "A", "i1": "B", "i2": "A"}
+    criteria = {item: {"criterion": one} for item, one in zip(said, "aab", strict=True)}
+    task = task_of({"r": said, "s": said, "t": said}, items=criteria)
+    found = validate(source_of(task, {"z": said}))
+    [judge] = found.replacement.judges
+    assert set(judge.criteria) == {"a", "b"}
+    assert judge.criteria["b"].winning_rate.interval is None
+
+
 def test_each_criterion_is_tested_by_itself_and_all_are_adjusted_together():
     """The winning rate is one per criterion, the family has the raters of all."""
     ratings, truth = panel_of(60, noise=0.3)
