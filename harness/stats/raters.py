@@ -292,7 +292,8 @@ def pearsons(totals: FloatArray) -> FloatArray:
 
     nan where a rater shares fewer than two items with the judge, or either is constant on them.
     """
-    n, x, y, xx, yy, xy = np.moveaxis(totals.reshape(*totals.shape[:-1], -1, 6), -1, 0)
+    of_raters = totals.reshape(*totals.shape[:-1], totals.shape[-1] // 6, 6)
+    n, x, y, xx, yy, xy = np.moveaxis(of_raters, -1, 0)
     spread_x, spread_y = n * xx - x * x, n * yy - y * y
     constant = (spread_x <= TOLERANCE * n * xx) | (spread_y <= TOLERANCE * n * yy)
     usable = (n >= MIN_ITEMS) & ~constant

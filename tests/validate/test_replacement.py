@@ -151,6 +151,14 @@ def test_a_criterion_of_one_item_ends_no_validation():
     assert judge.criteria["b"].winning_rate.interval is None
 
 
+def test_one_item_on_an_ordered_scale_ends_no_validation():
+    """`harness run --limit 1` on an ordinal task ended with a traceback."""
+    ratings = {"r": {"i0": "1"}, "s": {"i0": "2"}, "t": {"i0": "3"}}
+    task = task_of(ratings, options=("1", "2", "3"), scale="ordinal", positive=())
+    [judge] = validate(source_of(task, {"z": {"i0": "2"}})).replacement.judges
+    assert (judge.winning_rate.interval, judge.winning_rate.n_used) == (None, 1)
+
+
 def test_each_criterion_is_tested_by_itself_and_all_are_adjusted_together():
     """The winning rate is one per criterion, the family has the raters of all."""
     ratings, truth = panel_of(60, noise=0.3)
