@@ -12,7 +12,7 @@ from indeterminate import make_source, make_task
 from harness.report import decision, render
 from harness.report.findings import facts
 from harness.report.marks import show
-from harness.report.words import number, p_value, sentences, span
+from harness.report.words import counted, number, p_value, sentences, span
 from harness.stats.intervals import Interval
 from harness.validate import JudgeFacts, validate
 
@@ -210,6 +210,15 @@ def test_numbers_of_the_terminal_stand_beside_their_n(usual):
     assert f"it answered {best.answered_fraction:.1%} of {best.n_planned} planned." in text
     n_raters = found.replacement.judges[0].n_tested
     assert re.search(rf"winning rate [^)]* over {n_raters} raters", text)
+
+
+def test_items_of_a_second_metric_are_told_where_they_are_others():
+    """The column of items is that of the metric that ranks."""
+    source = make_source(make_task(n=60, paired=30))
+    assert "consistency is on" not in render(validate(source))
+    found = validate(replace(source, metric="js_divergence(s/s)"))
+    n_items = {judge.metrics["decision_consistency"].n_used for judge in found.judges}
+    assert f"decision consistency is on {counted(n_items)}\n" in render(found)
 
 
 def test_design_of_one_rating_per_item_is_told_in_the_singular():

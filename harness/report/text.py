@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from harness.report.columns import WIDTH, columns
 from harness.report.costs import costs
-from harness.report.words import estimate, headline, number, percent, reason, sentences, span
+from harness.report.words import (
+    counted,
+    estimate,
+    headline,
+    number,
+    percent,
+    reason,
+    sentences,
+    span,
+)
 from harness.stats.rows import DESIGN_VALUE
 
 if TYPE_CHECKING:
@@ -61,7 +70,17 @@ def _ranking(validation: Validation) -> str:
     if not beside:
         reasons += _absent(validation, BESIDE[0])
     legend = (fill(one, WIDTH) for one in _legend(validation, ranking))
-    return "\n".join([*table, *(["* baseline"] if starred else []), *reasons, *legend])
+    other = [line for name in beside for line in _other_items(validation, ranking.metric, name)]
+    return "\n".join([*table, *(["* baseline"] if starred else []), *other, *reasons, *legend])
+
+
+def _other_items(validation: Validation, ranks: str, beside: str) -> list[str]:
+    """Say on how many items a metric rests, where they are not those of the metric that ranks."""
+    both = [(judge.metrics[ranks], judge.metrics[beside]) for judge in validation.judges]
+    if all(first.n_used == other.n_used for first, other in both if other.value is not None):
+        return []
+    n_items = counted(other.n_used for _, other in both if other.value is not None)
+    return [f"{beside.replace('_', ' ')} is on {n_items}"]
 
 
 def _somewhere(validation: Validation, metric: str) -> bool:
