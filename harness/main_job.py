@@ -31,6 +31,7 @@ from harness.ratings import select_items
 from harness.report import write_report
 from harness.runs import RunConfig, RunFolder, list_runs, source_of
 from harness.task import load_task
+from harness.task.options import UNSAID
 from harness.validate import Choices, JudgeFacts, Source, check_choices, validate
 
 if TYPE_CHECKING:
@@ -114,7 +115,17 @@ def make_plan(
         key_env=key_env,
     )
     specs = tuple(_as_asked(spec, config) for spec in chosen.specs)
+    _check_property(task, specs)
     return _plan(task, config, specs, dict(chosen.skipped), Prompts.load(task))
+
+
+def _check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
+    asked = next((spec.name for spec in specs if spec.remote), "")
+    if asked and task.property == UNSAID:
+        raise TaskError(
+            f"{task.folder}: 'property' in task.yaml still is {UNSAID!r}, and {asked} would be "
+            "asked for that; say there what was rated, as a phrase."
+        )
 
 
 def _as_asked(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:

@@ -16,6 +16,8 @@ from making import harness
 
 from harness.elicit.external import read_external
 from harness.errors import TaskError
+from harness.main_job import make_plan as begun
+from harness.runs import RunConfig
 from harness.tables import Caps
 from harness.task import CANNOT_ASSESS, load_task
 from harness.task.make import Wanted, make_plan, make_task, profile
@@ -143,6 +145,16 @@ def test_decision_from_a_table_of_ones_own(truth, tmp_path):
     assert "720" not in done.stderr
     for judge in ("GPT-4o verdict", "gemini-1.5-pro"):
         assert judge in done.stdout.replace("\n", " ")
+
+
+def test_judges_are_not_asked_for_a_property_that_nobody_said(tmp_path):
+    """They were asked for "the label that raters gave", and paid; baselines do not read it."""
+    path = table(tmp_path, "id,body,a1,a2\n1,one two,yes,no\n2,three,no,no\n")
+    make_task(plan_of(path), tmp_path / "mine")
+    config = RunConfig(task=str(tmp_path / "mine"), elicitations=("forced_choice",))
+    with pytest.raises(TaskError, match="say there what was rated, as a phrase"):
+        begun(config, judges=["m"], base_url="http://127.0.0.1:1/v1")
+    assert begun(config, judges=["random"]).jobs
 
 
 def test_new_task_runs_at_once(tmp_path):

@@ -71,7 +71,7 @@ MEANINGS = {
     "timeout": "no reply within deadline_s",
     "tls_failed": "the server's certificate is wrong",
     "unauthorized": "the key was not accepted; check the variable that key_env names",
-    "unreachable": "no server answers at that address; check base_url",
+    "unreachable": "no server answers at that address; check base_url and the network",
 }
 
 

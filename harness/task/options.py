@@ -7,6 +7,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 CANNOT_ASSESS = "CANNOT_ASSESS"
+UNSAID = "the label that raters gave"  # the property of a table of which nobody said what was rated
 MAX_KEY_CHARS = 64
 MAX_LABEL_CHARS = 200
 PUNCTUATION = ',;[]{}"`'

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from harness.task.options import UNSAID
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 _./()'-]*")
 WORDS = frozenset({"yes", "no", "true", "false", "null", "on", "off", "y", "n", "none"})
-PLACEHOLDER = "the label that raters gave"
 
 
 def scalar(text: str) -> str:
@@ -50,7 +51,7 @@ def describe_task(plan: Plan, raters: Mapping[str, int]) -> str:
         f"name: {scalar(plan.name)}",
         "",
         "# What is rated, as a phrase. Judges read it: say what your raters were asked.",
-        f"property: {scalar(plan.property or PLACEHOLDER)}",
+        f"property: {scalar(plan.property or UNSAID)}",
         "# What else raters were told, if anything; judges are told the same.",
         "# instructions: ...",
         "",
