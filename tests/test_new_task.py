@@ -389,6 +389,14 @@ def test_abstentions_and_ignored_labels(tmp_path):
     assert task.n_ignored == {"n/a": 1}
 
 
+def test_labels_that_say_nothing_are_pointed_at(tmp_path):
+    """N/A and ? were options like any other, without a word."""
+    path = table(tmp_path, "id,a1,a2\n1,yes,N/A\n2,no,?\n3,yes,no\n")
+    [note] = plan_of(path).answers.notes
+    assert note.startswith("'N/A', '?' may be no option; --ignore")
+    assert not plan_of(path, ignore=("N/A", "?")).answers.notes
+
+
 def test_positional_raters(tmp_path):
     """Numbered label columns filled from the left are places; crossed workers are persons."""
     places = "id,label_1,label_2,label_3\n1,yes,no,\n2,no,no,yes\n3,yes,,\n"

@@ -93,7 +93,7 @@ def find_answers(tally: Tally, wanted: Wanted, where: str) -> Answers:
     if not wanted.options:
         counts |= _of_judges(tally, counts, wanted, notes)
     names = _spellings(counts, notes)
-    notes += _rare(human, wanted)
+    notes += [*_rare(human, wanted), *_remarks(names, wanted)]
     _check_number(names, where)
     scale = wanted.scale or _scale(names, where)
     names = names if wanted.options else _in_order(names, scale, notes)
@@ -138,6 +138,14 @@ def _rare(human: Mapping[str, int], wanted: Wanted) -> list[str]:
     return [
         f"only {uses} ratings say {_listed(few)}; --ignore counts such labels and leaves them out"
     ]
+
+
+def _remarks(names: Sequence[str], wanted: Wanted) -> list[str]:
+    """Point at labels that say that nothing was said."""
+    found = [name for name in names if name.casefold() in words.REMARKS]
+    if wanted.options or not found:
+        return []
+    return [f"{_listed(found)} may be no option; --ignore counts such labels and leaves them out"]
 
 
 def _listed(labels: Sequence[str] | Mapping[str, int]) -> str:

@@ -49,6 +49,7 @@ MARGINS = _words(
     "length len count n num words chars version batch order position page age gender country "
     "hash seed duration seconds"
 )
+REMARKS = _words("n/a na n.a. #n/a - -- ? . skip skipped missing")
 TIES = _words("tie tied draw both equal same neither bothbad")
 YES = _words(
     "yes true positive pos good ok correct acceptable accept pass relevant consistent "
