@@ -64,7 +64,7 @@ MEANINGS = {
     "in_a_batch": "the rest waits in a batch of another run",
     "no_choices": "the replies hold nothing",
     "no_key": "its key is set no longer",
-    "not_found": "no such model or address; check model and base_url",
+    "not_found": "no such model or address (or, for --batch, no batches); check model and base_url",
     "quota_spent": "the account has nothing left",
     "rate_limited": "the server takes no more for now; resume later, or set rpm",
     "redirect_refused": "the server sends elsewhere; give the final address as base_url",
