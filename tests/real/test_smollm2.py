@@ -151,7 +151,8 @@ def test_others_on_this_machine_cannot_ask_it(running, monkeypatch):
 
 
 SCRIPT = """
-import asyncio, sys
+import asyncio, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let background jobs ignore it
 sys.path.insert(0, {here!r})
 from test_smollm2 import *
 judge = smollm2()

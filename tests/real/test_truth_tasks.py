@@ -71,13 +71,13 @@ def run_qags(truth, tmp_path, *arguments: str) -> Validation:
 @pytest.mark.real
 @pytest.mark.timeout(400)
 def test_embedded_judges_complete_qags(truth, tmp_path):
-    """40 sentences of QAGS with their articles: the judges that apply run to the end.
+    """32 sentences of QAGS with their articles: the judges that apply run to the end.
 
     Asked as its raters were, by forced choice; the slow test below asks both ways.
     """
-    asked = ("--limit", "40", "--elicitation", "forced_choice")
+    asked = ("--limit", "32", "--elicitation", "forced_choice")
     validation = run_qags(truth, tmp_path, *asked)
-    assert validation.task.n_items == 40
+    assert validation.task.n_items == 32
     assert validation.ranking.metric == "js_divergence(s/s)"
     assert validation.settings.unit == "group"
 
