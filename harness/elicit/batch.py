@@ -87,7 +87,7 @@ class _Desk:
     async def read(self, request: Request, outcome: Outcome) -> Reply:
         """Read a reply as the judge would."""
         if outcome.answer is None:
-            raise CallFailed(outcome.reason)
+            raise CallFailed(outcome.reason, retry=True)
         self.wire.answer = outcome.answer
         try:
             reply: Reply = await self.judge.ask(request)
@@ -283,7 +283,9 @@ class BatchRunner(Runner):
                 self._recorder.record(lane.name, verdicts, received)
                 verdicts, received = [], []
         missing = [asked for key in desk.handed_in for asked in desk.pending.pop(key, ())]
-        verdicts += [self._numbered(_failed(lane, one, "batch_unanswered")) for one in missing]
+        for asked in missing:
+            lane.fail(CallFailed("batch_unanswered", retry=True))
+            verdicts.append(self._numbered(_failed(lane, asked, "batch_unanswered")))
         self._release(desk, [asked.request.hash for asked in missing])
         desk.handed_in = set()
         self._recorder.record(lane.name, verdicts, received)
@@ -318,6 +320,7 @@ class BatchRunner(Runner):
             reply = await desk.read(asked.request, outcome)
         except CallFailed as failure:
             self._release(desk, [asked.request.hash])
+            lane.fail(failure)
             return _failed(lane, asked, failure.reason)
         self._budget.spent_usd += reply.cost_usd or 0.0
         received.append(reply)

@@ -78,8 +78,10 @@ MEANINGS = {
 def told(reason: str) -> str:
     """Write a slug with what it means and what to do, as far as that is known."""
     meaning = MEANINGS.get(reason)
-    if meaning is None and reason.startswith("http_5"):
+    if reason.startswith("http_5"):
         meaning = "the server is in trouble; resume later"
+    elif reason.startswith("batch_"):
+        meaning = "a batch came back without some replies; resume to ask for them again"
     return f"{reason}: {meaning}" if meaning else reason
 
 

@@ -144,7 +144,7 @@ class OneWalk(Resamples):
         return replace(self, times=times)
 
     def blocks(self) -> Iterator[FloatArray]:
-        """Yield the `weights` of rows, each block in the memory of the one before."""
+        """Yield the `weights` of rows; a block may lie in the memory of the one before."""
         if self.times is None:
             yield from Resamples.blocks(self)
             return
