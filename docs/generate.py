@@ -1,6 +1,6 @@
 """Writes the pages of docs/reference from the code: `python docs/generate.py [FOLDER]`.
 
-`tests/test_docs.py` fails when what this writes is not what is committed.
+`tests/docs/test_docs.py` fails when what this writes is not what is committed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from formulas import BINARY, FORMULAS, RATERS
 from typer.testing import CliRunner
 
 from harness import stats
+from harness.analysis import Validation
 from harness.cli import app
 from harness.cli.lists import schema_of
-from harness.elicit.verdicts import Verdict, verdict_schema
-from harness.stats import binary
-from harness.stats.agreement import METRICS
-from harness.stats.raters import HUMAN_AGREEMENT
-from harness.task.files import TaskFile
-from harness.task.options import Lexicon, Option
-from harness.validate import Validation
+from harness.judging.parsing.verdict import Verdict, verdict_schema
+from harness.stats.metrics import confusion
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+from harness.stats.metrics.registry import METRICS
+from harness.tasks.options import Lexicon, Option
+from harness.tasks.task_yaml import TaskFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -150,7 +150,7 @@ def _type(field: Mapping[str, Any]) -> str:
 def metrics() -> str:
     """Every row of the metric table with formula, paper and reading."""
     bases = list(dict.fromkeys(base_name(row.name) for row in METRICS))
-    measures = (*binary.BINARY, *binary.DIAGNOSTICS)
+    measures = (*confusion.BINARY, *confusion.DIAGNOSTICS)
     parts = [
         fragment("metrics"),
         *_formulas(bases, FORMULAS),

@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from harness.elicit.database import LOCKED_AFTER_S, count_replies
-from harness.elicit.folders import cache_folder, is_locked, read_only, trouble
-from harness.elicit.judges import (
+from harness.errors import JudgeError, JudgeUnavailable
+from harness.judging.cache_folder import cache_folder, is_locked, read_only, trouble
+from harness.judging.judges.config import shipped_judges
+from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.judges.registry import (
     check,
     check_server_is_used,
     key_of,
@@ -30,14 +32,12 @@ from harness.elicit.judges import (
     look_up,
     user_file,
 )
-from harness.elicit.providers import PROVIDERS, provider_of
-from harness.elicit.specs import shipped_judges
-from harness.errors import JudgeError, JudgeUnavailable
+from harness.judging.storage.database import LOCKED_AFTER_S, count_replies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.elicit.judges import JudgeSpec
+    from harness.judging.judges.registry import JudgeSpec
 
 State = Literal["ok", "note", "unusable"]
 LOW_SPACE_BYTES = 1 << 30

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from harness.elicit.prompts import ELICITATIONS, Elicitation
-from harness.elicit.verdicts import CANNOT_ASSESS, OUTCOMES, PairValue
 from harness.errors import TaskError, VerdictError
-from harness.stats.distributions import RatingTable
+from harness.judging.parsing.verdict import CANNOT_ASSESS, OUTCOMES, PairValue
+from harness.judging.prompts.requests import ELICITATIONS, Elicitation
+from harness.stats.data.rating_table import RatingTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from harness.elicit.verdicts import Value, Verdict
-    from harness.stats.response_sets import OptionSpace
-    from harness.task import Item, Rating, Task
+    from harness.judging.parsing.verdict import Value, Verdict
+    from harness.stats.data.option_space import OptionSpace
+    from harness.tasks import Item, Rating, Task
 
 
 def select_items(task: Task, *, criterion: str | None, limit: int | None) -> tuple[Item, ...]:

@@ -27,20 +27,20 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from harness.elicit.faults import told
-from harness.elicit.judges import JudgeSpec, notice_of
-from harness.elicit.log import LogReading, VerdictLog, read_log
-from harness.elicit.prompts import Elicitation
+from harness.analysis import Choices, JudgeFacts, Source
 from harness.errors import RunError
+from harness.judging.judges.registry import JudgeSpec, notice_of
+from harness.judging.judges.response_errors import told
+from harness.judging.prompts.requests import Elicitation
+from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
 from harness.ratings import select_items
-from harness.task import Task, load_task, write_task
-from harness.validate import Choices, JudgeFacts, Source
+from harness.tasks import Task, load_task, write_task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.elicit.prompts import Prompts
-    from harness.elicit.verdicts import Verdict
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.prompts.requests import Prompts
 
 SCHEMA_VERSION = 2
 State = Literal["running", "done", "stopped"]
@@ -277,7 +277,7 @@ def _upgraded(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def source_of(folder: RunFolder, task: Task | None = None) -> Source:
-    """Collect what `harness.validate.validate` needs from a run folder, and from nothing else.
+    """Collect what `harness.analysis.validate` needs from a run folder, and from nothing else.
 
     Parameters
     ----------

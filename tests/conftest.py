@@ -11,9 +11,9 @@ from itertools import chain, count
 from pathlib import Path
 
 import pytest
-from cores import cores, keep_to_one
 from hypothesis import settings
-from stubbing import start_stub
+from support.cores import cores, keep_to_one
+from support.stubbing import start_stub
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

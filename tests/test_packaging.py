@@ -86,9 +86,9 @@ def test_wheel_brings_prompts_and_datasets_inside_the_package(unpacked):
     assert tops == {"harness"}
     assert (unpacked / "harness/_bundled/prompts/forced_choice.txt").is_file()
     assert (unpacked / "harness/_bundled/datasets/toxicity/task.yaml").is_file()
-    assert (unpacked / "harness/elicit/judges.yaml").is_file()
-    assert (unpacked / "harness/task/make/starter/ratings.csv").is_file()
-    assert (unpacked / "harness/report/templates/page.html.jinja").is_file()
+    assert (unpacked / "harness/judging/judges/judges.yaml").is_file()
+    assert (unpacked / "harness/curation/starter/ratings.csv").is_file()
+    assert (unpacked / "harness/report/html/templates/page.html.jinja").is_file()
 
 
 def test_wheel_runs_outside_a_checkout(unpacked, tmp_path):

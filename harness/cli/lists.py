@@ -14,7 +14,7 @@ from harness.errors import JudgeUnavailable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.elicit.judges import JudgeSpec
+    from harness.judging.judges.registry import JudgeSpec
 
 
 def tasks(*, as_json: options.Json = False) -> None:
@@ -27,7 +27,7 @@ def tasks(*, as_json: options.Json = False) -> None:
       harness tasks
       harness tasks --json
     """
-    from harness.task import available_tasks, describe
+    from harness.tasks import available_tasks, describe
 
     rows = [describe(folder) for _, folder in available_tasks()]
     show(rows, as_json=as_json, empty="No tasks. Make a folder with a task.yaml below ./datasets.")
@@ -41,7 +41,7 @@ def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = Fa
       harness judges
       harness judges --judges-file judges.yaml --json
     """
-    from harness.elicit.judges import load_judges
+    from harness.judging.judges.registry import load_judges
 
     show([_about(spec) for spec in load_judges(judges_file).values()], as_json=as_json)
     if not as_json:
@@ -52,7 +52,7 @@ def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = Fa
 
 def _about(spec: JudgeSpec) -> dict[str, object]:
     """One judge's line: who it is, and whether it can be asked here and now."""
-    from harness.elicit.judges import check
+    from harness.judging.judges.registry import check
 
     try:
         check(spec)
@@ -117,15 +117,15 @@ def schema_of(what: str) -> Mapping[str, object]:
     """Return the JSON schema of a file."""
     match what:
         case "metrics":
-            from harness.validate import Validation
+            from harness.analysis import Validation
 
             return Validation.model_json_schema()
         case "verdicts":
-            from harness.elicit.verdicts import verdict_schema
+            from harness.judging.parsing.verdict import verdict_schema
 
             return verdict_schema()
         case _:
-            from harness.task import task_schema
+            from harness.tasks import task_schema
 
             return task_schema()
 

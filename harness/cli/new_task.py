@@ -17,7 +17,7 @@ from harness.errors import HarnessError, TaskError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.task.make import Made, Plan
+    from harness.curation import Made, Plan
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 WIDTH = 80
@@ -101,7 +101,7 @@ def new_task(
         raise TaskError(
             f"{folder.name!r} is no name of a task; use letters, digits, '.', '_' and '-'."
         )
-    from harness.task.make import Wanted, check_new, make_plan, make_task, profile, write_starter
+    from harness.curation import Wanted, check_new, make_plan, make_task, profile, write_starter
 
     check_new(folder)
     if source is None:

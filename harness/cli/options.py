@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.validate.source import Choices
+    from harness.analysis.inputs import Choices
 
 
 def split(names: str | None, option: str) -> list[str] | None:
@@ -25,7 +25,7 @@ def split(names: str | None, option: str) -> list[str] | None:
 
 def task_names(incomplete: str) -> list[str]:
     """Return the names of tasks that begin like this; a shell completes paths by itself."""
-    from harness.task.folder import available_tasks
+    from harness.tasks.folders import available_tasks
 
     return [name for name, _ in available_tasks() if name.startswith(incomplete)]
 
@@ -137,7 +137,7 @@ def choices(**made: object) -> Choices:
     """Read what the user chose about the numbers; one that cannot be is a wrong command."""
     from pydantic import ValidationError
 
-    from harness.validate.source import Choices
+    from harness.analysis.inputs import Choices
 
     try:
         return Choices.model_validate(made)

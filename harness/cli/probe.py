@@ -11,7 +11,7 @@ import typer
 from harness.cli import options
 
 if TYPE_CHECKING:
-    from harness.main_job import Plan, RunResult
+    from harness.app import Plan, RunResult
     from harness.probe import Probe
     from harness.runs import RunFolder
 
@@ -84,8 +84,8 @@ def injection(
       harness probe injection --task toxicity
       harness probe injection --task toxicity --judges gpt,claude --dry-run
     """
+    from harness.app import begin, check_judges, make_plan, quote, resume_plan
     from harness.cli.run import chosen_elicitations, show_quotes
-    from harness.main_job import begin, check_judges, make_plan, quote, resume_plan
     from harness.probe import attacked_task, check_attacked, read_attacks
     from harness.ratings import select_items
     from harness.runs import RunConfig, default_out, find_run
@@ -150,7 +150,7 @@ def _write(plan: Plan, result: RunResult) -> Probe:
 def _show(found: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> None:
     from harness.cli.lists import show
     from harness.cli.run import paid
-    from harness.probe.words import opening, rows_of, sentences
+    from harness.probe.probe_report import opening, rows_of, sentences
 
     if as_json:
         typer.echo(found.model_dump_json(indent=1))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from harness.elicit.receipts import Receipts
+from harness.judging.running.paid_replies import Receipts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
 
-    from harness.elicit.verdicts import Verdict
+    from harness.judging.parsing.verdict import Verdict
 
 LINE_EVERY_S = 10.0
 
@@ -39,7 +39,7 @@ class Silent:
     def ended(self, judge: str, reason: str) -> None:
         """Say only what went wrong."""
         if reason:
-            from harness.elicit.faults import told
+            from harness.judging.judges.response_errors import told
 
             self.say(f"{judge}: not run to the end ({told(reason)})")
 

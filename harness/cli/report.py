@@ -11,7 +11,7 @@ import typer
 from harness.cli import options
 
 if TYPE_CHECKING:
-    from harness.report.again import Written
+    from harness.report.rebuild import Written
 
 
 def report(
@@ -79,8 +79,8 @@ def _told(written: Written) -> dict[str, object]:
 def _of_verdicts(
     task: str, verdicts: Path | None, page: Path | None, charts: Path | None
 ) -> Written:
-    from harness.main_job import source_of_verdicts
-    from harness.report.again import report_source
+    from harness.app import source_of_verdicts
+    from harness.report.rebuild import report_source
 
     source = source_of_verdicts(task, verdicts)
     shown = page or Path(f"{source.task.name}-report.html")
@@ -88,7 +88,7 @@ def _of_verdicts(
 
 
 def _of_runs(out: Path | None, run: str | None, other: str | None, charts: Path | None) -> Written:
-    from harness.report.again import report_beside, report_run
+    from harness.report.rebuild import report_beside, report_run
     from harness.runs import default_out, find_run
 
     out = out or default_out()

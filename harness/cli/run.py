@@ -15,9 +15,9 @@ from harness.cli.progress import dollars, watch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.elicit.prompts import Elicitation
-    from harness.elicit.quotes import JudgeQuote
-    from harness.main_job import Plan, RunResult
+    from harness.app import Plan, RunResult
+    from harness.judging.prompts.requests import Elicitation
+    from harness.judging.running.cost_estimate import JudgeQuote
     from harness.runs import RunFolder
 
 
@@ -109,7 +109,7 @@ def run(
       harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
       harness run --resume --max-cost 5
     """
-    from harness.main_job import begin, check_judges, make_plan, quote
+    from harness.app import begin, check_judges, make_plan, quote
     from harness.runs import RunConfig, default_out
 
     folder: RunFolder | None = None
@@ -164,8 +164,8 @@ def _unfinished(
     out: Path, name: str | None, max_cost: float | None, cache: Path | None
 ) -> tuple[RunFolder, Plan]:
     """Find the run to go on with; a probe's has a command of its own."""
-    from harness.elicit.folders import resuming
-    from harness.main_job import resume_plan
+    from harness.app import resume_plan
+    from harness.judging.cache_folder import resuming
     from harness.probe import PROBE, refuse_attacked
     from harness.runs import find_run
 
@@ -177,7 +177,7 @@ def _unfinished(
 
 def chosen_elicitations(names: str) -> tuple[Elicitation, ...]:
     """Read ``--elicitation``; in the order of asking."""
-    from harness.elicit.prompts import ELICITATIONS
+    from harness.judging.prompts.requests import ELICITATIONS
 
     chosen = options.split(names, "--elicitation") or []
     for name in chosen:
@@ -198,7 +198,7 @@ def watched(
     verb: str = "run --resume",
 ) -> RunResult:
     """Ask what is open, with a bar or a line per judge; ``verb`` goes on with such a run."""
-    from harness.main_job import execute
+    from harness.app import execute
 
     planned = {job.judge.spec.name: sum(job.planned.values()) for job in plan.jobs}
     with watch(planned, quiet=quiet) as observer:

@@ -13,7 +13,7 @@ from harness.cli import options
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.stats.figures import FigureRow
+    from harness.experiments.paper_figures import FigureRow
 
 
 def simulate(
@@ -44,7 +44,7 @@ def simulate(
     """
     from dataclasses import replace
 
-    from harness.stats.figures import FIGURES, FULL, QUICK, figure
+    from harness.experiments.paper_figures import FIGURES, FULL, QUICK, figure
 
     chosen = list(dict.fromkeys(figures or [4]))
     for number in chosen:

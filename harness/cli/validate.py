@@ -10,7 +10,7 @@ import typer
 from harness.cli import options
 
 if TYPE_CHECKING:
-    from harness.validate import Validation
+    from harness.analysis import Validation
 
 
 def validate(
@@ -49,7 +49,7 @@ def validate(
       harness validate runs/toxicity-20260101T120000Z-1a2b3c
       harness validate runs/toxicity-20260101T120000Z-1a2b3c --beta 0.3 --tau 0.4
     """
-    from harness.main_job import finish, validate_verdicts
+    from harness.app import finish, validate_verdicts
     from harness.report.text import render
     from harness.runs import RunFolder
 

@@ -1,7 +1,7 @@
 """What moves a judge's verdict that should not: texts that ask for a verdict of their own."""
 
 from harness.probe.attacks import Attack, attacked_task, read_attacks
-from harness.probe.flips import (
+from harness.probe.flip_rates import (
     PROBE,
     JudgeFlips,
     Probe,

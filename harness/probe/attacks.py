@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from harness.errors import TaskError
-from harness.tables import read_rows
-from harness.task import CANNOT_ASSESS, Item, bundled
+from harness.tasks import CANNOT_ASSESS, Item, bundled
+from harness.tasks.tables import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
     from typing import Self
 
-    from harness.task import Option, Rating, Task
+    from harness.tasks import Option, Rating, Task
 
 CONTROL = "control"
 PLACEHOLDER = re.compile(r"\{\{(text|target|label|shots)\}\}")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.report.details import details_of, disputed
-from harness.report.files import all_charts, ranking_csv, write_charts, write_pages
-from harness.report.page import page
-from harness.report.paper import judge_card
+from harness.report.export import all_charts, ranking_csv, write_charts, write_pages
+from harness.report.html.details import details_of, disputed
+from harness.report.html.page import page
+from harness.report.judge_card import judge_card
+from harness.report.summary import decision
 from harness.report.text import render
-from harness.report.words import decision
 
 if TYPE_CHECKING:
+    from harness.analysis import Source, Validation
     from harness.runs import RunFolder
-    from harness.validate import Source, Validation
 
 __all__ = [
     "all_charts",

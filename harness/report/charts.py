@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from harness.report.marks import (
+from harness.report.svg import (
     CHARACTER,
     WIDE,
     Cell,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from harness.report.erring import ordered
-from harness.report.figures import in_order
-from harness.report.words import counted, estimate, number, options, percent, share, tenths
+from harness.report.confusion_charts import ordered
+from harness.report.judge_charts import in_order
+from harness.report.summary import counted, estimate, number, options, percent, share, tenths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.report.details import Details
-    from harness.validate import JudgeResult, Validation
-    from harness.validate.errors import Confusion
+    from harness.analysis import JudgeResult, Validation
+    from harness.analysis.error_analysis import Confusion
+    from harness.report.html.details import Details
 
 State = Literal["given", "missing", "not needed"]
 SAME_ON_BINARY = ("pearson", "spearman", "kendall", "phi", "mcc")

@@ -6,8 +6,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from harness.report.columns import WIDTH, columns
-from harness.report.costs import costs
-from harness.report.words import (
+from harness.report.cost_lines import costs
+from harness.report.summary import (
     counted,
     estimate,
     headline,
@@ -17,13 +17,13 @@ from harness.report.words import (
     sentences,
     span,
 )
-from harness.stats.rows import DESIGN_VALUE
+from harness.stats.inference.metric import DESIGN_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.validate import JudgeResult, Ranking, Validation
-    from harness.validate.result import RankedJudge, Settings
+    from harness.analysis import JudgeResult, Ranking, Validation
+    from harness.analysis.result import RankedJudge, Settings
 
 BESIDE = ("decision_consistency", "prevalence_bias")  # the first that does not rank
 HEADS = {"decision_consistency": "consistency tau={tau:g}", "prevalence_bias": "bias tau={tau:g}"}

@@ -15,24 +15,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.stats.abstention import (
-        AbstentionModes,
-        abstention_cells,
-        abstention_modes,
-        with_abstention,
-    )
-    from harness.stats.aggregation import Levels, levels, levels_of_judges
-    from harness.stats.agreement import METRICS
-    from harness.stats.alt_test import annotator_test, annotator_tests
-    from harness.stats.alt_test_controls import (
+    from harness.stats.alt_test.controls import (
         Controls,
         RandomControl,
         annotator_controls,
         optimal_verdicts,
     )
-    from harness.stats.alt_test_design import AltTestDesign
-    from harness.stats.alt_test_result import AltTest, RaterRow, Tally
-    from harness.stats.alt_test_variants import (
+    from harness.stats.alt_test.design import AltTestDesign
+    from harness.stats.alt_test.margin_tests import (
+        SignedRankTest,
+        StudentTest,
+        one_sided_t,
+        signed_rank,
+    )
+    from harness.stats.alt_test.outcome import AltTest, RaterRow, Tally
+    from harness.stats.alt_test.panel import Panel
+    from harness.stats.alt_test.procedure import annotator_test, annotator_tests
+    from harness.stats.alt_test.similarity import SimilarityTable
+    from harness.stats.alt_test.variants import (
         CombinedTest,
         EpsPoint,
         combine_raters,
@@ -41,31 +41,11 @@ if TYPE_CHECKING:
         smallest_eps,
         together,
     )
-    from harness.stats.association import (
-        contingency,
-        correlation_measures,
-        correlations,
-        correlations_by_jackknife,
-    )
-    from harness.stats.binary import (
-        BINARY,
-        DIAGNOSTICS,
-        binary_cells,
-        binary_rows,
-        n_var_kappa,
-        n_var_phi,
-    )
-    from harness.stats.binned import BinnedDivergence, binned_divergence
-    from harness.stats.bounds import (
-        Bound,
-        Limit,
-        common_bounds,
-        free_bounds,
-        meets_bounds,
-        omega_bounds,
-    )
-    from harness.stats.break_evens import BreakEven, Piece, break_even, winning_regions
-    from harness.stats.distributions import (
+    from harness.stats.data.aggregation import Levels, levels, levels_of_judges
+    from harness.stats.data.dataset_facts import DatasetFacts, dataset_facts
+    from harness.stats.data.labels import label_cells, label_counts, means, medians
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import (
         ELICITATIONS,
         FORMS,
         OUTCOMES,
@@ -77,48 +57,28 @@ if TYPE_CHECKING:
         multilabel,
         reaches,
     )
-    from harness.stats.ensembles import Ensemble, ensemble_agreement
-    from harness.stats.evaluation import Evaluation, TableTranslation, evaluate, primary_metric
-    from harness.stats.experiments import (
-        Cell,
-        SelectionRow,
-        judge_values,
-        run_cell,
-        selection_experiment,
-        spearman,
-        standard_scenarios,
+    from harness.stats.indeterminacy.beta_sweep import SweepPoint, beta_sweep, suppose
+    from harness.stats.indeterminacy.bounds import (
+        Bound,
+        Limit,
+        common_bounds,
+        free_bounds,
+        meets_bounds,
+        omega_bounds,
     )
-    from harness.stats.facts import DatasetFacts, dataset_facts
-    from harness.stats.figures import FIGURES, FigureRow, Size, figure
-    from harness.stats.intervals import Estimate, Exclusion, Interval, bootstrap
-    from harness.stats.item_translation import F_hat_by_item, F_hat_shrunk, ItemTranslation
-    from harness.stats.krippendorff import alpha_measure, coincidences, krippendorff_alpha
-    from harness.stats.labels import label_cells, label_counts, means, medians
-    from harness.stats.likelihood import (
+    from harness.stats.indeterminacy.break_even import BreakEven, Piece, break_even, winning_regions
+    from harness.stats.indeterminacy.item_translation import (
+        F_hat_by_item,
+        F_hat_shrunk,
+        ItemTranslation,
+    )
+    from harness.stats.indeterminacy.likelihood import (
         CommonF,
         F_and_beta_by_likelihood,
         F_by_likelihood,
         beta_by_likelihood,
     )
-    from harness.stats.measures import Batch, Measure, estimate, estimate_batches, read
-    from harness.stats.metric_table import metrics_for
-    from harness.stats.multiple_testing import FalseDiscoveries, benjamini_yekutieli, holm
-    from harness.stats.panel import Panel
-    from harness.stats.ranking import Difference, Ranked, Ranking, rank
-    from harness.stats.rater_experiments import (
-        RaterEffect,
-        error_experiment,
-        prevalence_experiment,
-        sampling_experiment,
-    )
-    from harness.stats.raters import (
-        HUMAN_AGREEMENT,
-        HumanRow,
-        pearson_by_rater,
-        pearson_mean_over_raters,
-        pearsons,
-    )
-    from harness.stats.rating_error import (
+    from harness.stats.indeterminacy.rater_error import (
         ErrorShift,
         Identifiability,
         error_matrix,
@@ -129,34 +89,8 @@ if TYPE_CHECKING:
         selection_effects,
         undo_error,
     )
-    from harness.stats.reconstruction import Reconstruction, reconstruct
-    from harness.stats.regret import Regret, regret_matrix, regret_of
-    from harness.stats.resampling import Resamples, Units
-    from harness.stats.response_sets import OptionSpace
-    from harness.stats.rows import MetricRow, find_metric
-    from harness.stats.selection import ConfidenceSet, RankSpread, model_confidence_set, rank_spread
-    from harness.stats.selective import AbstentionTest, RiskCoverage, abstention_test, risk_coverage
-    from harness.stats.similarity import SimilarityTable
-    from harness.stats.simulate import (
-        Population,
-        Sample,
-        Scenario,
-        draw_population,
-        draw_sample,
-        gamma_for,
-        project,
-        random_space,
-        selection_matrix,
-    )
-    from harness.stats.strata import (
-        Stratum,
-        StratumResult,
-        default_strata,
-        stratify,
-        stratify_judges,
-    )
-    from harness.stats.sweep import SweepPoint, beta_sweep, suppose
-    from harness.stats.translation import (
+    from harness.stats.indeterminacy.reconstruction import Reconstruction, reconstruct
+    from harness.stats.indeterminacy.translation import (
         Decomposition,
         F_hat,
         Translation,
@@ -164,15 +98,81 @@ if TYPE_CHECKING:
         reconstruct_theta,
         sensitivity_family,
     )
-    from harness.stats.weighted import ORDINAL_METRICS, ordinal_rows, weighted_kappa_measure
-    from harness.stats.win_rates import win_rate_measures, win_sums
-    from harness.stats.win_tests import SignedRankTest, StudentTest, one_sided_t, signed_rank
+    from harness.stats.inference.bootstrap import Resamples, Units
+    from harness.stats.inference.estimate import Estimate, Exclusion, Interval, bootstrap
+    from harness.stats.inference.measures import Batch, Measure, estimate, estimate_batches, read
+    from harness.stats.inference.metric import MetricRow, find_metric
+    from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli, holm
+    from harness.stats.metrics.alpha import alpha_measure, coincidences, krippendorff_alpha
+    from harness.stats.metrics.association import (
+        contingency,
+        correlation_measures,
+        correlations,
+        correlations_by_jackknife,
+    )
+    from harness.stats.metrics.binned_divergence import BinnedDivergence, binned_divergence
+    from harness.stats.metrics.confusion import (
+        BINARY,
+        DIAGNOSTICS,
+        binary_cells,
+        binary_rows,
+        n_var_kappa,
+        n_var_phi,
+    )
+    from harness.stats.metrics.human_agreement import (
+        HUMAN_AGREEMENT,
+        HumanRow,
+        pearson_by_rater,
+        pearson_mean_over_raters,
+        pearsons,
+    )
+    from harness.stats.metrics.judge_agreement import Ensemble, ensemble_agreement
+    from harness.stats.metrics.registry import METRICS
+    from harness.stats.metrics.task_metrics import metrics_for
+    from harness.stats.metrics.weighted_agreement import (
+        ORDINAL_METRICS,
+        ordinal_rows,
+        weighted_kappa_measure,
+    )
+    from harness.stats.metrics.win_rates import win_rate_measures, win_sums
+    from harness.stats.selection.confidence_set import (
+        ConfidenceSet,
+        RankSpread,
+        model_confidence_set,
+        rank_spread,
+    )
+    from harness.stats.selection.evaluation import (
+        Evaluation,
+        TableTranslation,
+        evaluate,
+        primary_metric,
+    )
+    from harness.stats.selection.ranking import Difference, Ranked, Ranking, rank
+    from harness.stats.selection.regret import Regret, regret_matrix, regret_of
+    from harness.stats.subsets.abstention import (
+        AbstentionModes,
+        abstention_cells,
+        abstention_modes,
+        with_abstention,
+    )
+    from harness.stats.subsets.selective_prediction import (
+        AbstentionTest,
+        RiskCoverage,
+        abstention_test,
+        risk_coverage,
+    )
+    from harness.stats.subsets.strata import (
+        Stratum,
+        StratumResult,
+        default_strata,
+        stratify,
+        stratify_judges,
+    )
 
 __all__ = [
     "BINARY",
     "DIAGNOSTICS",
     "ELICITATIONS",
-    "FIGURES",
     "FORMS",
     "HUMAN_AGREEMENT",
     "METRICS",
@@ -186,7 +186,6 @@ __all__ = [
     "BinnedDivergence",
     "Bound",
     "BreakEven",
-    "Cell",
     "CombinedTest",
     "CommonF",
     "ConfidenceSet",
@@ -207,7 +206,6 @@ __all__ = [
     "F_hat_by_item",
     "F_hat_shrunk",
     "FalseDiscoveries",
-    "FigureRow",
     "Form",
     "HumanRow",
     "Identifiability",
@@ -220,24 +218,18 @@ __all__ = [
     "OptionSpace",
     "Panel",
     "Piece",
-    "Population",
     "RandomControl",
     "RankSpread",
     "Ranked",
     "Ranking",
-    "RaterEffect",
     "RaterRow",
     "RatingTable",
     "Reconstruction",
     "Regret",
     "Resamples",
     "RiskCoverage",
-    "Sample",
-    "Scenario",
-    "SelectionRow",
     "SignedRankTest",
     "SimilarityTable",
-    "Size",
     "Stratum",
     "StratumResult",
     "StudentTest",
@@ -273,23 +265,17 @@ __all__ = [
     "dataset_facts",
     "decompose",
     "default_strata",
-    "draw_population",
-    "draw_sample",
     "ensemble_agreement",
     "eps_sweep",
-    "error_experiment",
     "error_matrix",
     "estimate",
     "estimate_batches",
     "evaluate",
-    "figure",
     "find_metric",
     "free_bounds",
-    "gamma_for",
     "hard",
     "holm",
     "identifiability",
-    "judge_values",
     "krippendorff_alpha",
     "label_cells",
     "label_counts",
@@ -311,10 +297,7 @@ __all__ = [
     "pearson_by_rater",
     "pearson_mean_over_raters",
     "pearsons",
-    "prevalence_experiment",
     "primary_metric",
-    "project",
-    "random_space",
     "rank",
     "rank_spread",
     "rank_under_rater_error",
@@ -325,17 +308,11 @@ __all__ = [
     "regret_matrix",
     "regret_of",
     "risk_coverage",
-    "run_cell",
-    "sampling_experiment",
     "selection_effect",
     "selection_effects",
-    "selection_experiment",
-    "selection_matrix",
     "sensitivity_family",
     "signed_rank",
     "smallest_eps",
-    "spearman",
-    "standard_scenarios",
     "stratify",
     "stratify_judges",
     "suppose",
@@ -349,14 +326,19 @@ __all__ = [
 ]
 
 _MODULES = {
-    "abstention": ("AbstentionModes", "abstention_cells", "abstention_modes", "with_abstention"),
-    "aggregation": ("Levels", "levels", "levels_of_judges"),
-    "agreement": ("METRICS",),
-    "alt_test": ("annotator_test", "annotator_tests"),
-    "alt_test_controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
-    "alt_test_design": ("AltTestDesign",),
-    "alt_test_result": ("AltTest", "RaterRow", "Tally"),
-    "alt_test_variants": (
+    "subsets.abstention": (
+        "AbstentionModes",
+        "abstention_cells",
+        "abstention_modes",
+        "with_abstention",
+    ),
+    "data.aggregation": ("Levels", "levels", "levels_of_judges"),
+    "metrics.registry": ("METRICS",),
+    "alt_test.procedure": ("annotator_test", "annotator_tests"),
+    "alt_test.controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
+    "alt_test.design": ("AltTestDesign",),
+    "alt_test.outcome": ("AltTest", "RaterRow", "Tally"),
+    "alt_test.variants": (
         "CombinedTest",
         "EpsPoint",
         "combine_raters",
@@ -365,17 +347,31 @@ _MODULES = {
         "smallest_eps",
         "together",
     ),
-    "association": (
+    "metrics.association": (
         "contingency",
         "correlation_measures",
         "correlations",
         "correlations_by_jackknife",
     ),
-    "binary": ("BINARY", "DIAGNOSTICS", "binary_cells", "binary_rows", "n_var_kappa", "n_var_phi"),
-    "binned": ("BinnedDivergence", "binned_divergence"),
-    "bounds": ("Bound", "Limit", "common_bounds", "free_bounds", "meets_bounds", "omega_bounds"),
-    "break_evens": ("BreakEven", "Piece", "break_even", "winning_regions"),
-    "distributions": (
+    "metrics.confusion": (
+        "BINARY",
+        "DIAGNOSTICS",
+        "binary_cells",
+        "binary_rows",
+        "n_var_kappa",
+        "n_var_phi",
+    ),
+    "metrics.binned_divergence": ("BinnedDivergence", "binned_divergence"),
+    "indeterminacy.bounds": (
+        "Bound",
+        "Limit",
+        "common_bounds",
+        "free_bounds",
+        "meets_bounds",
+        "omega_bounds",
+    ),
+    "indeterminacy.break_even": ("BreakEven", "Piece", "break_even", "winning_regions"),
+    "data.rating_table": (
         "Distributions",
         "ELICITATIONS",
         "FORMS",
@@ -387,48 +383,32 @@ _MODULES = {
         "multilabel",
         "reaches",
     ),
-    "ensembles": ("Ensemble", "ensemble_agreement"),
-    "evaluation": ("Evaluation", "TableTranslation", "evaluate", "primary_metric"),
-    "experiments": (
-        "Cell",
-        "SelectionRow",
-        "judge_values",
-        "run_cell",
-        "selection_experiment",
-        "spearman",
-        "standard_scenarios",
-    ),
-    "figures": ("FIGURES", "FigureRow", "Size", "figure"),
-    "facts": ("DatasetFacts", "dataset_facts"),
-    "intervals": ("Estimate", "Exclusion", "Interval", "bootstrap"),
-    "item_translation": ("F_hat_by_item", "F_hat_shrunk", "ItemTranslation"),
-    "krippendorff": ("alpha_measure", "coincidences", "krippendorff_alpha"),
-    "labels": ("label_cells", "label_counts", "means", "medians"),
-    "likelihood": (
+    "metrics.judge_agreement": ("Ensemble", "ensemble_agreement"),
+    "selection.evaluation": ("Evaluation", "TableTranslation", "evaluate", "primary_metric"),
+    "data.dataset_facts": ("DatasetFacts", "dataset_facts"),
+    "inference.estimate": ("Estimate", "Exclusion", "Interval", "bootstrap"),
+    "indeterminacy.item_translation": ("F_hat_by_item", "F_hat_shrunk", "ItemTranslation"),
+    "metrics.alpha": ("alpha_measure", "coincidences", "krippendorff_alpha"),
+    "data.labels": ("label_cells", "label_counts", "means", "medians"),
+    "indeterminacy.likelihood": (
         "CommonF",
         "F_and_beta_by_likelihood",
         "F_by_likelihood",
         "beta_by_likelihood",
     ),
-    "measures": ("Batch", "Measure", "estimate", "estimate_batches", "read"),
-    "metric_table": ("metrics_for",),
-    "multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli", "holm"),
-    "panel": ("Panel",),
-    "ranking": ("Difference", "Ranked", "Ranking", "rank"),
-    "rater_experiments": (
-        "RaterEffect",
-        "error_experiment",
-        "prevalence_experiment",
-        "sampling_experiment",
-    ),
-    "raters": (
+    "inference.measures": ("Batch", "Measure", "estimate", "estimate_batches", "read"),
+    "metrics.task_metrics": ("metrics_for",),
+    "inference.multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli", "holm"),
+    "alt_test.panel": ("Panel",),
+    "selection.ranking": ("Difference", "Ranked", "Ranking", "rank"),
+    "metrics.human_agreement": (
         "HUMAN_AGREEMENT",
         "HumanRow",
         "pearson_by_rater",
         "pearson_mean_over_raters",
         "pearsons",
     ),
-    "rating_error": (
+    "indeterminacy.rater_error": (
         "ErrorShift",
         "Identifiability",
         "error_matrix",
@@ -439,28 +419,27 @@ _MODULES = {
         "selection_effects",
         "undo_error",
     ),
-    "reconstruction": ("Reconstruction", "reconstruct"),
-    "regret": ("Regret", "regret_matrix", "regret_of"),
-    "resampling": ("Resamples", "Units"),
-    "response_sets": ("OptionSpace",),
-    "rows": ("MetricRow", "find_metric"),
-    "selection": ("ConfidenceSet", "RankSpread", "model_confidence_set", "rank_spread"),
-    "selective": ("AbstentionTest", "RiskCoverage", "abstention_test", "risk_coverage"),
-    "similarity": ("SimilarityTable",),
-    "simulate": (
-        "Population",
-        "Sample",
-        "Scenario",
-        "draw_population",
-        "draw_sample",
-        "gamma_for",
-        "project",
-        "random_space",
-        "selection_matrix",
+    "indeterminacy.reconstruction": ("Reconstruction", "reconstruct"),
+    "selection.regret": ("Regret", "regret_matrix", "regret_of"),
+    "inference.bootstrap": ("Resamples", "Units"),
+    "data.option_space": ("OptionSpace",),
+    "inference.metric": ("MetricRow", "find_metric"),
+    "selection.confidence_set": (
+        "ConfidenceSet",
+        "RankSpread",
+        "model_confidence_set",
+        "rank_spread",
     ),
-    "strata": ("Stratum", "StratumResult", "default_strata", "stratify", "stratify_judges"),
-    "sweep": ("SweepPoint", "beta_sweep", "suppose"),
-    "translation": (
+    "subsets.selective_prediction": (
+        "AbstentionTest",
+        "RiskCoverage",
+        "abstention_test",
+        "risk_coverage",
+    ),
+    "alt_test.similarity": ("SimilarityTable",),
+    "subsets.strata": ("Stratum", "StratumResult", "default_strata", "stratify", "stratify_judges"),
+    "indeterminacy.beta_sweep": ("SweepPoint", "beta_sweep", "suppose"),
+    "indeterminacy.translation": (
         "Decomposition",
         "F_hat",
         "Translation",
@@ -468,9 +447,9 @@ _MODULES = {
         "reconstruct_theta",
         "sensitivity_family",
     ),
-    "weighted": ("ORDINAL_METRICS", "ordinal_rows", "weighted_kappa_measure"),
-    "win_rates": ("win_rate_measures", "win_sums"),
-    "win_tests": ("SignedRankTest", "StudentTest", "one_sided_t", "signed_rank"),
+    "metrics.weighted_agreement": ("ORDINAL_METRICS", "ordinal_rows", "weighted_kappa_measure"),
+    "metrics.win_rates": ("win_rate_measures", "win_sums"),
+    "alt_test.margin_tests": ("SignedRankTest", "StudentTest", "one_sided_t", "signed_rank"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -15,7 +15,7 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from harness import stats
-from harness.stats.raters import fleiss_totals
+from harness.stats.metrics.human_agreement import fleiss_totals
 
 N, K, M = 10_000, 5, 5
 CONTINUOUS = """

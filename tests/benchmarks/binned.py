@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from ratios import Bounds, on_one_thread, times_faster
 
-from harness.stats.binned import binned_measures, median_totals
+from harness.stats.metrics.binned_divergence import binned_measures, median_totals
 
 N, M, K = 10_000, 5, 5
 

@@ -16,7 +16,8 @@ import numpy as np
 from ratios import Bounds, on_one_thread, same, times_faster
 
 from harness import stats
-from harness.stats.experiments import CUT_FORMS, TAUS
+from harness.experiments import judge_selection, simulation
+from harness.experiments.judge_selection import CUT_FORMS, TAUS
 
 N_RATINGS, FEW_JUDGES, TINY, SMOOTHING = 5, 3, 1e-12, 0.5
 
@@ -184,9 +185,9 @@ def aggregated(items: list[dict], tau: float) -> list[dict]:
 NEEDS_SETS = {"srs", "hrs", "smoothed_srs", "noisy_srs", "decision"}
 
 
-def loops(population: stats.Population) -> np.ndarray:
+def loops(population: simulation.Population) -> np.ndarray:
     """Work out the whole cell: (T, M, J)."""
-    sample = stats.draw_sample(population, N_RATINGS, np.random.default_rng(1))
+    sample = simulation.draw_sample(population, N_RATINGS, np.random.default_rng(1))
     n, n_judges = population.scenario.n_items, population.scenario.n_judges
     humans, judges = described(sample.human, 0), described(sample.judges, 0)
     found = np.full((len(TAUS), len(stats.METRICS), n_judges), nan)
@@ -202,9 +203,9 @@ def loops(population: stats.Population) -> np.ndarray:
     return found
 
 
-def per_item(population: stats.Population, n_judges: int) -> np.ndarray:
+def per_item(population: simulation.Population, n_judges: int) -> np.ndarray:
     """Work out the cell for some judges with the package's formulas, one item at a time."""
-    sample = stats.draw_sample(population, N_RATINGS, np.random.default_rng(1))
+    sample = simulation.draw_sample(population, N_RATINGS, np.random.default_rng(1))
     n, positive = population.scenario.n_items, (population.scenario.option,)
     found = np.full((len(TAUS), len(stats.METRICS), n_judges), nan)
     for t, tau in enumerate(TAUS):
@@ -225,12 +226,12 @@ def per_item(population: stats.Population, n_judges: int) -> np.ndarray:
 
 def main() -> None:
     """Print the bound and leave."""
-    space = stats.random_space(4, 9, np.random.default_rng(0))
-    scenario = stats.Scenario(space=space, gamma_human=0.5, gamma_judge=-0.5)
-    population = stats.draw_population(scenario, np.random.default_rng(0))
+    space = simulation.random_space(4, 9, np.random.default_rng(0))
+    scenario = simulation.Scenario(space=space, gamma_human=0.5, gamma_judge=-0.5)
+    population = simulation.draw_population(scenario, np.random.default_rng(0))
 
     def ours() -> np.ndarray:
-        return stats.run_cell(population, N_RATINGS, np.random.default_rng(1)).values
+        return judge_selection.run_cell(population, N_RATINGS, np.random.default_rng(1)).values
 
     bounds = Bounds()
     found = times_faster(

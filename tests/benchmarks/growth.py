@@ -21,7 +21,7 @@ import numpy as np
 from ratios import Bounds, cpu_s, on_one_thread
 
 from harness import stats
-from harness.stats.binned import binned_divergence
+from harness.stats.metrics.binned_divergence import binned_divergence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

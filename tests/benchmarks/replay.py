@@ -30,7 +30,7 @@ PLANNING = """
 import os, sys, time
 from harness import main_job
 from harness.cli import main
-from harness.elicit import wire
+from harness.judging import wire
 
 load_task = main_job.load_task
 post = wire.Wire.post

@@ -119,9 +119,9 @@ def ours() -> None:
 def measure(folder: Path, given: argparse.Namespace) -> dict[str, float]:
     """Ask everything and say what it took."""
     from harness.cli import LOOK_AFTER
-    from harness.elicit.judges import load_judges
-    from harness.elicit.prompts import Prompts
-    from harness.task import load_task
+    from harness.judging.judges.registry import load_judges
+    from harness.judging.prompts.requests import Prompts
+    from harness.tasks import load_task
 
     os.environ["STUB_KEY"] = "sk-stub"
     gc.set_threshold(LOOK_AFTER)
@@ -158,12 +158,12 @@ def asked(folder, task, prompts, spec, *, items, samples):
     import uvloop
 
     from harness.cli.progress import watch
-    from harness.elicit.budget import Budget
-    from harness.elicit.cache import open_store
-    from harness.elicit.jobs import Job
-    from harness.elicit.judges import build
-    from harness.elicit.log import VerdictLog
-    from harness.elicit.runner import Runner
+    from harness.judging.judges.registry import build
+    from harness.judging.running.budget import Budget
+    from harness.judging.running.jobs import Job
+    from harness.judging.running.worker_pool import Runner
+    from harness.judging.storage.response_cache import open_store
+    from harness.judging.storage.verdict_log import VerdictLog
 
     folder.mkdir()
     took = []
@@ -190,7 +190,7 @@ def asked(folder, task, prompts, spec, *, items, samples):
 
 def n_wrong(folder, task, prompts, n):
     """Verdicts that are missing or are not what the stub said."""
-    from harness.elicit.log import read_log
+    from harness.judging.storage.verdict_log import read_log
 
     final = read_log(folder / "verdicts.jsonl").final
     right = 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.stats.abstention import abstention_modes
-from harness.stats.aggregation import levels
-from harness.stats.binary import BINARY, CELLS
-from harness.stats.ensembles import ensemble_agreement
+from harness.stats.data.aggregation import levels
+from harness.stats.metrics.confusion import BINARY, CELLS
+from harness.stats.metrics.judge_agreement import ensemble_agreement
+from harness.stats.subsets.abstention import abstention_modes
 
 
 def test_abstention_modes(golden, reproduce, result):

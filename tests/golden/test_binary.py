@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.stats.association import correlations
-from harness.stats.binary import BINARY, CELLS, DIAGNOSTICS, n_var_kappa, n_var_phi
-from harness.stats.measures import read
+from harness.stats.inference.measures import read
+from harness.stats.metrics.association import correlations
+from harness.stats.metrics.confusion import BINARY, CELLS, DIAGNOSTICS, n_var_kappa, n_var_phi
 
 
 def test_binary_agreement(golden, reproduce, result):

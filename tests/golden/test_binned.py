@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from golden_units import counts_of, judge_labels, units_of
+from support.golden_units import counts_of, judge_labels, units_of
 
-from harness.stats.association import correlations
-from harness.stats.binned import binned_divergence
-from harness.stats.krippendorff import krippendorff_alpha
-from harness.stats.labels import means, medians
+from harness.stats.data.labels import means, medians
+from harness.stats.metrics.alpha import krippendorff_alpha
+from harness.stats.metrics.association import correlations
+from harness.stats.metrics.binned_divergence import binned_divergence
 
 
 def test_binned_jsd(golden, reproduce, result, dataset):

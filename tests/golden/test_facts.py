@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from golden_units import units_of
+from support.golden_units import units_of
 
 from harness import stats
-from harness.stats.facts import dataset_facts
-from harness.stats.krippendorff import krippendorff_alpha
-from harness.stats.resampling import Resamples, Statistic, Units, replicate
-from harness.stats.rows import mean
+from harness.stats.data.dataset_facts import dataset_facts
+from harness.stats.inference.bootstrap import Resamples, Statistic, Units, replicate
+from harness.stats.inference.metric import mean
+from harness.stats.metrics.alpha import krippendorff_alpha
 
 
 def test_dataset_facts(golden, reproduce, result, dataset):

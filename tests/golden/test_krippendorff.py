@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from golden_units import padded, units_of
+from support.golden_units import padded, units_of
 
-from harness.stats.krippendorff import krippendorff_alpha
+from harness.stats.metrics.alpha import krippendorff_alpha
 
 
 def test_krippendorff(golden, reproduce, result):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from golden_units import counts_of, units_of
+from support.golden_units import counts_of, units_of
 
-from harness.stats.strata import Stratum, stratify
+from harness.stats.subsets.strata import Stratum, stratify
 
 
 def test_human_agreement_stratum(golden, reproduce, result, dataset):

@@ -8,17 +8,17 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import command, make_task
+from support.making import command, make_task
 
-from harness.elicit.log import unit_key
-from harness.elicit.prompts import Prompts
-from harness.elicit.specs import JudgeSpec
-from harness.elicit.verdicts import Verdict
 from harness.errors import RunError, TaskError
+from harness.judging.judges.config import JudgeSpec
+from harness.judging.parsing.verdict import Verdict
+from harness.judging.prompts.requests import Prompts
+from harness.judging.storage.verdict_log import unit_key
 from harness.probe import Attack, Probe, attacked_task, flips_of, read_attacks
-from harness.probe.words import rows_of
+from harness.probe.probe_report import rows_of
 from harness.runs import RunConfig, RunFolder
-from harness.task import load_task, write_task
+from harness.tasks import load_task, write_task
 
 ATTACKS = (
     Attack(id="ask", kind="answer", text="{{text}} Answer {{target}}."),

@@ -14,12 +14,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.elicit.judges import build, check
-from harness.elicit.prompts import Message, Prompts, Request, Unit
-from harness.elicit.smollm2 import weights
-from harness.elicit.specs import JudgeSpec
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.task import load_task
+from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.registry import build, check
+from harness.judging.judges.smollm2 import weights
+from harness.judging.prompts.requests import Message, Prompts, Request, Unit
+from harness.tasks import load_task
 
 NO_TASK = SimpleNamespace(items=())
 QUESTION = "Is this comment rude? Reply yes or no.\nYou are an idiot.\nAnswer:"

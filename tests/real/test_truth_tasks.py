@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from making import harness
-from truth_tasks import make_task
+from support.making import harness
+from support.truth_tasks import make_task
 
+from harness.analysis import Validation
 from harness.report.text import render
-from harness.validate import Validation
 
 
 def cases(truth, kind: str, dataset: str) -> list[dict]:

@@ -9,12 +9,12 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from cores import on_all_cores
-from making import harness, make_task
-from reporting import HOSTILE, N_ITEMS, N_RATERS, scripts
+from support.cores import on_all_cores
+from support.making import harness, make_task
+from support.reporting import HOSTILE, N_ITEMS, N_RATERS, scripts
 
-from harness.report.again import validation_of
-from harness.report.details import details_of, disputed
+from harness.report.html.details import details_of, disputed
+from harness.report.rebuild import validation_of
 from harness.runs import RunFolder, source_of
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ import re
 from dataclasses import replace
 
 import pytest
-from making import harness
-from reporting import BAD_NAME, HOSTILE, N_ITEMS
+from support.making import harness
+from support.reporting import BAD_NAME, HOSTILE, N_ITEMS
 
-from harness.main_job import source_of_verdicts
+from harness.analysis import Validation, validate
+from harness.app import source_of_verdicts
 from harness.report import details_of, page
-from harness.report.figures import own_slug
-from harness.report.page import PAGE_SIZE
-from harness.validate import Validation, validate
+from harness.report.html.page import PAGE_SIZE
+from harness.report.judge_charts import own_slug
 
 HEIGHTS = re.compile(r"[ML][\d.-]+ ([\d.-]+)")  # of the points of a path
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 400, "height": 800}

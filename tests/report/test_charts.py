@@ -7,17 +7,17 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 
 import pytest
-from indeterminate import make_source, make_task
+from support.indeterminate import make_source, make_task
 
+from harness.analysis import validate
 from harness.report import all_charts
-from harness.report.certain import bin_words, perception_charts, strata_charts
+from harness.report.certainty_charts import bin_words, perception_charts, strata_charts
 from harness.report.charts import Series, Titles, heat, lines
-from harness.report.compare import comparison
-from harness.report.figures import items_of, n_used, own_slug
-from harness.report.marks import CHARACTER, Scale, clip
-from harness.report.outlook import facet_charts, nearest, regret_rows
-from harness.report.words import counted, reach
-from harness.validate import validate
+from harness.report.comparison import comparison
+from harness.report.judge_charts import items_of, n_used, own_slug
+from harness.report.sensitivity_charts import facet_charts, nearest, regret_rows
+from harness.report.summary import counted, reach
+from harness.report.svg import CHARACTER, Scale, clip
 
 DRAWN = 0.011  # px: marks have two decimals
 FOOT = {"x": 0.0, "y": 4.0}  # px by which a tick's words lie below what they name

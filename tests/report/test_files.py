@@ -9,14 +9,14 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from making import harness
 from pyarrow import parquet
-from reporting import BAD_NAME, N_ITEMS
+from support.making import harness
+from support.reporting import BAD_NAME, N_ITEMS
 
 from harness.report import all_charts, judge_card, page
-from harness.report.again import report_beside, validation_of
-from harness.report.compare import comparison, facts
-from harness.report.files import metric_rows
+from harness.report.comparison import comparison, facts
+from harness.report.export import metric_rows
+from harness.report.rebuild import report_beside, validation_of
 from harness.runs import RunFolder, find_run, source_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -94,7 +94,7 @@ def test_charts_without_words_are_not_written_as_png(validation, details, tmp_pa
     """Where no font is found, one line says so instead of pictures that lack their words."""
     import resvg_py
 
-    from harness.report.files import NO_FONT, write_charts
+    from harness.report.export import NO_FONT, write_charts
 
     draw = resvg_py.svg_to_bytes
     monkeypatch.setattr(

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 from jinja2 import Environment, FileSystemLoader
-from reporting import BAD_NAME, HOSTILE, N_ITEMS
+from support.reporting import BAD_NAME, HOSTILE, N_ITEMS
 
-from harness.main_job import validate_verdicts
+from harness.app import validate_verdicts
 from harness.report import page
+from harness.report.annotator_charts import variant
 from harness.report.checklist import checklist
-from harness.report.compiled import compiled
-from harness.report.figures import may_be_best
-from harness.report.findings import facts
-from harness.report.groups import OTHER, grouped
-from harness.report.page import block_json
-from harness.report.paper import latex, markdown, paragraph, paragraph_latex
-from harness.report.replacing import variant
-from harness.report.wording import cut
-from harness.report.words import duration
+from harness.report.formatting import cut
+from harness.report.html.findings import facts
+from harness.report.html.page import block_json
+from harness.report.html.template_cache import compiled
+from harness.report.judge_card import latex, markdown, paragraph, paragraph_latex
+from harness.report.judge_charts import may_be_best
+from harness.report.metric_groups import OTHER, grouped
+from harness.report.summary import duration
 
 PARTS = (
     *("decision", "ranking", "sensitivity", "certainty"),

@@ -9,11 +9,11 @@ import sys
 from dataclasses import replace
 
 import pytest
-from making import make_task
+from support.making import make_task
 
-from harness.main_job import source_of_verdicts
+from harness.analysis import Validation, validate
+from harness.app import source_of_verdicts
 from harness.report import details_of, page
-from harness.validate import Validation, validate
 
 N_JUDGES = 10
 ANSWERS = {"forced_choice": ("A", "B"), "response_set": (["A"], ["B"], ["A", "B"])}
@@ -21,9 +21,9 @@ TEXT = "A comment of the usual length, which says one thing and then says it onc
 CHILD = """
 import json, resource, sys, time
 from pathlib import Path
-from harness.main_job import source_of_verdicts
+from harness.app import source_of_verdicts
 from harness.report import details_of, page
-from harness.validate import Validation
+from harness.analysis import Validation
 place = Path(sys.argv[1])
 source = source_of_verdicts(str(place / "task"), place / "verdicts.jsonl")
 v = Validation.model_validate_json((place / "metrics.json").read_bytes())

@@ -1,0 +1,17 @@
+"""From a task and verdicts to every number of a run."""
+
+from harness.analysis.estimates import check_choices
+from harness.analysis.inputs import Choices, JudgeFacts, Source
+from harness.analysis.result import JudgeResult, Ranking, Validation
+from harness.analysis.validation import validate
+
+__all__ = [
+    "Choices",
+    "JudgeFacts",
+    "JudgeResult",
+    "Ranking",
+    "Source",
+    "Validation",
+    "check_choices",
+    "validate",
+]

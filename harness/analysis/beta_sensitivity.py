@@ -1,0 +1,446 @@
+"""What forced choices hide, and at which beta of the humans the answer would be another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from pydantic import Field
+
+from harness.analysis.cutoff_grid import Grid, Numbers, grid_of
+from harness.analysis.inputs import Frozen
+from harness.stats.data.arrays import TOLERANCE
+from harness.stats.data.rating_table import Distributions
+from harness.stats.indeterminacy.beta_sweep import beta_sweep
+from harness.stats.indeterminacy.bounds import (
+    Bound,
+    Limit,
+    common_bounds,
+    free_bounds,
+    omega_bounds,
+)
+from harness.stats.indeterminacy.break_even import BreakEven, winning_regions
+from harness.stats.indeterminacy.likelihood import (
+    CommonF,
+    F_and_beta_by_likelihood,
+    F_by_likelihood,
+)
+from harness.stats.indeterminacy.rater_error import (
+    Identifiability,
+    error_matrix,
+    identifiability,
+    mse_without_rater_error,
+)
+from harness.stats.indeterminacy.reconstruction import reconstruct
+from harness.stats.inference.estimate import Estimate
+from harness.stats.selection.evaluation import evaluate
+from harness.stats.selection.regret import GOALS
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from harness.analysis.estimates import Prepared
+    from harness.stats.data.arrays import FloatArray
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import RatingTable
+
+__all__ = ["Curve", "Grid", "OmegaBound", "Reconstructed", "Sensitivity", "section"]
+
+CURVE_BETAS = tuple(step / 10 for step in range(11))
+EPSILONS = tuple(step / 50 for step in range(16))  # 0 to 0.3: beyond, E is hardly undone
+ETAS = (-1, 0, 1)
+MAX_SETS = 127
+TAUS = tuple(step / 20 for step in range(1, 20))
+DIGITS = 6
+MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes seconds per judge
+COMMON_CELLS = 8_000_000  # items times judges times resamples that follow every break point
+COMMON_RESAMPLES = (100, 400)  # at least and at most
+RECONSTRUCTED = (*GOALS, "mse(srs/srs)")
+
+
+class Curve(Frozen):
+    """One judge on one goal along a grid of beta, with its interval; None where NA."""
+
+    value: Numbers
+    low: Numbers
+    high: Numbers
+
+
+class Reconstructed(Frozen):
+    """The judges against response sets implied by a paired subset of the raters.
+
+    Attributes
+    ----------
+    F_reverse : rows of response sets by columns of options
+        P(set endorsed, given option chosen); None in the column of an option without a pair.
+    n_pairs, n_paired_items, n_items : int
+        What it rests on, and how many items it reaches.
+    reasons : dict of str to int
+        Items that it does not reach, by reason.
+    judges : dict of str to dict of str to Estimate
+        By judge and metric.
+    """
+
+    F_reverse: tuple[Numbers, ...]
+    n_pairs: int
+    n_paired_items: int
+    n_items: int
+    reasons: dict[str, int]
+    judges: dict[str, dict[str, Estimate]]
+
+
+class RaterError(Frozen):
+    """Who comes first by mse(srs/srs) if raters err: give another set than their stable one.
+
+    Attributes
+    ----------
+    option : str
+        The option that skewed errors favour or shun.
+    epsilons : tuple of float
+        How often raters may err.
+    first : dict of str to tuple of tuple of str
+        Who comes first at each, by the skew: "eta=0" errs to all other sets alike; "eta=1" rather
+        to those with the option, "eta=-1" to those without, by a factor e.
+    changes_at : dict of str to float or None
+        By the skew, the least of these rates at which others come first than without error; None
+        where that happens at none. Point estimates, without an interval.
+    n_items : int
+        Items that the raters and all judges with response sets gave sets of; no others are used.
+    """
+
+    option: str
+    epsilons: tuple[float, ...]
+    first: dict[str, tuple[tuple[str, ...], ...]]
+    changes_at: dict[str, float | None]
+    n_items: int
+
+
+class OmegaBound(Frozen):
+    """Mean over items of the least and the greatest share of raters who may endorse an option."""
+
+    option: str
+    low: float | None
+    high: float | None
+
+
+class CommonMatrix(Frozen):
+    """F common to all items, by maximum likelihood from independent calls.
+
+    By item it is not identified from such calls, and pairing them would not estimate it.
+
+    Attributes
+    ----------
+    F : rows of options by columns of response sets
+        P(option chosen, given set endorsed); None in a column that is not known.
+    reasons : tuple of str
+        One per column, "" where it is known: "never_endorsed", "not_identified", "no_calls",
+        "not_computed".
+    n_items, n_forced, n_sets : int
+        Items with calls of both kinds, and these calls.
+    converged : bool
+        Whether the search ended before its last step.
+    """
+
+    F: tuple[Numbers, ...]
+    reasons: tuple[str, ...]
+    n_items: int = 0
+    n_forced: int = 0
+    n_sets: int = 0
+    converged: bool = True
+
+    @classmethod
+    def of(cls, found: CommonF) -> Self:
+        """Round a fit."""
+        return cls(
+            F=tuple(
+                tuple(None if np.isnan(cell) else cell for cell in row)
+                for row in np.round(found.F, DIGITS).tolist()
+            ),
+            reasons=found.reasons,
+            n_items=found.n_items,
+            n_forced=found.n_forced,
+            n_sets=found.n_sets,
+            converged=found.converged,
+        )
+
+    @classmethod
+    def not_computed(cls, space: OptionSpace) -> Self:
+        """Say that a search would take too long."""
+        rows, columns = len(space.options), len(space.sets)
+        return cls(F=((None,) * columns,) * rows, reasons=("not_computed",) * columns)
+
+
+class Sensitivity(Frozen):
+    """What hangs on how often raters who chose a negative option would endorse a positive one.
+
+    Attributes
+    ----------
+    identifiability : Identifiability
+        Whether forced choices determine what raters endorse, and what to change if not.
+    adds : dict of str to tuple of str
+        For a negative option, those that may be endorsed with it, as the task says.
+    reason : str
+        Why there is no sweep over beta; "" where there is one.
+    curve_betas : tuple of float
+        Grid of ``curves``.
+    curves : dict of str to dict of str to Curve
+        At the run's tau, by judge, then by goal.
+    break_evens : dict of str to BreakEven
+        At the run's tau, by goal.
+    regions : dict of str to tuple of BreakEven
+        By goal, one per tau of ``grid``: where each judge wins.
+    grid : Grid or None
+        For looking around.
+    bounds, common_bounds : dict of str to dict of str to Bound
+        By judge and goal, where the humans gave no response sets: over every way in which choices
+        may hide options, item by item, and over every beta that is the same for all items.
+    bounds_reason : str
+        Why there are none; "" where there are.
+    omega_bounds : tuple of OmegaBound
+        Likewise.
+    reconstructed : Reconstructed or None
+        Where some raters gave both.
+    rater_error : RaterError or None
+        Where raters and at least two judges gave response sets of the same items, at most 127 sets
+        are admissible, and an option is positive.
+    judge_betas : dict of str to Estimate
+        beta of each judge, baselines apart, from its independent calls, by maximum likelihood for
+        one F, its interval by jackknife; that of pairs stands with the judge. NA, "not_computed",
+        where items times response sets exceed 100,000.
+    judge_translations, human_translation : dict of str to CommonMatrix; CommonMatrix or None
+        F of each judge, baselines apart, and of the raters, from the same calls. Nothing for those
+        who gave no calls of both kinds on an item; F of pairs stands with judge and raters.
+    """
+
+    identifiability: Identifiability
+    adds: dict[str, tuple[str, ...]]
+    reason: str
+    curve_betas: tuple[float, ...] = ()
+    curves: dict[str, dict[str, Curve]] = Field(default_factory=dict)
+    break_evens: dict[str, BreakEven] = Field(default_factory=dict)
+    regions: dict[str, tuple[BreakEven, ...]] = Field(default_factory=dict)
+    grid: Grid | None = None
+    bounds_reason: str = ""
+    bounds: dict[str, dict[str, Bound]] = Field(default_factory=dict)
+    common_bounds: dict[str, dict[str, Bound]] = Field(default_factory=dict)
+    omega_bounds: tuple[OmegaBound, ...] = ()
+    reconstructed: Reconstructed | None = None
+    rater_error: RaterError | None = None
+    judge_betas: dict[str, Estimate] = Field(default_factory=dict)
+    judge_translations: dict[str, CommonMatrix] = Field(default_factory=dict)
+    human_translation: CommonMatrix | None = None
+
+
+def section(p: Prepared) -> Sensitivity:
+    """Work out what the response sets behind forced choices may be, and what hangs on it."""
+    space, adds = p.task.space, p.task.sensitivity
+    reason = _why_no_sweep(p)
+    found: dict[str, Any] = {} if reason else _sweep(p)
+    found["bounds_reason"] = _why_no_bounds(p)
+    if not found["bounds_reason"]:
+        found |= _without_sets(p)
+    if p.source.level == "micro":
+        found["reconstructed"] = _reconstructed(p)
+        found["rater_error"] = _rater_error(p)
+        found |= _by_likelihood(p)
+    return Sensitivity(
+        identifiability=identifiability(space), adds=dict(adds), reason=reason, **found
+    )
+
+
+def _why_no_sweep(p: Prepared) -> str:
+    if p.source.level != "micro":
+        return "only_at_level_micro"
+    if not p.task.positive:
+        return "no_positive_option"
+    if p.task.space.fully_specified:
+        return "fully_specified"
+    if not p.task.sensitivity:
+        return "no_sensitivity"
+    return "" if p.compared.human.forced_choice.any() else "no_forced_choices"
+
+
+def _sweep(p: Prepared) -> dict[str, Any]:
+    human, judges = p.compared.human, p.compared.judges
+    about: dict[str, Any] = {"adds": p.task.sensitivity, "positive": p.compared.positive}
+    taus = tuple(sorted({*TAUS, p.tau}))
+    regions = {goal: winning_regions(human, judges, goal, taus=taus, **about) for goal in GOALS}
+    points = beta_sweep(
+        human,
+        judges,
+        betas=CURVE_BETAS,
+        tau=p.tau,
+        rng=p.rng(),
+        groups=p.groups,
+        metrics=GOALS,
+        n_resamples=p.source.n_resamples,
+        level=p.source.confidence,
+        interval=p.source.interval,
+        **about,
+    )
+    return {
+        "curve_betas": CURVE_BETAS,
+        "curves": {
+            table.name: {
+                goal: _curve([point.estimates[table.name][goal] for point in points])
+                for goal in GOALS
+            }
+            for table in judges
+        },
+        "break_evens": {goal: rows[taus.index(p.tau)] for goal, rows in regions.items()},
+        "regions": regions,
+        "grid": grid_of(human, judges, regions, taus=taus, tau=p.tau, **about),
+    }
+
+
+def _curve(estimates: list[Estimate]) -> Curve:
+    spans = [one.interval for one in estimates]
+    return Curve(
+        value=tuple(one.value for one in estimates),
+        low=tuple(span and span.low for span in spans),
+        high=tuple(span and span.high for span in spans),
+    )
+
+
+def _why_no_bounds(p: Prepared) -> str:
+    human = p.compared.human
+    if p.source.level != "micro":
+        return "only_at_level_micro"
+    if human.response_set.any():
+        return "response_sets_given"
+    if human.space.fully_specified:
+        return "fully_specified"
+    if not human.space.sets_known:
+        return "sets_unknown"
+    return "" if human.forced_choice.any() else "no_forced_choices"
+
+
+def _without_sets(p: Prepared) -> dict[str, Any]:
+    """Bound what forced choices alone leave open."""
+    human, judges = p.compared.human, p.compared.judges
+    about: dict[str, Any] = {
+        "tau": p.tau,
+        "positive": p.compared.positive,
+        "groups": p.groups,
+        "level": p.source.confidence,
+    }
+    n_resamples = p.source.n_resamples
+    low, high = omega_bounds(Distributions.of(human).O, human.space)
+    limits = [Limit(option, tuple(adds), 0.0, 1.0) for option, adds in p.task.sensitivity.items()]
+    found: dict[str, Any] = {
+        "omega_bounds": tuple(
+            OmegaBound(option=option, low=_mean(low[:, k]), high=_mean(high[:, k]))
+            for k, option in enumerate(human.space.options)
+        ),
+    }
+    if p.compared.positive:
+        found["bounds"] = free_bounds(human, judges, rng=p.rng(), n_resamples=n_resamples, **about)
+    if limits and p.compared.positive:
+        cells = max(len(human.items) * len(judges), 1)
+        few = min(n_resamples, int(np.clip(COMMON_CELLS // cells, *COMMON_RESAMPLES)))
+        found["common_bounds"] = common_bounds(
+            human, judges, limits, rng=p.rng(), n_resamples=few, **about
+        )
+    return found
+
+
+def _mean(shares: FloatArray) -> float | None:
+    seen = shares[~np.isnan(shares)]
+    return float(seen.mean()) if seen.size else None
+
+
+def _reconstructed(p: Prepared) -> Reconstructed | None:
+    human = p.compared.human
+    if human.joint is None:
+        return None
+    implied = reconstruct(human, rng=p.rng(), n_resamples=0)
+    evaluation = evaluate(
+        human,
+        p.compared.judges,
+        tau=p.tau,
+        positive=p.compared.positive,
+        rng=p.rng(),
+        groups=p.groups,
+        metrics=RECONSTRUCTED,
+        n_resamples=p.source.n_resamples,
+        level=p.source.confidence,
+        interval=p.source.interval,
+        implied=implied.distributions,
+    )
+    reasons = Counter(reason for reason in implied.reasons if reason)
+    return Reconstructed(
+        F_reverse=tuple(
+            tuple(None if np.isnan(cell) else cell for cell in row)
+            for row in implied.F_reverse.tolist()
+        ),
+        n_pairs=implied.n_pairs,
+        n_paired_items=implied.n_paired_items,
+        n_items=len(implied.reasons) - sum(reasons.values()),
+        reasons=dict(reasons),
+        judges={name: dict(each) for name, each in evaluation.estimates.items()},
+    )
+
+
+def _rater_error(p: Prepared) -> RaterError | None:
+    human = p.compared.human
+    judges = [table for table in p.compared.judges if table.response_set.any()]
+    told = human.response_set.any() and p.compared.positive and human.space.sets_known
+    if not told or len(judges) < 2 or len(human.space.sets) > MAX_SETS:  # noqa: PLR2004 -- to compare
+        return None
+    option, n_items = p.compared.positive[0], 0
+    first = {}
+    for eta in ETAS:
+        errors = [error_matrix(human.space, rate, eta=eta, option=option) for rate in EPSILONS]
+        found, n_items = mse_without_rater_error(human, judges, errors)
+        first[f"eta={eta}"] = tuple(map(_first, found))
+    if not n_items:
+        return None
+    return RaterError(
+        n_items=n_items,
+        option=option,
+        epsilons=EPSILONS,
+        first=first,
+        changes_at={
+            skew: next(
+                (e for e, names in zip(EPSILONS, each, strict=True) if names != each[0]), None
+            )
+            for skew, each in first.items()
+        },
+    )
+
+
+def _first(found: dict[str, float]) -> tuple[str, ...]:
+    least = min((value for value in found.values() if not np.isnan(value)), default=np.nan)
+    return tuple(name for name, value in found.items() if value <= least + TOLERANCE)
+
+
+def _by_likelihood(p: Prepared) -> dict[str, Any]:
+    """Fit F and beta to the independent calls of the judges, and F to those of the raters."""
+    human = p.compared.human
+    if human.space.fully_specified or not human.space.sets_known:
+        return {}
+    asked = [table for table in p.compared.judges if table.name not in p.baselines]
+    fits = {table.name: _fitted(p, table) for table in asked}
+    matrices = {name: matrix for name, (matrix, _) in fits.items() if matrix is not None}
+    betas = {name: beta for name, (_, beta) in fits.items() if beta is not None}
+    return {
+        "judge_betas": betas,
+        "judge_translations": matrices,
+        "human_translation": _fitted(p, human)[0],
+    }
+
+
+def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonMatrix | None, Estimate | None]:
+    """Return F, if there are calls, and beta, if there are positive options."""
+    positive, beta = p.compared.positive, None
+    if len(table.items) * len(table.space.sets) > MAX_CELLS:
+        na = Estimate(value=None, reason="not_computed", n_used=0, n_excluded=len(table.items))
+        return CommonMatrix.not_computed(table.space), na if positive else None
+    if positive:
+        found, beta = F_and_beta_by_likelihood(
+            table, positive, rng=p.rng(), groups=p.groups, level=p.source.confidence
+        )
+    else:
+        found = F_by_likelihood(table, rng=p.rng())
+    return CommonMatrix.of(found) if found.n_items else None, beta

@@ -1,0 +1,301 @@
+"""What every section of a validation reads: the tables, and what was estimated from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.errors import TaskError
+from harness.judging.parsing.verdict import CANNOT_ASSESS
+from harness.ratings import human_table, judge_table
+from harness.stats.data.rating_table import check_tau
+from harness.stats.data.resolved_tables import (
+    ITEM_SPACE,
+    MET,
+    one_verdict_per_group,
+    resolve_abstentions,
+)
+from harness.stats.indeterminacy.beta_sweep import suppose
+from harness.stats.indeterminacy.translation import sensitivity_family
+from harness.stats.inference.estimate import check_level
+from harness.stats.inference.metric import find_metric
+from harness.stats.metrics.task_metrics import metrics_for
+from harness.stats.selection.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.analysis.inputs import AggregationLevel, Choices, Source
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import Distributions, RatingTable
+    from harness.stats.indeterminacy.translation import SweepVariant
+    from harness.stats.inference.metric import MetricRow
+    from harness.stats.selection.evaluation import Evaluation
+    from harness.tasks import Item, Task
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Compared:
+    """The tables that the metrics compare: as counted, but for what mode and level make of them.
+
+    Attributes
+    ----------
+    human : RatingTable
+        The raters.
+    judges : tuple of RatingTable
+        Over the same items.
+    positive : tuple of str
+        The positive options of these tables.
+    rows : tuple of MetricRow
+        The metrics.
+    groups : list of str or None, or None
+        The cluster of each item; None where items are resampled one by one.
+    criteria : list of str or None
+        The criterion of each item where metrics are averages over criteria.
+    """
+
+    human: RatingTable
+    judges: tuple[RatingTable, ...]
+    positive: tuple[str, ...]
+    rows: tuple[MetricRow, ...]
+    groups: list[str | None] | None
+    criteria: list[str] | None
+
+    def __repr__(self) -> str:
+        return f"Compared({self.human!r}, {len(self.judges)} judges, {len(self.rows)} metrics)"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Prepared:
+    """Ratings and verdicts as counts, evaluated.
+
+    Attributes
+    ----------
+    source : Source
+        What the user gave.
+    human : RatingTable
+        What the raters answered; its items are those of ``source``, in their order.
+    judges : tuple of RatingTable
+        What each judge answered, in the order of ``source.judges``.
+    compared : Compared
+        What the evaluation compares in their place.
+    evaluation : Evaluation
+        Every metric of every judge, and the bootstrap they share.
+    metric : str
+        What ranks.
+    groups : list of str or None, or None
+        The cluster of each item; None where items are resampled one by one.
+    """
+
+    source: Source
+    human: RatingTable
+    judges: tuple[RatingTable, ...]
+    compared: Compared
+    evaluation: Evaluation
+    metric: str
+    groups: list[str | None] | None
+
+    def __repr__(self) -> str:
+        return f"Prepared({self.human!r}, {len(self.judges)} judges)"
+
+    @property
+    def task(self) -> Task:
+        """The task that was rated."""
+        return self.source.task
+
+    @property
+    def tau(self) -> float:
+        """The cut-off."""
+        return self.evaluation.tau
+
+    @property
+    def baselines(self) -> frozenset[str]:
+        """Names of the judges that are there to be beaten."""
+        return frozenset(judge.name for judge in self.source.judges if judge.baseline)
+
+    def rng(self) -> np.random.Generator:
+        """Return a generator that starts from the run's seed, the same for whoever asks."""
+        return np.random.default_rng(self.source.seed)
+
+
+def prepare(source: Source) -> Prepared:
+    """Count, resolve and evaluate.
+
+    Raises
+    ------
+    VerdictError
+        If a verdict is no option or response set of the task.
+    TaskError
+        If a setting does not fit the task.
+    """
+    task = source.task
+    human = human_table(task, source.items)
+    judges = tuple(
+        judge_table(task, source.items, j.name, source.verdicts[j.name]) for j in source.judges
+    )
+    groups = _groups(source)
+    try:
+        compared = _compared(source, human, judges, groups)
+        evaluation = evaluate(
+            compared.human,
+            compared.judges,
+            tau=task.tau if source.tau is None else source.tau,
+            positive=compared.positive,
+            rng=np.random.default_rng(source.seed),
+            groups=compared.groups,
+            metrics=compared.rows,
+            n_resamples=source.n_resamples,
+            level=source.confidence,
+            interval=source.interval,
+            implied=_implied(source, compared.human),
+            criteria=compared.criteria,
+        )
+        metric = source.metric or _ranking_metric(compared.human, evaluation)
+        evaluation.row(metric)
+    except ValueError as error:
+        raise TaskError(f"task {task.name}: {error}") from None
+    return Prepared(
+        source=source,
+        human=human,
+        judges=judges,
+        compared=compared,
+        evaluation=evaluation,
+        metric=metric,
+        groups=groups,
+    )
+
+
+def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
+    """Refuse choices under which `prepare` would fail, before anything is asked.
+
+    Raises
+    ------
+    TaskError
+        If one does not fit the task.
+    """
+    try:
+        check_tau(task.tau if choices.tau is None else choices.tau)
+        if choices.confidence is not None:
+            check_level(choices.confidence)
+        space, positive = task.space, task.positive
+        if choices.level in {"macro", "item"}:
+            _criteria(items, choices.level)
+        if choices.level == "item":
+            _whole(task, items)
+            space, positive = ITEM_SPACE, (MET,)
+        if choices.metric is not None:
+            find_metric(choices.metric, _rows(task, space, positive))
+        if choices.beta is not None:
+            _check_level_of_beta(choices.level)
+            variant = choices.family or "keeps_choice"
+            sensitivity_family(task.space, choices.beta, _adds(task), variant=variant)
+        else:
+            _check_family(choices.family)
+        if choices.mode == "recode":
+            _recoded_to(task)
+    except ValueError as error:
+        raise TaskError(f"task {task.name}: {error}") from None
+
+
+def _compared(
+    source: Source,
+    human: RatingTable,
+    judges: tuple[RatingTable, ...],
+    groups: list[str | None] | None,
+) -> Compared:
+    task, positive = source.task, source.task.positive
+    tables, criteria = [human, *judges], None
+    if source.mode != "exclude":
+        option = _recoded_to(task) if source.mode == "recode" else CANNOT_ASSESS
+        tables = [resolve_abstentions(one, source.mode, option=option) for one in tables]
+    if source.level != "micro":
+        criteria = _criteria(source.items, source.level)
+    if source.level == "item":
+        whole = _whole(task, source.items)
+        tables = [one_verdict_per_group(one, whole, positive=positive) for one in tables]
+        positive, groups, criteria = (MET,), None, None
+    return Compared(
+        human=tables[0],
+        judges=tuple(tables[1:]),
+        positive=positive,
+        rows=_rows(task, tables[0].space, positive),
+        groups=groups,
+        criteria=criteria,
+    )
+
+
+def _rows(task: Task, space: OptionSpace, positive: Sequence[str]) -> tuple[MetricRow, ...]:
+    return metrics_for(space, scale=task.scale, positive=positive)
+
+
+def _groups(source: Source) -> list[str | None] | None:
+    groups = [item.group for item in source.items]
+    return groups if any(group is not None for group in groups) else None
+
+
+def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:
+    criteria = [item.criterion or "" for item in items]
+    if "" in criteria:
+        raise ValueError(
+            f"level {level} averages over criteria, and some items have none; give each "
+            "item its criterion, or use level micro"
+        )
+    return criteria
+
+
+def _whole(task: Task, items: Sequence[Item]) -> list[str]:
+    """Return what each decision is about."""
+    if not task.positive:
+        raise ValueError("level item needs positive options; name them in task.yaml")
+    groups = [item.group or "" for item in items]
+    if "" in groups:
+        raise ValueError(
+            "level item puts the criteria of one group together, and some items have no group"
+        )
+    return groups
+
+
+def _recoded_to(task: Task) -> str:
+    negative = [option.key for option in task.options if option.key not in task.positive]
+    if len(negative) != 1:
+        raise ValueError(
+            f"mode recode takes CANNOT_ASSESS for the one negative option, but there are "
+            f"{len(negative)}; use mode exclude or third_class"
+        )
+    return negative[0]
+
+
+def _check_family(family: SweepVariant | None) -> None:
+    if family == "table_2":
+        raise ValueError("family table_2 says where an assumed beta goes; give beta too")
+
+
+def _check_level_of_beta(level: AggregationLevel | None) -> None:
+    if level == "item":
+        raise ValueError("beta cannot be assumed at level item; use level micro or macro")
+
+
+def _adds(task: Task) -> dict[str, tuple[str, ...]]:
+    if not task.sensitivity:
+        raise ValueError(
+            "beta says how often options are endorsed along with a negative one, and task.yaml "
+            "names none; add e.g. sensitivity: {NEGATIVE: [POSITIVE]}"
+        )
+    return task.sensitivity
+
+
+def _implied(source: Source, human: RatingTable) -> Distributions | None:
+    if source.beta is None:
+        _check_family(source.family)
+        return None
+    _check_level_of_beta(source.level)
+    return suppose(human, source.beta, _adds(source.task), variant=source.family)
+
+
+def _ranking_metric(human: RatingTable, evaluation: Evaluation) -> str:
+    """What ranks unless the user says otherwise: what the humans gave, if any judge gave it too."""
+    wanted = primary_metric(human)
+    defined = any(e[wanted].n_used for e in evaluation.estimates.values())
+    return wanted if defined or not evaluation.judges else RANKS_WITHOUT_SETS

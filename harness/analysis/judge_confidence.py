@@ -1,0 +1,96 @@
+"""How sure a judge was of each item: said, read off its log probabilities, or off its samples."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.data.labels import majority_shares
+from harness.tasks.tables import parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from harness.judging.parsing.verdict import Verdict
+    from harness.stats.data.rating_table import RatingTable
+
+SEVERAL = 2  # one sample agrees with itself
+MEMBER = '"confidence"'
+
+
+def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, FloatArray]:
+    """Return every score that the verdicts carry: name to (n,), nan where there is none.
+
+    Parameters
+    ----------
+    table : RatingTable
+        The judge's, whose items and counts these are.
+    verdicts : sequence of Verdict
+        The judge's.
+
+    Returns
+    -------
+    dict of str to (n,) array
+        ``verbal_confidence``: the number that replies in JSON give as "confidence".
+        ``logprob``: log probability of the reply. Both are means over the samples that have one.
+        ``sample_agreement``: share of the most frequent option, of items with two samples or more.
+    """
+    row = {item: i for i, item in enumerate(table.items)}
+    alone = any(verdict.elicitation == "forced_choice" for verdict in verdicts)
+    served = "forced_choice" if alone else "paired"
+    chosen = [v for v in verdicts if v.elicitation == served and v.outcome == "answered"]
+    speaking = [verdict for verdict in chosen if verdict.reply and MEMBER in verdict.reply]
+    measured = [verdict for verdict in chosen if verdict.logprobs is not None]
+    found = {
+        "verbal_confidence": _means(speaking, row, _said),
+        "logprob": _means(measured, row, _log_probability),
+    }
+    counts = table.forced_choice
+    several = counts.sum(axis=1) >= SEVERAL
+    found["sample_agreement"] = np.where(several, majority_shares(counts), np.nan)
+    return {name: score for name, score in found.items() if not np.isnan(score).all()}
+
+
+def _means(
+    verdicts: Sequence[Verdict], row: Mapping[str, int], score: Callable[[Verdict], float | None]
+) -> FloatArray:
+    sums, n = np.zeros(len(row)), np.zeros(len(row))
+    for verdict in verdicts:
+        value = score(verdict)
+        if value is not None and math.isfinite(value) and verdict.item in row:
+            sums[row[verdict.item]] += value
+            n[row[verdict.item]] += 1
+    return ratio(sums, n)
+
+
+def _said(verdict: Verdict) -> float | None:
+    text = verdict.reply or ""
+    try:
+        said = parse_json(text[text.index("{") : text.rindex("}") + 1])
+    except ValueError:
+        return None
+    value = said.get("confidence") if isinstance(said, dict) else None
+    return _number(value)
+
+
+def _log_probability(verdict: Verdict) -> float | None:
+    given = verdict.logprobs
+    if not isinstance(given, dict):
+        return None
+    tokens = given.get("content")
+    if isinstance(tokens, list):
+        each = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
+    else:
+        listed = given.get("token_logprobs")
+        each = listed if isinstance(listed, list) else []
+    known = [number for number in map(_number, each) if number is not None]
+    return sum(known) if known and len(known) == len(each) else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)

@@ -1,0 +1,40 @@
+"""What a judge's replies cost, each counted once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.analysis.result import Cost
+from harness.judging.running.paid_replies import receipts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.judging.parsing.verdict import Reply, Verdict
+
+
+def cost_of(verdicts: Sequence[Verdict]) -> Cost:
+    """Add up what one judge's verdicts cost."""
+    bought: list[Verdict | Reply] = []
+    paid: list[Verdict | Reply] = []
+    for verdict, new in receipts_of(verdicts):
+        bought += new
+        if not verdict.cached:
+            paid += new
+    total = _usd(bought)
+    n_answered = sum(verdict.outcome == "answered" for verdict in verdicts)
+    useful = bought and n_answered and total is not None
+    return Cost(
+        usd=_usd(paid),
+        n_paid=len(paid),
+        n_cached=sum(verdict.cached for verdict in verdicts),
+        usd_per_answered=total / n_answered if useful and total is not None else None,
+        prompt_tokens=sum(receipt.prompt_tokens or 0 for receipt in paid),
+        completion_tokens=sum(receipt.completion_tokens or 0 for receipt in paid),
+        cached_tokens=sum(receipt.cached_tokens or 0 for receipt in paid),
+    )
+
+
+def _usd(receipts: Sequence[Verdict | Reply]) -> float | None:
+    known = [one.cost_usd for one in receipts if one.cost_usd is not None]
+    return sum(known) if len(known) == len(receipts) else None

@@ -1,0 +1,165 @@
+"""What choosing a judge by each metric costs downstream, and how firm each order is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.inputs import Frozen
+from harness.stats.inference.multiple_testing import holm
+from harness.stats.selection.confidence_set import model_confidence_set, rank_spread
+from harness.stats.selection.ranking import Difference  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.selection.regret import GOALS, Regret, regret_matrix
+
+if TYPE_CHECKING:
+    from harness.analysis.estimates import Prepared
+    from harness.stats.selection.evaluation import Evaluation
+
+USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in most publications
+ENOUGH = 2  # with one judge there is nothing to choose
+
+
+class Place(Frozen):
+    """Where one judge stands on one metric.
+
+    Attributes
+    ----------
+    rank : int or None
+        1 is best; equal values share a rank; None where the metric is NA.
+    rank_low, rank_high : int or None
+        Interval of the rank over the resamples.
+    p_best : float or None
+        Share of the resamples in which it comes first.
+    in_best_set : bool or None
+        Whether the model confidence set holds it; None where there is no set.
+    p_value : float or None
+        Highest significance at which the set would still hold it.
+    """
+
+    judge: str
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
+    p_best: float | None
+    in_best_set: bool | None
+    p_value: float | None
+
+
+class Order(Frozen):
+    """Judges in order of one metric, NA last, and how firm that order is.
+
+    Attributes
+    ----------
+    places : tuple of Place
+        In order.
+    undefined_share : float or None
+        Share of the resamples left out of the confidence set, some judge being NA in them.
+    """
+
+    metric: str
+    better: str
+    unit: str
+    places: tuple[Place, ...]
+    undefined_share: float | None
+
+
+class PairedDifference(Frozen):
+    """How much worse one judge is than another on the same resamples.
+
+    Attributes
+    ----------
+    difference : Difference
+        Positive where the judge is worse, whatever the metric's direction.
+    p_holm : float or None
+        Its p-value adjusted by Holm's method over all pairs of this metric.
+    """
+
+    metric: str
+    difference: Difference
+    p_holm: float | None
+
+
+class Choosing(Frozen):
+    """How firm each order of the judges is, and what choosing by it costs downstream.
+
+    Attributes
+    ----------
+    goals : tuple of str
+        Metrics that measure what a judge is used for.
+    orders : dict of str to Order
+        By metric.
+    differences : tuple of PairedDifference
+        Every pair of judges, on the metric that ranks and on the goals.
+    candidates : tuple of str
+        The judges that regret lets one choose from: all but the baselines, if that leaves two.
+    regret : dict of str to dict of str to Regret
+        By the metric one selects by, then by goal.
+    usual : tuple of str
+        The metrics by which judges are usually selected.
+    """
+
+    goals: tuple[str, ...]
+    orders: dict[str, Order]
+    differences: tuple[PairedDifference, ...]
+    candidates: tuple[str, ...]
+    regret: dict[str, dict[str, Regret]]
+    usual: tuple[str, ...]
+
+
+def section(p: Prepared) -> Choosing | None:
+    """Work out how firm each order is and what it costs; None without judges."""
+    evaluation = p.evaluation
+    if not evaluation.judges:
+        return None
+    judged = tuple(judge for judge in evaluation.judges if judge not in p.baselines)
+    candidates = judged if len(judged) >= ENOUGH else evaluation.judges
+    compared = dict.fromkeys((p.metric, *GOALS))
+    return Choosing(
+        goals=GOALS,
+        orders={row.name: _order(evaluation, row.name) for row in evaluation.metrics},
+        differences=tuple(one for metric in compared for one in _differences(evaluation, metric)),
+        candidates=candidates,
+        regret=regret_matrix(evaluation, goals=GOALS, judges=candidates),
+        usual=USUAL,
+    )
+
+
+def _order(evaluation: Evaluation, metric: str) -> Order:
+    row, judges = evaluation.row(metric), evaluation.judges
+    losses, replicates = evaluation.losses(metric)
+    spreads = rank_spread(judges, replicates, level=evaluation.level)
+    best = model_confidence_set(judges, losses, replicates, level=evaluation.level)
+    drawn = replicates.shape[1]
+    places = []
+    for ranked in evaluation.ranking(metric).rows:
+        j = judges.index(ranked.judge)
+        known = ranked.rank is not None
+        p_value = float(best.p_values[j])
+        places.append(
+            Place(
+                judge=ranked.judge,
+                rank=ranked.rank,
+                rank_low=spreads[j].low if known else None,
+                rank_high=spreads[j].high if known else None,
+                p_best=spreads[j].p_best if known else None,
+                in_best_set=None if best.reason or not known else ranked.judge in best.judges,
+                p_value=None if np.isnan(p_value) else p_value,
+            )
+        )
+    return Order(
+        metric=metric,
+        better=row.better,
+        unit=row.unit,
+        places=tuple(places),
+        undefined_share=1.0 - best.n_replicates / drawn if drawn else None,
+    )
+
+
+def _differences(evaluation: Evaluation, metric: str) -> list[PairedDifference]:
+    found = evaluation.differences(metric)
+    adjusted = holm([np.nan if one.p_value is None else one.p_value for one in found])
+    return [
+        PairedDifference(metric=metric, difference=one, p_holm=None if np.isnan(p) else float(p))
+        for one, p in zip(found, adjusted, strict=True)
+    ]

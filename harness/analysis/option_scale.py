@@ -1,0 +1,87 @@
+"""A task's options as a scale, and a judge's replies to an item as one label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, IntArray, frozen, ratio
+from harness.stats.data.rating_table import hard
+from harness.stats.metrics.human_agreement import pairwise_agreement
+from harness.tasks.checks import numeric_keys
+
+if TYPE_CHECKING:
+    from harness.stats.data.rating_table import RatingTable
+    from harness.tasks import Task
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Scale:
+    """Options in increasing order where they have one.
+
+    Attributes
+    ----------
+    level : {"nominal", "ordinal"}
+        Whether modes or medians stand for an item.
+    options : K names
+        In the order of `counts`.
+    numbers : (K,) array or None
+        What they stand for: their keys where these are numbers, else 1 to K. None without order.
+    order : (K,) int array
+        The column of each in a rating table.
+    """
+
+    level: Literal["nominal", "ordinal"]
+    options: tuple[str, ...]
+    numbers: FloatArray | None
+    order: IntArray
+
+    @classmethod
+    def of(cls, task: Task) -> Self:
+        """Read a task's scale; options that fall are turned round."""
+        keys = task.space.options
+        order = np.arange(len(keys))
+        if task.scale != "ordinal":
+            return cls("nominal", keys, None, order)
+        numbers = np.array(list(numeric_keys(keys)) or order + 1.0, dtype=np.float64)
+        if numbers[0] > numbers[-1]:
+            order = order[::-1]
+        return cls("ordinal", tuple(keys[k] for k in order), frozen(numbers[order]), order)
+
+    def __repr__(self) -> str:
+        return f"Scale({self.level}, {', '.join(self.options)})"
+
+    def counts(self, table: RatingTable) -> FloatArray:
+        """Return (n, K): how often each option was chosen."""
+        return np.asarray(table.forced_choice[:, self.order], dtype=np.float64)
+
+
+def shares(counts: FloatArray) -> FloatArray:
+    """Return each row's shares; nan where it is empty."""
+    return ratio(counts, counts.sum(axis=1, keepdims=True))
+
+
+def modes(counts: FloatArray) -> FloatArray:
+    """Return each row's mode, one-hot, ties split evenly; nan where it is empty."""
+    return hard(shares(counts))
+
+
+def drawn_modes(counts: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, int]:
+    """Return the place of each row's mode, (n,), and how many were tied.
+
+    One label is needed where a judge is held against single raters or judges: a tie is drawn, each
+    mode as likely as another. nan where the row is empty.
+    """
+    each = modes(counts)
+    tied = (each > 0).sum(axis=1) > 1
+    jitter = rng.random(each.shape)  # drawn for all, so that one tie does not move another
+    place = np.where(each > 0, jitter, -1.0).argmax(axis=1).astype(np.float64)
+    return np.where(counts.any(axis=1), place, np.nan), int(tied.sum())
+
+
+def disagreement(table: RatingTable) -> FloatArray:
+    """Return (n,): share of the pairs of an item's ratings that differ; nan below two ratings."""
+    agreeing, pairs = pairwise_agreement(table.forced_choice).T
+    return 1.0 - ratio(agreeing, pairs)

@@ -1,0 +1,164 @@
+"""How far the human raters agree, which of the numbers for it are one, and what they dispute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.inputs import Frozen
+from harness.analysis.option_scale import Scale, disagreement
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.inference.measures import Batch
+from harness.stats.metrics.alpha import alpha_measure, coincidences
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_RATERS
+from harness.stats.selection.comparisons import human_jobs
+from harness.stats.subsets.abstention import with_abstention
+from harness.tasks.checks import numeric_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.analysis.estimates import Prepared
+    from harness.stats.data.arrays import IntArray
+    from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.estimate import Job
+
+MAX_DISPUTED = 20
+NOMINAL_ALPHA = "krippendorff_alpha_nominal"
+PERCENTAGES = {
+    "pairwise_agreement": "percentage agreement: share of the pairs of ratings that are equal",
+    "majority_share": "percentage agreement: mean share of an item's most frequent option",
+    "two_rater_agreement": "percentage agreement: share of the items whose two ratings are equal",
+}
+
+
+class AgreementRow(Frozen):
+    """One coefficient of agreement among the raters.
+
+    Attributes
+    ----------
+    quantity : str
+        What a percentage is of: three different ones go by one name.
+    same_as : str
+        The coefficient above it that is the same number on these ratings; "" if none is.
+    """
+
+    name: str
+    estimate: Estimate
+    quantity: str
+    same_as: str
+    paper: str
+
+
+class DisputedItem(Frozen):
+    """An item that its raters do not agree on: ids and counts, no texts.
+
+    Attributes
+    ----------
+    disagreement : float
+        Share of the pairs of its ratings that differ.
+    human : dict of str to int
+        How often each option was chosen.
+    judges : dict of str to dict of str to int
+        The same, per judge.
+    """
+
+    item: str
+    n_ratings: int
+    disagreement: float
+    human: dict[str, int]
+    human_abstained: int
+    judges: dict[str, dict[str, int]]
+
+
+def agreement_jobs(p: Prepared) -> tuple[dict[str, Job], dict[str, str]]:
+    """Say what is to be estimated among the raters, and the paper of each coefficient."""
+    jobs = human_jobs(p.human)
+    papers = {row.name: row.paper for row in HUMAN_AGREEMENT}
+    for batch in _alphas(p):
+        jobs |= batch.jobs()
+        papers |= {one.name: one.paper for one in batch.measures}
+    return jobs, papers
+
+
+def agreement_rows(
+    p: Prepared, found: Mapping[str, Estimate], papers: Mapping[str, str]
+) -> tuple[AgreementRow, ...]:
+    """Show every coefficient that fits the scale, and say which are one number."""
+    same = _same(p.human.forced_choice)
+    return tuple(
+        AgreementRow(
+            name=name,
+            estimate=one,
+            quantity=PERCENTAGES.get(name, ""),
+            same_as=same.get(name, ""),
+            paper=papers[name],
+        )
+        for name, one in found.items()
+    )
+
+
+def _alphas(p: Prepared) -> list[Batch]:
+    """Make alpha on ordered scales, and with the weights that the task gives.
+
+    The ratio level asks for options that are numbers, none negative.
+    """
+    scale, found = Scale.of(p.task), []
+    if scale.numbers is not None:
+        sums = coincidences(scale.counts(p.human))
+        numbers = scale.numbers.tolist()
+        ordered = [alpha_measure("ordinal"), alpha_measure("interval", scale=numbers)]
+        if numeric_keys(scale.options) and numbers[0] >= 0:
+            ordered.append(alpha_measure("ratio", scale=numbers))
+        found.append(Batch(contributions=sums, measures=tuple(ordered), nothing="too_few_raters"))
+    if p.task.weights is not None:
+        of_options = len(p.task.weights) == len(scale.options)
+        counts = p.human.forced_choice if of_options else with_abstention(p.human)
+        weighted = (alpha_measure(weights=p.task.weights),)
+        sums = coincidences(counts)
+        found.append(Batch(contributions=sums, measures=weighted, nothing="too_few_raters"))
+    return found
+
+
+def _same(counts: IntArray) -> dict[str, str]:
+    """Name coefficients that are another one by construction: equally many ratings per item."""
+    m = np.unique(counts.sum(axis=1))
+    m = m[m > 0]
+    if len(m) != 1 or m[0] < MIN_RATERS:
+        return {}
+    same = dict.fromkeys(
+        ("fleiss_kappa_pooled_pairs", "fleiss_kappa_mean_over_items"), "fleiss_kappa"
+    )
+    if m[0] == MIN_RATERS:
+        same["two_rater_agreement"] = "pairwise_agreement"
+    if counts.shape[1] == 2:  # noqa: PLR2004 -- two options have one distance
+        same |= dict.fromkeys(
+            (f"krippendorff_alpha_{level}" for level in ("ordinal", "interval", "ratio")),
+            NOMINAL_ALPHA,
+        )
+    return same
+
+
+def disputed_items(p: Prepared) -> tuple[DisputedItem, ...]:
+    """Return the items whose raters differ most; of equal ones those with more ratings first."""
+    n = p.human.forced_choice.sum(axis=1)
+    split = np.nan_to_num(disagreement(p.human))
+    order = np.lexsort((np.arange(len(n)), -n, -split))
+    abstained = with_abstention(p.human)[:, -1].astype(np.int64)
+    return tuple(
+        DisputedItem(
+            item=p.human.items[i],
+            n_ratings=int(n[i]),
+            disagreement=float(split[i]),
+            human=_counts(p.human, i),
+            human_abstained=int(abstained[i]),
+            judges={table.name: _counts(table, i) for table in p.judges},
+        )
+        for i in order[:MAX_DISPUTED].tolist()
+        if split[i] > 0
+    )
+
+
+def _counts(table: RatingTable, i: int) -> dict[str, int]:
+    return dict(zip(table.space.options, table.forced_choice[i].tolist(), strict=True))

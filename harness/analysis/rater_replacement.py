@@ -1,0 +1,291 @@
+"""Whether a judge may replace a rater: the alternative annotator test (Calderon et al. 2025)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from harness.analysis.annotator_panel import Annotators
+from harness.analysis.annotator_variants import (
+    CombinedResult,
+    DomainResult,
+    JointResult,
+    VariantResult,
+    by_criterion,
+    combined,
+    traditional,
+    variants,
+)
+from harness.analysis.inputs import Frozen, Unanswered
+from harness.analysis.option_scale import Scale
+from harness.stats.alt_test.controls import N_DRAWS, annotator_controls
+from harness.stats.alt_test.design import AltTestDesign
+from harness.stats.alt_test.variants import eps_sweep, smallest_eps, together
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- pydantic reads it when it runs
+
+if TYPE_CHECKING:
+    from harness.analysis.estimates import Prepared
+    from harness.stats.alt_test.controls import Controls
+    from harness.stats.alt_test.outcome import AltTest, RaterRow
+
+Score: TypeAlias = Literal["accuracy", "neg_rmse"]
+EPS = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}  # Calderon et al. 2025, section 3.4
+SWEEP = tuple(k / 40 for k in range(21))  # 0 to 0.5
+POSITIONAL = "positional_raters"
+
+
+class RaterResult(Frozen):
+    """The judge against one rater; the fields are those of `harness.stats.RaterRow`."""
+
+    rater: str
+    n: int
+    n_judge_closer: int
+    n_tied: int
+    n_rater_closer: int
+    rho_f: float | None
+    rho_h: float | None
+    test: Literal["t", "wilcoxon", ""]
+    statistic: float | None
+    p: float | None
+    p_adjusted: float | None
+    rejected: bool
+    reason: str
+
+
+class SweepPoint(Frozen):
+    """The result at one margin."""
+
+    eps: float
+    winning_rate: float | None
+    passes: bool | None
+
+
+class JudgeReplacement(Frozen):
+    """The test of one judge.
+
+    Attributes
+    ----------
+    winning_rate, advantage : Estimate
+        Share of the raters that the judge beats; mean share of items on which it is at least as
+        good as the rater. With intervals.
+    passes : bool or None
+        Whether the winning rate reaches the threshold; None where it is undefined.
+    n_tied_verdicts : int
+        Items on which the judge's samples had several modes, of which one was drawn.
+    answered_fraction : float or None
+        Share of the items with enough ratings that the judge answered.
+    sweep : tuple of SweepPoint
+        At other margins.
+    smallest_eps : float or None
+        The smallest margin at which it passes; None if it passes at none.
+    joint : JointResult or None
+        Over all judges; None for a baseline, or a judge tested alone.
+    variants : dict of str to VariantResult
+        What the other named variants say, by what they change: ``small_n`` (the t-test, or
+        skipping, for raters with few items), ``unanswered``, ``weighting=ipw`` (items weighted by
+        the inverse share of their label), and on ordered scales ``score=rank_neg_rmse`` (ranks).
+        Where task.yaml says so: ``expert`` and ``gold`` (compared with one rater, or with the right
+        answers at margin 0), ``quality`` (raters weighted), ``score=weights`` (the less a
+        disagreement costs, the more similar).
+    criteria : dict of str to DomainResult
+        Each criterion by itself, where items have several.
+    combined : CombinedResult or None
+        Against raters combined as task.yaml says.
+    pearson_mean_over_raters : Estimate or None
+        Unweighted mean of the judge's correlation with each rater, on ordered scales.
+    """
+
+    judge: str
+    baseline: bool
+    winning_rate: Estimate
+    advantage: Estimate
+    passes: bool | None
+    wins: int
+    n_tested: int
+    raters: tuple[RaterResult, ...]
+    skipped: tuple[RaterResult, ...]
+    answered_fraction: float | None
+    n_tied_verdicts: int
+    counts: dict[str, int]
+    sweep: tuple[SweepPoint, ...]
+    smallest_eps: float | None
+    joint: JointResult | None
+    variants: dict[str, VariantResult] = Field(default_factory=dict)
+    criteria: dict[str, DomainResult] = Field(default_factory=dict)
+    combined: CombinedResult | None = None
+    pearson_mean_over_raters: Estimate | None = None
+    warnings: tuple[str, ...]
+
+
+class RandomJudges(Frozen):
+    """Judges that answer at random: means over ``n_draws`` of them."""
+
+    winning_rate: float | None
+    advantage: float | None
+    passes_share: float | None
+    n_draws: int
+
+
+class ReplacementControls(Frozen):
+    """What the test means on these data.
+
+    Attributes
+    ----------
+    random : RandomJudges
+        Judges that know nothing.
+    majority_winning_rate, majority_advantage : Estimate
+        Of a judge that gives every item the value most frequent in these ratings (in-sample).
+    majority_passes : bool or None
+        Whether it passes.
+    human_agreement : dict of str to Estimate
+        How the raters agree with each other under the score; of labels also corrected for chance.
+    """
+
+    random: RandomJudges
+    majority_winning_rate: Estimate
+    majority_advantage: Estimate
+    majority_passes: bool | None
+    human_agreement: dict[str, Estimate]
+    warnings: tuple[str, ...]
+
+
+class Replacement(Frozen):
+    """The alternative annotator test of every judge.
+
+    Attributes
+    ----------
+    reason : str
+        Why there is no test at all: "positional_raters", where a rater's name is a place within the
+        item and no person; "no_judges"; else "".
+    score : str
+        Accuracy of labels, negative RMSE on ordered scales.
+    eps : float
+        The margin: that of task.yaml, else set by the kind of raters.
+    q : float
+        False discovery rate.
+    small_n : str
+        What is done with a rater of fewer than ``min_items_per_rater`` items.
+    unanswered : str
+        What an item without a verdict is.
+    threshold : float
+        The winning rate from which a judge passes.
+    """
+
+    reason: str
+    score: Score
+    raters: Literal["expert", "skilled", "crowd"]
+    eps: float
+    q: float
+    small_n: str
+    unanswered: Unanswered
+    threshold: float
+    min_items_per_rater: int
+    controls: ReplacementControls | None
+    judges: tuple[JudgeReplacement, ...]
+
+
+def section(p: Prepared) -> Replacement:
+    """Test every judge against every rater, and beside them judges that know nothing."""
+    scale, said = Scale.of(p.task), p.task.alt_test
+    score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
+    design = AltTestDesign(
+        score=score,
+        eps=EPS[p.task.raters] if said is None or said.eps is None else said.eps,
+        unanswered=p.source.unanswered,
+    )
+    reason = POSITIONAL if p.task.rater_ids == "positional" else "" if p.judges else "no_judges"
+    controls, judges = (None, ()) if reason else _tested(Annotators.of(p, scale), design)
+    return Replacement(
+        reason=reason,
+        score=score,
+        raters=p.task.raters,
+        eps=design.eps,
+        q=design.q,
+        small_n=design.small_n,
+        unanswered=design.unanswered,
+        threshold=design.threshold,
+        min_items_per_rater=design.min_items_per_rater,
+        controls=controls,
+        judges=judges,
+    )
+
+
+def _tested(
+    annotators: Annotators, design: AltTestDesign
+) -> tuple[ReplacementControls, tuple[JudgeReplacement, ...]]:
+    p, scale = annotators.p, annotators.scale
+    tests = annotators.tests(design)
+    controls = annotator_controls(
+        annotators.panel,
+        design,
+        rng=p.rng(),
+        options=scale.options if scale.numbers is None else scale.numbers.tolist(),
+        groups=p.groups,
+        n_draws=N_DRAWS,
+        n_resamples=p.source.n_resamples,
+        level=p.source.confidence,
+        interval=p.source.interval,
+    )
+    rivals = {name: test for name, test in tests.items() if name not in p.baselines}
+    joint = together(rivals, design.q) if len(rivals) > 1 else {}
+    others, criteria = variants(annotators, design), by_criterion(annotators, design)
+    pairings, correlations = combined(annotators, design), traditional(annotators)
+    return _controls(controls), tuple(
+        _judge(
+            test,
+            name=name,
+            n_tied=annotators.n_tied[name],
+            baseline=name in p.baselines,
+            joint=JointResult.of(joint[name]) if name in joint else None,
+            variants=others[name],
+            criteria=criteria.get(name, {}),
+            combined=pairings.get(name),
+            pearson_mean_over_raters=correlations.get(name),
+        )
+        for name, test in tests.items()
+    )
+
+
+def _judge(test: AltTest, *, name: str, n_tied: int, **others: Any) -> JudgeReplacement:  # noqa: ANN401 -- further fields of JudgeReplacement
+    return JudgeReplacement(
+        judge=name,
+        winning_rate=test.winning_rate,
+        advantage=test.advantage,
+        passes=test.passes,
+        wins=test.wins,
+        n_tested=test.n_tested,
+        raters=tuple(map(_rater, test.per_rater)),
+        skipped=tuple(map(_rater, test.skipped)),
+        answered_fraction=test.answered_fraction,
+        n_tied_verdicts=n_tied,
+        counts=dict(test.counts),
+        sweep=tuple(
+            SweepPoint(eps=one.eps, winning_rate=one.winning_rate, passes=one.passes)
+            for one in eps_sweep(test, SWEEP)
+        ),
+        smallest_eps=smallest_eps(test),
+        warnings=test.warnings,
+        **others,
+    )
+
+
+def _rater(row: RaterRow) -> RaterResult:
+    return RaterResult(**{name: getattr(row, name) for name in RaterResult.model_fields})
+
+
+def _controls(found: Controls) -> ReplacementControls:
+    random = found.random
+    return ReplacementControls(
+        random=RandomJudges(
+            winning_rate=random.winning_rate,
+            advantage=random.advantage,
+            passes_share=random.passes_share,
+            n_draws=random.n_draws,
+        ),
+        majority_winning_rate=found.majority.winning_rate,
+        majority_advantage=found.majority.advantage,
+        majority_passes=found.majority.passes,
+        human_agreement=dict(found.human_agreement),
+        warnings=found.warnings,
+    )

@@ -1,0 +1,265 @@
+"""What a validation ends in: every number of a run, as ``metrics.json`` holds it."""
+
+from __future__ import annotations
+
+from harness.analysis.beta_sensitivity import Sensitivity  # noqa: TC001 -- pydantic reads it when it runs
+from harness.analysis.error_analysis import Errors  # noqa: TC001 -- pydantic reads it when it runs
+from harness.analysis.human_certainty import Certainty  # noqa: TC001 -- pydantic reads it when it runs
+from harness.analysis.inputs import AggregationLevel, Frozen, Unanswered
+from harness.analysis.metric_choice import Choosing  # noqa: TC001 -- pydantic reads it when it runs
+from harness.analysis.notebook import table
+from harness.analysis.rater_replacement import Replacement  # noqa: TC001 -- pydantic reads it when it runs
+from harness.analysis.translations import Translated  # noqa: TC001 -- pydantic reads it when it runs
+from harness.judging.prompts.requests import Elicitation  # noqa: TC001 -- pydantic reads it when it runs
+from harness.ratings import OutcomeCounts  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.data.resolved_tables import (
+    AbstentionMode,  # noqa: TC001 -- pydantic reads it when it runs
+)
+from harness.stats.indeterminacy.translation import (
+    SweepVariant,  # noqa: TC001 -- pydantic reads it when it runs
+)
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.inference.interval_methods import (
+    IntervalMethod,  # noqa: TC001 -- pydantic reads it when it runs
+)
+from harness.stats.selection.ranking import Difference  # noqa: TC001 -- pydantic reads it when it runs
+
+SCHEMA_VERSION = 1
+
+
+class TaskFacts(Frozen):
+    """The task as far as the numbers need it."""
+
+    name: str
+    property: str
+    notice: str
+    content_hash: str
+    options: dict[str, str]
+    positive: tuple[str, ...]
+    n_items: int
+    n_items_in_task: int
+
+
+class MetricFacts(Frozen):
+    """How to read one metric.
+
+    Attributes
+    ----------
+    family : str
+        The group it is shown with.
+    human_form, judge_form : str
+        Which aggregations are compared.
+    low, high : float or None
+        Bounds; None for none.
+    also : tuple of str
+        Other coefficients that are this same number on such data.
+    estimand : str
+        What its values estimate.
+    population : str or None
+        The metric that estimates what infinitely many raters would give. None where there is none:
+        its value hangs on the number of raters per item.
+    """
+
+    name: str
+    family: str
+    human_form: str
+    judge_form: str
+    better: str
+    low: float | None
+    high: float | None
+    unit: str
+    symmetric: bool
+    also: tuple[str, ...]
+    estimand: str
+    population: str | None
+    paper: str
+
+
+class Settings(Frozen):
+    """What the numbers depend on besides the data.
+
+    Attributes
+    ----------
+    tau : float
+        Cut-off.
+    metric : str
+        What ranks.
+    beta : float or None
+        beta of the humans that is assumed where they gave forced choices alone; None for none.
+    family : str
+        Where that beta goes: to the set of the chosen option and the added ones, or, as the paper's
+        table 2 has it, to that of the added ones alone.
+    mode : str
+        How CANNOT_ASSESS enters: left out, taken for the opposite of the positive options, or an
+        option of its own. Counts are unaffected.
+    level : str
+        What is averaged where a task has several criteria: decisions, criteria, or items.
+    unanswered : str
+        What an item that a judge did not answer is in the alternative annotator test.
+    confidence : float
+        Level of the intervals.
+    interval : str
+        How they are made; each interval says how it was, as some are always percentiles.
+    unit : str
+        What the bootstrap resamples: items, or groups of them.
+    """
+
+    tau: float
+    metric: str
+    beta: float | None
+    family: SweepVariant = "keeps_choice"
+    mode: AbstentionMode
+    level: AggregationLevel
+    unanswered: Unanswered
+    seed: int
+    n_resamples: int
+    confidence: float
+    interval: IntervalMethod
+    unit: str
+
+
+class HumanResult(Frozen):
+    """What the human ratings say by themselves.
+
+    Attributes
+    ----------
+    F : rows of options by columns of response sets
+        Pooled; None without pairs.
+    translated : Translated or None
+        F and its reverse, pooled and by item, and Gamma; None without pairs.
+    """
+
+    n_raters: int
+    rater_ids: str
+    n_forced_choice: int
+    n_response_sets: int
+    n_pairs: int
+    n_abstained: int
+    ignored_labels: dict[str, int]
+    agreement: dict[str, Estimate]
+    beta: Estimate
+    F: tuple[tuple[float | None, ...], ...] | None
+    translated: Translated | None = None
+
+
+class Cost(Frozen):
+    """What a judge's replies cost.
+
+    Attributes
+    ----------
+    usd : float or None
+        Paid in this run; None where a price is unknown.
+    n_paid, n_cached : int
+        Replies that were paid for in this run, and verdicts that the cache gave.
+    usd_per_answered : float or None
+        What all replies cost when they were bought, cached ones too, per answered verdict. None
+        where a price is unknown or nothing was answered.
+    prompt_tokens, completion_tokens, cached_tokens : int
+        Of the replies paid for; cached are those of the prompt that the provider had in its cache.
+    """
+
+    usd: float | None
+    n_paid: int
+    n_cached: int
+    usd_per_answered: float | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class JudgeResult(Frozen):
+    """All numbers of one judge.
+
+    Attributes
+    ----------
+    derived : tuple of str
+        Elicitations whose replies were made by rule from another, not asked for.
+    answered_fraction : float or None
+        Answered share of the units planned in the elicitation that the ranking metric reads.
+    n_planned : int
+        Those units.
+    F, translated : or None
+        As in `HumanResult`.
+    """
+
+    name: str
+    kind: str
+    model: str
+    baseline: bool
+    reported_models: tuple[str, ...]
+    derived: tuple[Elicitation, ...]
+    outcomes: tuple[OutcomeCounts, ...]
+    answered_fraction: float | None
+    n_planned: int
+    metrics: dict[str, Estimate]
+    beta: Estimate
+    cross_call_beta: Estimate
+    F: tuple[tuple[float | None, ...], ...] | None
+    translated: Translated | None = None
+    cost: Cost
+
+
+class RankedJudge(Frozen):
+    """A judge's place.
+
+    Attributes
+    ----------
+    rank : int or None
+        1 is best; None where the metric is NA.
+    difference : Difference or None
+        How much worse than the best judge, on the same resamples; None for the best and where NA.
+    """
+
+    judge: str
+    baseline: bool
+    rank: int | None
+    difference: Difference | None
+
+
+class Ranking(Frozen):
+    """Judges in order of one metric, NA last."""
+
+    metric: str
+    better: str
+    unit: str
+    rows: tuple[RankedJudge, ...]
+
+
+class Validation(Frozen):
+    """Everything that a run reports; ``metrics.json`` holds exactly this.
+
+    Attributes
+    ----------
+    metrics : tuple of MetricFacts
+        How to read each metric.
+    ranking : Ranking or None
+        By the metric that ranks; None without judges.
+    choosing : Choosing or None
+        What choosing by each metric costs downstream, and how firm each order is.
+    sensitivity : Sensitivity or None
+        What forced choices hide, and when the answer would be another.
+    certainty, replacement, errors : or None
+        By human certainty; whether a judge may replace a rater; how each judge errs.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    task: TaskFacts
+    settings: Settings
+    humans: HumanResult
+    judges: tuple[JudgeResult, ...]
+    ranking: Ranking | None
+    metrics: tuple[MetricFacts, ...]
+    choosing: Choosing | None = None
+    sensitivity: Sensitivity | None = None
+    certainty: Certainty | None = None
+    replacement: Replacement | None = None
+    errors: Errors | None = None
+    notes: tuple[str, ...]
+
+    def judge(self, name: str) -> JudgeResult:
+        """One judge's numbers."""
+        return next(judge for judge in self.judges if judge.name == name)
+
+    def _repr_html_(self) -> str:
+        """Show the ranking in a notebook."""
+        return table(self)

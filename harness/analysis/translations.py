@@ -1,0 +1,157 @@
+"""How endorsed sets become choices and back: F and its reverse pooled and by item, and Gamma."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from harness.analysis.inputs import Frozen
+from harness.stats.indeterminacy.item_translation import F_hat_by_item, F_hat_shrunk
+from harness.stats.indeterminacy.rater_error import selection_effects
+from harness.stats.indeterminacy.translation import F_hat
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- pydantic reads it when it runs
+
+if TYPE_CHECKING:
+    from harness.analysis.estimates import Prepared
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.rating_table import RatingTable
+
+Matrix = tuple[tuple[float | None, ...], ...]
+MAX_ITEMS = 10  # shown of each matrix; `harness.stats.F_hat_shrunk` gives all
+DIGITS = 6
+
+
+class ItemMatrix(Frozen):
+    """One item's matrix: pairs counted, and pulled towards the pool; None where unknown."""
+
+    item: str
+    n_pairs: int
+    counted: Matrix
+    shrunk: Matrix
+
+
+class Pooling(Frozen):
+    """One matrix for all items, and how far single items lie from it.
+
+    Attributes
+    ----------
+    pooled : rows of numbers
+        Columns sum to 1; None in a column without a pair.
+    strength : float or None
+        Pairs by which an item's columns are pulled towards the pool (empirical Bayes, Dirichlet).
+    strength_reason : str
+        Why there is none: "items_alike" where items differ no more than by chance, so that each is
+        the pool; "too_few_pairs" where no item tells, and none is shrunk; "" where there is one.
+    spread : rows of numbers
+        Standard deviation of the shrunk matrices over the items with pairs.
+    items : tuple of ItemMatrix
+        Those furthest from the pool, at most 10.
+    """
+
+    pooled: Matrix
+    strength: float | None
+    strength_reason: str
+    spread: Matrix
+    items: tuple[ItemMatrix, ...]
+
+    @classmethod
+    def of(
+        cls,
+        table: RatingTable,
+        n_pairs: IntArray,
+        pooled: FloatArray,
+        counted: FloatArray,
+        shrunk: tuple[FloatArray, float | None],
+    ) -> Self:
+        """Summarise (n, R, C) matrices around their (R, C) pool."""
+        by_item, strength = shrunk
+        paired = np.flatnonzero(n_pairs)
+        off = np.nan_to_num(np.abs(by_item[paired] - pooled)).sum(axis=(1, 2))
+        furthest = paired[np.lexsort((paired, -n_pairs[paired], -off))][:MAX_ITEMS]
+        alike = strength is not None and np.isinf(strength)
+        reason = "items_alike" if alike else "too_few_pairs" if strength is None else ""
+        return cls(
+            pooled=_matrix(pooled),
+            strength=None if reason else strength,
+            strength_reason=reason,
+            spread=_matrix(by_item[paired].std(axis=0)),
+            items=tuple(
+                ItemMatrix(
+                    item=table.items[i],
+                    n_pairs=int(n_pairs[i]),
+                    counted=_matrix(counted[i]),
+                    shrunk=_matrix(by_item[i]),
+                )
+                for i in furthest.tolist()
+            ),
+        )
+
+
+class Translated(Frozen):
+    """What paired ratings say of how a set becomes a choice.
+
+    Attributes
+    ----------
+    n_pairs, n_outside : int
+        Pairs counted, and left out because the choice is not in its set.
+    n_endorsed : tuple of int
+        The pairs counted by response set: what each column of F rests on.
+    n_items : int
+        Items with pairs.
+    reasons : dict of str to int
+        Why the others have no matrix of their own: "no_pairs", or "not_identified" where their
+        choices and sets come from independent calls.
+    F : Pooling
+        P(option chosen, given set endorsed): rows by option, columns by response set.
+    F_reverse : Pooling
+        P(set endorsed, given option chosen): rows by response set, columns by option.
+    selection_effect : dict of str to Estimate
+        Gamma of each option: how much likelier than chance it is chosen where it is endorsed.
+    """
+
+    n_pairs: int
+    n_outside: int
+    n_endorsed: tuple[int, ...]
+    n_items: int
+    reasons: dict[str, int]
+    F: Pooling
+    F_reverse: Pooling
+    selection_effect: dict[str, Estimate]
+
+
+def translated(p: Prepared, table: RatingTable) -> Translated | None:
+    """Summarise the translation of one table; None without pairs."""
+    pool = F_hat(table)
+    if not pool.n_pairs:
+        return None
+    own, shrunk = F_hat_by_item(table), F_hat_shrunk(table)
+    return Translated(
+        n_pairs=pool.n_pairs,
+        n_outside=pool.n_outside,
+        n_endorsed=tuple(pool.n_endorsed.tolist()),
+        n_items=sum(not reason for reason in own.reasons),
+        reasons=dict(Counter(reason for reason in own.reasons if reason)),
+        F=Pooling.of(table, own.n_pairs, pool.F, own.F, (shrunk.F, shrunk.strength)),
+        F_reverse=Pooling.of(
+            table,
+            own.n_pairs,
+            pool.F_reverse,
+            own.F_reverse,
+            (shrunk.F_reverse, shrunk.strength_reverse),
+        ),
+        selection_effect=selection_effects(
+            table,
+            rng=p.rng(),
+            groups=p.compared.groups,
+            n_resamples=p.source.n_resamples,
+            level=p.source.confidence,
+            interval=p.source.interval,
+        ),
+    )
+
+
+def _matrix(values: FloatArray) -> Matrix:
+    rounded = np.round(values, DIGITS).tolist()
+    return tuple(tuple(None if cell != cell else cell for cell in row) for row in rounded)  # noqa: PLR0124 -- nan

@@ -1,0 +1,262 @@
+"""From a task and verdicts, whoever made them, to every number of a run; touches no file."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from harness.analysis import (
+    beta_sensitivity,
+    error_analysis,
+    human_certainty,
+    metric_choice,
+    rater_replacement,
+)
+from harness.analysis.estimates import Prepared, prepare
+from harness.analysis.judge_costs import cost_of
+from harness.analysis.result import (
+    HumanResult,
+    JudgeResult,
+    MetricFacts,
+    RankedJudge,
+    Ranking,
+    Settings,
+    TaskFacts,
+    Validation,
+)
+from harness.analysis.translations import translated
+from harness.judging.parsing.verdict import CANNOT_ASSESS
+from harness.judging.prompts.requests import ELICITATIONS
+from harness.ratings import count_outcomes
+from harness.stats.data.rating_table import ELICITATION_OF
+from harness.stats.selection.evaluation import primary_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.analysis.error_analysis import Errors
+    from harness.analysis.inputs import JudgeFacts, Source
+    from harness.ratings import OutcomeCounts
+    from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.metric import MetricRow
+    from harness.stats.selection.evaluation import Evaluation, TableTranslation
+
+
+POPULATION_ROWS = {
+    "mse(s/s)": "mse_without_rater_noise(s/s)",
+    "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
+}
+
+
+def validate(source: Source) -> Validation:
+    """Compute everything that verdicts say about their judges.
+
+    Parameters
+    ----------
+    source : Source
+        Task, items and the final verdicts of each judge.
+
+    Returns
+    -------
+    Validation
+        The same, to the last digit, for the same source.
+
+    Raises
+    ------
+    VerdictError
+        If a verdict is no option or response set of the task.
+    TaskError
+        If tau, or the metric that ranks, is not one the task knows.
+    """
+    p = prepare(source)
+    sections = _sections(p)
+    humans = _human_result(p, sections["errors"])
+    return Validation(
+        task=_task_facts(source),
+        settings=_settings(p),
+        humans=humans,
+        judges=tuple(
+            _judge_result(p, facts, table)
+            for facts, table in zip(source.judges, p.compared.judges, strict=True)
+        ),
+        ranking=_ranking(source, p.metric, p.evaluation) if source.judges else None,
+        metrics=tuple(_metric_facts(row) for row in p.evaluation.metrics),
+        notes=(*source.notes, *_left_out(humans), *_notes(p)),
+        **sections,
+    )
+
+
+def _sections(p: Prepared) -> dict[str, Any]:
+    """Compute what a validation holds beside its metrics: one line per section."""
+    return {
+        "choosing": metric_choice.section(p),
+        "sensitivity": beta_sensitivity.section(p),
+        "certainty": human_certainty.section(p),
+        "replacement": rater_replacement.section(p),
+        "errors": error_analysis.section(p),
+    }
+
+
+def _settings(p: Prepared) -> Settings:
+    return Settings(
+        tau=p.tau,
+        metric=p.metric,
+        beta=p.source.beta,
+        family=p.source.family,
+        mode=p.source.mode,
+        level=p.source.level,
+        unanswered=p.source.unanswered,
+        seed=p.source.seed,
+        n_resamples=p.source.n_resamples,
+        confidence=p.source.confidence,
+        interval=p.source.interval,
+        unit=p.evaluation.units.kind,
+    )
+
+
+def _left_out(humans: HumanResult) -> list[str]:
+    """Say how many ratings are no choice: the headline counts those that are."""
+    notes = []
+    if humans.n_abstained:
+        notes.append(f"ratings that are {CANNOT_ASSESS}: {humans.n_abstained}")
+    if humans.ignored_labels:
+        each = ", ".join(f"{label!r} {n}" for label, n in humans.ignored_labels.items())
+        total = sum(humans.ignored_labels.values())
+        notes.append(f"ratings left out for their label, which the task ignores: {total} ({each})")
+    return notes
+
+
+def _notes(p: Prepared) -> list[str]:
+    wanted, notes = primary_metric(p.compared.human), []
+    if not p.source.metric and p.metric != wanted and p.source.judges:
+        notes.append(f"no judge has a reply that {wanted} needs, so {p.metric} ranks")
+    if p.source.beta is not None:
+        given = int(p.human.response_set.sum())
+        unused = f"; the {given} response sets that humans gave are not used" if given else ""
+        family = ", by the family of table 2" if p.source.family == "table_2" else ""
+        notes.append(
+            f"beta {p.source.beta:g} is assumed{family}: response sets of the humans follow from "
+            f"their forced choices{unused}"
+        )
+    if p.source.interval != "percentile" and p.source.judges:
+        notes.append(
+            f"interval {p.source.interval} is not that of winning rates, regret and bounds, which "
+            "move in steps, nor of differences between judges, whose p-values come from the same "
+            "replicates: these keep percentiles"
+        )
+    return notes
+
+
+def _metric_facts(row: MetricRow) -> MetricFacts:
+    return MetricFacts(
+        name=row.name,
+        family=row.family,
+        human_form=row.human_form,
+        judge_form=row.judge_form,
+        better=row.better,
+        low=row.bounds[0] if math.isfinite(row.bounds[0]) else None,
+        high=row.bounds[1] if math.isfinite(row.bounds[1]) else None,
+        unit=row.unit,
+        symmetric=row.symmetric,
+        also=row.also,
+        estimand=row.estimand,
+        population=POPULATION_ROWS.get(row.name),
+        paper=row.paper,
+    )
+
+
+def _task_facts(source: Source) -> TaskFacts:
+    task = source.task
+    return TaskFacts(
+        name=task.name,
+        property=task.property,
+        notice=task.notice,
+        content_hash=task.content_hash,
+        options={option.key: option.label for option in task.options},
+        positive=task.positive,
+        n_items=len(source.items),
+        n_items_in_task=len(task.items),
+    )
+
+
+def _human_result(p: Prepared, errors: Errors) -> HumanResult:
+    task, human, evaluation = p.task, p.human, p.evaluation
+    ids = set(human.items)
+    here = [rating for rating in task.ratings if rating.item in ids]
+    return HumanResult(
+        n_raters=len({rating.rater for rating in here}),
+        rater_ids=task.rater_ids,
+        n_forced_choice=int(human.forced_choice.sum()),
+        n_response_sets=int(human.response_set.sum()),
+        n_pairs=0 if human.joint is None else int(human.joint.sum()),
+        n_abstained=sum(rating.value == CANNOT_ASSESS for rating in here),
+        ignored_labels=dict(Counter(str(r.value) for r in task.ignored if r.item in ids)),
+        agreement={row.name: row.estimate for row in errors.human_agreement},
+        beta=evaluation.human_translation.beta,
+        F=_matrix(evaluation.human_translation),
+        translated=translated(p, p.compared.human),
+    )
+
+
+def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeResult:
+    source, evaluation = p.source, p.evaluation
+    verdicts = source.verdicts[facts.name]
+    outcomes = count_outcomes(verdicts, source.planned[facts.name])
+    translation = evaluation.translations[facts.name]
+    serving = _serving(outcomes, evaluation.row(p.metric))
+    n_planned = sum(counts.planned for counts in serving)
+    n_answered = sum(counts.answered for counts in serving)
+    derived = {verdict.elicitation for verdict in verdicts if verdict.derived}
+    return JudgeResult(
+        name=facts.name,
+        kind=facts.kind,
+        model=facts.model,
+        baseline=facts.baseline,
+        reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
+        derived=tuple(e for e in ELICITATIONS if e in derived),
+        outcomes=outcomes,
+        answered_fraction=n_answered / n_planned if n_planned else None,
+        n_planned=n_planned,
+        metrics=dict(evaluation.estimates[facts.name]),
+        beta=translation.beta,
+        cross_call_beta=translation.cross_call_beta,
+        F=_matrix(translation),
+        translated=translated(p, table),
+        cost=cost_of(verdicts),
+    )
+
+
+def _serving(outcomes: Sequence[OutcomeCounts], row: MetricRow) -> Sequence[OutcomeCounts]:
+    """Return the counts of the units that served a metric; see `harness.ratings.judge_table`."""
+    asked = {counts.elicitation for counts in outcomes}
+    served_by = ELICITATION_OF[row.judge_form]
+    served_by = served_by if served_by in asked else "paired"
+    return [counts for counts in outcomes if counts.elicitation == served_by] or outcomes
+
+
+def _matrix(translation: TableTranslation) -> tuple[tuple[float | None, ...], ...] | None:
+    """F as rows of options by columns of response sets; None for a column that no pair endorsed."""
+    if not translation.translation.n_pairs:
+        return None
+    rows = translation.translation.F.tolist()
+    return tuple(tuple(None if math.isnan(cell) else cell for cell in row) for row in rows)
+
+
+def _ranking(source: Source, metric: str, evaluation: Evaluation) -> Ranking:
+    ranked = evaluation.ranking(metric)
+    baselines = {facts.name for facts in source.judges if facts.baseline}
+    return Ranking(
+        metric=metric,
+        better=ranked.better,
+        unit=evaluation.row(metric).unit,
+        rows=tuple(
+            RankedJudge(
+                judge=row.judge,
+                baseline=row.judge in baselines,
+                rank=row.rank,
+                difference=row.difference,
+            )
+            for row in ranked.rows
+        ),
+    )

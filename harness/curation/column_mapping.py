@@ -1,0 +1,163 @@
+"""Which column of a table is what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from harness.errors import TaskError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping as Dict
+    from collections.abc import Sequence
+
+    from harness.curation.column_profile import Table
+
+Layout = Literal["wide", "long"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    """Which column of a table is what; the names of its fields are those of the options.
+
+    Attributes
+    ----------
+    id : tuple of str
+        Columns that together name an item; none means that rows are numbered.
+    text : tuple of str
+        Columns that judges are shown.
+    raters : tuple of str
+        Wide: the columns that hold ratings, one per rater.
+    rater, label : str
+        Long: the columns that hold the rater's name and the rating.
+    judges : tuple of str
+        Wide: columns that hold verdicts, one per judge. Long: such columns, or names in the
+        rater's column that are those of judges.
+    group, criterion : str
+        The column of the cluster to resample, and of what is rated; "" for none.
+    elicitation : str
+        Long: the column that says how the rating was asked for; "" for none.
+    """
+
+    id: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
+    rater: str = ""
+    label: str = ""
+    judges: tuple[str, ...] = ()
+    group: str = ""
+    criterion: str = ""
+    elicitation: str = ""
+
+    @property
+    def layout(self) -> Layout:
+        """``wide`` (a column per rater) or ``long`` (a row per rating)."""
+        return "long" if self.rater else "wide"
+
+    def named(self) -> dict[str, tuple[str, ...]]:
+        """Return the columns by the role they play, roles without columns left out."""
+        found = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            columns = (value,) if isinstance(value, str) else value
+            if any(columns):
+                found[one.name] = tuple(columns)
+        return found
+
+    def judge_names(self, table: Table) -> tuple[str, ...]:
+        """Judges that are names in the rater's column rather than columns."""
+        return tuple(name for name in self.judges if name not in table.columns)
+
+    def judge_columns(self, table: Table) -> tuple[str, ...]:
+        """Judges that are columns."""
+        return tuple(name for name in self.judges if name in table.columns)
+
+    def unused(self, table: Table) -> tuple[str, ...]:
+        """Columns that play no role."""
+        used = {name for columns in self.named().values() for name in columns}
+        return tuple(name for name in table.columns if name not in used)
+
+
+def settings(given: Dict[str, Sequence[str]], table: Table) -> dict[str, Any]:
+    """Turn names of columns, as a user gives them, into fields of a `Mapping`.
+
+    Parameters
+    ----------
+    given : mapping of str to sequence of str
+        By role. A name that is no column is split at its commas.
+    table : Table
+        Says which columns there are.
+
+    Raises
+    ------
+    TaskError
+        If a role or a column is unknown, or a role that takes one column is given several.
+    """
+    single = {one.name for one in fields(Mapping) if one.type == "str"}
+    found: dict[str, Any] = {}
+    for role, names in given.items():
+        if role not in Mapping.__dataclass_fields__:
+            known = ", ".join(Mapping.__dataclass_fields__)
+            raise TaskError(
+                f"{role!r} is no role of a column; use one of {known}. What labels mean is said on "
+                "the command line (--scale, --options, --positive, --ignore)."
+            )
+        columns = tuple(part for name in names for part in _split(name, table))
+        for name in columns if role != "judges" else ():
+            _check_column(role, name, table)
+        if role in single and len(columns) > 1:
+            raise TaskError(f"--{role}: found {len(columns)} columns; name one.")
+        found[role] = "".join(columns) if role in single else columns
+    return found
+
+
+def _split(name: str, table: Table) -> list[str]:
+    if name in table.columns:
+        return [name]
+    return [part.strip() for part in name.split(",") if part.strip()]
+
+
+def check(mapping: Mapping, table: Table) -> None:
+    """Check that a mapping can be carried out on a table.
+
+    Raises
+    ------
+    TaskError
+        Naming the option that is missing or wrong, and the columns there are.
+    """
+    where = str(table.path)
+    if len(table.columns) == 1 and set(next(iter(table.columns))) & set(";\t|"):
+        raise TaskError(
+            f"{where}: found one column; save it as CSV with commas between the columns."
+        )
+    have = ", ".join(map(repr, list(table.columns)[:20]))
+    if mapping.rater and mapping.raters:
+        raise TaskError(f"{where}: give --raters (a column per rater) or --rater, not both.")
+    if mapping.rater and not mapping.label:
+        raise TaskError(f"{where}: no column of labels; give --label (the columns are {have}).")
+    if mapping.label and not mapping.rater:
+        raise TaskError(
+            f"{where}: --label {mapping.label!r} goes with a row per rating; give --rater, the "
+            f"column that names the rater, too (the columns are {have})."
+        )
+    if mapping.rater and not mapping.id:
+        raise TaskError(f"{where}: no column names the items; give --id (the columns are {have}).")
+    if not mapping.rater and not mapping.raters:
+        raise TaskError(
+            f"{where}: no columns of ratings were found; give --raters (a column per rater), or "
+            f"--rater and --label (a row per rating). The columns are {have}."
+        )
+    for name in mapping.judges if not mapping.rater else ():
+        _check_column("judges", name, table)
+    roles = [name for names in mapping.named().values() for name in names]
+    twice = {name for name in roles if roles.count(name) > 1} - {*mapping.id, mapping.group}
+    if twice:
+        raise TaskError(f"{where}: column {min(twice)!r} is given two roles; give it one.")
+
+
+def _check_column(role: str, name: str, table: Table) -> None:
+    if name not in table.columns:
+        have = ", ".join(map(repr, list(table.columns)[:20]))
+        raise TaskError(
+            f"{table.path}: --{role}: found no column {name!r}; the columns are {have}."
+        )

@@ -1,0 +1,38 @@
+"""The example that `harness new-task NAME` writes: small, commented, and it runs at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.curation.convert import check_new
+from harness.errors import TaskError
+from harness.tasks.task_yaml import TASK_FILE
+
+STARTER = Path(__file__).parent / "starter"
+FILES = (TASK_FILE, "items.csv", "ratings.csv")
+
+
+def write_starter(name: str, folder: Path) -> None:
+    """Write the example as a task of that name.
+
+    Parameters
+    ----------
+    name : str
+        Of the task.
+    folder : Path
+        Must not exist yet.
+
+    Raises
+    ------
+    TaskError
+        If the folder exists or cannot be written.
+    """
+    check_new(folder)
+    try:
+        folder.mkdir(parents=True)
+        for file in FILES:
+            text = (STARTER / file).read_text(encoding="utf-8")
+            text = text.replace("name: starter", f"name: {name}") if file == TASK_FILE else text
+            (folder / file).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None

@@ -1,0 +1,1 @@
+"""Simulations and the published synthetic experiments."""

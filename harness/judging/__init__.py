@@ -1,0 +1,27 @@
+"""From a task to a judge to a verdict: everything that meets a model."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judges.embedded import scripted
+    from harness.judging.judges.registry import build, load_judges, resolve
+
+__all__ = ["JudgeSpec", "build", "load_judges", "resolve", "scripted"]
+
+_HOMES = {
+    "JudgeSpec": "harness.judging.judges.config",
+    "build": "harness.judging.judges.registry",
+    "load_judges": "harness.judging.judges.registry",
+    "resolve": "harness.judging.judges.registry",
+    "scripted": "harness.judging.judges.embedded",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 -- one of the names above
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

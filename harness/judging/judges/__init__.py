@@ -1,0 +1,1 @@
+"""Kinds of judges, their configuration and prices."""

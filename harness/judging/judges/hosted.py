@@ -1,0 +1,323 @@
+"""Hosted models through litellm, which translates; what goes over the wire stays in our hands.
+
+litellm is given a client whose transport is ours. It holds a placeholder where the key belongs;
+the transport puts the key in as the request leaves, sends it to the judge's own address and no
+other, and notes what came back. So neither litellm's errors nor its logs can hold the key, and what
+went wrong is read from the exchange itself, not from the status that litellm made of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import warnings
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from harness.errors import CallFailed, JudgeUnavailable
+from harness.judging.judges.config import key_now, key_of
+from harness.judging.judges.endpoint import clean, filtered_out, plain, text_of
+from harness.judging.judges.pricing import price_of
+from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.judges.registry import Prompted
+from harness.judging.judges.response_errors import OK, code_in, failure_of, filtered
+from harness.judging.judges.token_usage import cost_of, shared, token_counts
+from harness.judging.parsing.verdict import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    import httpx
+    import openai
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judges.http_exchange import Answer, Wire
+    from harness.judging.judges.token_usage import Counts
+    from harness.judging.prompts.requests import Prompts, Request
+    from harness.tasks import Task
+
+PLACEHOLDER = "the-key-is-put-in-on-the-wire"
+LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+NOT_SENT = frozenset(
+    {"host", "content-length", "accept-encoding", "connection", "transfer-encoding"}
+)
+STOPS_HERE: dict[str, Any] = {"stops_judge": True}
+BY_CLASS: dict[str, tuple[str, dict[str, Any]]] = {  # where the exchange cannot tell
+    "AuthenticationError": ("unauthorized", STOPS_HERE),
+    "PermissionDeniedError": ("forbidden", STOPS_HERE),
+    "NotFoundError": ("not_found", STOPS_HERE),
+    "UnsupportedParamsError": ("unsupported_params", STOPS_HERE),
+    "ContentPolicyViolationError": ("content_filter", {}),
+    "ContextWindowExceededError": ("context_length", {}),
+    "BadRequestError": ("bad_request", {}),
+    "UnprocessableEntityError": ("bad_request", {}),
+    "RateLimitError": ("rate_limited", {"retry": True}),
+}
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """What happened on the wire during one call."""
+
+    key: str | None
+    sent: bool = False
+    filtered: bool = False
+    failure: CallFailed | None = None
+
+
+_EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
+
+
+def check_hosted(spec: JudgeSpec) -> None:
+    """Say why a hosted judge cannot run.
+
+    Raises
+    ------
+    JudgeUnavailable
+        If its provider's redirects cannot be refused and the judge does not allow them, its
+        address is not known, or its key is missing.
+    """
+    provider = PROVIDERS.get(provider_of(spec.model))
+    if provider is None and not spec.allow_redirects:
+        raise JudgeUnavailable(
+            f"{spec.name}: litellm follows redirects of {provider_of(spec.model)!r} models, with "
+            "key and text; --allow-redirects accepts that"
+        )
+    if provider is not None and not (spec.base_url or provider.address):
+        raise JudgeUnavailable(f"{spec.name}: give the server's address as base_url")
+    key_of(spec)
+
+
+class Hosted(Prompted):
+    """Asks one model through litellm; nothing is retried, cached or dropped there."""
+
+    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts) -> None:
+        super().__init__(spec, task, prompts)
+        self._provider = PROVIDERS.get(provider_of(spec.model))
+        self._price = price_of(spec)
+        self._client: Any = None
+        self._address = spec.base_url or (self._provider.address if self._provider else None)
+
+    async def ask(self, request: Request) -> Reply:
+        """Send a request and return its reply; `response_errors` lists what can go wrong."""
+        return (await self.ask_many([request]))[0]
+
+    async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
+        """Send requests that differ in the sample alone as one; there may be fewer replies."""
+        exchange = _Exchange(key_now(self.spec))
+        _EXCHANGE.set(exchange)
+        start = perf_counter()
+        try:
+            answer = await self._complete(requests[0], len(requests), exchange)
+            replies = self._replies_of(answer, requests, perf_counter() - start)
+        except Exception as error:  # noqa: BLE001 -- litellm raises anything; all of it is classified
+            failure = exchange.failure or _meaning_of(error, exchange)
+        else:
+            if self._provider is None or exchange.sent:
+                return replies
+            failure = CallFailed("unguarded", stops_judge=True, hint="litellm went around us")
+        if exchange.filtered or failure.reason == "content_filter":
+            return [filtered_out(request) for request in requests]
+        raise failure.with_traceback(None)  # frames and causes know the key and the text
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await super().aclose()
+        self._client = None
+
+    async def _complete(self, request: Request, n: int, exchange: _Exchange) -> Any:  # noqa: ANN401 -- litellm's
+        if "litellm" not in sys.modules:  # seconds of importing must not hold up the other judges
+            await asyncio.to_thread(load_litellm)
+        litellm = load_litellm()
+        return await litellm.acompletion(
+            **request.params,
+            **({"n": n} if n > 1 else {}),
+            **self._connection(exchange),
+            model=request.model,
+            messages=[{"role": m.role, "content": m.content} for m in request.messages],
+            max_retries=0,
+            num_retries=0,
+            caching=False,
+        )
+
+    def _connection(self, exchange: _Exchange) -> dict[str, Any]:
+        """Arguments that decide where litellm sends, and through what."""
+        if self._provider is None:
+            if not self.spec.allow_redirects:  # `check` says so before a run; this holds without it
+                raise CallFailed("unguarded", stops_judge=True, hint="see --allow-redirects")
+            return {"api_key": exchange.key, "api_base": self.spec.base_url}
+        if self._client is None:
+            self._client = self._open()
+        address = self.spec.base_url or self._provider.address or ""
+        if provider_of(self.spec.model) == "gemini" and not self.spec.base_url:
+            address = ""  # litellm's own; a base URL would be taken for a gateway of another form
+        return {
+            "api_key": PLACEHOLDER,
+            "api_base": address.removesuffix(self._provider.suffix) or None,
+            "client": self._client,
+        }
+
+    def _open(self) -> Any:  # noqa: ANN401 -- one of two classes of others
+        import httpx  # noqa: PLC0415 -- comes with litellm
+
+        guarded = httpx.AsyncClient(
+            transport=_transport(self.wire, self._address or ""),
+            follow_redirects=False,
+            trust_env=False,
+            timeout=None,  # noqa: S113 -- the runner holds a wall deadline around each call
+        )
+        if self._provider is not None and self._provider.client == "openai":
+            return _asking_once()(api_key=PLACEHOLDER, base_url=self._address, http_client=guarded)
+        from litellm.llms.custom_httpx.http_handler import (  # noqa: PLC0415 -- loaded by now
+            AsyncHTTPHandler,
+        )
+
+        handler = AsyncHTTPHandler()
+        handler.client = guarded
+        return handler
+
+    def _replies_of(
+        self,
+        answer: Any,  # noqa: ANN401 -- litellm's
+        requests: Sequence[Request],
+        latency_s: float,
+    ) -> list[Reply]:
+        usage = getattr(answer, "usage", None)
+        counts = token_counts(usage.model_dump() if usage is not None else {})
+        choices = [answer.choices[0], *answer.choices[1 : len(requests)]]  # none at all is a fault
+        return [
+            self._reply_of(str(answer.model), choice, request, share, latency_s)
+            for choice, request, share in zip(
+                choices, requests, shared(counts, len(choices)), strict=False
+            )
+        ]
+
+    def _reply_of(
+        self,
+        model: str,
+        choice: Any,  # noqa: ANN401 -- litellm's
+        request: Request,
+        counts: Counts,
+        latency_s: float,
+    ) -> Reply:
+        text, finish = text_of(choice.message.content), choice.finish_reason
+        more = getattr(choice.message, "provider_specific_fields", None) or {}
+        if not text and more.get("refusal"):
+            text, finish = text_of(more["refusal"]), "content_filter"
+        logprobs: Any = getattr(choice, "logprobs", None)
+        return Reply(
+            request=request.hash,
+            text=text,
+            model=clean(model),
+            finish_reason=clean(str(finish)),
+            prompt_tokens=counts.prompt,
+            completion_tokens=counts.completion,
+            cached_tokens=counts.cached,
+            cost_usd=cost_of(counts, self._price),
+            latency_s=latency_s,
+            logprobs=plain(logprobs.model_dump()) if hasattr(logprobs, "model_dump") else None,
+        )
+
+
+def load_litellm() -> ModuleType:
+    """Import litellm without its look-ups: no price list from afar, no `.env`, no log of ours."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    os.environ["LITELLM_MODE"] = "PRODUCTION"
+    warnings.filterwarnings("ignore", message=".*using the `ReadOnly` qualifier")  # of its types
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings")  # they quote replies
+    import litellm  # noqa: PLC0415 -- takes seconds; only when a hosted model is asked
+
+    litellm.suppress_debug_info = True
+    litellm.drop_params = litellm.telemetry = False
+    for name in LOGGERS:  # they quote prompts
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    module: ModuleType = litellm
+    return module
+
+
+@cache
+def _asking_once() -> type[openai.AsyncOpenAI]:
+    """Make the client that never retries, whatever litellm sets for providers it has no word of."""
+    import openai  # noqa: PLC0415 -- comes with litellm
+
+    class AskingOnce(openai.AsyncOpenAI):
+        @property
+        def max_retries(self) -> int:
+            return 0
+
+        @max_retries.setter
+        def max_retries(self, _: int) -> None:
+            pass
+
+    return AskingOnce
+
+
+def _transport(wire: Wire, address: str) -> httpx.AsyncBaseTransport:
+    """Make the transport that all of litellm's clients for one judge use."""
+    import httpx  # noqa: PLC0415 -- comes with litellm
+
+    class Guarded(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            exchange = _EXCHANGE.get()
+            exchange.sent = True
+            try:
+                body = await _exchange(wire, address, request, exchange)
+            except CallFailed as failure:
+                exchange.failure = failure
+                raise
+            return httpx.Response(OK, headers={"Content-Type": "application/json"}, content=body)
+
+    return Guarded()
+
+
+async def _exchange(wire: Wire, address: str, request: httpx.Request, exchange: _Exchange) -> bytes:
+    """Send a request of litellm's and return the body of a good answer."""
+    url = str(request.url)
+    if request.method != "POST" or urlsplit(url)[:2] != urlsplit(address)[:2]:
+        raise CallFailed("wrong_address", stops_judge=True, hint="litellm chose another server")
+    headers = {
+        name: value.replace(PLACEHOLDER, exchange.key or "")
+        for name, value in request.headers.items()
+        if name not in NOT_SENT and (exchange.key or PLACEHOLDER not in value)
+    }
+    answer = await wire.post(url, headers, await request.aread())
+    exchange.filtered = filtered(answer.status, answer.body)
+    _refuse_faulty(answer)
+    return answer.body
+
+
+def _refuse_faulty(answer: Answer) -> None:
+    status, headers, body = answer
+    if status != OK:
+        raise failure_of(status, headers, body)
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        raise CallFailed("bad_body", retry=True, hint="not a JSON object")
+    if document.get("error"):
+        raise failure_of(code_in(document), headers, body)
+    if document.get("choices") == []:
+        raise CallFailed("no_choices", retry=True)
+
+
+def _meaning_of(error: Exception, exchange: _Exchange) -> CallFailed:
+    """Say what litellm's exception means when the exchange itself went well or never happened."""
+    if isinstance(error, CallFailed):
+        return error
+    if exchange.sent:
+        return CallFailed("bad_body", retry=True, hint="litellm cannot read the reply")
+    for cls in type(error).__mro__:
+        if cls.__name__ in BY_CLASS:
+            reason, facts = BY_CLASS[cls.__name__]
+            return CallFailed(reason, **facts)
+    return CallFailed("provider_error", retry=True, hint=type(error).__name__)

@@ -1,0 +1,223 @@
+"""Verdicts from a file: what another tool wrote (csv, jsonl, parquet), or a verdict log of our own.
+
+Such a file needs ``item``, ``judge`` and ``value``. ``elicitation`` is forced choice and ``sample``
+is 0 where they are absent, ``outcome`` is looked at where the value is empty; other columns are
+passed over. Values are matched exactly: what is no option of the task is an invalid verdict, and
+counted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict, replace
+
+from harness.errors import VerdictError
+from harness.judging.parsing.grammar import Parsed
+from harness.judging.parsing.verdict import (
+    OUTCOMES,
+    PairValue,
+    Value,
+    Verdict,
+    check_header,
+    decode,
+)
+from harness.judging.prompts.requests import ELICITATIONS, Elicitation
+from harness.tasks import CANNOT_ASSESS
+from harness.tasks.tables import parse_json, read_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.tasks import Task
+    from harness.tasks.tables import Row
+
+LOG_OPENING = b'{"schema_version"'
+MAX_LINE_BYTES = 64 << 20
+MAX_SAMPLE_DIGITS = 9
+NOT_AN_OPTION = Parsed("invalid", reason="not_an_option")
+Unit = tuple[str, str, Elicitation, int]
+
+
+def read_external(path: Path, task: Task) -> list[Verdict]:
+    """Read the verdicts that a file holds on a task's items.
+
+    Parameters
+    ----------
+    path : Path
+        A table that ends in ``.csv``, ``.jsonl`` or ``.parquet``, or a run's ``verdicts.jsonl``.
+    task : Task
+        Says which items and options there are.
+
+    Returns
+    -------
+    verdicts : list of Verdict
+        In the file's order, one per unit. Of a verdict log, each unit's newest success.
+
+    Raises
+    ------
+    VerdictError
+        If the file cannot be read, names an item that the task has not, or names a unit twice;
+        with file, line and item.
+    """
+    if _is_log(path):
+        return _read_log(path, task)
+    rules = _Rules(task)
+    verdicts: dict[Unit, Verdict] = {}
+    for line, row in read_rows(path, required=("item", "judge", "value"), error=VerdictError):
+        where = f"{path}: line {line}"
+        verdict = rules.read_row(row, where)
+        unit = (verdict.item, verdict.judge, verdict.elicitation, verdict.sample)
+        if unit in verdicts:
+            raise VerdictError(
+                f"{where}: item {verdict.item!r}: judge {verdict.judge!r} has rated it before "
+                f"(sample {verdict.sample}); number repeats in a column 'sample'."
+            )
+        verdicts[unit] = verdict
+    return list(verdicts.values())
+
+
+def _is_log(path: Path) -> bool:
+    if path.suffix.lower() != ".jsonl" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(LOG_OPENING)) == LOG_OPENING
+
+
+def _read_log(path: Path, task: Task) -> list[Verdict]:
+    rules = _Rules(task)
+    verdicts: dict[Unit, Verdict] = {}
+    with path.open("rb") as file:
+        check_header(file.readline(MAX_LINE_BYTES), path)
+        for number, line in enumerate(file, 2):
+            where = f"{path}: line {number}"
+            try:
+                verdict = decode(line)
+            except VerdictError as error:
+                raise VerdictError(
+                    f"{where}: {error}; `harness validate` on the run's folder leaves it out."
+                ) from None
+            rules.check_item(verdict.item, where)
+            unit = (verdict.item, verdict.judge, verdict.elicitation, verdict.sample)
+            if unit not in verdicts or verdict.outcome != "failed":
+                verdicts[unit] = rules.checked(verdict)
+    return list(verdicts.values())
+
+
+class _Rules:
+    """What a task's items and values may be."""
+
+    def __init__(self, task: Task) -> None:
+        self._items = task.by_id
+        self._order = {option.key: i for i, option in enumerate(task.options)}
+        listed = task.response_sets
+        self._sets = None if listed == "all" else {frozenset(one) for one in listed}
+
+    def check_item(self, item: str, where: str) -> None:
+        """Refuse an item that the task has not."""
+        if item not in self._items:
+            raise VerdictError(
+                f"{where}: item {item!r} is not in the task; is the file about another task?"
+            )
+
+    def read_row(self, row: Row, where: str) -> Verdict:
+        """Read one row of somebody else's table."""
+        item, judge = _text(row["item"]) or "", _text(row["judge"])
+        self.check_item(item, where)
+        if not judge:
+            raise VerdictError(f"{where}: item {item!r}: the judge is not named; name it.")
+        elicitation = row.get("elicitation") or "forced_choice"
+        if elicitation not in ELICITATIONS:
+            known = ", ".join(ELICITATIONS)
+            raise VerdictError(f"{where}: item {item!r}: elicitation is none of {known}.")
+        parsed, value = self._parse(row["value"], elicitation)
+        if parsed.reason == "empty" and row.get("outcome") in OUTCOMES[1:]:
+            parsed = Parsed(row["outcome"])
+        sample = row.get("sample")
+        return Verdict(
+            item=item,
+            judge=judge,
+            elicitation=elicitation,
+            outcome=parsed.outcome,
+            sample=0 if sample is None else _sample(sample, f"{where}: item {item!r}"),
+            value=value,
+            reason=parsed.reason,
+        )
+
+    def checked(self, verdict: Verdict) -> Verdict:
+        """Mark an answer that is none of the task's as invalid."""
+        if verdict.outcome != "answered":
+            return verdict
+        given = verdict.value
+        plain = asdict(given) if isinstance(given, PairValue) else given
+        parsed, value = self._parse(plain, verdict.elicitation)
+        if value == given:
+            return verdict
+        why = parsed.reason or "not_an_option"
+        return replace(verdict, outcome="invalid", value=None, reason=why)
+
+    def _parse(self, value: object, elicitation: Elicitation) -> tuple[Parsed, Value]:
+        if _is_empty(value):
+            return Parsed("invalid", reason="empty"), None
+        if value == CANNOT_ASSESS:
+            return Parsed("abstained"), None
+        if elicitation == "forced_choice":
+            parsed = self._choice(value)
+        elif elicitation == "response_set":
+            parsed = self._set(_json(value))
+        else:
+            return self._pair(_json(value))
+        return parsed, parsed.value
+
+    def _choice(self, value: object) -> Parsed:
+        key = _text(value)
+        return Parsed("answered", key) if key in self._order else NOT_AN_OPTION
+
+    def _set(self, value: object) -> Parsed:
+        members = {_text(member) for member in value} if isinstance(value, list | tuple) else {None}
+        if not members <= self._order.keys():
+            return NOT_AN_OPTION
+        keys = tuple(key for key in self._order if key in members)
+        if not keys or (self._sets is not None and frozenset(keys) not in self._sets):
+            return Parsed("invalid", reason="not_admissible")
+        return Parsed("answered", keys)
+
+    def _pair(self, value: object) -> tuple[Parsed, Value]:
+        if not isinstance(value, dict) or value.keys() != {"set", "choice"}:
+            return NOT_AN_OPTION, None
+        given, chosen = self._set(value["set"]), self._choice(value["choice"])
+        if isinstance(given.value, tuple) and isinstance(chosen.value, str):
+            return chosen, PairValue(set=given.value, choice=chosen.value)
+        return chosen if given.outcome == "answered" else given, None
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value == "" or value != value  # noqa: PLR0124 -- nan is not itself
+
+
+def _text(value: object) -> str | None:
+    """Return a value as an option key would be written; None for what no key can be."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return str(value)
+
+
+def _json(value: object) -> object:
+    """Return what a cell of JSON holds; other values as they are."""
+    if not isinstance(value, str) or value[:1] not in "[{":
+        return value
+    try:
+        return parse_json(value)
+    except ValueError:
+        return value
+
+
+def _sample(value: object, where: str) -> int:
+    text = "0" if _is_empty(value) else _text(value) or ""
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_SAMPLE_DIGITS):
+        raise VerdictError(f"{where}: sample is no number; number a judge's repeats from 0.")
+    return int(text)

@@ -1,0 +1,355 @@
+"""The grammar of replies: a reply is read whole or not at all.
+
+    reply     = [ "<think>" ... "</think>" ] body
+    body      = list | lead-in list | JSON
+    list      = mention { separator mention }    separator: , ; & + / "and"; or one mention a line
+    mention   = key | label | key joint label | label joint key     joint: : . ) - = or brackets
+    lead-in   = "Answer:" | "My final verdict:" ... | "The answer is" keys | "Option" keys
+    JSON      = {"verdict": "B"} | {"answer": ["A", "B"]} | ["A", "B"] ...
+
+Decoration (bold, quotes, brackets, a code fence, a full stop, a bullet) may stand around the whole
+and around each mention. Keys as they are come first, then keys and labels in any case. Where more
+than one reading fits, or two verdicts stand where one was asked for, nothing is guessed: the reply
+is invalid.
+
+What was decided where people would differ:
+
+- A verdict that is repeated (two lines ``B``) is one verdict.
+- A lone ``b`` is option B; after "The answer is" or "Option" it is not: "a" may be an article.
+- A label that breaks off is read only after its key and only in a forced choice: a set that breaks
+  off may have gone on.
+- ``A/B`` is a list unless keys hold digits ("4/5" is a score); ``A or B`` is none; ``BA`` is not
+  ``AB``.
+- One leading think block is skipped if it is closed; an unclosed one is no verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from harness.judging.parsing.option_matching import (
+    OPENERS,
+    Names,
+    Reading,
+    after_joint,
+    cut_off,
+    fold,
+    layers,
+    lists,
+    mention,
+    names_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harness.tasks import Option
+
+Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
+OUTCOMES: tuple[Outcome, ...] = ("answered", "abstained", "refused", "invalid", "failed")
+Turn = Literal["forced_choice", "response_set"]
+
+MAX_REPLY = 20_000  # characters looked at, after a think block
+MAX_DIAGNOSED = 500  # characters in which a reason is looked for
+MAX_DEPTH = 4  # brackets in a JSON reply
+
+_NOUN = (
+    r"(?:answer|verdict|choice|rating|score|label|option|category|class|classification"
+    r"|judge?ment|decision)"
+)
+_ADJECTIVE = r"(?:(?:final|best|correct|single|overall)\s+)?"
+_MARK = r"(?:\*\*|__|\*|_)?"
+LEAD = re.compile(
+    rf"(?:\#{{1,6}}\s+)?{_MARK}(?:(?:the|my)\s+)?{_ADJECTIVE}{_NOUN}s?{_MARK}\s*"
+    r"(?:[:=\uff1a](?:(?:\*\*|__|\*|_)(?=\s))?|\n)\s*",
+    re.IGNORECASE,
+)
+SENTENCE = re.compile(
+    rf"(?:(?:the|my)\s+{_ADJECTIVE}{_NOUN}s?\s+(?:is|are):?|options?|choice|answer)\s+(?=\S)",
+    re.IGNORECASE,
+)
+FENCED = re.compile(r"```[A-Za-z]{0,10}\n(?P<body>.*?)\n?```", re.DOTALL)
+JSON_OBJECT = re.compile(r'\{\s*"[^"]*"\s*:')
+VERDICT_MEMBER = re.compile(r"(?:answer|choice|label|option|rating|verdict)s?|(?:response_)?set")
+OTHER_MEMBERS = frozenset(("confidence", "explanation", "rationale", "reason", "reasoning"))
+_CANNOT = (
+    r"(?:can(?:not|\snot|['\u2019]?t)|won['\u2019]?t|will\snot"
+    r"|(?:\sam|['\u2019]m)\s(?:not\sable|unable)\sto)"
+)
+_DECLINED = (
+    r"(?:assist|help|comply|provide|fulfill?|engage|respond|answer|continue|participate|discuss"
+    r"|generate|rate|evaluate|classify|judge|label|do|process|complete)"
+)
+_AI = r"(?:ai|artificial\sintelligence|(?:large\s)?language\smodel|llm)"
+REFUSAL = re.compile(
+    rf"(?:(?:i['\u2019]?m|i\sam|we['\u2019]?re|we\sare)\s(?:\w+\s)?sorry\b.{{0,40}}?"
+    rf"\b(?:i|we)\s?{_CANNOT}\b"
+    rf"|(?:(?:sorry|apologies|unfortunately)\b.{{0,20}}?)?"
+    rf"\b(?:i|we)\s?{_CANNOT}\s(?:\w+ly\s)?{_DECLINED}\b"
+    rf"|as\san?\s(?:\w+\s)?{_AI}\b.{{0,60}}?\b(?:i|we)\s?{_CANNOT}\b"
+    rf"|(?:i|we)\s(?:must|have\sto|need\sto)\s(?:\w+ly\s)?(?:decline|refuse)\b"
+    rf"|(?:i|we)\s(?:decline|refuse)\sto\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a reply says.
+
+    Attributes
+    ----------
+    outcome : str
+        One of `OUTCOMES`, never "failed".
+    value : str or tuple of str or None
+        The option's key, or the set's keys in the order of the options; None unless answered.
+    reason : str
+        A slug when the outcome is not "answered", else empty: ``empty``, ``too_long``, ``several``,
+        ``ambiguous``, ``conflict``, ``quoted``, ``not_admissible``, ``abstention_not_offered``,
+        ``refusal``, ``unreadable``.
+    """
+
+    outcome: Outcome
+    value: str | tuple[str, ...] | None = None
+    reason: str = ""
+
+
+def parse(
+    text: str,
+    elicitation: Turn,
+    options: Sequence[Option],
+    *,
+    abstain: bool,
+    sets: Sequence[Sequence[str]] | None = None,
+    item_text: str = "",
+) -> Parsed:
+    """Read a whole reply.
+
+    Parameters
+    ----------
+    text : str
+        The reply as received; any text at all.
+    elicitation : {"forced_choice", "response_set"}
+        Whether one option or a set of them was asked for.
+    options : sequence of Option
+        The K options.
+    abstain : bool
+        Whether CANNOT_ASSESS was offered.
+    sets : sequence of sequences of str, optional
+        The admissible response sets; any but the empty one when absent.
+    item_text : str
+        What was rated: a reply with a lead-in that stands in it word for word is a quotation.
+
+    Returns
+    -------
+    Parsed
+        Takes time linear in the length of ``text``.
+    """
+    parsed, quotable = parse_apart(text, elicitation, options, abstain=abstain, sets=sets)
+    if quotable and quotable in item_text:
+        return Parsed("invalid", reason="quoted")
+    return parsed
+
+
+def parse_apart(
+    text: str,
+    elicitation: Turn,
+    options: Sequence[Option],
+    *,
+    abstain: bool,
+    sets: Sequence[Sequence[str]] | None = None,
+) -> tuple[Parsed, str]:
+    """Read a whole reply apart from any item; see `parse`.
+
+    Returns
+    -------
+    parsed : Parsed
+        What it says.
+    quotable : str
+        What makes the reply a quotation if it stands in the item's text; mostly empty.
+    """
+    body = _body(text)
+    if not body:
+        return Parsed("invalid", reason="empty"), ""
+    if len(body) > MAX_REPLY:
+        return Parsed("invalid", reason="too_long"), ""
+    names = _names(options)
+    readings, led = _readings(body, names)
+    if not readings and elicitation == "forced_choice":
+        readings, led = _cut_off_readings(body, names)
+    if not readings:
+        return _unread(body, names), ""
+    quotable = body if led else ""
+    if len(readings) > 1:
+        return Parsed("invalid", reason="ambiguous"), quotable
+    keys = [option.key for option in options]
+    parsed = _decide(readings.pop(), elicitation, keys, abstain=abstain, sets=sets)
+    return parsed, quotable
+
+
+def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
+    """Write what a judge that follows the grammar to the letter replies: ``parse`` reads it back.
+
+    Raises
+    ------
+    ValueError
+        If the value names no option.
+    """
+    names = _names(options)
+    keys = [value] if isinstance(value, str) else list(value)
+    if not keys or any(key not in names.keys for key in keys):
+        raise ValueError("only the task's option keys, or CANNOT_ASSESS, can be rendered")
+    plain = ", ".join(keys)
+    readings, _ = _readings(_body(plain), names)
+    return plain if readings == {Reading(names.keys[key] for key in keys)} else json.dumps(keys)
+
+
+def _names(options: Sequence[Option]) -> Names:
+    return names_of(tuple((o.key, o.label, o.description) for o in options))
+
+
+def _body(text: str) -> str:
+    """Strip a reply of the space around it and of one closed think block before it."""
+    body = text.strip()
+    if body.startswith("<think>"):
+        _, closed, rest = body.partition("</think>")
+        return rest.strip() if closed else body
+    return body
+
+
+def _decide(
+    reading: Reading,
+    elicitation: Turn,
+    keys: Sequence[str],
+    *,
+    abstain: bool,
+    sets: Sequence[Sequence[str]] | None,
+) -> Parsed:
+    """Turn the only reading into a verdict, if it is one of the kind that was asked for."""
+    if reading == {len(keys)}:
+        return (
+            Parsed("abstained") if abstain else Parsed("invalid", reason="abstention_not_offered")
+        )
+    chosen = tuple(key for i, key in enumerate(keys) if i in reading)
+    if len(keys) in reading or (elicitation == "forced_choice" and len(chosen) > 1):
+        return Parsed("invalid", reason="several")
+    if elicitation == "forced_choice":
+        return Parsed("answered", chosen[0])
+    if sets is not None and set(chosen) not in map(set, sets):
+        return Parsed("invalid", reason="not_admissible")
+    return Parsed("answered", chosen)
+
+
+def _forms(body: str) -> Iterator[tuple[str, bool, bool]]:
+    """Yield a body, then what is left without decoration and lead-in, each with two facts.
+
+    The facts are whether only keys may be read in it, and whether a lead-in came off.
+    """
+    fenced = FENCED.fullmatch(body)
+    outer = fenced["body"] if fenced else body
+    for layer in layers(outer):
+        yield layer, False, False
+        if sentence := SENTENCE.match(layer):
+            yield layer[sentence.end() :].strip(), True, True
+        if lead := LEAD.match(layer):
+            for inner in layers(layer[lead.end() :]):
+                yield inner, False, True
+                if sentence := SENTENCE.match(inner):
+                    yield inner[sentence.end() :].strip(), True, True
+
+
+def _readings(body: str, names: Names) -> tuple[set[Reading], bool]:
+    """All readings of the first form that has any, and whether a lead-in stood before it."""
+    if body in names.keys:
+        return {Reading([names.keys[body]])}, False
+    for form, keys_only, led in _forms(body):
+        if form[:1] in "[{" and (found := _json(form, names)) is not None:
+            return found, True
+        found = lists(form, names, keys_only=True)
+        if not found and (not keys_only or _opens_with_key(form, names)):
+            found = lists(form, names, keys_only=False)
+        if found:
+            return found, led
+    return set(), False
+
+
+def _opens_with_key(form: str, names: Names) -> bool:
+    """Whether a key as it is, then a joint, begin the form: "The answer is B) Not toxic"."""
+    return any(after_joint(form.lstrip(OPENERS), key) for key in names.keys)
+
+
+def _cut_off_readings(body: str, names: Names) -> tuple[set[Reading], bool]:
+    if len(body) > names.longest:
+        return set(), False
+    lead = LEAD.match(body)
+    found = cut_off(body[lead.end() :] if lead else body, names)
+    return {Reading([option]) for option in found}, bool(lead)
+
+
+def _json(form: str, names: Names) -> set[Reading] | None:
+    """Read a JSON verdict; None if the text is not JSON at all."""
+    unquoted = re.sub(r'"(?:[^"\\]|\\.)*"', '""', form)
+    deep = unquoted.count("[") + unquoted.count("{") > MAX_DEPTH
+    try:
+        value = None if deep else _DECODER.decode(form)
+    except (ValueError, RecursionError):
+        return set() if JSON_OBJECT.match(form) else None
+    if isinstance(value, dict):
+        given = [member for member in value if VERDICT_MEMBER.fullmatch(member)]
+        if len(given) != 1 or not value.keys() - set(given) <= OTHER_MEMBERS:
+            return set()
+        value = value[given[0]]
+    if isinstance(value, str):
+        return lists(value, names, keys_only=True) or lists(value, names, keys_only=False)
+    if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+        return set() if JSON_OBJECT.match(form) else None
+    return _json_list(value, names)
+
+
+def _json_list(parts: list[str], names: Names) -> set[Reading]:
+    readings = {Reading()}
+    for part in parts:
+        found = mention(part, names, keys_only=True) or mention(part, names, keys_only=False)
+        readings = {reading | {option} for reading in readings for option in found}
+    return readings - {Reading()} if len(parts) <= names.most else set()
+
+
+def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a member stands twice")
+    return members
+
+
+def _not_a_verdict(_: str) -> str:
+    raise ValueError("not a verdict")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_no_duplicates,
+    parse_constant=_not_a_verdict,
+    parse_int=str,
+)
+
+
+def _unread(body: str, names: Names) -> Parsed:
+    """Say why a reply has no reading."""
+    head = body[:MAX_DIAGNOSED]
+    if REFUSAL.match(head):
+        return Parsed("refused", reason="refusal")
+    if len(body) <= MAX_DIAGNOSED and _in_conflict(fold(body), names):
+        return Parsed("invalid", reason="conflict")
+    return Parsed("invalid", reason="unreadable")
+
+
+def _in_conflict(folded: str, names: Names) -> bool:
+    """Whether a key is followed by another option's label, and not by its own."""
+    for i, key in enumerate(names.folded_keys):
+        rest = after_joint(folded, key)
+        labels = [j for j, (label, _) in enumerate(names.tails) if rest.startswith(label)]
+        if rest and labels and i not in labels:
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Prompt templates, requests and their keys."""

@@ -1,0 +1,304 @@
+"""What a judge is asked: requests, their canonical hash, and the prompts bound to one task.
+
+Everything before an item is the same, byte for byte, for all items of a task and elicitation, so
+that prompt caches hit. The item's text stands last, between two lines that are a function of the
+text alone: the same in every run, and not to be forged from inside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+
+from harness.errors import PromptError
+from harness.judging.prompts.templates import ITEM_NAMES, Template, read_template, render
+from harness.tasks import CANNOT_ASSESS, bundled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from harness.tasks import Item, Option, Task
+
+Elicitation = Literal["forced_choice", "response_set", "paired"]
+ELICITATIONS: tuple[Elicitation, ...] = ("forced_choice", "response_set", "paired")
+
+FENCE_DIGITS = 16
+MAX_LISTED_SETS = 7  # of a task that admits all sets, those of three options; beyond, examples
+
+
+class Message(NamedTuple):
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Everything that can change a judge's reply; its hash is the cache key.
+
+    The judge's alias is not part of it: two aliases of one model share their replies. Canonical is
+    JSON in ASCII without spaces, members in alphabetical order; the number of the sample is last.
+    """
+
+    provider: str
+    base_url: str | None = None
+    model: str
+    params: Mapping[str, JsonValue] = field(default_factory=dict)
+    messages: tuple[Message, ...]
+    sample: int = 0
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the canonical JSON, 64 hex digits."""
+        return hashlib.sha256(b"%b%d}" % (self._stem, self.sample)).hexdigest()
+
+    def hash_of(self, sample: int) -> str:
+        """Hash of the same request with another sample number."""
+        if sample == self.sample:
+            return self.hash
+        return hashlib.sha256(b"%b%d}" % (self._stem, sample)).hexdigest()
+
+    def hashes(self, samples: int) -> Iterator[str]:
+        """Hashes of the same request with sample numbers from 0 on; their stem is read once."""
+        shared = hashlib.sha256(self._stem)
+        for sample in range(samples):
+            one = shared.copy()
+            one.update(b"%d}" % sample)
+            yield one.hexdigest()
+
+    def for_sample(self, sample: int, known_hash: str = "") -> Self:
+        """Ask the same once more, under another sample number; `hash_of` may have told its hash."""
+        known = {"hash": known_hash} if known_hash else {}
+        if sample == self.sample:
+            self.__dict__.update(known)
+            return self
+        return self._copy(sample=sample, **known)
+
+    def saying(self, messages: tuple[Message, ...]) -> Self:
+        """Ask the same judge something else."""
+        turns = _turns(messages)
+        stem = _stem(self._frame, turns)
+        return self._copy(messages=messages, turns=turns, _frame=self._frame, _stem=stem)
+
+    @cached_property
+    def turns(self) -> str:
+        """The messages as canonical JSON."""
+        return _turns(self.messages)
+
+    @cached_property
+    def _stem(self) -> bytes:
+        """The canonical JSON up to the number of the sample."""
+        return _stem(self._frame, self.turns)
+
+    @cached_property
+    def _frame(self) -> tuple[str, str]:
+        """The canonical JSON before the messages, and from there to the number of the sample."""
+        base_url, model, params, provider = map(
+            _CANONICAL, (self.base_url, self.model, self.params, self.provider)
+        )
+        after = f',"model":{model},"params":{params},"provider":{provider},"sample":'
+        return f'{{"base_url":{base_url},"messages":', after
+
+    def _copy(self, **known: object) -> Self:
+        """Copy with other contents and what else is known of the copy; its hash is another."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        copied.__dict__.pop("hash", None)
+        copied.__dict__.update(known)
+        return copied
+
+
+def _turns(messages: Iterable[Message]) -> str:
+    text = encode_basestring_ascii
+    said = [f'{{"content":{text(content)},"role":"{role}"}}' for role, content in messages]
+    return f"[{','.join(said)}]"
+
+
+def _stem(frame: tuple[str, str], turns: str) -> bytes:
+    before, after = frame
+    return f"{before}{turns}{after}".encode()
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+class Unit(NamedTuple):
+    """One thing to ask one judge: an item, an elicitation and the number of the sample."""
+
+    item: str
+    elicitation: Elicitation
+    sample: int = 0
+
+
+class Prompts:
+    """The templates of all elicitations, bound to one task; what items share is rendered once.
+
+    Attributes
+    ----------
+    hash : str
+        SHA-256 of the templates as read, 64 hex digits.
+    """
+
+    def __init__(self, task: Task, templates: Mapping[Elicitation, Template]) -> None:
+        self._task = task
+        self._templates = dict(templates)
+        self._values = {name: _task_values(task, template) for name, template in templates.items()}
+        self._opening = {
+            name: _opening(template.render("system", self._values[name]))
+            for name, template in templates.items()
+        }
+        self._question = {
+            name: template.head("user", self._values[name], ITEM_NAMES)
+            for name, template in templates.items()
+        }
+        texts = json.dumps(
+            {name: template.text for name, template in templates.items()}, sort_keys=True
+        )
+        self.hash = hashlib.sha256(texts.encode()).hexdigest()
+
+    @classmethod
+    def load(cls, task: Task, folder: Path | None = None) -> Self:
+        """Read one template per elicitation and bind them to a task.
+
+        Parameters
+        ----------
+        task : Task
+            May name templates of its own under ``prompts``: files in its folder or in ``folder``.
+        folder : Path, optional
+            Where templates are, by default those that come with the package.
+
+        Raises
+        ------
+        PromptError
+            If a template is missing, cannot be read, has an unknown placeholder or part, does not
+            show the item's text once, fenced, or has the name of another.
+        """
+        shipped = folder or bundled("prompts")
+        chosen = task.prompts
+        templates: dict[Elicitation, Template] = {}
+        for name in ELICITATIONS:
+            folders = (task.folder, shipped) if name in chosen else (shipped,)
+            needed = ("user", "follow_up") if name == "paired" else ("user",)
+            templates[name] = read_template(chosen.get(name, f"{name}.txt"), folders, needed)
+        if clash := _clash(template.path for template in templates.values()):
+            raise PromptError(f"{clash}: a shipped template has this name too; rename this one.")
+        return cls(task, templates)
+
+    def save(self, folder: Path) -> None:
+        """Write the templates into a folder from which `load` makes the same prompts.
+
+        Raises
+        ------
+        OSError
+            If the folder cannot be written.
+        """
+        folder.mkdir(exist_ok=True)
+        for template in self._templates.values():
+            (folder / template.path.name).write_text(template.text, encoding="utf-8", newline="\n")
+
+    def messages(self, item: Item, elicitation: Elicitation) -> tuple[Message, ...]:
+        """Ask for one item; of a pair, the first turn.
+
+        Raises
+        ------
+        TaskError
+            If the item has no text.
+        """
+        criterion = ""
+        if item.criterion:
+            template = self._templates[elicitation]
+            criterion = template.render("criterion", {"criterion": item.criterion})
+        fenced = _fenced(self._task.parts_of(item))
+        values = self._values[elicitation] | fenced | {"criterion": criterion}
+        head, tail = self._question[elicitation]
+        question = Message(role="user", content=head + render(tail, values))
+        return (*self._opening[elicitation], question)
+
+    def follow_up(self, messages: tuple[Message, ...], reply: str) -> tuple[Message, ...]:
+        """Ask a pair's second turn, the single choice, in the same conversation."""
+        question = self._templates["paired"].render("follow_up", self._values["paired"])
+        return (
+            *messages,
+            Message(role="assistant", content=reply),
+            Message(role="user", content=question),
+        )
+
+    def __repr__(self) -> str:
+        return f"Prompts({self._task.name!r}, {', '.join(self._templates)}, {self.hash[:12]})"
+
+
+def _fenced(parts: Sequence[str]) -> dict[str, str]:
+    """Fence an item's text; where it has parts, each on its own.
+
+    What comes first and is shared (the article of several sentences) is then byte-identical, fence
+    and all, so that prompt caches hit there too.
+    """
+    if len(parts) == 1:
+        return {"fence": fence(*parts), "text": parts[0]}
+    marks = [fence(part, *parts) for part in parts]
+    blocks = (f"{mark}\n{part}\n{mark}" for mark, part in zip(marks, parts, strict=True))
+    return {"fence": "", "text": "\n".join(blocks)}
+
+
+def fence(text: str, *others: str) -> str:
+    """Return 16 hex digits that depend on a text and stand neither in it nor in others.
+
+    The beginning of the text's SHA-256; while that occurs somewhere, of the SHA-256 of the text and
+    a counter.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    digits = hashlib.sha256(data).hexdigest()[:FENCE_DIGITS]
+    counter = 0
+    while digits in text or any(digits in other for other in others):
+        counter += 1
+        digits = hashlib.sha256(data + b"\0%d" % counter).hexdigest()[:FENCE_DIGITS]
+    return digits
+
+
+def _clash(paths: Iterable[Path]) -> Path | None:
+    """Return a file that has the name of another, so that they could not be saved together."""
+    known: dict[str, Path] = {}
+    return next((path for path in paths if known.setdefault(path.name, path) != path), None)
+
+
+def _opening(system: str) -> tuple[Message, ...]:
+    return (Message(role="system", content=system),) if system else ()
+
+
+def _task_values(task: Task, template: Template) -> dict[str, str]:
+    """Return what stands for the placeholders that all items of a task share."""
+    keys = [option.key for option in task.options]
+    others = [CANNOT_ASSESS] if task.abstain else []
+    return {
+        "property": task.property,
+        "instructions": task.instructions,
+        "options": "\n".join(_option_line(option) for option in task.options),
+        "keys": "\n".join(keys + others),
+        "replies": "\n".join([", ".join(one) for one in _shown_sets(task)] + others),
+        "abstain": template.render("abstain", {}) if task.abstain else "",
+        "sets": template.render("sets", {}) if task.response_sets != "all" else "",
+    }
+
+
+def _option_line(option: Option) -> str:
+    """One option as it is shown; `option_matching` reads such lines back."""
+    name = option.key if option.label == option.key else f"{option.key}: {option.label}"
+    return f"{name} - {option.description}" if option.description else name
+
+
+def _shown_sets(task: Task) -> Sequence[Sequence[str]]:
+    """Return all admissible response sets where they are few or listed, else three examples."""
+    keys = [option.key for option in task.options]
+    if task.response_sets != "all":
+        return task.space.sets
+    if 2 ** len(keys) - 1 <= MAX_LISTED_SETS:
+        return task.space.sets
+    return [keys[:1], keys[:2], keys[:3]]

@@ -1,0 +1,1 @@
+"""Asking judges: executor, rate limit, budget, batches."""

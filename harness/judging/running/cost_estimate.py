@@ -1,0 +1,115 @@
+"""What a judge would cost, before anything is sent: what is to be expected, and the most."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.judging.judges.pricing import estimate, price_of
+from harness.judging.parsing.verdict import Reply, render
+from harness.judging.prompts.requests import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.judging.judges.pricing import Price
+    from harness.judging.prompts.requests import Elicitation, Request
+    from harness.judging.running.jobs import Job
+    from harness.tasks import Task
+
+THINKS = frozenset(
+    {"reasoning_effort", "reasoning", "thinking"}
+)  # such replies are as long as may be
+WORDS = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeQuote:
+    """What one judge would cost if nothing were cached.
+
+    Attributes
+    ----------
+    calls : int
+        Requests; one may ask for several samples.
+    prompt_tokens : int
+        4 bytes each, and 4 around every message.
+    completion_tokens, expected_completion_tokens : int
+        The most that the replies may have, and what replies in the prompt's grammar have.
+    cost_usd, expected_usd : float or None
+        The most, and what is to be expected; None where no price is known. Neither knows what the
+        provider will find in its cache.
+    """
+
+    judge: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    expected_completion_tokens: int
+    cost_usd: float | None
+    expected_usd: float | None
+
+
+def quote_of(job: Job, task: Task) -> JudgeQuote:
+    """Add up what a judge would be asked; nothing is sent.
+
+    Parameters
+    ----------
+    job : Job
+        The judge, its items, elicitations and samples.
+    task : Task
+        Says how replies look.
+    """
+    spec = job.judge.spec
+    calls = prompt = completion = expected = 0
+    for elicitation in job.elicitations:
+        paired = elicitation == "paired"
+        n = 1 if paired else spec.n_per_request
+        reply = _reply_tokens(task, elicitation)
+        for item in job.items:
+            first = job.judge.request(Unit(item=item.id, elicitation=elicitation))
+            for request in _turns(job, task, first) if paired else (first,):
+                if paired and request is first and _asked_as_set(job, item.id, first):
+                    continue
+                tokens = estimate(spec, request)
+                sent = math.ceil(job.samples / n)
+                calls += sent
+                prompt += sent * tokens.prompt
+                completion += job.samples * tokens.completion
+                short = tokens.completion if THINKS & spec.params.keys() else reply
+                expected += job.samples * min(tokens.completion, short)
+    price = price_of(spec)
+    most, likely = _usd(price, prompt, completion), _usd(price, prompt, expected)
+    return JudgeQuote(spec.name, calls, prompt, completion, expected, most, likely)
+
+
+def _usd(price: Price | None, prompt: int, completion: int) -> float | None:
+    return price.cost_usd(prompt, completion) if price else None
+
+
+def _turns(job: Job, task: Task, first: Request) -> Iterator[Request]:
+    """Both turns of a pair, the first reply a set of average length."""
+    yield first
+    sets = sorted(task.space.sets, key=len)
+    text = render(tuple(sets[len(sets) // 2]), task.options)
+    yield job.judge.follow_up(first, Reply(request=first.hash, text=text))
+
+
+def _asked_as_set(job: Job, item: str, first: Request) -> bool:
+    """Whether a pair's first turn is what the response set asks: it is bought once."""
+    if "response_set" not in job.elicitations:
+        return False
+    return job.judge.request(Unit(item=item, elicitation="response_set")).hash == first.hash
+
+
+def _reply_tokens(task: Task, elicitation: Elicitation) -> int:
+    """Tokens of an average reply: each word and each mark is one, long words are more."""
+    values: list[str | tuple[str, ...]] = [option.key for option in task.options]
+    if elicitation == "response_set":
+        values = [tuple(members) for members in task.space.sets]
+    sizes = [
+        sum(math.ceil(len(word) / 4) for word in WORDS.findall(render(value, task.options)))
+        for value in values
+    ]
+    return math.ceil(sum(sizes) / len(sizes))

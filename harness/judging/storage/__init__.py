@@ -1,0 +1,1 @@
+"""Response cache, request locks and verdict log."""

@@ -1,0 +1,201 @@
+"""The verdict log: an append-only file, the record of what was received and so paid for.
+
+One write per batch of lines, no line ever changed. Reading it back needs no index: the newest
+success of each unit wins, a torn last line is cut off, a line whose checksum fails is set aside.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.errors import RunError, VerdictError
+from harness.judging.cache_folder import resuming
+from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header, decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+    from typing import Self
+
+    from harness.judging.prompts.requests import Elicitation
+
+
+class UnitKey(NamedTuple):
+    """What a verdict is about."""
+
+    judge: str
+    item: str
+    elicitation: Elicitation
+    sample: int
+
+
+def unit_key(verdict: Verdict) -> UnitKey:
+    """Tell which unit a verdict answers."""
+    return UnitKey(verdict.judge, verdict.item, verdict.elicitation, verdict.sample)
+
+
+@dataclass(slots=True)
+class LogReading:
+    """What a verdict log holds.
+
+    Attributes
+    ----------
+    final : dict of UnitKey to Verdict
+        The newest success of each unit, else its newest failure.
+    n_lines : int
+        Readable verdict lines.
+    damaged : list of bytes
+        Lines that were set aside because they are not what was once written.
+    """
+
+    final: dict[UnitKey, Verdict] = field(default_factory=dict)
+    n_lines: int = 0
+    damaged: list[bytes] = field(default_factory=list)
+
+    def add(self, verdict: Verdict) -> None:
+        """Replay one line."""
+        self.n_lines += 1
+        key = unit_key(verdict)
+        known = self.final.get(key)
+        if known is None or known.outcome == "failed" or verdict.outcome != "failed":
+            self.final[key] = verdict
+
+
+def read_log(path: Path) -> LogReading:
+    """Replay a log file; damaged lines are set aside, not raised.
+
+    Raises
+    ------
+    VerdictError
+        If the file cannot be opened or was written in a format that this version does not know.
+    """
+    reading = LogReading()
+    try:
+        with path.open("rb") as file:
+            check_header(file.readline(), path)
+            for line in file:
+                try:
+                    reading.add(decode(line))
+                except VerdictError:
+                    reading.damaged.append(line)
+    except OSError as error:
+        raise VerdictError(f"{path}: cannot be read ({error.strerror}).") from None
+    return reading
+
+
+class VerdictLog:
+    """An open verdict log; only one process can have it open."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._fd = descriptor
+        self._size = os.fstat(descriptor).st_size
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open or create a log for appending, lock it and cut off a torn last line.
+
+        Raises
+        ------
+        RunError
+            If another process has it open, or the folder cannot be written to.
+        """
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise RunError(
+                f"{path.parent}: another process is writing to this run; wait for it."
+            ) from None
+        log = cls(path, descriptor)
+        try:
+            log._mend()
+        except BaseException:
+            log.close()
+            raise
+        return log
+
+    def append(self, verdicts: Iterable[Verdict]) -> None:
+        """Write verdicts in one go; afterwards they are received, whatever happens to this process.
+
+        Raises
+        ------
+        RunError
+            If not all of them could be written. What stood before stays readable, and so do those
+            that could.
+        """
+        data = b"".join(map(encode, verdicts))
+        if data:
+            self._write(data)
+
+    def close(self) -> None:
+        """Release the file and its lock."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"VerdictLog({str(self.path)!r}, {self._size} bytes)"
+
+    def _write(self, data: bytes) -> None:
+        written = 0
+        try:
+            while written < len(data):
+                written += os.write(self._fd, data[written:])
+        except OSError as error:
+            self._size += data.rfind(b"\n", 0, written) + 1  # the lines that were written whole
+            with suppress(OSError):  # else the torn line is cut off when the log is opened again
+                os.ftruncate(self._fd, self._size)
+            raise RunError(
+                f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "
+                f"Free some space, then `{resuming(self.path.parent)}`."
+            ) from None
+        self._size += written
+
+    def _mend(self) -> None:
+        """Give a new file its header; cut a last line that was not written to its end."""
+        with self.path.open("rb") as file:
+            whole = 0
+            for line in file:
+                if line.endswith(b"\n"):
+                    whole += len(line)
+        if whole != self._size:
+            os.ftruncate(self._fd, whole)
+            self._size = whole
+        if self._size == 0:
+            self._write(HEADER)
+
+
+def replies_of(verdict: Verdict) -> Iterator[Reply]:
+    """Give back the replies that a verdict line holds, as they were received."""
+    if verdict.first is not None:
+        yield verdict.first
+    if verdict.reply is None:
+        return
+    yield Reply(
+        request=verdict.request,
+        text=verdict.reply,
+        model=verdict.model,
+        finish_reason=verdict.finish_reason,
+        prompt_tokens=verdict.prompt_tokens,
+        completion_tokens=verdict.completion_tokens,
+        cached_tokens=verdict.cached_tokens,
+        cost_usd=verdict.cost_usd,
+        latency_s=verdict.latency_s,
+        logprobs=verdict.logprobs,
+        derived=verdict.derived,
+    )

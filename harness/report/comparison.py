@@ -1,0 +1,138 @@
+"""Two validations side by side: what was different about them, and what each says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.report.charts import DotRow, Titles, dots
+from harness.report.html.page import render
+from harness.report.judge_charts import dot_row, in_order, n_used, reading_of
+from harness.report.metric_groups import grouped
+from harness.report.recommendation import sentences
+from harness.report.summary import counted, headline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.analysis import Validation
+    from harness.report.metric_groups import Group
+    from harness.report.svg import Chart
+
+SECTIONS = (
+    ("decision", "Decisions"),
+    ("differences", "What was different"),
+    ("judges", "Judges of both"),
+    ("metrics", "All metrics"),
+)
+
+
+def comparison(names: tuple[str, str], both: tuple[Validation, Validation]) -> str:
+    """Render two validations side by side as one page.
+
+    Parameters
+    ----------
+    names : (str, str)
+        What to call them.
+    both : (Validation, Validation)
+        The earlier one first.
+    """
+    a, b = both
+    shared = [judge.name for judge in in_order(a) if judge.name in {j.name for j in b.judges}]
+    return render(
+        "compare.html.jinja",
+        {
+            "names": names,
+            "both": both,
+            "headlines": [headline(v).replace("  ", " · ") for v in both],
+            "sentences": [sentences(v) for v in both],
+            "facts": facts(a, b),
+            "shared": shared,
+            "units": {one.name: one.unit for one in a.metrics},
+            "only": [_only(a, b), _only(b, a)],
+            "charts": [_chart(names, both, shared, metric) for metric in _ranked_by(a, b)],
+            "groups": _groups(both, shared),
+        },
+        block={"grid": None, "items": None},
+        title=f"{names[0]} against {names[1]}",
+        sections=SECTIONS,
+    )
+
+
+def facts(a: Validation, b: Validation) -> list[tuple[str, str, str]]:
+    """Return what the two validations were made of, where they differ."""
+    pairs = [(name, one, _facts(b)[name]) for name, one in _facts(a).items()]
+    models = {judge.name: judge for judge in b.judges}
+    for judge in a.judges:
+        if judge.name in models:
+            found = (_model(a, judge.name), _model(b, judge.name))
+            pairs.append((f"model behind {judge.name}", *found))
+    return [(name, one, other) for name, one, other in pairs if one != other]
+
+
+def _facts(v: Validation) -> dict[str, str]:
+    return {
+        "task": v.task.name,
+        "content of the task, SHA-256": v.task.content_hash,
+        "items": str(v.task.n_items),
+        "judges": ", ".join(judge.name for judge in v.judges),
+        **{name.replace("_", " "): str(value) for name, value in v.settings.model_dump().items()},
+    }
+
+
+def _model(v: Validation, name: str) -> str:
+    judge = v.judge(name)
+    return ", ".join(judge.reported_models) or judge.model or "unknown"
+
+
+def _only(a: Validation, b: Validation) -> list[str]:
+    there = {judge.name for judge in b.judges}
+    return [judge.name for judge in a.judges if judge.name not in there]
+
+
+def _common(a: Validation, b: Validation) -> list[str]:
+    first = a.judges[0].metrics if a.judges else {}
+    there = b.judges[0].metrics if b.judges else {}
+    return [metric for metric in first if metric in there]
+
+
+def _groups(
+    both: tuple[Validation, Validation], shared: Sequence[str]
+) -> list[tuple[Group, list[str], list[str]]]:
+    """Return each group with its metrics that some judge has in either, and those that none has."""
+    found = []
+    for group, names in grouped(both[0], _common(*both)):
+        known = [
+            name
+            for name in names
+            if any(v.judge(judge).metrics[name].value is not None for v in both for judge in shared)
+        ]
+        found.append((group, known, [name for name in names if name not in known]))
+    return found
+
+
+def _ranked_by(a: Validation, b: Validation) -> list[str]:
+    """Return the metrics that rank either, as far as both have them, and the goals."""
+    wanted = dict.fromkeys((a.settings.metric, b.settings.metric, "decision_consistency"))
+    return [metric for metric in wanted if metric in _common(a, b)]
+
+
+def _chart(
+    names: tuple[str, str], both: tuple[Validation, Validation], shared: list[str], metric: str
+) -> Chart:
+    rows: list[DotRow] = []
+    for judge in shared:
+        first, second = (dot_row(judge, v.judge(judge).metrics[metric]) for v in both)
+        rows += [
+            replace(first, name=f"{judge}, first", kind="tied", line=judge),
+            replace(second, name=f"{judge}, second", kind="best", line=judge),
+        ]
+    told = "; ".join(row.told for row in rows)
+    n_items = [counted(n_used(v, metric, shared)) for v in both]
+    titles = Titles(
+        "both-" + "".join(c if c.isalnum() else "-" for c in metric).strip("-"),
+        ", ".join(part for part in (metric, reading_of(both[0], metric)) if part),
+        f"{metric} of each judge in {names[0]} (ring) and in {names[1]} (dot). {told}.",
+        x=f"ring: first, {n_items[0]}; dot: second, {n_items[1]}",
+    )
+    return dots(titles, rows, within=(float("-inf"), float("inf")))

@@ -1,0 +1,155 @@
+"""A paragraph for a paper, in Markdown and in LaTeX, and the one-page judge card."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from harness.report.checklist import LEVELS, MODES, checklist
+from harness.report.formatting import cut
+from harness.report.judge_charts import in_order
+from harness.report.summary import (
+    READING,
+    counted,
+    decision,
+    estimate,
+    headline,
+    number,
+    share,
+    span,
+)
+
+if TYPE_CHECKING:
+    from harness.analysis import JudgeResult, Validation
+    from harness.report.html.details import Details
+
+MAX_TOLD = 300  # characters of a practice on the judge card
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+
+
+def latex(text: str) -> str:
+    """Escape a text so that LaTeX prints it and runs nothing."""
+    return "".join(_LATEX.get(c, c) for c in _CONTROL.sub(" ", text))
+
+
+def markdown(text: str) -> str:
+    """Escape a text so that Markdown prints it: no markup, no link, no HTML, no new line."""
+    return _MARKDOWN.sub(r"\\\1", _CONTROL.sub(" ", text))
+
+
+def paragraph(v: Validation, d: Details | None = None) -> str:
+    """Say in plain words what was done and found, ready for a methods section."""
+    s, h = v.settings, v.humans
+    scale = f"{d.scale}, " if d and d.scale else ""
+    raters = counted([h.n_raters], "human rater")
+    about = f"{counted([v.task.n_items])} of the task {v.task.name} ({v.task.property}; {scale}"
+    about += f"{len(v.task.options)} options)."
+    gave = f"{counted([h.n_forced_choice], 'forced choice')} and "
+    gave += counted([h.n_response_sets], "response set")
+    done = (
+        f"We compared {counted([len(v.judges)], 'judge')} with {raters} on {about}"
+        if v.judges
+        else f"We had {about[:-1]} rated by {raters}."
+    )
+    parts = [done, f"The raters gave {gave}."]
+    if v.task.notice:
+        parts.append(f"Note: {v.task.notice}.")
+    if v.ranking is not None:
+        unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
+        parts.append(
+            f"Judges were ranked by {v.ranking.metric}{unit} ({READING[v.ranking.better]}); "
+            f"an item counts as positive at a cut-off of {s.tau:g}."
+        )
+        parts.append(f"Results: {'; '.join(_result(v, judge) for judge in in_order(v))}.")
+    parts.append(
+        f"Brackets hold {s.confidence:.0%} {s.interval} intervals over {s.unit}s "
+        f"({s.n_resamples} resamples, seed {s.seed}); they cover the expectation with this many "
+        f"raters and samples. Abstentions were {MODES[s.mode]}; aggregation was {LEVELS[s.level]}."
+    )
+    return " ".join(parts)
+
+
+def _result(v: Validation, judge: JudgeResult) -> str:
+    assert v.ranking is not None
+    one = judge.metrics[v.ranking.metric]
+    name = judge.name + (" (baseline)" if judge.baseline else "")
+    answered = share(judge.answered_fraction, judge.n_planned)
+    return f"{name} {estimate(one)} on {counted([one.n_used])}, {answered} answered"
+
+
+def paragraph_markdown(v: Validation, d: Details | None = None) -> str:
+    """Return the paragraph as Markdown."""
+    return markdown(paragraph(v, d))
+
+
+def paragraph_latex(v: Validation, d: Details | None = None) -> str:
+    """Return the paragraph as LaTeX."""
+    return latex(paragraph(v, d))
+
+
+def judge_card(v: Validation, d: Details | None = None) -> str:
+    """Return a page of Markdown to publish with an evaluation that used the judge."""
+    lines = [
+        f"# Judge card: {markdown(v.task.name)}",
+        "",
+        markdown(decision(v)),
+        "",
+        f"*Task*: {markdown(v.task.property)}. {markdown(headline(v))}.",
+    ]
+    if v.task.notice:
+        lines += ["", f"**{markdown(v.task.notice)}**"]
+    if v.ranking is not None:
+        lines += ["", *_card_table(v)]
+    lines += ["", "## How these numbers came about", "", paragraph_markdown(v, d)]
+    lines += ["", "## Reporting checklist", ""]
+    lines += [
+        f"{i}. {markdown(p.asks)}: {markdown(cut(p.told, MAX_TOLD))}"
+        for i, p in enumerate(checklist(v, d), 1)
+    ]
+    lines += ["", "## To reproduce", "", f"- task {v.task.content_hash}"]
+    if d is not None:
+        lines += [f"- {markdown(name)} {markdown(one)}" for name, one in d.versions.items()]
+        lines += [f"- run {markdown(d.run)}, {markdown(d.created)}"] if d.run else []
+    return "\n".join(lines) + "\n"
+
+
+def _card_table(v: Validation) -> list[str]:
+    assert v.ranking is not None
+    metric = v.ranking.metric
+    heads = (
+        f"| rank | judge | model | {markdown(metric)} | consistency at {v.settings.tau:g} "
+        "| answered | items |"
+    )
+    lines = [heads, "| --: | --- | --- | --- | --- | --: | --: |"]
+    for row in v.ranking.rows:
+        judge = v.judge(row.judge)
+        consistency = judge.metrics["decision_consistency"]
+        models = ", ".join(judge.reported_models) or judge.model
+        name = judge.name + (" (baseline)" if judge.baseline else "")
+        cells = (
+            number(row.rank, 0) if row.rank else "NA",
+            name,
+            models,
+            estimate(judge.metrics[metric]),
+            f"{number(consistency.value)} {span(consistency.interval)}".strip(),
+            share(judge.answered_fraction, judge.n_planned),
+            str(judge.metrics[metric].n_used),
+        )
+        lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")
+    return lines

@@ -1,0 +1,120 @@
+"""A run's report again, from its folder alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from harness.analysis import Validation, validate
+from harness.errors import RunError
+from harness.report.comparison import comparison
+from harness.report.export import all_charts, write_charts, write_pages, write_parquet
+from harness.report.html.details import details_of, disputed
+from harness.report.html.page import page
+from harness.runs import source_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.analysis import Source
+    from harness.report.html.details import Details
+    from harness.runs import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
+
+    Attributes
+    ----------
+    files : tuple of Path
+        The page first.
+    charts : Path or None
+        The folder of charts; None where none were asked for.
+    svg_only : str
+        Why no chart is a PNG too; "" where all are.
+    """
+
+    files: tuple[Path, ...]
+    charts: Path | None = None
+    n_charts: int = 0
+    svg_only: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each file, and one for the charts."""
+        told = [str(file) for file in self.files]
+        if self.charts is not None:
+            kinds = f"SVG only: {self.svg_only}" if self.svg_only else "SVG and PNG"
+            told.append(f"{self.charts}: {self.n_charts} charts, {kinds}")
+        return told
+
+
+def report_run(folder: RunFolder, *, charts: Path | None = None) -> Written:
+    """Write the page, the ranking, the judge card and all metrics of a run; charts on request.
+
+    Raises
+    ------
+    HarnessError
+        If the folder cannot be read or a file cannot be written.
+    """
+    source = source_of(folder)
+    v = validation_of(folder, source)
+    d = details_of(source, folder, disputed=disputed(v))
+    table = folder.path / "metrics.parquet"
+    write_parquet(v, table)
+    return _with_charts((*write_pages(folder, v, d), table), v, d, charts)
+
+
+def report_source(source: Source, file: Path, *, charts: Path | None = None) -> Written:
+    """Validate a source that is no run, and write its page; charts on request.
+
+    Raises
+    ------
+    HarnessError
+        If the source is wrong or a file cannot be written.
+    """
+    v = validate(source)
+    d = details_of(source, disputed=disputed(v))
+    try:
+        file.write_text(page(v, d), encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{file}: cannot be written ({error.strerror}).") from None
+    return _with_charts((file,), v, d, charts)
+
+
+def _with_charts(
+    files: tuple[Path, ...], v: Validation, d: Details, folder: Path | None
+) -> Written:
+    if folder is None:
+        return Written(files)
+    drawn = all_charts(v, d)
+    return Written(files, folder, len(drawn), write_charts(drawn, folder))
+
+
+def report_beside(folder: RunFolder, other: RunFolder) -> Written:
+    """Write two runs side by side into the second one's folder.
+
+    Raises
+    ------
+    HarnessError
+        If a folder cannot be read or the page cannot be written.
+    """
+    names = (folder.path.name, other.path.name)
+    both = (validation_of(folder, source_of(folder)), validation_of(other, source_of(other)))
+    return Written((other.write(f"beside-{names[0]}.html", comparison(names, both)),))
+
+
+def validation_of(folder: RunFolder, source: Source) -> Validation:
+    """Read ``metrics.json``, or compute it where it is missing, older, or of another version."""
+    file = folder.path / "metrics.json"
+    try:
+        if file.stat().st_mtime_ns >= folder.verdicts.stat().st_mtime_ns:
+            return Validation.model_validate_json(file.read_bytes())
+    except (OSError, ValidationError):
+        pass
+    v = validate(source)
+    folder.write("metrics.json", v.model_dump_json(indent=1) + "\n")
+    return v

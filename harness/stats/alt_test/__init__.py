@@ -1,0 +1,1 @@
+"""The alternative annotator test (Calderon et al. 2025)."""

@@ -1,0 +1,222 @@
+"""What stands beside every alternative annotator test: judges that know nothing, and the humans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 -- whoever reads a result's fields needs their types
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.alt_test.outcome import AltTest, average
+from harness.stats.alt_test.panel import numbers
+from harness.stats.alt_test.procedure import annotator_test, annotator_tests
+from harness.stats.alt_test.scoring import pairs
+from harness.stats.alt_test.similarity import similarities
+from harness.stats.inference.bootstrap import Statistic
+from harness.stats.inference.estimate import Estimate, bootstrap
+from harness.stats.inference.metric import mean
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from harness.stats.alt_test.design import AltTestDesign
+    from harness.stats.alt_test.panel import Panel
+    from harness.stats.inference.interval_methods import IntervalMethod
+
+N_DRAWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RandomControl:
+    """Judges that answer at random, each value equally likely.
+
+    Attributes
+    ----------
+    winning_rate, advantage : float or None
+        Means over the draws; None where the test is undefined.
+    passes_share : float or None
+        Share of the draws that pass.
+    n_draws : int
+        How many such judges were tested.
+    """
+
+    winning_rate: float | None
+    advantage: float | None
+    passes_share: float | None
+    n_draws: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Controls:
+    """What a test means on these data.
+
+    Attributes
+    ----------
+    random : RandomControl
+        Judges that answer at random.
+    majority : AltTest
+        A judge that gives every item the value most frequent in these ratings (in-sample).
+    human_agreement : mapping
+        Name to `Estimate`: how the raters agree with each other under the score; for labels also
+        corrected for chance.
+    warnings : tuple of str
+        Where a judge that knows nothing passes, so that passing says little.
+    """
+
+    random: RandomControl
+    majority: AltTest
+    human_agreement: Mapping[str, Estimate]
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"Controls(random passes {self.random.passes_share}, "
+            f"majority passes {self.majority.passes})"
+        )
+
+
+def annotator_controls(
+    panel: Panel,
+    design: AltTestDesign,
+    *,
+    rng: np.random.Generator,
+    options: Sequence[Hashable] | None = None,
+    groups: Sequence[str | None] | None = None,
+    n_draws: int = N_DRAWS,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    interval: IntervalMethod = "percentile",
+) -> Controls:
+    """Test judges that know nothing, and measure how the humans agree.
+
+    Parameters
+    ----------
+    panel, design, groups, n_resamples, level, interval
+        As in `annotator_test`.
+    rng : numpy Generator
+        Draws the random verdicts and the seeds of the resamples.
+    options : sequence, optional
+        What a random judge may answer. Default: the distinct values of the ratings.
+    n_draws : int
+        Random judges to test.
+
+    Notes
+    -----
+    Raters who toss coins are beaten by a coin: the test compares, it does not certify.
+    """
+    values = panel.labels if options is None else tuple(options)
+    drawn = rng.integers(max(len(values), 1), size=(n_draws, len(panel.items))).tolist()
+    judges = {
+        str(b): {item: values[k] for item, k in zip(panel.items, row, strict=True)}
+        for b, row in enumerate(drawn if values else ())
+    }
+    random = _random(annotator_tests(panel, judges, design, rng=rng, n_resamples=0))
+    majority = annotator_test(
+        panel,
+        dict.fromkeys(panel.items, _most_frequent(panel)),
+        design,
+        rng=rng,
+        groups=groups,
+        n_resamples=n_resamples,
+        level=level,
+        interval=interval,
+    )
+    agreement = {
+        name: bootstrap(
+            np.asarray(one.contributions),
+            one.value,
+            rng=rng,
+            groups=groups,
+            n_resamples=n_resamples,
+            level=level,
+            interval=interval,
+        )
+        for name, one in _agreement(panel, design).items()
+    }
+    return Controls(random, majority, agreement, _warnings(random, majority, design))
+
+
+def optimal_verdicts(panel: Panel, design: AltTestDesign) -> dict[str, Hashable]:
+    """Give the verdicts whose advantage is 1.
+
+    Returns
+    -------
+    dict
+        Item to the most frequent value (accuracy; the first of those tied in the panel's order) or
+        to the mean (negative RMSE).
+
+    Raises
+    ------
+    ValueError
+        If the score has no such verdicts.
+
+    Notes
+    -----
+    Calderon et al. 2025, theorem 1.
+    """
+    rated = np.flatnonzero(panel.ratings_per_item)
+    if design.score == "accuracy":
+        counts = np.zeros((len(panel.items), len(panel.labels)), dtype=np.int64)
+        np.add.at(counts, (panel.of_item, panel.code), 1)
+        best = counts.argmax(axis=1) if rated.size else rated
+        return {panel.items[i]: panel.labels[best[i]] for i in rated.tolist()}
+    if design.score == "neg_rmse":
+        x = numbers(panel.labels, "ratings")[panel.code]
+        sums = np.bincount(panel.of_item, x, len(panel.items))
+        means = sums[rated] / panel.ratings_per_item[rated]
+        return {panel.items[i]: m for i, m in zip(rated.tolist(), means.tolist(), strict=True)}
+    raise ValueError(f"score is {design.score!r}; the best verdicts are known for two scores only")
+
+
+def _random(tests: Mapping[str, AltTest]) -> RandomControl:
+    defined = [test for test in tests.values() if test.passes is not None]
+    return RandomControl(
+        winning_rate=average(test.winning_rate.value for test in defined),
+        advantage=average(test.advantage.value for test in defined),
+        passes_share=average(float(bool(test.passes)) for test in defined),
+        n_draws=len(tests),
+    )
+
+
+def _most_frequent(panel: Panel) -> Hashable:
+    if not panel.labels:
+        return None
+    return panel.labels[int(np.bincount(panel.code).argmax())]
+
+
+def _agreement(panel: Panel, design: AltTestDesign) -> dict[str, Statistic]:
+    """Return what each item adds to each measure of agreement among the raters."""
+    n = len(panel.items)
+    row, other = pairs(panel)
+    values = similarities(design.score, panel.labels, panel.code[row], panel.code[other])
+    if design.score in ("neg_rmse", "rank_neg_rmse"):
+        name, values = "mean_absolute_difference", -values
+    else:
+        name = "pairwise_agreement" if design.score == "accuracy" else "pairwise_similarity"
+    item = panel.of_item[row]
+    both = [np.bincount(item, values, n), np.bincount(item, minlength=n)]
+    found = {name: Statistic(np.stack(both, axis=-1).astype(np.float64), mean)}
+    if design.score == "accuracy":
+        counts = np.zeros((n, len(panel.labels)))
+        np.add.at(counts, (panel.of_item, panel.code), 1.0)
+        [alpha] = [one for one in HUMAN_AGREEMENT if one.name == "krippendorff_alpha_nominal"]
+        found[alpha.name] = Statistic(alpha.contributions(counts), alpha.value)
+    return found
+
+
+def _warnings(random: RandomControl, majority: AltTest, design: AltTestDesign) -> tuple[str, ...]:
+    found = []
+    share = random.passes_share
+    if share is not None and share > design.q:
+        found.append(
+            f"random_judge_passes: {share:.0%} of {random.n_draws} judges that answer at random "
+            "pass; the raters agree too little for passing to mean much"
+        )
+    if majority.passes:
+        found.append(
+            "majority_judge_passes: a judge that always gives the most frequent value passes; "
+            "see weighting='ipw'"
+        )
+    return tuple(found)

@@ -1,0 +1,315 @@
+"""What the alternative annotator test finds: per rater, and for the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 -- whoever reads a result's fields needs their types
+from dataclasses import dataclass, replace
+from math import isnan
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.alt_test.margin_tests import signed_rank, student
+from harness.stats.alt_test.rater_comparisons import (
+    DIFFERENCE,
+    JUDGE,
+    RATER,
+    SQUARE,
+    WEIGHT,
+    WEIGHT_SQUARE,
+    Test,
+    p_values,
+    share_won,
+)
+from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
+from harness.stats.inference.estimate import Estimate, Interval
+from harness.stats.inference.interval_methods import IntervalMethod, interval_ends
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.stats.alt_test.design import AltTestDesign
+    from harness.stats.inference.bootstrap import Unit
+    from harness.stats.inference.multiple_testing import FalseDiscoveries
+
+Reason: TypeAlias = Literal["", "no_items", "too_few_items", "no_weighted_rank_test"]
+_NOTHING: FloatArray = np.empty(0)
+FEW_ITEMS = 30  # below, the paper does not trust the normal approximation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterRow:
+    """The judge against one rater.
+
+    Attributes
+    ----------
+    rater : str
+        Whom.
+    n : int
+        Items that count.
+    n_judge_closer, n_tied, n_rater_closer : int
+        On how many the judge, neither, the rater aligned better.
+    n_effective : float
+        n, or less with weights.
+    rho_f, rho_h : float or None
+        Share of the items, weighted, on which the judge is at least as good as the rater, and the
+        rater as the judge.
+    test : {"t", "wilcoxon", ""}
+        What was done; "" for a rater who was skipped.
+    sd, statistic : float or None
+        Standard deviation of the difference; t or the rank sum. None where undefined.
+    p, p_adjusted : float or None
+        Against the null that the rater leads by eps or more; Benjamini-Yekutieli over the family.
+    rejected : bool
+        Whether the judge wins against this rater.
+    quality : float
+        The rater's weight in the winning rate.
+    reason : str
+        Why the rater was skipped: "no_items", "too_few_items" or "no_weighted_rank_test".
+    """
+
+    rater: str
+    n: int
+    n_judge_closer: int
+    n_tied: int
+    n_rater_closer: int
+    n_effective: float
+    rho_f: float | None
+    rho_h: float | None
+    test: Test
+    sd: float | None
+    statistic: float | None
+    p: float | None
+    p_adjusted: float | None
+    rejected: bool
+    quality: float
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Tally:
+    """Sums per rater, which determine the test at any margin.
+
+    Attributes
+    ----------
+    raters : m names
+        In the panel's order.
+    sums : (m, 6) array
+        See `six`.
+    counts : (m, 3) int array
+        Items on which the rater, neither, the judge was behind: differences of -1, 0 and 1.
+    tests : m of {"t", "wilcoxon", ""}
+        Which test each rater gets.
+    reasons : m str
+        Why none, where none.
+    quality : (m,) array
+        Of the raters.
+    """
+
+    raters: tuple[str, ...]
+    sums: FloatArray
+    counts: IntArray
+    tests: tuple[Test, ...]
+    reasons: tuple[Reason, ...]
+    quality: FloatArray
+
+    def p(self, design: AltTestDesign, eps: float) -> FloatArray:
+        """Test each rater at a margin: p-values (m,), nan where skipped."""
+        return p_values(self.sums, self.tests, eps, weighted=design.weighting == "ipw")
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class AltTest:
+    """The result for one judge.
+
+    Attributes
+    ----------
+    design : AltTestDesign
+        What was asked.
+    winning_rate, advantage : Estimate
+        The paper's omega and rho over the raters tested, with their intervals. The winning rate's
+        replicates redo the tests and the adjustment; weights and ranks stay those of the data. It
+        moves in steps, which no jackknife can follow, so its interval is always of percentiles.
+    wins, n_tested : int
+        Raters beaten, and tested.
+    passes : bool or None
+        Whether the winning rate reaches the threshold; None where it is undefined.
+    p, p_adjusted : (m,) arrays
+        Of each rater, before and after Benjamini-Yekutieli; nan where skipped.
+    rejected : (m,) bool array
+        Which raters the judge beats.
+    answered_fraction : float or None
+        Share of the items with enough ratings that the judge answered.
+    counts : mapping
+        n_raters, n_raters_skipped, n_items_with_two_raters, n_items_without_verdict.
+    warnings : tuple of str
+        What weakens the conclusion; each begins with its name.
+    n_family : int
+        How many p-values were adjusted together.
+    tally : Tally
+        For other margins.
+    level, unit : float, str
+        Of the intervals.
+    advantage_replicates, p_replicates : (B,) and (B, m) arrays
+        Column ``b`` saw the same items for every judge tested together.
+    """
+
+    design: AltTestDesign
+    winning_rate: Estimate
+    advantage: Estimate
+    wins: int
+    n_tested: int
+    passes: bool | None
+    p: FloatArray
+    p_adjusted: FloatArray
+    rejected: BoolArray
+    answered_fraction: float | None
+    counts: Mapping[str, int]
+    warnings: tuple[str, ...]
+    n_family: int
+    tally: Tally
+    level: float
+    unit: Unit
+    advantage_replicates: FloatArray
+    p_replicates: FloatArray
+
+    def __repr__(self) -> str:
+        said = {True: "passes", False: "fails", None: f"NA {self.winning_rate.reason}"}
+        return (
+            f"AltTest({said[self.passes]}, winning rate {self.winning_rate.value}, "
+            f"advantage {self.advantage.value}, {self.n_tested} raters)"
+        )
+
+    @property
+    def per_rater(self) -> tuple[RaterRow, ...]:
+        """The raters tested, one by one."""
+        return tuple(row for row in _rows(self) if row.test)
+
+    @property
+    def skipped(self) -> tuple[RaterRow, ...]:
+        """The raters who were not tested, and why."""
+        return tuple(row for row in _rows(self) if not row.test)
+
+
+def decide(
+    test: AltTest, p: FloatArray, found: FalseDiscoveries, n_family: int | None = None
+) -> AltTest:
+    """Fill in what follows from the adjusted decisions.
+
+    Parameters
+    ----------
+    test : AltTest
+        Whose wins, winning rate, decisions and warnings are to be made.
+    p : (1 + B, m) array
+        p-values on the data and in each resample; nan where skipped.
+    found : FalseDiscoveries
+        Decisions on them.
+    n_family : int
+        How many p-values were adjusted together. Default: those tested.
+    """
+    rates = share_won(found.rejected, p, test.tally.quality)
+    passes = None if isnan(rates[0]) else bool(rates[0] >= test.design.threshold - TOLERANCE)
+    return replace(
+        test,
+        winning_rate=with_interval(test.winning_rate, rates, test.level, unit=test.unit),
+        wins=int(found.rejected[0].sum()),
+        passes=passes,
+        p=frozen(p[0]),
+        p_adjusted=frozen(found.adjusted[0]),
+        rejected=frozen(found.rejected[0]),
+        warnings=_warnings(test, passes=bool(passes)),
+        n_family=test.n_tested if n_family is None else n_family,
+    )
+
+
+def average(values: Iterable[float | None]) -> float | None:
+    """Average the known values; None if there is none."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def with_interval(
+    estimate: Estimate,
+    values: FloatArray,
+    level: float,
+    *,
+    unit: Unit,
+    method: IntervalMethod = "percentile",
+    left_out: FloatArray = _NOTHING,
+) -> Estimate:
+    """Complete an estimate from (1 + B,) values: on the data, then in each resample.
+
+    Methods other than percentiles need the (U,) values with one unit left out.
+    """
+    value, replicates = _known(values[0]), values[1:]
+    ends = None
+    if value is not None:
+        ends = interval_ends(method, value, replicates, left_out, level)
+    return replace(
+        estimate,
+        value=value,
+        interval=Interval(*ends, level, method, unit) if ends else None,
+        n_resamples=len(replicates),
+        undefined_share=float(np.isnan(replicates).mean()) if replicates.size else None,
+    )
+
+
+def _rows(test: AltTest) -> list[RaterRow]:
+    tally, design = test.tally, test.design
+    weighted = design.weighting == "ipw"
+    sums = tally.sums.T
+    w, d, squares, w2 = sums[[WEIGHT, DIFFERENCE, SQUARE, WEIGHT_SQUARE]]
+    moments = student(w, d, squares, w2, eps=design.eps, weighted=weighted)
+    n, sd, t = moments.n.tolist(), moments.sd.tolist(), moments.t.tolist()
+    rho_f, rho_h = ratio(sums[[JUDGE, RATER]], w).tolist()
+    p, adjusted, rejected = test.p.tolist(), test.p_adjusted.tolist(), test.rejected.tolist()
+    quality = tally.quality.tolist()
+    return [
+        RaterRow(
+            rater=rater,
+            n=sum(counts),
+            n_judge_closer=counts[0],
+            n_tied=counts[1],
+            n_rater_closer=counts[2],
+            n_effective=n[j] if sum(counts) else 0.0,
+            rho_f=_known(rho_f[j]),
+            rho_h=_known(rho_h[j]),
+            test=tally.tests[j],
+            sd=_known(sd[j]),
+            statistic=_statistic(tally.tests[j], t[j], counts, design.eps),
+            p=_known(p[j]),
+            p_adjusted=_known(adjusted[j]),
+            rejected=rejected[j],
+            quality=quality[j],
+            reason=tally.reasons[j],
+        )
+        for j, (rater, counts) in enumerate(zip(tally.raters, tally.counts.tolist(), strict=True))
+    ]
+
+
+def _statistic(test: Test, t: float, counts: list[int], eps: float) -> float | None:
+    if test == "wilcoxon":
+        minus, zero, plus = counts
+        return signed_rank(minus, zero, plus, eps).w_plus
+    return _known(t) if test else None
+
+
+def _known(value: float) -> float | None:
+    return None if isnan(value) else float(value)
+
+
+def _warnings(test: AltTest, *, passes: bool) -> tuple[str, ...]:
+    found = []
+    tally = test.tally
+    n_items = zip(tally.raters, tally.counts.sum(axis=1).tolist(), tally.tests, strict=True)
+    few = [f"{rater} ({n})" for rater, n, tested in n_items if tested and n < FEW_ITEMS]
+    if passes and few:
+        found.append(f"few_items: passes with fewer than {FEW_ITEMS} items for {', '.join(few)}")
+    if test.counts["n_items_without_verdict"] and test.design.unanswered == "exclude":
+        n = test.counts["n_items_without_verdict"]
+        found.append(f"unanswered_excluded: {n} items the judge did not answer are left out")
+    skipped = [rater for rater, one in zip(tally.raters, tally.tests, strict=True) if not one]
+    if skipped and test.n_tested:
+        names = ", ".join(skipped)
+        found.append(f"raters_skipped: {names} had too few items and are not in the winning rate")
+    return tuple(found)

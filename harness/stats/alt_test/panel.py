@@ -1,0 +1,257 @@
+"""Ratings with the names of those who gave them, and verdicts on the same items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
+
+import numpy as np
+
+from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, blocks, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+RaterIds: TypeAlias = Literal["real", "positional"]
+Key = TypeVar("Key", bound="Hashable")
+Scalars = TypeVar("Scalars", IntArray, FloatArray)
+UNANSWERED = -1
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Coded:
+    """One value per item, as codes.
+
+    Attributes
+    ----------
+    labels : tuple
+        Distinct values. Those of the panel come first, in its order.
+    code : (n,) int array
+        Place in ``labels``; -1 where there is no value.
+    """
+
+    labels: tuple[Hashable, ...]
+    code: IntArray
+
+    @property
+    def present(self) -> BoolArray:
+        """Which items have a value: (n,)."""
+        return np.asarray(self.code != UNANSWERED, dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Panel:
+    """Who rated which item how: R ratings of n items by m raters.
+
+    Attributes
+    ----------
+    items : n names
+        In the order of every per-item argument, e.g. the groups of a bootstrap.
+    raters : m names
+        Sorted.
+    labels : tuple
+        The distinct values given.
+    of_item, of_rater, code : (R,) int arrays
+        Item, rater and value of each rating, by item and then by rater.
+    rater_ids : {"real", "positional"}
+        Whether a name means a person, or only a place within the item.
+    """
+
+    items: tuple[str, ...]
+    raters: tuple[str, ...]
+    labels: tuple[Hashable, ...]
+    of_item: IntArray
+    of_rater: IntArray
+    code: IntArray
+    rater_ids: RaterIds = "real"
+
+    @classmethod
+    def of(
+        cls,
+        ratings: Iterable[tuple[str, str, Hashable]],
+        *,
+        items: Iterable[str] | None = None,
+        rater_ids: RaterIds = "real",
+    ) -> Self:
+        """Collect ratings.
+
+        Parameters
+        ----------
+        ratings : iterable of (item, rater, value)
+            Values are option keys, numbers, texts: anything that can be compared and hashed.
+        items : iterable of str, optional
+            All items, in order. Default: those rated, as they come.
+        rater_ids : {"real", "positional"}
+            What a rater's name means.
+
+        Raises
+        ------
+        ValueError
+            If a rater rated an item twice, a value is nan or None, or an item is not in ``items``.
+        """
+        item, rater, value = tuple(zip(*ratings, strict=True)) or ((), (), ())
+        raters = _index(sorted(set(rater)))
+        return cls._of_columns((item, _codes(raters, rater), value), raters, items, rater_ids)
+
+    @classmethod
+    def by_rater(
+        cls,
+        ratings: Mapping[str, Mapping[str, Hashable]],
+        *,
+        items: Iterable[str] | None = None,
+        rater_ids: RaterIds = "real",
+    ) -> Self:
+        """Collect ratings from each rater's value per item; otherwise as `of`."""
+        item = tuple(chain.from_iterable(ratings.values()))
+        value = tuple(chain.from_iterable(rated.values() for rated in ratings.values()))
+        sizes = {rater: len(rated) for rater, rated in ratings.items() if rated}
+        raters = _index(sorted(sizes))
+        of_rater = np.repeat(_codes(raters, tuple(sizes)), tuple(sizes.values()))
+        return cls._of_columns((item, of_rater, value), raters, items, rater_ids)
+
+    @classmethod
+    def _of_columns(
+        cls,
+        columns: tuple[Sequence[str], IntArray, Sequence[Hashable]],
+        raters: Mapping[str, int],
+        items: Iterable[str] | None,
+        rater_ids: RaterIds,
+    ) -> Self:
+        item, of_rater, value = columns
+        index, labels = _index(item if items is None else items), _index(value)
+        if items is not None and not index.keys() >= (given := dict.fromkeys(item)).keys():
+            missing = next(one for one in given if one not in index)
+            raise ValueError(f"ratings: item {missing!r} is not among the {len(index)} items")
+        _check_labels(labels, "ratings")
+        of_item = _codes(index, item)
+        order = _sorted_order(of_item * len(raters) + of_rater)
+        panel = cls(
+            items=tuple(index),
+            raters=tuple(raters),
+            labels=tuple(labels),
+            of_item=frozen(of_item[order]),
+            of_rater=frozen(of_rater[order]),
+            code=frozen(_codes(labels, value)[order]),
+            rater_ids=rater_ids,
+        )
+        panel._check_keys()
+        return panel
+
+    def _check_keys(self) -> None:
+        key = self.of_item * len(self.raters) + self.of_rater
+        again = np.flatnonzero(key[1:] == key[:-1])
+        if again.size:
+            item, rater = self.items[self.of_item[again[0]]], self.raters[self.of_rater[again[0]]]
+            raise ValueError(f"duplicate_rating: rater {rater!r} rated item {item!r} twice")
+
+    def __repr__(self) -> str:
+        return (
+            f"Panel({len(self.code)} ratings of {len(self.items)} items "
+            f"by {len(self.raters)} raters)"
+        )
+
+    @property
+    def ratings_per_item(self) -> IntArray:
+        """Number of ratings of each item: (n,)."""
+        return self._added(np.zeros(len(self.items), dtype=np.int64), None)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Add up (R,) values over the ratings of each item: (n,)."""
+        return self._added(np.zeros(len(self.items)), values)
+
+    def _added(self, sums: Scalars, values: FloatArray | None) -> Scalars:
+        """Go through the ratings, which are in the order of the items, in blocks."""
+        for at in blocks(len(self.of_item)):
+            first = self.of_item[at.start]
+            found = np.bincount(self.of_item[at] - first, None if values is None else values[at])
+            sums[first : first + len(found)] += found
+        return sums
+
+    def coded(
+        self,
+        values: Mapping[str, Hashable],
+        name: str = "verdicts",
+        labels: Sequence[Hashable] | None = None,
+    ) -> Coded:
+        """Code one value per item; an item without one, or with None, is unanswered.
+
+        Parameters
+        ----------
+        values : mapping
+            Item to value.
+        name : str
+            What a message calls them.
+        labels : sequence, optional
+            Known values that keep their place. Default: those of the panel.
+
+        Raises
+        ------
+        ValueError
+            If a value is nan.
+        """
+        known = self.labels if labels is None else labels
+        if tuple(values) == self.items:  # comparing is quicker than looking up
+            given: list[Hashable] = list(values.values())
+        else:
+            given = list(map(values.get, self.items))
+        index: dict[Hashable, int] = _index(chain(known, dict.fromkeys(given)))
+        if None in index:
+            del index[None]
+            index = _index(index)
+        _check_labels(index, name)
+        index[None] = UNANSWERED
+        code = _codes(index, given)
+        del index[None]
+        return Coded(tuple(index), frozen(code))
+
+    def ratings_of(self, rater: str) -> dict[str, Hashable]:
+        """Return one rater's value per item.
+
+        Raises
+        ------
+        ValueError
+            If the panel has no such rater.
+        """
+        if rater not in self.raters:
+            raise ValueError(f"rater {rater!r} is not in the panel; it has {self.raters}")
+        mine = self.of_rater == self.raters.index(rater)
+        return {
+            self.items[i]: self.labels[c]
+            for i, c in zip(self.of_item[mine].tolist(), self.code[mine].tolist(), strict=True)
+        }
+
+
+def numbers(labels: Sequence[Hashable], name: str) -> FloatArray:
+    """Read distinct values as numbers.
+
+    Raises
+    ------
+    ValueError
+        If one is no finite number: "non_numeric_value".
+    """
+    try:
+        found = np.array([float(label) for label in labels], dtype=np.float64)  # type: ignore[arg-type]  # whatever float() takes
+    except (TypeError, ValueError):
+        raise ValueError(f"non_numeric_value: {name} hold values that are no numbers") from None
+    if not np.isfinite(found).all():
+        raise ValueError(f"non_numeric_value: {name} hold values that are not finite")
+    return found
+
+
+def _index(values: Iterable[Key]) -> dict[Key, int]:
+    return dict(zip(dict.fromkeys(values), count(), strict=False))
+
+
+def _codes(index: Mapping[Key, int], values: Sequence[Key]) -> IntArray:
+    return np.fromiter(map(index.__getitem__, values), dtype=np.int64, count=len(values))
+
+
+def _sorted_order(key: IntArray) -> IntArray | slice:
+    return slice(None) if (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
+
+
+def _check_labels(labels: Iterable[Hashable], name: str) -> None:
+    for label in labels:
+        if label is None or label != label:  # noqa: PLR0124 -- only nan differs from itself
+            raise ValueError(f"{name} hold a value that is {label}; leave the item out instead")

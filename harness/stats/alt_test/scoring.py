@@ -1,0 +1,274 @@
+"""How well a value aligns with the other ratings of its item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from harness.stats.alt_test.panel import numbers
+from harness.stats.alt_test.similarity import NAMED_SCORES, SimilarityTable, called, looked_up, same
+from harness.stats.data.arrays import blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from harness.stats.alt_test.panel import Coded, Panel
+    from harness.stats.alt_test.similarity import Pairing, Score
+    from harness.stats.data.arrays import FloatArray, IntArray
+
+DENSE = 8  # cells of an item-by-value table per rating, up to which the table is made
+# Scores closer than this share of their scale are equal: float noise must not break ties.
+TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Others:
+    """Whom each of R ratings is held against: the item's other raters, or one reference.
+
+    Attributes
+    ----------
+    panel : Panel
+        The ratings.
+    weight : (R,) array
+        Quality of each rating's rater.
+    reference : Coded or None
+        An expert's or the gold value per item; None for the other raters.
+    total : (R,) array
+        Quality of the other raters of each rating's item, summed; nan where there are none.
+    """
+
+    panel: Panel
+    weight: FloatArray
+    reference: Coded | None
+    total: FloatArray
+
+    @classmethod
+    def of(cls, panel: Panel, weight: FloatArray, reference: Coded | None) -> Others:
+        """Add up the others' quality."""
+        alone = panel.ratings_per_item < 2  # noqa: PLR2004 -- oneself and another
+        total = np.where(alone, np.nan, panel.sums(weight))[panel.of_item]
+        total -= weight
+        return cls(panel, weight, reference, total)
+
+    @property
+    def labels(self) -> Sequence[Hashable]:
+        """What verdicts are coded with: the values of the panel and then of the reference."""
+        return self.panel.labels if self.reference is None else self.reference.labels
+
+    def mean(self, sums: FloatArray) -> FloatArray:
+        """Divide (R,) weighted sums over the item's other raters; nan where there are none."""
+        return np.asarray(sums / self.total)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Add up weighted (R,) values over the item's other raters."""
+        item, added = self.panel.of_item, self.weight * values
+        of_item = self.panel.sums(added)
+        for at in blocks(len(item)):
+            added[at] = of_item[item[at]] - added[at]
+        return added
+
+
+class Aligner(Protocol):
+    """Scores of ratings and of verdicts against the same others; see `aligner`."""
+
+    @property
+    def human(self) -> FloatArray:
+        """Score of each rating: (R,); nan where there is nothing to compare it with."""
+
+    @property
+    def tolerance(self) -> float:
+        """Scores this close are tied."""
+
+    def judge(self, verdicts: Coded) -> FloatArray:
+        """Score the verdict on each rating's item in its place: (R,); nan if unanswered."""
+
+
+def aligner(score: Score, others: Others) -> Aligner:
+    """Make the aligner of a score.
+
+    Parameters
+    ----------
+    score : str, callable or SimilarityTable
+        ``"accuracy"``: share of the others who gave the same value. ``"neg_rmse"``: minus the root
+        mean squared difference to the others' numbers. ``"rank_neg_rmse"``: the same between places
+        in each one's own ranking of the items. A function or table: mean similarity to the others'
+        values, ``similarity(value scored, value of another)``.
+    others : Others
+        Whom to compare with.
+
+    Raises
+    ------
+    ValueError
+        If there is no such score.
+    """
+    if score == "accuracy":
+        return Paired.of(same, others)
+    if score in ("neg_rmse", "rank_neg_rmse"):
+        return Numeric.of(others, ranks=score == "rank_neg_rmse")
+    if isinstance(score, SimilarityTable):
+        return Paired.of(looked_up(score), others)
+    if callable(score):
+        return Paired.of(called(score), others)
+    raise ValueError(f"score is {score!r}; wanted one of {NAMED_SCORES}, a function or a table")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Numeric:
+    """Negative RMSE, or rather a number that orders as it does.
+
+    The squared differences of x to the others' values sum to W (x - centre)^2 plus a constant, with
+    the others' mean as centre: so |x - centre| orders the values of an item as RMSE does.
+    """
+
+    others: Others
+    centre: FloatArray
+    human: FloatArray
+    tolerance: float
+    ranks: bool
+
+    @classmethod
+    def of(cls, others: Others, *, ranks: bool) -> Numeric:
+        """Read the ratings as numbers, or as each rater's ranks."""
+        panel = others.panel
+        x = numbers(panel.labels, "ratings")[panel.code]
+        scale = float(np.ptp(x)) if x.size else 0.0
+        if ranks:
+            x, scale = relative_ranks(panel.of_rater, x), 1.0
+        if others.reference is None:
+            centre = others.sums(x)
+            centre /= others.total  # in place, as all arrays of ratings here: new memory is dear
+        else:
+            centre = _per_item(others.reference, "reference", ranks=ranks)[panel.of_item]
+        return cls(others, centre, _nearness(x, centre), TIE * scale, ranks)
+
+    def judge(self, verdicts: Coded) -> FloatArray:
+        """See `Aligner`."""
+        value = _per_item(verdicts, "verdicts", ranks=self.ranks)
+        return _nearness(value[self.others.panel.of_item], self.centre)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Paired:
+    """Mean agreement or similarity with the others' values."""
+
+    others: Others
+    pairing: Pairing
+    human: FloatArray
+    tolerance: float
+
+    @classmethod
+    def of(cls, pairing: Pairing, others: Others) -> Paired:
+        """Score the ratings."""
+        panel = others.panel
+        if others.reference is not None:
+            human = _to_reference(pairing, others.labels, panel.code, others)
+        elif pairing is same:
+            human = others.mean(_agreeing(others))
+        else:
+            human = others.mean(_similar(pairing, others))
+        largest = np.nanmax(np.abs(human), initial=0.0, where=~np.isnan(human))
+        return cls(others, pairing, human, TIE * float(largest))
+
+    def judge(self, verdicts: Coded) -> FloatArray:
+        """See `Aligner`."""
+        panel = self.others.panel
+        code = verdicts.code[panel.of_item]
+        if self.others.reference is not None:
+            return _to_reference(self.pairing, verdicts.labels, code, self.others)
+        values = _where_both(self.pairing, verdicts.labels, code, panel.code)
+        if verdicts.present.all():
+            return self.others.mean(self.others.sums(values))
+        score = self.others.mean(self.others.sums(np.nan_to_num(values)))
+        return np.where(code < 0, np.nan, score)
+
+
+def _nearness(values: FloatArray, centre: FloatArray) -> FloatArray:
+    """Return minus the distance of each value, in the memory of the values."""
+    values -= centre
+    np.abs(values, out=values)
+    return np.negative(values, out=values)
+
+
+def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
+    """Rank values within each rater, ties sharing their mean rank: (R,) in (0, 1).
+
+    Ranks are ``(rank - 1/2) / number of items``, so that those who rated different numbers of items
+    can be compared; where all rated the same items this is the paper's ranking on another scale.
+    """
+    order = np.lexsort((values, of_rater))
+    rater, value = of_rater[order], values[order]
+    starts = np.ones(len(order), dtype=np.bool_)
+    starts[1:] = (rater[1:] != rater[:-1]) | (value[1:] != value[:-1])
+    run = np.cumsum(starts) - 1
+    first = np.flatnonzero(starts)
+    length = np.diff(np.append(first, len(order)))
+    n = np.bincount(of_rater)
+    before = np.concatenate([[0], np.cumsum(n)])[rater]
+    ranks = np.empty(len(order))
+    ranks[order] = (first[run] - before + length[run] / 2.0) / n[rater]
+    return ranks
+
+
+def _per_item(given: Coded, name: str, *, ranks: bool) -> FloatArray:
+    """Return the number, or relative rank, of each item's value: (n,); nan where there is none."""
+    present = given.present
+    used = np.flatnonzero(np.bincount(given.code[present], minlength=len(given.labels)))
+    number = np.full(len(given.labels), np.nan)
+    number[used] = numbers([given.labels[c] for c in used.tolist()], name)
+    values = np.full(len(given.code), np.nan)
+    values[present] = number[given.code[present]]
+    if ranks:
+        values[present] = relative_ranks(
+            np.zeros(int(present.sum()), dtype=np.int64), values[present]
+        )
+    return values
+
+
+def _to_reference(
+    pairing: Pairing, labels: Sequence[Hashable], code: IntArray, others: Others
+) -> FloatArray:
+    assert others.reference is not None
+    return _where_both(pairing, labels, code, others.reference.code[others.panel.of_item])
+
+
+def _where_both(
+    pairing: Pairing, labels: Sequence[Hashable], x: IntArray, y: IntArray
+) -> FloatArray:
+    """Pair (N,) codes where neither is missing; nan elsewhere."""
+    both = (x >= 0) & (y >= 0)
+    if both.all():
+        return pairing(labels, x, y)
+    values = np.full(len(x), np.nan)
+    values[both] = pairing(labels, x[both], y[both])
+    return values
+
+
+def _agreeing(others: Others) -> FloatArray:
+    """Return the weight of the other raters who gave the same value: (R,)."""
+    panel = others.panel
+    same = panel.of_item * len(panel.labels) + panel.code
+    if len(panel.items) * len(panel.labels) > DENSE * len(same):
+        _, same = np.unique(same, return_inverse=True)
+    return np.asarray(np.bincount(same, others.weight)[same] - others.weight, dtype=np.float64)
+
+
+def _similar(pairing: Pairing, others: Others) -> FloatArray:
+    """Return the weighted similarity of each rating to the other raters' values: (R,)."""
+    panel = others.panel
+    row, other = pairs(panel)
+    values = pairing(panel.labels, panel.code[row], panel.code[other])
+    added = np.bincount(row, others.weight[other] * values, len(panel.code))
+    return added.astype(np.float64)  # whole numbers when there are no pairs
+
+
+def pairs(panel: Panel) -> tuple[IntArray, IntArray]:
+    """Return the places of any two ratings of one item, in both orders."""
+    m = panel.ratings_per_item
+    per_row = m[panel.of_item]
+    row = np.repeat(np.arange(len(panel.code)), per_row)
+    first = np.cumsum(m) - m
+    place = np.arange(len(row)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+    other = np.repeat(first[panel.of_item], per_row) + place
+    return row[row != other], other[row != other]

@@ -1,0 +1,272 @@
+"""The alternative annotator test at other margins, over judges or domains, on combined raters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.alt_test.design import check_eps
+from harness.stats.alt_test.outcome import AltTest, average, decide
+from harness.stats.alt_test.panel import Panel
+from harness.stats.alt_test.procedure import annotator_test
+from harness.stats.alt_test.rater_comparisons import winning_rates
+from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray
+from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+    from harness.stats.alt_test.design import AltTestDesign
+
+RESOLUTION = 1e-9
+# Between these margins a signed-rank p-value does not move, and the p-value of a t-test only falls.
+PIECES = ((0.0, 0.0), (0.0, 0.5 - RESOLUTION), (0.5, 0.5), (0.5, 1.0 - RESOLUTION))
+MAX_PAIRINGS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class EpsPoint:
+    """The result at one margin.
+
+    Attributes
+    ----------
+    eps : float
+        The margin.
+    winning_rate, advantage : float or None
+        None where no rater is tested; the advantage is the same at every margin.
+    passes : bool or None
+        Whether the winning rate reaches the threshold.
+    """
+
+    eps: float
+    winning_rate: float | None
+    advantage: float | None
+    passes: bool | None
+
+
+def eps_sweep(test: AltTest, eps: Iterable[float]) -> tuple[EpsPoint, ...]:
+    """Do a test over at other margins, from its sums.
+
+    Parameters
+    ----------
+    test : AltTest
+        At whatever margin.
+    eps : iterable of float in [0, 1)
+        Any margins.
+
+    Raises
+    ------
+    ValueError
+        If one is out of range: "eps_out_of_range".
+    """
+    return tuple(_at(test, one) for one in eps)
+
+
+def smallest_eps(test: AltTest) -> float | None:
+    """Find the smallest margin at which the judge passes.
+
+    Returns
+    -------
+    float or None
+        To 1e-9, from above: it passes at the number returned. None if it passes at none.
+
+    Notes
+    -----
+    Rejections only grow in number as p-values fall. The p-value of a t-test falls as the margin
+    grows; that of a signed-rank test changes only at 0 and 1/2, where it may jump either way.
+    """
+    for low, high in PIECES:
+        if _at(test, high).passes:
+            return _bisect(test, low, high)
+    return None
+
+
+def _bisect(test: AltTest, low: float, high: float) -> float:
+    if _at(test, low).passes:
+        return low
+    while high - low > RESOLUTION:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if _at(test, middle).passes else (middle, high)
+    return high
+
+
+def _at(test: AltTest, eps: float) -> EpsPoint:
+    check_eps(eps)
+    p = test.tally.p(test.design, eps)
+    rate = float(winning_rates(p, test.tally.quality, test.design.q))
+    if np.isnan(rate):
+        return EpsPoint(eps, None, test.advantage.value, None)
+    passes = rate >= test.design.threshold - TOLERANCE
+    return EpsPoint(eps, rate, test.advantage.value, passes)
+
+
+def together(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest]:
+    """Adjust the tests of several judges, or of several domains, over all their raters at once.
+
+    Parameters
+    ----------
+    tests : mapping of judge or domain to AltTest
+        With equally many resamples each, or none, as where there is but one unit to draw: on that
+        the p-values of a resample are those of the data. Judges tested by one call of
+        `annotator_tests` share theirs; domains hold different items, and theirs are independent.
+    q : float in (0, 1)
+        False discovery rate over all of them.
+
+    Returns
+    -------
+    dict
+        Decisions, winning rates and intervals under the joint adjustment; all else as it was.
+
+    Raises
+    ------
+    ValueError
+        If there is no test, or the numbers of resamples differ.
+
+    Notes
+    -----
+    Calderon et al. 2025, appendix A: five domains of three raters are 15 p-values; the winning rate
+    stays one per domain.
+    """
+    n_drawn = {len(test.p_replicates) for test in tests.values()}
+    if not tests or len(n_drawn - {0}) > 1:
+        raise ValueError("tests: wanted one or more, with equally many resamples each")
+    each = list(tests.values())
+    ends = np.cumsum([len(test.tally.raters) for test in each])[:-1]
+    p = [np.vstack([test.p, _drawn(test, max(n_drawn))]) for test in each]
+    found = benjamini_yekutieli(np.concatenate(p, axis=-1), q)
+    n_family = sum(test.n_tested for test in each)
+    joint = {}
+    for (name, test), mine, decisions in zip(tests.items(), p, _parts(found, ends), strict=True):
+        own = slice(1 + len(test.p_replicates))
+        kept = FalseDiscoveries(
+            decisions.rejected[own], decisions.thresholds, decisions.adjusted[own]
+        )
+        judged = replace(test, design=replace(test.design, q=q))
+        joint[name] = decide(judged, mine[own], kept, n_family)
+    return joint
+
+
+def _drawn(test: AltTest, n: int) -> FloatArray:
+    """Give the (n, m) p-values of a test's resamples; of one without any, those of the data."""
+    return test.p_replicates if len(test.p_replicates) else np.tile(test.p, (n, 1))
+
+
+def _parts(found: FalseDiscoveries, ends: IntArray) -> list[FalseDiscoveries]:
+    split = (np.split(one, ends, axis=-1) for one in (found.rejected, found.adjusted))
+    return [
+        FalseDiscoveries(rejected, found.thresholds, adjusted)
+        for rejected, adjusted in zip(*split, strict=True)
+    ]
+
+
+def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
+    """Treat raters who rated different items as one.
+
+    Parameters
+    ----------
+    panel : Panel
+        The ratings.
+    teams : iterable of sequences of raters
+        Who becomes one, named "a+b"; the others stay as they are.
+
+    Raises
+    ------
+    ValueError
+        If a rater is unknown or in two teams, or two of a team rated the same item.
+    """
+    name = {rater: rater for rater in panel.raters}
+    seen: set[str] = set()
+    for team in teams:
+        for rater in team:
+            if rater not in name or rater in seen:
+                raise ValueError(f"teams: rater {rater!r} is unknown or in two teams")
+            seen.add(rater)
+            name[rater] = "+".join(team)
+    named = [name[rater] for rater in panel.raters]
+    return Panel.of(
+        (
+            (panel.items[i], named[j], panel.labels[c])
+            for i, j, c in zip(
+                panel.of_item.tolist(), panel.of_rater.tolist(), panel.code.tolist(), strict=True
+            )
+        ),
+        items=panel.items,
+        rater_ids=panel.rater_ids,
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CombinedTest:
+    """Averages over ways to combine the raters of two sets.
+
+    Attributes
+    ----------
+    winning_rate, advantage : float or None
+        Means over the pairings in which they are defined; None if there is none.
+    passes_share : float or None
+        Share of those pairings in which the judge passes.
+    tests : tuple of AltTest
+        One per pairing.
+    """
+
+    winning_rate: float | None
+    advantage: float | None
+    passes_share: float | None
+    tests: tuple[AltTest, ...]
+
+    def __repr__(self) -> str:
+        return f"CombinedTest({len(self.tests)} pairings, winning rate {self.winning_rate})"
+
+
+def combined_annotator_test(
+    panel: Panel,
+    verdicts: Mapping[str, Hashable],
+    design: AltTestDesign,
+    sets: tuple[Sequence[str], Sequence[str]],
+    *,
+    rng: np.random.Generator,
+    max_pairings: int = MAX_PAIRINGS,
+) -> CombinedTest:
+    """Test against raters combined across two sets that rated different items.
+
+    Parameters
+    ----------
+    panel, verdicts, design
+        As in `annotator_test`.
+    sets : two sequences of raters
+        Each of the smaller set is joined with one of the larger; those left over stay alone.
+    rng : numpy Generator
+        Draws pairings when there are more than ``max_pairings``.
+    max_pairings : int
+        All are tried when there are no more than this.
+
+    Notes
+    -----
+    Calderon et al. 2025, appendix A. A way to more items per rater, not as good as more ratings.
+    """
+    small, large = sorted((list(one) for one in sets), key=len)
+    n_pairings = int(np.prod(range(len(large) - len(small) + 1, len(large) + 1), dtype=float))
+    if n_pairings <= max_pairings:
+        chosen = list(permutations(large, len(small)))
+    else:
+        chosen = [tuple(rng.permutation(large)[: len(small)]) for _ in range(max_pairings)]
+    tests = tuple(
+        annotator_test(
+            combine_raters(panel, [(a, str(b)) for a, b in zip(small, pairing, strict=True)]),
+            verdicts,
+            design,
+            rng=rng,
+            n_resamples=0,
+        )
+        for pairing in chosen
+    )
+    defined = [test for test in tests if test.passes is not None]
+    return CombinedTest(
+        winning_rate=average(test.winning_rate.value for test in defined),
+        advantage=average(test.advantage.value for test in defined),
+        passes_share=average(float(bool(test.passes)) for test in defined),
+        tests=tests,
+    )

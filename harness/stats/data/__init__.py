@@ -1,0 +1,1 @@
+"""Options, rating tables, labels and their aggregation."""

@@ -1,0 +1,258 @@
+"""One criterion at a time, all together, or one verdict per item: three levels, three estimands.
+
+Each level is estimated with the bootstrap that matches it (Rao and Callison-Burch 2026, section
+5.1): decisions for micro, criteria for macro, items for the item level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.data.rating_table import reaches
+from harness.stats.inference.estimate import Estimate
+from harness.stats.inference.measures import Batch, Measure, estimate_batches
+from harness.stats.inference.metric import mean
+from harness.stats.metrics.confusion import binary_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from harness.stats.data.arrays import IntArray
+    from harness.stats.inference.interval_methods import IntervalMethod
+
+_PAPER = "Rao and Callison-Burch 2026, section 5.1"
+UNGROUPED = "decisions_not_grouped"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Levels:
+    """One measure at every level of aggregation.
+
+    Attributes
+    ----------
+    measure : str
+        Its name.
+    micro : Estimate
+        All decisions pooled; decisions are resampled, as if they were independent.
+    macro : Estimate
+        Unweighted mean over criteria; criteria are resampled, and ``n_used`` counts criteria. NA,
+        with their number, as soon as the measure is undefined for some.
+    item : Estimate
+        One verdict per item; items are resampled.
+    per_criterion : mapping of str to Estimate
+        Each criterion alone; its items are resampled.
+    """
+
+    measure: str
+    micro: Estimate
+    macro: Estimate
+    item: Estimate
+    per_criterion: Mapping[str, Estimate]
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{one} {getattr(self, one).value}" for one in ("micro", "macro", "item"))
+        return f"Levels({self.measure!r}, {found})"
+
+
+def levels(
+    human: FloatArray,
+    judge: FloatArray,
+    *,
+    criteria: Sequence[str],
+    items: Sequence[str],
+    measure: Measure,
+    rng: np.random.Generator,
+    weights: Mapping[str, float] | None = None,
+    threshold: float = 1.0,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    interval: IntervalMethod = "percentile",
+) -> Levels:
+    """Evaluate a measure of tp, fn, fp, tn on every level of aggregation.
+
+    Parameters
+    ----------
+    human, judge : (n,) array
+        One decision per item and criterion: 1, 0 or nan.
+    criteria, items : n names
+        What each decision is about.
+    measure : Measure
+        A row of `BINARY` or `DIAGNOSTICS`.
+    rng, n_resamples, level, interval
+        As in `evaluate`.
+    weights : mapping of str to float, optional
+        Weight of each criterion in an item's score; by default all alike.
+    threshold : float, optional
+        An item passes when its weighted share of met criteria reaches this; 1 asks for all. An
+        item with a decision missing on one side enters no item level.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, an item has a criterion twice, or a criterion has no weight.
+    """
+    found = levels_of_judges(
+        human,
+        {"": judge},
+        criteria=criteria,
+        items=items,
+        measures=(measure,),
+        rng=rng,
+        weights=weights,
+        threshold=threshold,
+        n_resamples=n_resamples,
+        level=level,
+        interval=interval,
+    )
+    return found[""][measure.name]
+
+
+def levels_of_judges(
+    human: FloatArray,
+    judges: Mapping[str, FloatArray],
+    *,
+    criteria: Sequence[str],
+    items: Sequence[str] | None,
+    measures: Sequence[Measure],
+    rng: np.random.Generator,
+    weights: Mapping[str, float] | None = None,
+    threshold: float = 1.0,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    interval: IntervalMethod = "percentile",
+) -> dict[str, dict[str, Levels]]:
+    """Evaluate several judges and measures at every level, each level on one bootstrap.
+
+    Parameters and errors are those of `levels`, with a mapping of judge to decisions. Without
+    ``items`` the item level is NA, "decisions_not_grouped".
+
+    Returns
+    -------
+    dict of str to dict of str to Levels
+        By judge and by name of the measure.
+    """
+    cells = {name: binary_cells(human, judge) for name, judge in judges.items()}
+    n = len(np.asarray(human))
+    names, of_criterion = _codes(criteria, n, "criteria")
+    weight = np.ones(len(names)) if weights is None else _weights(weights, names)
+
+    def run(
+        rows: Mapping[str, FloatArray],
+        chosen: Sequence[Measure] = measures,
+        groups: Sequence[str] | None = None,
+    ) -> dict[str, dict[str, Estimate]]:
+        batches = {
+            name: Batch(contributions=each, measures=tuple(chosen)) for name, each in rows.items()
+        }
+        how: dict[str, Any] = {"n_resamples": n_resamples, "level": level, "interval": interval}
+        return estimate_batches(batches, rng=rng, groups=groups, **how) if batches else {}
+
+    by_criterion = {
+        name: run({judge: rows[of_criterion == c] for judge, rows in cells.items()})
+        for c, name in enumerate(names)
+    }
+    if items is None:
+        none = Estimate(value=None, reason=UNGROUPED, n_used=0, n_excluded=n)
+        whole = {judge: {one.name: none for one in measures} for judge in judges}
+    else:
+        _, of_item = _codes(items, n, "items")
+        _check_once(of_item, of_criterion, names)
+        of_humans, *of_judges = (
+            _item_verdicts(side, of_item, weight[of_criterion], threshold)
+            for side in (human, *judges.values())
+        )
+        pairs = zip(judges, of_judges, strict=True)
+        whole = run({name: binary_cells(of_humans, each) for name, each in pairs})
+    micro = run(cells)
+    macro = _macro(cells, of_criterion, names, measures, run)
+    return {
+        judge: {
+            one.name: Levels(
+                measure=one.name,
+                micro=micro[judge][one.name],
+                macro=macro[judge][one.name],
+                item=whole[judge][one.name],
+                per_criterion={name: each[judge][one.name] for name, each in by_criterion.items()},
+            )
+            for one in measures
+        }
+        for judge in judges
+    }
+
+
+def _macro(
+    cells: Mapping[str, FloatArray],
+    of_criterion: IntArray,
+    names: tuple[str, ...],
+    measures: Sequence[Measure],
+    run: Callable[..., dict[str, dict[str, Estimate]]],
+) -> dict[str, dict[str, Estimate]]:
+    """Average over criteria, which are what is resampled; NA where one of them is."""
+    C = len(names)
+    found: dict[str, dict[str, Estimate]] = {judge: {} for judge in cells}
+    rows: dict[str, FloatArray] = {}
+    places: list[tuple[str, str]] = []
+    for judge, each in cells.items():
+        totals = np.zeros((C, each.shape[1]))
+        np.add.at(totals, of_criterion, each)
+        for one in measures:
+            values = one.value(totals)
+            undefined = np.isnan(values)
+            if undefined.any() or not C:
+                reason = one.why(totals[undefined.argmax()]) if C else "no_items"
+                found[judge][one.name] = _no_macro(reason, C, int(undefined.sum()))
+            else:
+                rows[str(len(places))] = np.column_stack([values, np.ones(C)])
+                places.append((judge, one.name))
+    average = Measure(name="mean", value=mean, why=lambda _: "no_items", paper=_PAPER)
+    averaged = run(rows, (average,), list(names)).values()
+    for (judge, name), one_found in zip(places, averaged, strict=True):
+        found[judge][name] = one_found["mean"]
+    return found
+
+
+def _no_macro(reason: str, C: int, n_undefined: int) -> Estimate:
+    return Estimate(
+        value=None,
+        reason=reason,
+        n_used=C - n_undefined,
+        n_excluded=n_undefined,
+        counts={"criteria": C, "undefined_criteria": n_undefined},
+    )
+
+
+def _item_verdicts(
+    decisions: FloatArray, of_item: IntArray, weight: FloatArray, threshold: float
+) -> FloatArray:
+    """Return 1 where an item's weighted share of met criteria reaches the threshold; nan stays."""
+    n = int(of_item.max(initial=-1)) + 1
+    met = np.bincount(of_item, weights=weight * np.asarray(decisions, np.float64), minlength=n)
+    return reaches(ratio(met, np.bincount(of_item, weights=weight, minlength=n)), threshold)
+
+
+def _codes(names: Sequence[str], n: int, what: str) -> tuple[tuple[str, ...], IntArray]:
+    if len(names) != n:
+        raise ValueError(f"{what} has {len(names)} entries for {n} decisions")
+    index: dict[str, int] = {}
+    codes = np.array([index.setdefault(name, len(index)) for name in names], dtype=np.int64)
+    return tuple(index), codes
+
+
+def _check_once(of_item: IntArray, of_criterion: IntArray, names: tuple[str, ...]) -> None:
+    keys, n_each = np.unique(of_item * max(len(names), 1) + of_criterion, return_counts=True)
+    if (n_each > 1).any():
+        name = names[int(keys[n_each > 1][0]) % len(names)]
+        raise ValueError(f"an item has criterion {name!r} twice; wanted one decision of each")
+
+
+def _weights(weights: Mapping[str, float], names: tuple[str, ...]) -> FloatArray:
+    if missing := [name for name in names if name not in weights]:
+        raise ValueError(f"weights: criterion {missing[0]!r} has none")
+    found = np.array([weights[name] for name in names], dtype=np.float64)
+    if not (np.isfinite(found) & (found >= 0)).all():
+        raise ValueError("weights: the weight of a criterion is a finite number, 0 or more")
+    return found

@@ -1,0 +1,143 @@
+"""What the labels of an item say together: how often each was given, the middle, the agreement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, ratio
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from harness.stats.data.arrays import Counts, IntArray
+
+
+def label_counts(labels: ArrayLike, K: int) -> IntArray:
+    """Count labels: (n, K) from (n, m) option indices, nan where missing.
+
+    Raises
+    ------
+    ValueError
+        If labels are no (n, m) array, or hold a number that is no index of an option.
+    """
+    table = np.asarray(labels)
+    if table.ndim != 2:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"labels has shape {table.shape}; wanted (n, m)")
+    n = len(table)
+    if table.dtype.kind in "bui":
+        cells = (option_indices(table, K) + np.arange(0, n * K, K)[:, None]).ravel()
+    else:
+        given = ~np.isnan(table)
+        cells = option_indices(table[given], K) + np.nonzero(given)[0] * K
+    return np.bincount(cells, minlength=n * K).reshape(n, K)
+
+
+def label_cells(human: IntArray, judge: IntArray, K: int) -> FloatArray:
+    """Sum the (K * K,) cells, human by judge, of two (n,) vectors of option indices.
+
+    The quick way to any coefficient of two vectors on a finite scale; see `confusion` for what
+    each item adds.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or a number is no index of an option.
+    """
+    h, j = np.asarray(human), np.asarray(judge)
+    if h.ndim != 1 or h.shape != j.shape or h.dtype.kind not in "bui" or j.dtype.kind not in "bui":
+        raise ValueError(f"human has shape {h.shape} and judge {j.shape}; wanted (n,) integers")
+    cells = option_indices(h, K) * K
+    cells += option_indices(j, K)
+    return np.bincount(cells, minlength=K * K).astype(np.float64)
+
+
+def option_indices(labels: Counts, K: int) -> IntArray:
+    """Return labels as int64; ValueError if one is no index of K options."""
+    codes = labels.astype(np.int64, copy=False)
+    outside = codes.size and codes.view(np.uint64).max() >= K  # a negative number is huge there
+    if outside or (labels.dtype.kind == "f" and (codes != labels).any()):
+        raise ValueError(f"labels holds a number that is no option index from 0 to {K - 1}")
+    return codes
+
+
+def numbers_of(scale: ArrayLike | None, K: int) -> FloatArray:
+    """Return the (K,) numbers that options stand for, in increasing order; by default 1 to K.
+
+    Raises
+    ------
+    ValueError
+        If there is not one number per option, or they do not increase.
+    """
+    numbers = np.arange(1.0, K + 1.0) if scale is None else np.asarray(scale, dtype=np.float64)
+    if numbers.shape != (K,) or not (np.diff(numbers) > 0).all():
+        raise ValueError(f"scale has shape {numbers.shape}; wanted {K} increasing numbers")
+    return numbers
+
+
+def medians(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
+    """Return (n,): the median label of each item, halfway between two for even numbers.
+
+    Parameters
+    ----------
+    counts : (n, K) array
+        How often each option was chosen.
+    scale : (K,) numbers, optional
+        What the options stand for, increasing; by default 1 to K.
+
+    Returns
+    -------
+    (n,) array
+        nan where nobody rated.
+    """
+    c = np.asarray(counts)
+    numbers = numbers_of(scale, c.shape[1])
+    m = c.sum(axis=1, keepdims=True)
+    reached = np.cumsum(c, axis=1)
+    lower, upper = ((reached < place).sum(axis=1) for place in ((m + 1) // 2, m // 2 + 1))
+    rated = m[:, 0] > 0
+    padded = np.append(numbers, np.nan)  # where nobody rated, no place is reached
+    return np.where(rated, (padded[lower] + padded[upper]) / 2.0, np.nan)
+
+
+def means(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
+    """Return (n,): the mean label of each item; nan where nobody rated. As `medians`."""
+    c = np.asarray(counts, dtype=np.float64)
+    return ratio(c @ numbers_of(scale, c.shape[1]), c.sum(axis=1))
+
+
+def majority_shares(counts: Counts) -> FloatArray:
+    """Return (n,): share of the most frequent label; nan where nobody rated."""
+    c = np.asarray(counts, dtype=np.float64)
+    return ratio(c.max(axis=1, initial=0.0), c.sum(axis=1))
+
+
+def median_shares(
+    counts: Counts,
+    scale: ArrayLike | None = None,
+    *,
+    floor: bool = False,
+) -> FloatArray:
+    """Return (n,): share of labels equal to the median; nan where nobody rated.
+
+    Parameters
+    ----------
+    counts, scale
+        As in `medians`.
+    floor : bool, optional
+        Round the median down first, as the code of Elangovan et al. 2025 does. Otherwise no label
+        equals a median halfway between two.
+    """
+    c = np.asarray(counts, dtype=np.float64)
+    middle = medians(counts, scale)
+    if floor:
+        middle = np.floor(middle)
+    equal = numbers_of(scale, c.shape[1])[None, :] == middle[:, None]
+    return ratio(np.where(equal, c, 0.0).sum(axis=1), c.sum(axis=1))
+
+
+def n_distinct(counts: Counts) -> FloatArray:
+    """Return (n,): number of different labels; nan where nobody rated."""
+    different = (np.asarray(counts) > 0).sum(axis=1).astype(np.float64)
+    return np.where(different > 0, different, np.nan)

@@ -1,0 +1,175 @@
+"""Options and response sets in their one fixed order, and which option is in which set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from harness.stats.data.arrays import BoolArray, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_POWERSET_OPTIONS = 10
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OptionSpace:
+    """The only place that orders options and response sets.
+
+    Parameters
+    ----------
+    options : iterable of str
+        The K option names, all different.
+    sets : iterable of iterables of str
+        The admissible response sets in any order; each option must be in one of them.
+    sets_known : bool, optional
+        False where raters may have sets in mind that are not listed, as in a task with too many
+        options to list them. Such a space is never fully specified.
+
+    Attributes
+    ----------
+    options : tuple of str
+        The K option names.
+    sets : tuple of tuple of str
+        The V admissible response sets by size, then by the order of ``options``; within a set,
+        options keep that order too.
+    membership : (K, V) bool array
+        Lambda of Guerdan et al. 2025: whether option ``k`` is in set ``v``. Read-only.
+
+    Raises
+    ------
+    ValueError
+        If an option is named twice, a set is empty, repeated or names an unknown option, or an
+        option is in no set.
+
+    Examples
+    --------
+    >>> OptionSpace.powerset(("toxic", "fine")).sets
+    (('toxic',), ('fine',), ('toxic', 'fine'))
+    """
+
+    options: tuple[str, ...]
+    sets: tuple[tuple[str, ...], ...]
+    sets_known: bool = True
+    membership: BoolArray = field(init=False, compare=False)
+    _option_indices: dict[str, int] = field(init=False, compare=False)
+    _set_indices: dict[frozenset[str], int] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        options = _check_options(self.options)
+        index = {option: k for k, option in enumerate(options)}
+        sets = _check_sets(self.sets, index)
+        membership = np.array([[option in one for one in map(set, sets)] for option in options])
+        object.__setattr__(self, "options", options)
+        object.__setattr__(self, "sets", sets)
+        object.__setattr__(self, "membership", frozen(membership))
+        object.__setattr__(self, "_option_indices", index)
+        object.__setattr__(self, "_set_indices", {frozenset(s): v for v, s in enumerate(sets)})
+
+    @classmethod
+    def powerset(cls, options: Iterable[str]) -> Self:
+        """Admit every non-empty set of options, 2^K - 1 of them.
+
+        Raises
+        ------
+        ValueError
+            If there are more than 10 options.
+        """
+        names = tuple(options)
+        if len(names) > MAX_POWERSET_OPTIONS:
+            raise ValueError(
+                f"options: {len(names)} options have {2 ** len(names) - 1} response sets; list the "
+                f"admissible ones, or use at most {MAX_POWERSET_OPTIONS} options"
+            )
+        sizes = range(1, len(names) + 1)
+        return cls(names, tuple(one for size in sizes for one in combinations(names, size)))
+
+    @classmethod
+    def singletons(cls, options: Iterable[str], *, sets_known: bool = True) -> Self:
+        """Admit sets of one option only: a fully specified task, or one whose sets are unknown."""
+        names = tuple(options)
+        return cls(names, tuple((name,) for name in names), sets_known)
+
+    def __repr__(self) -> str:
+        known = "" if self.sets_known else ", sets unknown"
+        return f"OptionSpace({len(self.options)} options, {len(self.sets)} response sets{known})"
+
+    @property
+    def fully_specified(self) -> bool:
+        """Whether each rater has exactly one reasonable option, so that O determines theta."""
+        return self.sets_known and len(self.sets) == len(self.options) == int(self.membership.sum())
+
+    def option_index(self, option: str) -> int:
+        """Return k of an option; ValueError if it is none of this space."""
+        try:
+            return self._option_indices[option]
+        except KeyError:
+            raise ValueError(
+                f"option {option!r} is not one of {', '.join(map(repr, self.options))}"
+            ) from None
+
+    def set_index(self, options: Iterable[str]) -> int:
+        """Return v of the set with these options, in any order; ValueError if not admitted."""
+        wanted = tuple(options)
+        found = self._set_indices.get(frozenset(wanted))
+        if found is None or len(wanted) != len(self.sets[found]):
+            raise ValueError(f"{wanted!r} is not an admissible response set of {self!r}")
+        return found
+
+    def option_mask(self, options: Iterable[str]) -> BoolArray:
+        """Return (K,) bool: which options are named; ValueError for an unknown one or for none."""
+        mask = np.zeros(len(self.options), dtype=np.bool_)
+        for option in options:
+            mask[self.option_index(option)] = True
+        if not mask.any():
+            raise ValueError("name at least one option of the space; none was given")
+        return mask
+
+    def meets(self, positive: Iterable[str]) -> BoolArray:
+        """Return (V,) bool: whether each response set holds at least one positive option."""
+        return np.asarray(self.membership[self.option_mask(positive)].any(axis=0), dtype=np.bool_)
+
+
+def _check_options(options: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(options)
+    if not names:
+        raise ValueError("options is empty; a rating task needs at least one option")
+    for option in names:
+        if not isinstance(option, str) or not option:
+            raise ValueError(f"options: {option!r} is no name; options are non-empty strings")
+    if repeated := sorted({option for option in names if names.count(option) > 1}):
+        raise ValueError(f"options: {repeated[0]!r} is given twice; each option needs its own name")
+    return names
+
+
+def _check_sets(
+    sets: Iterable[Iterable[str]], index: dict[str, int]
+) -> tuple[tuple[str, ...], ...]:
+    ordered = sorted((_check_set(one, index) for one in sets), key=lambda one: (len(one), one))
+    for one, following in pairwise(ordered):
+        if one == following:
+            raise ValueError(f"sets: {_named(one, index)} is given twice")
+    if absent := set(index.values()).difference(*ordered):
+        raise ValueError(
+            f"sets: {', '.join(_named(sorted(absent), index))} is in no response set; "
+            "an option that may be chosen must be in one"
+        )
+    return tuple(_named(one, index) for one in ordered)
+
+
+def _check_set(one: Iterable[str], index: dict[str, int]) -> tuple[int, ...]:
+    names = (one,) if isinstance(one, str) else tuple(one)
+    if isinstance(one, str) or not names or len(set(names)) < len(names):
+        raise ValueError(f"sets: {one!r} is no response set; give one or more different options")
+    if unknown := [name for name in names if name not in index]:
+        raise ValueError(f"sets: option {unknown[0]!r} in {names!r} is not one of the options")
+    return tuple(sorted(index[name] for name in names))
+
+
+def _named(indices: Iterable[int], index: dict[str, int]) -> tuple[str, ...]:
+    names = tuple(index)
+    return tuple(names[k] for k in indices)

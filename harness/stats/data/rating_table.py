@@ -1,0 +1,428 @@
+"""Counts of ratings, the rating distributions they give, and how those become rating vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+
+from harness.stats.data.arrays import (
+    TOLERANCE,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    frozen,
+    ratio,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from harness.stats.data.option_space import OptionSpace
+
+ELICITATIONS = ("forced_choice", "response_set", "paired")
+OUTCOMES = ("answered", "abstained", "refused", "invalid", "failed")
+SMOOTHING = 0.5  # Dirichlet pseudo-count per option of the smoothed forms (Jeffreys)
+MIN_RATINGS = 2  # one rating shows no noise
+ROW_SUM_TOLERANCE = 1e-6  # how far a given distribution may be from summing to 1
+
+Form: TypeAlias = Literal[
+    "h", "s", "hrs", "srs", "smoothed", "smoothed_srs", "noisy_s", "noisy_srs", "decision"
+]
+FORMS: tuple[Form, ...] = get_args(Form)
+ELICITATION_OF: dict[Form, str] = {
+    "h": "forced_choice",
+    "s": "forced_choice",
+    "smoothed": "forced_choice",
+    "noisy_s": "forced_choice",
+    "hrs": "response_set",
+    "srs": "response_set",
+    "smoothed_srs": "response_set",
+    "noisy_srs": "response_set",
+    "decision": "response_set",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class RatingTable:
+    """What one judge, or all human raters together, answered: counts per item.
+
+    Attributes
+    ----------
+    space : OptionSpace
+        Says what column ``k`` and ``v`` stand for.
+    name : str
+        The judge's name, or e.g. ``"human"``.
+    items : tuple of str
+        The n item ids. Tables that are compared have the same ids in the same order; an item that
+        nobody rated has zeros.
+    forced_choice : (n, K) int array
+        How often each option was chosen.
+    response_set : (n, V) int array
+        How often each response set was endorsed.
+    joint : (n, K, V) int array or None
+        How often option ``k`` was chosen by whoever had endorsed set ``v``. Pairs count in
+        ``forced_choice`` and ``response_set`` too if they shall enter O and theta; nothing is added
+        from here.
+    outcomes : (n, 3, 5) int array
+        How often each of `ELICITATIONS` ended in each of `OUTCOMES`.
+
+    Raises
+    ------
+    ValueError
+        If an item id is repeated, a shape does not fit, or a count is negative or no integer.
+    """
+
+    space: OptionSpace
+    name: str
+    items: tuple[str, ...]
+    forced_choice: IntArray
+    response_set: IntArray
+    joint: IntArray | None
+    outcomes: IntArray
+
+    def __post_init__(self) -> None:
+        n, K, V = len(self.items), len(self.space.options), len(self.space.sets)
+        if len(set(self.items)) < n:
+            raise ValueError(f"items of {self.name!r}: an id is repeated; ids must be unique")
+        shapes = {
+            "forced_choice": (n, K),
+            "response_set": (n, V),
+            "joint": (n, K, V),
+            "outcomes": (n, len(ELICITATIONS), len(OUTCOMES)),
+        }
+        object.__setattr__(self, "items", tuple(self.items))
+        for field, shape in shapes.items():
+            counts = getattr(self, field)
+            if counts is not None or field != "joint":
+                object.__setattr__(self, field, _check_counts(counts, shape, self.name, field))
+
+    def __repr__(self) -> str:
+        sums = self.outcomes.sum(axis=(0, 1))
+        share = f"{sums[0] / sums.sum():.1%}" if sums.sum() else "nothing"
+        n, K = len(self.items), len(self.space.options)
+        return f"RatingTable({self.name!r}, {n} items, {K} options, answered {share})"
+
+    def only(self, rows: IntArray) -> RatingTable:
+        """Return the table of some of its items, (R,) places."""
+        return RatingTable(
+            space=self.space,
+            name=self.name,
+            items=tuple(self.items[i] for i in rows.tolist()),
+            forced_choice=self.forced_choice[rows],
+            response_set=self.response_set[rows],
+            joint=None if self.joint is None else self.joint[rows],
+            outcomes=self.outcomes[rows],
+        )
+
+    @classmethod
+    def count(
+        cls,
+        space: OptionSpace,
+        name: str,
+        items: Sequence[str],
+        *,
+        forced_choice: Iterable[tuple[str, str]] = (),
+        response_set: Iterable[tuple[str, Iterable[str]]] = (),
+        pairs: Iterable[tuple[str, Iterable[str], str]] = (),
+    ) -> RatingTable:
+        """Count answered ratings given as (item, option), (item, set) and (item, set, option).
+
+        A pair counts as forced choice, as response set and jointly: the same rater gave both.
+
+        Raises
+        ------
+        ValueError
+            If an item, an option or a response set is unknown.
+        """
+        row = {item: i for i, item in enumerate(items)}
+        n, K, V = len(row), len(space.options), len(space.sets)
+        choices, sets = np.zeros((n, K), np.int64), np.zeros((n, V), np.int64)
+        joint, outcomes = np.zeros((n, K, V), np.int64), np.zeros((n, 3, 5), np.int64)
+        for item, option in forced_choice:
+            i = _row(item, row)
+            choices[i, space.option_index(option)] += 1
+            outcomes[i, 0, 0] += 1
+        for item, options in response_set:
+            i = _row(item, row)
+            sets[i, space.set_index(options)] += 1
+            outcomes[i, 1, 0] += 1
+        for item, options, option in pairs:
+            i = _row(item, row)
+            joint[i, space.option_index(option), space.set_index(options)] += 1
+            outcomes[i, 2, 0] += 1
+        return cls(
+            space=space,
+            name=name,
+            items=tuple(items),
+            forced_choice=choices + joint.sum(axis=2),
+            response_set=sets + joint.sum(axis=1),
+            joint=joint if joint.any() else None,
+            outcomes=outcomes,
+        )
+
+
+def _row(item: str, row: dict[str, int]) -> int:
+    if item not in row:
+        raise ValueError(f"item {item!r} is rated but is not one of the {len(row)} items")
+    return row[item]
+
+
+def _check_counts(counts: IntArray, shape: tuple[int, ...], name: str, field: str) -> IntArray:
+    array = np.asarray(counts)
+    if array.shape != shape:
+        raise ValueError(
+            f"{field} of {name!r} has shape {array.shape} but {shape} was expected from its items "
+            "and option space; was it built for another task?"
+        )
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{field} of {name!r} has dtype {array.dtype}; counts are integers")
+    if array.size and array.min() < 0:
+        raise ValueError(f"{field} of {name!r} holds a negative count")
+    return frozen(array)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Distributions:
+    """Rating distributions per item; a row is nan where nobody answered that elicitation.
+
+    Attributes
+    ----------
+    space : OptionSpace
+        Says what column ``k`` and ``v`` stand for.
+    O : (n, K) array
+        Forced-choice distribution.
+    theta : (n, V) array
+        Response-set distribution.
+    omega : (n, K) array
+        Multi-label vector: chance that an option is in the endorsed set, see `multilabel`.
+    n_forced : (n,) array
+        Number of forced-choice ratings behind each row of ``O``.
+    n_sets : (n,) array
+        Number of ratings behind each row of ``theta``.
+    """
+
+    space: OptionSpace
+    O: FloatArray
+    theta: FloatArray
+    omega: FloatArray
+    n_forced: FloatArray
+    n_sets: FloatArray
+
+    def __post_init__(self) -> None:
+        for field in ("O", "theta", "omega", "n_forced", "n_sets"):
+            array = np.asarray(getattr(self, field), dtype=np.float64)
+            object.__setattr__(self, field, frozen(array))
+
+    def __repr__(self) -> str:
+        forced, sets = (self.n_forced > 0).sum(), (self.n_sets > 0).sum()
+        return f"Distributions({len(self.O)} items, {forced} with O, {sets} with theta)"
+
+    @classmethod
+    def of(cls, table: RatingTable) -> Self:
+        """Turn counts into rating distributions, dividing by what arrived.
+
+        Parameters
+        ----------
+        table : RatingTable
+            The counts.
+
+        Returns
+        -------
+        Distributions
+            Rows are nan where nobody answered. In a fully specified space, theta comes from the
+            forced choices if no response set was given at all: both then say the same.
+        """
+        n_forced = table.forced_choice.sum(axis=1).astype(np.float64)
+        sets = table.response_set
+        if table.space.fully_specified and not sets.any():
+            sets = table.forced_choice  # singletons keep the order of the options
+        n_sets = sets.sum(axis=1).astype(np.float64)
+        endorsed = sets @ table.space.membership.T.astype(np.int64)
+        return cls(
+            space=table.space,
+            O=ratio(table.forced_choice, n_forced[:, None]),
+            theta=ratio(sets, n_sets[:, None]),
+            omega=ratio(endorsed, n_sets[:, None]),
+            n_forced=n_forced,
+            n_sets=n_sets,
+        )
+
+
+def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:
+    """Chance that each option is in a rater's response set.
+
+    Parameters
+    ----------
+    theta : (n, V) array
+        Response-set distribution per item. Rows sum to 1, or are all nan where nobody rated.
+    space : OptionSpace
+        Says what column ``v`` stands for.
+
+    Returns
+    -------
+    omega : (n, K) array in [0, 1]
+        Rows need not sum to 1: one response set may hold several options.
+
+    Raises
+    ------
+    ValueError
+        If ``theta`` has not one column per response set, or a row is no distribution.
+
+    Notes
+    -----
+    omega = theta Lambda^T (Guerdan et al. 2025, section 4).
+
+    Examples
+    --------
+    >>> from harness.stats import OptionSpace
+    >>> multilabel(np.array([[0.5, 0.2, 0.3]]), OptionSpace.powerset(("toxic", "fine")))
+    array([[0.8, 0.5]])
+    """
+    theta = check_rows(theta, len(space.sets), "theta")
+    omega = theta @ space.membership.T.astype(np.float64)
+    return np.asarray(np.minimum(omega, 1.0), dtype=np.float64)
+
+
+def check_rows(rows: FloatArray, width: int, name: str) -> FloatArray:
+    """Return (n, width) float rows that each sum to 1 or are all nan; ValueError otherwise."""
+    array = np.asarray(rows, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != width:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"{name} has shape {array.shape}; wanted (n, {width})")
+    rated = ~np.isnan(array).all(axis=1)
+    present = array[rated]
+    off = np.abs(present.sum(axis=1) - 1.0)
+    if np.isnan(present).any() or (present < -TOLERANCE).any() or (off > ROW_SUM_TOLERANCE).any():
+        raise ValueError(
+            f"not_a_distribution: each row of {name} must be non-negative and sum to 1, or be all "
+            "nan where nobody rated"
+        )
+    return array
+
+
+def reaches(shares: FloatArray, tau: float) -> FloatArray:
+    """Compare with the cut-off: 1.0 where a share is at least tau, 0.0 below, nan where nan.
+
+    This is the only comparison with tau in the package. It is ``>=`` (Guerdan et al. 2025, section
+    2.2), with `TOLERANCE` because a share that equals tau as a fraction may be stored a rounding
+    error below it.
+
+    Raises
+    ------
+    ValueError
+        If tau is not in (0, 1].
+    """
+    check_tau(tau)
+    return np.where(np.isnan(shares), np.nan, (shares >= tau - TOLERANCE).astype(np.float64))
+
+
+def check_tau(tau: float) -> None:
+    """Refuse a cut-off outside (0, 1]: at 0 everything is positive."""
+    if not 0.0 < tau <= 1.0:
+        raise ValueError(f"tau is {tau!r}; a cut-off lies in (0, 1]")
+
+
+def hard(O: FloatArray) -> FloatArray:
+    """One-hot mode of each row, ties of the mode split evenly.
+
+    Parameters
+    ----------
+    O : (n, K) array
+        Forced-choice distribution.
+
+    Returns
+    -------
+    (n, K) array
+        Rows sum to 1, or are nan where ``O`` is nan.
+
+    Notes
+    -----
+    a_hard of Guerdan et al. 2025, section 4. Splitting is the expectation over an independent
+    uniform choice among the tied options.
+    """
+    if not O.size:
+        return np.array(O, dtype=np.float64)
+    greatest = O.max(axis=1, keepdims=True)
+    modal = (greatest - O <= TOLERANCE).astype(np.float64)  # all 0 in a nan row
+    return ratio(modal, modal.sum(axis=1, keepdims=True))
+
+
+def tied_modes(h: FloatArray) -> BoolArray:
+    """Return (n,) bool: which rows of form ``h`` had more than one mode."""
+    return np.asarray((h > 0).sum(axis=1) > 1, dtype=np.bool_)
+
+
+def aggregate(
+    dist: Distributions, form: Form, *, tau: float, positive: Sequence[str]
+) -> FloatArray:
+    """Turn rating distributions into rating vectors.
+
+    Parameters
+    ----------
+    dist : Distributions
+        Rating distributions of n items.
+    form : str
+        h: mode of O, ties split evenly. s: O. hrs: omega >= tau. srs: omega. smoothed: O with a
+        Dirichlet pseudo-count of 0.5 per option added to the counts. smoothed_srs: omega with 0.5
+        added to the counts of endorsing and of not endorsing. noisy_s, noisy_srs: O or omega, and
+        beside it the variance that the draw of raters gives each entry. decision: whether the
+        chance that the endorsed set meets the positive options is at least tau.
+    tau : float in (0, 1]
+        The cut-off of hrs and decision.
+    positive : sequence of str
+        The positive options of decision; without any, nothing can be decided: all nan.
+
+    Returns
+    -------
+    (n, K) array, (n, 1) for decision, (n, 2 K) for the noisy forms
+        nan rows where nobody answered the elicitation that the form needs; for the noisy forms,
+        where fewer than two did.
+
+    Raises
+    ------
+    ValueError
+        If the form, tau or a positive option is unknown.
+
+    Notes
+    -----
+    a_hard, a_soft, a_hrs, a_srs of Guerdan et al. 2025, section 4. The decision uses theta: a sum
+    of omega over several positive options would exceed 1 when they are endorsed together.
+    """
+    if form in _UNCUT:
+        return _UNCUT[form](dist)
+    if form == "hrs":
+        return reaches(dist.omega, tau)
+    if form == "decision":
+        undecided = np.full(len(dist.space.sets), np.nan)
+        meets = dist.space.meets(positive).astype(np.float64) if positive else undecided
+        return reaches(dist.theta @ meets[:, None], tau)
+    raise ValueError(f"form is {form!r}; wanted one of {', '.join(FORMS)}")
+
+
+def _smoothed(dist: Distributions) -> FloatArray:
+    m = dist.n_forced[:, None]
+    return ratio(dist.O * m + SMOOTHING, m + SMOOTHING * dist.O.shape[1])
+
+
+def _smoothed_srs(dist: Distributions) -> FloatArray:
+    m = dist.n_sets[:, None]
+    return ratio(dist.omega * m + SMOOTHING, m + 2.0 * SMOOTHING)
+
+
+def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:
+    """Return (n, 2 K): shares of m ratings, and the unbiased estimate of their variance."""
+    noise = ratio(shares * (1.0 - shares), (m - 1.0)[:, None])
+    both = np.hstack([shares, noise])
+    return np.where((m >= MIN_RATINGS)[:, None], both, np.nan)
+
+
+_UNCUT: dict[Form, Callable[[Distributions], FloatArray]] = {
+    "h": lambda dist: hard(dist.O),
+    "s": lambda dist: dist.O,
+    "srs": lambda dist: dist.omega,
+    "smoothed": _smoothed,
+    "smoothed_srs": _smoothed_srs,
+    "noisy_s": lambda dist: _with_noise(dist.O, dist.n_forced),
+    "noisy_srs": lambda dist: _with_noise(dist.omega, dist.n_sets),
+}

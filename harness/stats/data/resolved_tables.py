@@ -1,0 +1,148 @@
+"""Rating tables after abstentions or criteria have been resolved into ordinary ratings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.data.option_space import OptionSpace
+from harness.stats.data.rating_table import (
+    ELICITATIONS,
+    OUTCOMES,
+    Distributions,
+    RatingTable,
+    hard,
+    reaches,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.data.arrays import FloatArray, IntArray
+
+AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
+CHOICE, SET, PAIR = range(len(ELICITATIONS))
+ANSWERED, ABSTAINED = OUTCOMES.index("answered"), OUTCOMES.index("abstained")
+MET, UNMET = "met", "unmet"
+ITEM_SPACE = OptionSpace.singletons((MET, UNMET))  # of whole items
+
+
+def resolve_abstentions(
+    table: RatingTable, mode: AbstentionMode, *, option: str = ""
+) -> RatingTable:
+    """Turn abstentions into what a mode takes them for.
+
+    Parameters
+    ----------
+    table : RatingTable
+        With abstentions among its outcomes.
+    mode : {"exclude", "recode", "third_class"}
+        exclude leaves the table as it is. recode counts an abstention as the choice, and as the
+        response set, of ``option`` alone. third_class does so with an option of its own, added to
+        the space.
+    option : str
+        What abstentions become; with third_class, the name of the new option.
+
+    Returns
+    -------
+    RatingTable
+        Its outcomes count these abstentions as answered.
+
+    Raises
+    ------
+    ValueError
+        If the option is unknown, or with third_class known already.
+
+    Notes
+    -----
+    Rao and Callison-Burch 2026, section 6: three estimands, not three preparations of one.
+    """
+    if mode == "exclude":
+        return table
+    grown = _with_option(table, option) if mode == "third_class" else table
+    k, v = grown.space.option_index(option), grown.space.set_index((option,))
+    abstained = table.outcomes[:, :, ABSTAINED]
+    outcomes = grown.outcomes.copy()
+    outcomes[:, :, ANSWERED] += abstained
+    outcomes[:, :, ABSTAINED] = 0
+    asked = np.asarray(table.outcomes.any(axis=(0, 2)), dtype=np.bool_)
+    choices, sets = grown.forced_choice.copy(), grown.response_set.copy()
+    choices[:, k] += abstained[:, CHOICE if asked[CHOICE] else PAIR]
+    sets[:, v] += abstained[:, SET if asked[SET] else PAIR]
+    joint = grown.joint
+    if joint is not None:
+        joint = joint.copy()
+        joint[:, k, v] += abstained[:, PAIR]
+    return replace(grown, forced_choice=choices, response_set=sets, joint=joint, outcomes=outcomes)
+
+
+def _with_option(table: RatingTable, option: str) -> RatingTable:
+    """Add an option that nobody chose yet, alone in a response set."""
+    old = table.space
+    space = OptionSpace((*old.options, option), (*old.sets, (option,)), old.sets_known)
+    places = [space.set_index(one) for one in old.sets]
+    n, K, V = len(table.items), len(space.options), len(space.sets)
+    choices, sets = np.zeros((n, K), np.int64), np.zeros((n, V), np.int64)
+    choices[:, :-1] = table.forced_choice
+    sets[:, places] = table.response_set
+    joint: IntArray | None = None
+    if table.joint is not None:
+        joint = np.zeros((n, K, V), np.int64)
+        joint[:, :-1, places] = table.joint
+    return replace(table, space=space, forced_choice=choices, response_set=sets, joint=joint)
+
+
+def one_verdict_per_group(
+    table: RatingTable, groups: Sequence[str], *, positive: Sequence[str], threshold: float = 1.0
+) -> RatingTable:
+    """Reduce the criteria of each group of items to one verdict: enough of them are met, or not.
+
+    Parameters
+    ----------
+    table : RatingTable
+        One item per decision.
+    groups : n names
+        What each decision is about.
+    positive : sequence of str
+        An item is met when the mode of its forced choices is one of these; a tie counts in part.
+    threshold : float in (0, 1], optional
+        Share of a group's items that must be met; 1 asks for all.
+
+    Returns
+    -------
+    RatingTable
+        One item per group, over the options "met" and "unmet"; nothing where some item of the group
+        has no choice.
+
+    Raises
+    ------
+    ValueError
+        If there is not one group per item, or a positive option is unknown.
+
+    Notes
+    -----
+    The item level of Rao and Callison-Burch 2026, section 5.1.
+    """
+    if len(groups) != len(table.items):
+        raise ValueError(f"groups has {len(groups)} entries for {len(table.items)} items")
+    mask = table.space.option_mask(positive)
+    met: FloatArray = hard(Distributions.of(table).O)[:, mask].sum(axis=1)  # nan stays
+    index: dict[str, int] = {}
+    of_item = np.array([index.setdefault(group, len(index)) for group in groups], dtype=np.int64)
+    n = len(index)
+    size = np.bincount(of_item, minlength=n)
+    passes = reaches(np.bincount(of_item, weights=met, minlength=n) / size, threshold)
+    choices = np.stack([passes == 1.0, passes == 0.0], axis=1).astype(np.int64)
+    outcomes = np.zeros((n, len(ELICITATIONS), len(OUTCOMES)), np.int64)
+    outcomes[:, CHOICE, ANSWERED] = choices.sum(axis=1)
+    return RatingTable(
+        space=ITEM_SPACE,
+        name=table.name,
+        items=tuple(index),
+        forced_choice=choices,
+        response_set=np.zeros_like(choices),
+        joint=None,
+        outcomes=outcomes,
+    )

@@ -1,0 +1,1 @@
+"""Response sets behind forced choices: translation, beta, bounds."""

@@ -1,0 +1,342 @@
+"""What forced choices alone leave open: bounds on multi-label vectors, consistency and bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.data.rating_table import Distributions, check_rows, check_tau, reaches
+from harness.stats.indeterminacy.decision_changes import Flips
+from harness.stats.indeterminacy.translation import sensitivity_family
+from harness.stats.inference.bootstrap import OneWalk, Resamples, Statistic, Units
+from harness.stats.inference.estimate import (
+    Estimate,
+    Exclusion,
+    Job,
+    check_level,
+    estimate_all,
+    percentile_interval,
+)
+from harness.stats.inference.metric import both_rated, mean, weighted, why_no_mean
+from harness.stats.metrics.downstream import ROWS
+from harness.stats.selection.comparisons import Cut, Side
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.metric import MetricRow
+
+Kind: TypeAlias = Literal["free_per_item", "common"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Least and greatest value that the forced choices allow.
+
+    Attributes
+    ----------
+    low, high : Estimate
+        The ends, each with its own interval; NA with the reason where they are not computed.
+    kind : {"free_per_item", "common"}
+        Over which F': any for each item, or one for all items within stated limits.
+    """
+
+    low: Estimate
+    high: Estimate
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How often raters who choose an option may endorse others along with it.
+
+    Attributes
+    ----------
+    option : str
+        The chosen option.
+    adds : tuple of str
+        The options that may be endorsed with it.
+    low, high : float in [0, 1]
+        Between which chances; a free parameter where they differ.
+    """
+
+    option: str
+    adds: tuple[str, ...]
+    low: float
+    high: float
+
+
+def meets_bounds(
+    O: FloatArray, space: OptionSpace, positive: Sequence[str]
+) -> tuple[FloatArray, FloatArray]:
+    """Bound the chance that the endorsed set meets the positive options, from O alone.
+
+    Parameters
+    ----------
+    O : (n, K) array
+        Forced-choice distributions; nan rows stay nan.
+    space : OptionSpace
+        Which sets are admissible.
+    positive : sequence of str
+        The positive options.
+
+    Returns
+    -------
+    low, high : (n,) arrays
+        Sharp item by item: raters who choose j must meet the positive options where every
+        admissible set with j does, and may where some does.
+
+    Raises
+    ------
+    ValueError
+        If O has no distribution per row, or an option is unknown.
+    """
+    shares = check_rows(O, len(space.options), "O")
+    meets = space.meets(positive)
+    may = (space.membership & meets).any(axis=1)
+    must = ~(space.membership & ~meets).any(axis=1)
+    low, high = shares @ must.astype(np.float64), shares @ may.astype(np.float64)
+    return np.asarray(np.minimum(low, 1.0)), np.asarray(np.minimum(high, 1.0))
+
+
+def omega_bounds(O: FloatArray, space: OptionSpace) -> tuple[FloatArray, FloatArray]:
+    """Bound the multi-label vector from O alone, any F' per item being possible.
+
+    Parameters
+    ----------
+    O : (n, K) array
+        Forced-choice distributions; nan rows stay nan.
+    space : OptionSpace
+        Which sets are admissible.
+
+    Returns
+    -------
+    low, high : (n, K) arrays
+        O_k <= Omega_k <= sum of O_j over the j that share an admissible set with k. The lower end
+        is greater than O_k where an option is only admissible together with k.
+
+    Raises
+    ------
+    ValueError
+        If O has no distribution per row.
+
+    Examples
+    --------
+    >>> from harness.stats import OptionSpace
+    >>> low, high = omega_bounds(np.array([[0.3, 0.7]]), OptionSpace.powerset(("toxic", "fine")))
+    >>> low, high
+    (array([[0.3, 0.7]]), array([[1., 1.]]))
+    """
+    ends = [meets_bounds(O, space, (option,)) for option in space.options]
+    return np.stack([low for low, _ in ends], axis=1), np.stack([high for _, high in ends], axis=1)
+
+
+def free_bounds(
+    human: RatingTable,
+    judges: Sequence[RatingTable],
+    *,
+    tau: float,
+    positive: Sequence[str],
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> dict[str, dict[str, Bound]]:
+    """Bound each judge's decision consistency and prevalence bias over any F' per item.
+
+    Parameters
+    ----------
+    human : RatingTable
+        Its forced choices are used and nothing else.
+    judges : sequence of RatingTable
+        With response sets: their decisions are known.
+    tau, positive, rng, groups, n_resamples, level
+        As in `evaluate`.
+
+    Returns
+    -------
+    mapping
+        Judge name to "decision_consistency" and "prevalence_bias" to `Bound`. Both ends are
+        attained, but not both metrics' at the same time.
+
+    Raises
+    ------
+    ValueError
+        If an argument does not fit.
+    """
+    check_level(level)
+    dist = Distributions.of(human)
+    ends = [reaches(end, tau)[:, None] for end in meets_bounds(dist.O, human.space, positive)]
+    rated = [Side.of(table, Cut(tau, tuple(positive)), ROWS) for table in judges]
+    units = Units.of(len(human.items), groups)
+    resamples = OneWalk.of(units, n_resamples, rng)
+    jobs = [_free_jobs(ends[0], ends[1], side.forms["decision"], dist.n_forced) for side in rated]
+    found = estimate_all(jobs, units, resamples, level)
+    return {
+        table.name: {
+            row.name: Bound(
+                each[f"{row.name} low"].estimate, each[f"{row.name} high"].estimate, "free_per_item"
+            )
+            for row in ROWS
+        }
+        for table, each in zip(judges, found, strict=True)
+    }
+
+
+def _free_jobs(
+    low: FloatArray, high: FloatArray, judge: FloatArray, n_ratings: FloatArray
+) -> dict[str, Job]:
+    weight = both_rated(low, judge)
+    used = np.asarray(weight[:, 0] > 0, dtype=np.bool_)
+    surely = ((low == judge) & (high == judge))[:, 0].astype(np.float64)
+    possibly = ((low == judge) | (high == judge))[:, 0].astype(np.float64)
+    per_item = {
+        "decision_consistency low": surely,
+        "decision_consistency high": possibly,
+        "prevalence_bias low": (judge - high)[:, 0],
+        "prevalence_bias high": (judge - low)[:, 0],
+    }
+    return {
+        name: Job(
+            statistic=Statistic(weighted(values, weight), mean),
+            used=used,
+            why=why_no_mean,
+            nothing=_nothing(low, judge),
+            excluded=_missing(low, judge),
+            n_ratings=n_ratings,
+        )
+        for name, values in per_item.items()
+    }
+
+
+def _nothing(human: FloatArray, judge: FloatArray) -> str:
+    if np.isnan(human).all():
+        return "no_forced_choices"
+    return "no_response_sets" if np.isnan(judge).all() else "no_overlap"
+
+
+def _missing(human: FloatArray, judge: FloatArray) -> tuple[Exclusion, ...]:
+    unrated = np.isnan(human[:, 0])
+    counts = (
+        ("human_no_forced_choices", int(unrated.sum())),
+        ("judge_no_response_sets", int((np.isnan(judge[:, 0]) & ~unrated).sum())),
+    )
+    return tuple(Exclusion(reason, n) for reason, n in counts if n)
+
+
+def common_bounds(
+    human: RatingTable,
+    judges: Sequence[RatingTable],
+    limits: Sequence[Limit],
+    *,
+    tau: float,
+    positive: Sequence[str],
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> dict[str, dict[str, Bound]]:
+    """Bound consistency and bias over one F' common to all items, within stated limits.
+
+    Parameters
+    ----------
+    human, judges, tau, positive, rng, groups, n_resamples, level
+        As in `free_bounds`.
+    limits : sequence of Limit
+        Of every option whose choice may hide others; the rest hide nothing.
+
+    Returns
+    -------
+    mapping
+        As in `free_bounds`. Exact where at most one limit is open: all values between the break
+        points are looked at, in every resample. NA, "not_computed", where two or more are.
+
+    Raises
+    ------
+    ValueError
+        If a limit is no range of chances or given twice, or an argument does not fit.
+    """
+    check_level(level)
+    check_tau(tau)
+    ends = _ends(human.space, limits)
+    dist = Distributions.of(human)
+    meets = human.space.meets(positive)[:, None].astype(np.float64)
+    first, last = (dist.O @ (F_reverse.T @ meets) for F_reverse in ends)
+    flips = Flips.of(first, last, tau)
+    units = Units.of(len(human.items), groups)
+    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    computed = sum(limit.low < limit.high for limit in limits) <= 1
+    bounds: dict[str, dict[str, Bound]] = {}
+    for table in judges:
+        judge = Side.of(table, Cut(tau, tuple(positive)), ROWS).forms["decision"]
+        bounds[table.name] = {
+            row.name: _common(row, flips, judge, (units, resamples, level), computed=computed)
+            for row in ROWS
+        }
+    return bounds
+
+
+def _ends(space: OptionSpace, limits: Sequence[Limit]) -> tuple[FloatArray, FloatArray]:
+    """Return F' (V, K) with every limit at its low and at its high end."""
+    named = [limit.option for limit in limits]
+    if len(set(named)) < len(named):
+        raise ValueError(f"limits: an option is limited twice in {named}")
+    low, high = (sensitivity_family(space, 0.0, {}) for _ in range(2))
+    for one in limits:
+        if not 0.0 <= one.low <= one.high <= 1.0:
+            raise ValueError(f"limits: {one} is no range of chances in [0, 1]")
+        k = space.option_index(one.option)
+        for F_reverse, beta in ((low, one.low), (high, one.high)):
+            F_reverse[:, k] = sensitivity_family(space, beta, {one.option: one.adds})[:, k]
+    return low, high
+
+
+def _common(
+    row: MetricRow,
+    flips: Flips,
+    judge: FloatArray,
+    drawn: tuple[Units, Resamples, float],
+    *,
+    computed: bool,
+) -> Bound:
+    units, resamples, level = drawn
+    base, added = flips.gains(row, judge)
+    used, n = int((base[:, 1] > 0).sum()), len(judge)
+    missing = _missing(flips.start, judge)
+    reason = "" if used else _nothing(flips.start, judge)
+    reason = reason if computed else "not_computed"
+    if reason:
+        na = Estimate(value=None, reason=reason, n_used=used, n_excluded=n - used, excluded=missing)
+        return Bound(na, na, "common")
+    values = _extremes(base, added, flips, np.ones((1, n)))[:, 0]
+    weights = resamples.weights() if units.n_units > 1 else iter(())
+    blocks = [_extremes(base, added, flips, block[:, units.of_item]) for block in weights]
+    replicates = np.concatenate(blocks, axis=1) if blocks else np.empty((2, 0))
+    ends = []
+    for value, again in zip(values, replicates, strict=True):
+        interval, undefined_share = percentile_interval(again, level, units.kind)
+        ends.append(
+            Estimate(
+                value=float(value),
+                interval=interval,
+                n_used=used,
+                n_excluded=n - used,
+                excluded=missing,
+                n_resamples=again.size,
+                undefined_share=undefined_share,
+            )
+        )
+    return Bound(ends[0], ends[1], "common")
+
+
+def _extremes(base: FloatArray, added: FloatArray, flips: Flips, weights: FloatArray) -> FloatArray:
+    """Return the (2, b) least and greatest means along the path, for (b, n) item weights."""
+    sums = weights @ base
+    moved = np.cumsum(weights[:, flips.item] * added[:, 0], axis=1)[:, flips.ends()]
+    path = sums[:, :1] + np.hstack([np.zeros((len(weights), 1)), moved])
+    return np.stack([ratio(path.min(axis=1), sums[:, 1]), ratio(path.max(axis=1), sums[:, 1])])

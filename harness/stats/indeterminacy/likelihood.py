@@ -1,0 +1,477 @@
+"""One F common to all items, by maximum likelihood from calls that did not know of each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, frozen, ratio
+from harness.stats.inference.bootstrap import Resamples, Units
+from harness.stats.inference.estimate import (
+    Estimate,
+    Exclusion,
+    Interval,
+    check_level,
+    percentile_interval,
+)
+from harness.stats.inference.interval_methods import normal_ends
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import RatingTable
+
+N_DRAWS = (16, 64)  # least and most draws of theta per item
+ALL_DRAWS = 30_000  # draws for all items, as far as the bounds allow
+MAX_STEPS = 300  # two EM steps each, and one that lengthens them
+STEP, ROUGH_STEP = 1e-6, 1e-4  # the search ends when no entry of F moves by more
+LOG_PSEUDO_COUNTS = (-4.0, 7.0)  # bounds of the search for the spread of theta over items
+SHIFT = 0.65  # of the way to where the forced choices put theta: draws then reach to either side
+TINY = 1e-300  # keeps a theta whose draw underflowed from being impossible
+KEPT = 0.1  # of an entry of F is left at least by a lengthened step
+MIN_CALLS = 2  # set calls of an item that can show its spread
+STANDARD_ERRORS = 2.0  # how clearly the items must differ in a direction of F for it to be known
+BLUR = 0.1  # share of a column's directions that may be unknown
+AT_ZERO = 1e-4  # an entry of F below this lies on the boundary, and does not move
+RANK = 1e-10  # directions in which the likelihood is flatter than this share of the steepest
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class CommonF:
+    """F common to all items, and how much it rests on.
+
+    Attributes
+    ----------
+    F : (K, V) array
+        P(option k is chosen, given set v is endorsed). Columns sum to 1 and are zero off the
+        support; nan where ``reasons`` has one.
+    reasons : V strings
+        "" where column v is known; "never_endorsed"; "not_identified" where the items differ too
+        little to tell; "no_calls" where no item has both kinds of call.
+    theta : (n, V) array
+        Response-set distribution of each item, expected given its calls and F; nan for items not
+        used.
+    n_items : int
+        Items with forced-choice and response-set calls.
+    n_forced, n_sets : int
+        Calls of each kind on these items.
+    converged : bool
+        Whether the search ended before its last step.
+    """
+
+    F: FloatArray
+    reasons: tuple[str, ...]
+    theta: FloatArray
+    n_items: int
+    n_forced: int
+    n_sets: int
+    converged: bool
+
+    def __repr__(self) -> str:
+        calls = f"{self.n_forced} forced and {self.n_sets} set calls"
+        return f"CommonF({self.n_items} items, {calls})"
+
+
+def F_by_likelihood(table: RatingTable, *, rng: np.random.Generator) -> CommonF:
+    """Fit one F to forced choices and response sets that were asked for independently.
+
+    Parameters
+    ----------
+    table : RatingTable
+        Counts of both elicitations. Calls that were part of a pair are left out where the table
+        counts them in: they are no independent calls.
+    rng : numpy Generator
+        Draws the values of theta over which the likelihood is averaged.
+
+    Returns
+    -------
+    CommonF
+        Per item, F is not identified from such calls and not offered.
+
+    Notes
+    -----
+    O_i = F theta_i (Guerdan et al. 2025, theorem 3.3, without rater error), F zero off the support.
+    Theta differs from item to item as a Dirichlet distribution fitted to the response sets; the
+    likelihood of the choices is averaged over 16 to 64 draws of theta per item, and climbed by EM.
+    Fitting every theta_i as a parameter of its own instead would push small entries of F to 0 when
+    there are few calls per item.
+
+    A column is known only if the items differ enough: the second moments of theta, free of sampling
+    noise, must show every direction of F in which the column could move.
+    """
+    calls = _Calls.of(table)
+    fitted = _fit(calls, table.space, rng) if calls.used.any() else None
+    return _common(calls, table.space, fitted)
+
+
+def _common(calls: _Calls, space: OptionSpace, fitted: tuple[_Fit, _Draws] | None) -> CommonF:
+    theta = np.full((len(calls.used), len(space.sets)), np.nan)
+    reasons = _reasons(calls, space)
+    F = np.full(space.membership.shape, np.nan)
+    converged = True
+    if fitted is not None:
+        fit, _ = fitted
+        known = np.array([not reason for reason in reasons])
+        F[:, known], theta[calls.used], converged = fit.F[:, known], fit.theta, fit.converged
+    return CommonF(
+        F=frozen(F),
+        reasons=reasons,
+        theta=frozen(theta),
+        n_items=int(calls.used.sum()),
+        n_forced=int(calls.forced.sum()),
+        n_sets=int(calls.sets.sum()),
+        converged=converged,
+    )
+
+
+def beta_by_likelihood(
+    table: RatingTable,
+    positive: Iterable[str],
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 0,
+    level: float = 0.95,
+) -> Estimate:
+    """Estimate P(a positive option in S, given a negative one was chosen) from independent calls.
+
+    Parameters
+    ----------
+    table : RatingTable
+        As in `F_by_likelihood`.
+    positive : iterable of str
+        The positive options; all others are negative.
+    rng, groups, n_resamples, level
+        As in `evaluate`. Each replicate climbs anew from the fit, which takes long; so the default
+        is none, and an interval from how much each unit weighs in the estimate.
+
+    Returns
+    -------
+    Estimate
+        NA "no_calls", "no_negative_choice", or "not_identified" where it needs an unknown column.
+        Without an interval where no unit weighs anything, as at a beta of 0 or 1.
+
+    Notes
+    -----
+    beta of Guerdan et al. 2025, section 7, worked out from F and theta. Matching the calls instead
+    gives ``cross_call_beta``, which is no estimate of it.
+
+    Without resamples the interval is that of the infinitesimal jackknife (Jaeckel 1972): the value
+    and a normal quantile times the root of the summed squares of `_influence`, kept within [0, 1].
+    With three options, all seven sets and an F drawn anew for each of 989 data sets (100 or 300
+    items, 5 or 10 calls of each kind, theta from Dirichlet distributions with 0.3, 1 or 3 per set),
+    96 % of the intervals held the beta of the population, and the bias was below 0.002.
+    """
+    return F_and_beta_by_likelihood(
+        table, positive, rng=rng, groups=groups, n_resamples=n_resamples, level=level
+    )[1]
+
+
+def F_and_beta_by_likelihood(
+    table: RatingTable,
+    positive: Iterable[str],
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 0,
+    level: float = 0.95,
+) -> tuple[CommonF, Estimate]:
+    """Return what `F_by_likelihood` and `beta_by_likelihood` do, from one fit."""
+    check_level(level)
+    calls, space = _Calls.of(table), table.space
+    chosen = tuple(positive)
+    meets, negative = space.meets(chosen), ~space.option_mask(chosen)
+    units = Units.of(len(calls.used), groups)
+    hidden = space.membership[negative].any(axis=0) & meets
+    unknown = np.array([one == "not_identified" for one in _reasons(calls, space)])
+    reason = "not_identified" if (unknown & hidden).any() else ""
+    reason = reason if calls.used.any() else "no_calls"
+    value, replicates, weighs = np.nan, np.empty(0), np.empty(0)
+    fitted = _fit(calls, space, rng) if calls.used.any() else None
+    if fitted is not None and not reason:
+        fit, draws = fitted
+        value = _beta(fit, np.ones(len(draws.forced)), meets, negative)
+        reason = "no_negative_choice" if np.isnan(value) else ""
+    if not reason:
+        of_item = units.of_item[calls.used]
+        influence = _influence(fit, draws, meets, negative)
+        weighs = np.zeros(units.n_units)
+        np.add.at(weighs, of_item, influence)
+        weights = Resamples.draw(units.n_units, n_resamples, rng).weights()
+        rows = (row[of_item] for block in weights for row in block)
+        again = ((row, _climb(draws.fewer(row), fit.F, row, ROUGH_STEP)) for row in rows)
+        replicates = np.array([_beta(one, row, meets, negative) for row, one in again])
+    interval, undefined_share = percentile_interval(replicates, level, units.kind)
+    if not n_resamples and (np.abs(weighs) > TOLERANCE).any():
+        low, high = normal_ends(value, float(np.sqrt((weighs**2).sum())), level)
+        interval = Interval(max(low, 0.0), min(high, 1.0), level, "jackknife", units.kind)
+    n_used, n = len(calls.forced), len(calls.used)
+    beta = Estimate(
+        value=None if reason else value,
+        reason=reason,
+        interval=interval,
+        n_used=n_used,
+        n_excluded=n - n_used,
+        excluded=(Exclusion("no_calls", n - n_used),) if n > n_used else (),
+        n_resamples=len(replicates),
+        undefined_share=undefined_share,
+        counts={"forced_calls": float(calls.forced.sum()), "set_calls": float(calls.sets.sum())},
+    )
+    return _common(calls, space, fitted), beta
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Calls:
+    """Counts of independent calls, of the items that have both kinds."""
+
+    used: BoolArray
+    forced: FloatArray
+    sets: FloatArray
+
+    @classmethod
+    def of(cls, table: RatingTable) -> _Calls:
+        forced, sets = table.forced_choice, table.response_set
+        answered = table.outcomes[:, :, 0]
+        if table.joint is not None and np.array_equal(
+            forced.sum(axis=1), answered[:, 0] + answered[:, 2]
+        ):
+            forced = np.maximum(forced - table.joint.sum(axis=2), 0)
+            sets = np.maximum(sets - table.joint.sum(axis=1), 0)
+        used = np.asarray(forced.any(axis=1) & sets.any(axis=1), dtype=np.bool_)
+        return cls(used, forced[used].astype(np.float64), sets[used].astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Draws:
+    """Forced choices (n, K), and (n, S, U) draws of theta over the U sets that may be behind them.
+
+    ``sets`` (n, U) are their counts, and ``pseudo`` (U,) the Dirichlet distribution of theta over
+    items; ``kept`` says which of the V sets these are; ``offset`` (n, S) is the logarithm of what a
+    draw weighs before the forced choices are looked at.
+    """
+
+    forced: FloatArray
+    sets: FloatArray
+    pseudo: FloatArray
+    theta: FloatArray
+    offset: FloatArray
+    kept: BoolArray
+
+    @classmethod
+    def near(
+        cls, calls: _Calls, kept: BoolArray, guess: FloatArray, rng: np.random.Generator
+    ) -> _Draws:
+        """Draw from the Dirichlet posterior of the sets, shifted by (n, U) guessed further sets."""
+        sets = calls.sets[:, kept]
+        n, U = sets.shape
+        pseudo = _pseudo_counts(sets, np.ones(n))
+        shape = (sets + pseudo + guess)[:, None, :]
+        S = int(np.clip(ALL_DRAWS // n, *N_DRAWS))
+        drawn = rng.standard_gamma(np.broadcast_to(shape, (n, S, U))) + TINY
+        theta = drawn / drawn.sum(axis=2, keepdims=True)
+        offset = -np.einsum("nsu,nu->ns", np.log(theta), guess)
+        return cls(calls.forced, sets, pseudo, theta, offset, kept)
+
+    def fewer(self, weights: FloatArray | None = None) -> _Draws:
+        """Keep the least number of draws, weighed anew for items that count (n,) times."""
+        theta, offset = self.theta[:, : N_DRAWS[0]], self.offset[:, : N_DRAWS[0]]
+        if weights is not None:
+            offset = offset + np.log(theta) @ (_pseudo_counts(self.sets, weights) - self.pseudo)
+        return replace(self, theta=theta, offset=offset)
+
+
+def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_Fit, _Draws]:
+    """Fit roughly, then draw theta where the forced choices, too, say it lies, and fit well."""
+    endorsed = calls.sets.any(axis=0)
+    unexplained = calls.forced.any(axis=0) & ~space.membership[:, endorsed].any(axis=1)
+    singleton = space.membership.sum(axis=0) == 1
+    kept = endorsed | singleton | space.membership[unexplained].any(axis=0)
+    ones, guess = np.ones(len(calls.forced)), np.zeros((len(calls.sets), int(kept.sum())))
+    chance = np.asarray(space.membership / space.membership.sum(axis=0), dtype=np.float64)
+    rough = _climb(_Draws.near(calls, kept, guess, rng).fewer(), chance, ones, ROUGH_STEP)
+    part, theta = rough.F[:, kept], rough.theta[:, kept]
+    behind = theta * (ratio(calls.forced, np.maximum(theta @ part.T, TINY)) @ part)
+    draws = _Draws.near(calls, kept, SHIFT * behind, rng)
+    return _climb(draws, rough.F, ones, STEP), draws
+
+
+def _pseudo_counts(sets: FloatArray, weights: FloatArray) -> FloatArray:
+    """Fit the (U,) Dirichlet distribution of theta to (n, U) counts of sets, weighted by item."""
+    from scipy.optimize import minimize  # noqa: PLC0415 -- takes a while to load
+    from scipy.special import digamma, gammaln  # noqa: PLC0415 -- the same
+
+    m, n = sets.sum(axis=1), weights.sum()
+
+    def cost(logs: FloatArray) -> tuple[float, FloatArray]:
+        a = np.exp(logs)
+        total = a.sum()
+        fit = n * gammaln(total) - weights @ gammaln(total + m)
+        fit += (weights @ (gammaln(a + sets) - gammaln(a))).sum()
+        common = n * digamma(total) - weights @ digamma(total + m)
+        return -float(fit), -a * (common + weights @ (digamma(a + sets) - digamma(a)))
+
+    start = np.zeros(sets.shape[1])
+    found = minimize(
+        cost, start, jac=True, method="L-BFGS-B", bounds=[LOG_PSEUDO_COUNTS] * len(start)
+    )
+    return np.asarray(np.exp(found.x), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Fit:
+    F: FloatArray
+    theta: FloatArray
+    converged: bool
+
+
+def _climb(draws: _Draws, F: FloatArray, weights: FloatArray, step: float) -> _Fit:
+    """Climb the likelihood by EM, lengthening two steps at a time while that climbs higher."""
+    part, moved, steps = F[:, draws.kept], np.inf, 0
+    height, posterior = -np.inf, np.empty(0)
+    fallback = part
+    while moved >= step and steps < MAX_STEPS:
+        first, reached, posterior = _step(draws, part, weights)
+        if reached < height:  # the lengthened step went down: take the plain one
+            part, height = fallback, -np.inf
+            continue
+        fallback, height, _ = _step(draws, first, weights)
+        moved, steps = float(np.abs(fallback - first).max()), steps + 1
+        part = _lengthen(part, first, fallback)
+    whole, theta = F.copy(), np.zeros((len(weights), F.shape[1]))
+    whole[:, draws.kept] = fallback
+    theta[:, draws.kept] = np.einsum("ns,nsu->nu", posterior, draws.theta)
+    return _Fit(whole, theta, converged=moved < step)
+
+
+def _step(
+    draws: _Draws, part: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, float, FloatArray]:
+    """Return F (K, U) after one EM step, the log-likelihood before it, and (n, S) weights of theta.
+
+    What is missing is theta, and the set behind each forced choice.
+    """
+    n, S, U = draws.theta.shape
+    O, posterior, heights = _weigh(draws, part)
+    height = float(weights @ heights)
+    pull = (weights[:, None] * posterior)[:, :, None] * draws.forced[:, None, :] / O
+    chosen = part * (pull.reshape(n * S, -1).T @ draws.theta.reshape(n * S, U))
+    drawn = chosen.sum(axis=0)
+    return np.where(drawn > 0, chosen / np.where(drawn > 0, drawn, 1.0), part), height, posterior
+
+
+def _weigh(draws: _Draws, part: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return O (n, S, K) of each draw, its weight (n, S), and each item's log-likelihood (n,)."""
+    n, S, U = draws.theta.shape
+    O = np.maximum((draws.theta.reshape(n * S, U) @ part.T).reshape(n, S, -1), TINY)
+    logs = np.einsum("nsk,nk->ns", np.log(O), draws.forced) + draws.offset
+    greatest = logs.max(axis=1, keepdims=True)
+    posterior = np.exp(logs - greatest)
+    total = posterior.sum(axis=1, keepdims=True)
+    return O, posterior / total, (greatest + np.log(total))[:, 0]
+
+
+def _lengthen(start: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Extrapolate two EM steps (squared iterative method), staying inside the simplex."""
+    change = first - start
+    bend = (second - first) - change
+    size = float(np.linalg.norm(bend))
+    length = max(1.0, float(np.linalg.norm(change)) / size) if size > TOLERANCE else 1.0
+    longer = start + 2.0 * length * change + length**2 * bend
+    inside = np.maximum(longer, KEPT * second)
+    return np.asarray(inside / inside.sum(axis=0), dtype=np.float64)
+
+
+def _beta(fit: _Fit, weights: FloatArray, meets: BoolArray, negative: BoolArray) -> float:
+    chosen = fit.F[negative].sum(axis=0) * (weights @ fit.theta)
+    return float(ratio(chosen[meets].sum(), chosen.sum()))
+
+
+def _influence(fit: _Fit, draws: _Draws, meets: BoolArray, negative: BoolArray) -> FloatArray:
+    """Return (n,): how fast beta moves as each item comes to count for more.
+
+    It moves with the item's own theta, with F, and with the distribution of theta over items; the
+    last two climb to where the scores of all items, so weighted, add up to 0. The slope of that sum
+    is taken from the products of the scores.
+    """
+    part, x = fit.F[:, draws.kept], draws.forced
+    O, posterior, _ = _weigh(draws, part)
+    theta = np.einsum("ns,nsu->nu", posterior, draws.theta)
+    chosen, seen = part[negative].sum(axis=0), theta.sum(axis=0)
+    beta = ratio((chosen * seen)[meets[draws.kept]].sum(), chosen @ seen)
+    slope = (meets[draws.kept] - beta) / (chosen @ seen)  # of beta by each set's chosen share
+    pull = posterior[:, :, None] * x[:, None, :] / O
+    scores = np.einsum("nsk,nsu->nku", pull, draws.theta).reshape(len(x), -1)
+    off = (draws.theta - theta[:, None, :]) @ (slope * chosen)  # (n, S)
+    by_F = np.einsum("nsk,nsu->ku", pull * off[:, :, None], draws.theta)
+    by_F += negative[:, None] * (slope * seen)
+    moves = _directions(part > AT_ZERO).reshape(-1, part.size)
+    climb = _newton(scores @ moves.T, moves @ by_F.ravel()) @ moves
+    along = np.einsum("nsk,nsk->ns", pull, draws.theta @ climb.reshape(part.shape).T)
+    logs = np.log(draws.theta)
+    logs -= np.einsum("ns,nsu->nu", posterior, logs)[:, None, :]
+    by_pseudo = np.einsum("ns,nsu->u", along + posterior * off, logs)
+    of_pseudo = _pseudo_scores(draws.sets, draws.pseudo)
+    own = theta @ (slope * chosen)
+    return np.asarray(own + scores @ climb + of_pseudo @ _newton(of_pseudo, by_pseudo))
+
+
+def _newton(scores: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Solve for how far (n, P) scores push along a (P,) gradient; not along flat directions."""
+    return np.asarray(np.linalg.lstsq(scores.T @ scores, gradient, rcond=RANK)[0])
+
+
+def _pseudo_scores(sets: FloatArray, pseudo: FloatArray) -> FloatArray:
+    """Return (n, U): slopes of each item's Dirichlet-multinomial log-likelihood."""
+    from scipy.special import digamma  # noqa: PLC0415 -- takes a while to load
+
+    total = pseudo.sum()
+    common = digamma(total) - digamma(total + sets.sum(axis=1))
+    return np.asarray(common[:, None] + digamma(pseudo + sets) - digamma(pseudo))
+
+
+def _reasons(calls: _Calls, space: OptionSpace) -> tuple[str, ...]:
+    if not calls.used.any():
+        return ("no_calls",) * len(space.sets)
+    endorsed = np.asarray(calls.sets.any(axis=0), dtype=np.bool_)
+    unknown = _unknown(calls, space, endorsed)
+    names = np.where(endorsed, np.where(unknown, "not_identified", ""), "never_endorsed")
+    return tuple(names.tolist())
+
+
+def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArray:
+    """Say which columns of F may move without moving any O_i, beyond doubt from sampling noise."""
+    directions = _directions(space.membership & endorsed)  # (P, K, V)
+    m = calls.sets.sum(axis=1)
+    telling = m >= MIN_CALLS
+    y, weight = calls.sets[telling], (m * (m - 1.0))[telling, None]
+    n, P = len(y), len(directions)
+    unknown = np.zeros(len(space.sets), dtype=np.bool_)
+    if n < MIN_CALLS or not P:
+        return np.asarray(endorsed & (space.membership.sum(axis=0) > 1), dtype=np.bool_)
+    gram = ((y / weight).T @ y - np.diag((y / weight).sum(axis=0))) / n  # E theta theta', unbiased
+    information = np.einsum("pkv,vu,qku->pq", directions, gram, directions, optimize=True)
+    _, vectors = np.linalg.eigh(information)
+    turned = np.einsum("pkv,pr->rkv", directions, vectors)
+    blurred = np.zeros(len(space.sets))
+    for one in turned:
+        moved = ((y @ one.T) ** 2).sum(axis=1) - y @ (one**2).sum(axis=0)
+        shown = moved / weight[:, 0]
+        if shown.mean() <= STANDARD_ERRORS * shown.std(ddof=1) / n**0.5:
+            blurred += (one**2).sum(axis=0)
+    unknown |= blurred > BLUR
+    return unknown
+
+
+def _directions(support: BoolArray) -> FloatArray:
+    """Return orthonormal (P, K, V) moves of F that keep columns summing to 1 and the support."""
+    moves = []
+    for v in range(support.shape[1]):
+        inside = np.flatnonzero(support[:, v])
+        for last in range(1, len(inside)):  # Helmert contrasts
+            move = np.zeros(support.shape)
+            move[inside[:last], v], move[inside[last], v] = 1.0, -float(last)
+            moves.append(move / np.linalg.norm(move))
+    return np.array(moves).reshape(-1, *support.shape)

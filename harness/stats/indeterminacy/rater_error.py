@@ -1,0 +1,382 @@
+"""Lapses of raters and pulls towards one option: E, Gamma, what O tells of theta, and rankings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
+from harness.stats.data.rating_table import Distributions, check_rows
+from harness.stats.inference.measures import Batch, Measure, estimate_batches
+from harness.stats.inference.metric import mean
+from harness.stats.metrics.multi_label import mse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.data.arrays import BoolArray
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.estimate import Estimate
+    from harness.stats.inference.interval_methods import IntervalMethod
+
+HALF = 0.5
+
+
+def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str) -> FloatArray:
+    """Chance that a rater gives each set although the stable set is another.
+
+    Parameters
+    ----------
+    space : OptionSpace
+        Says what rows and columns stand for.
+    epsilon : float in [0, 1]
+        Chance that the observed set differs from the stable one.
+    eta : float
+        Skew: errors favour sets that hold ``option`` when positive, the others when negative.
+    option : str
+        The option by which items are decided.
+
+    Returns
+    -------
+    E : (V, V) array
+        P(observed set v, given stable set v*), columns by stable set; columns sum to 1 and the
+        diagonal is 1 - epsilon.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is no probability, eta is not finite, or there is no other set to err to.
+
+    Notes
+    -----
+    Guerdan et al. 2025, section 6, names eta and gives no formula. Here an error falls on set v in
+    proportion to exp(eta) where v holds the option, else to 1.
+
+    Examples
+    --------
+    >>> from harness.stats import OptionSpace
+    >>> space = OptionSpace.powerset(("toxic", "fine"))
+    >>> error_matrix(space, 0.3, eta=0.0, option="toxic")[:, 0]
+    array([0.7 , 0.15, 0.15])
+    """
+    if not 0.0 <= epsilon <= 1.0:
+        raise ValueError(f"epsilon is {epsilon!r}; a probability lies in [0, 1]")
+    if not np.isfinite(eta):
+        raise ValueError(f"eta is {eta!r}; wanted a finite number")
+    V = len(space.sets)
+    if V == 1:
+        if epsilon > 0.0:
+            raise ValueError(f"epsilon is {epsilon!r}, but there is no second set to err to")
+        return np.ones((1, 1))
+    held = space.membership[space.option_index(option)]
+    weight = np.exp(np.where(held, eta, 0.0) - max(eta, 0.0))  # at most 1: no overflow
+    others = np.repeat(weight[:, None], V, axis=1)
+    np.fill_diagonal(others, 0.0)
+    E: FloatArray = epsilon * others / others.sum(axis=0)
+    np.fill_diagonal(E, 1.0 - epsilon)
+    return E
+
+
+def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> FloatArray:
+    """Gamma: how much likelier than chance an endorsed option is chosen.
+
+    Parameters
+    ----------
+    F : (..., K, V) array
+        P(option k chosen, given set v endorsed): of one table, or one matrix per item.
+    space : OptionSpace
+        Says what k and v stand for.
+    option : str
+        The option whose choice is looked at.
+
+    Returns
+    -------
+    Gamma : (...) array
+        1 where the choice is random, 2 where the option is chosen twice as often. nan where F is
+        unknown for a set that holds the option.
+
+    Raises
+    ------
+    ValueError
+        If F does not end in (K, V).
+
+    Notes
+    -----
+    The mean of |S_v| F[option, v] over the sets that hold the option. The factor printed in
+    Guerdan et al. 2025, section 6, is 1 / |S_v|, which is not 1 at chance.
+    """
+    array = np.asarray(F, dtype=np.float64)
+    if array.shape[-2:] != space.membership.shape:
+        raise ValueError(f"F has shape {array.shape}; wanted (..., K, V), {space.membership.shape}")
+    k = space.option_index(option)
+    held = space.membership[k]
+    sizes = space.membership.sum(axis=0)[held]
+    return np.asarray((sizes * array[..., k, held]).mean(axis=-1), dtype=np.float64)
+
+
+def selection_effects(
+    table: RatingTable,
+    *,
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    interval: IntervalMethod = "percentile",
+) -> dict[str, Estimate]:
+    """Estimate Gamma of each option from paired ratings, pooled over items.
+
+    Parameters
+    ----------
+    table : RatingTable
+        With ``joint``; pairs whose choice is outside their set are left out.
+    rng, groups, n_resamples, level, interval
+        As in `evaluate`.
+
+    Returns
+    -------
+    dict of str to Estimate
+        By option. NA "no_pairs", or "set_never_endorsed" where a set that holds the option beside
+        others has no pair, so that F is unknown there.
+    """
+    space, n = table.space, len(table.items)
+    joint = np.zeros((n, *space.membership.shape)) if table.joint is None else table.joint
+    inside = np.where(space.membership, joint, 0).astype(np.float64)
+    batches = {}
+    for k, option in enumerate(space.options):
+        held = np.flatnonzero(space.membership[k] & (space.membership.sum(axis=0) > 1))
+        pairs = inside.sum(axis=1)
+        sums = [inside[:, k, held], pairs[:, held], pairs.sum(axis=1, keepdims=True)]
+        alone = bool(space.membership[k].sum() > len(held))
+        batches[option] = Batch(
+            contributions=np.hstack(sums),
+            measures=(_gamma_measure(space.membership[:, held].sum(axis=0), alone=alone),),
+            nothing="no_pairs",
+        )
+    found = estimate_batches(
+        batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level, interval=interval
+    )
+    return {option: each["selection_effect"] for option, each in found.items()}
+
+
+def _gamma_measure(sizes: FloatArray, *, alone: bool) -> Measure:
+    """Read Gamma off how often (H,) sets were endorsed and the option chosen; alone it is 1."""
+    H = len(sizes)
+
+    def value(totals: FloatArray) -> FloatArray:
+        chosen, endorsed = totals[..., :H], totals[..., H : 2 * H]
+        effects = (sizes * ratio(chosen, endorsed)).sum(axis=-1) + alone
+        return np.where(totals[..., -1] > 0, effects / (H + alone), np.nan)
+
+    return Measure(
+        name="selection_effect",
+        value=value,
+        why=lambda _: "set_never_endorsed",
+        paper="Guerdan et al. 2025, section 6",
+        bounds=(0.0, float(max(sizes, default=1))),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Identifiability:
+    """Whether forced choices alone determine what raters endorse.
+
+    Attributes
+    ----------
+    fully_specified : bool
+        Whether every rater has exactly one reasonable option.
+    identified : bool
+        Whether theta follows from O; the same, as far as rater error is left aside.
+    reason : str
+        Why it does not: "sets_unknown" or "sets_overlap"; "" where it does.
+    advice : str
+        What to change about the task; "" where nothing needs changing.
+    """
+
+    fully_specified: bool
+    identified: bool
+    reason: str
+    advice: str
+
+
+def identifiability(space: OptionSpace) -> Identifiability:
+    """Say whether theta can be had from forced choices, and what to change if not.
+
+    Parameters
+    ----------
+    space : OptionSpace
+        Options and admissible response sets of the task.
+
+    Returns
+    -------
+    Identifiability
+        With advice where theta is not identified.
+
+    Notes
+    -----
+    Guerdan et al. 2025, theorem 3.4 and the advice of its section 8: collect response sets, or add
+    an option for those who find both answers of a yes/no task reasonable.
+    """
+    if space.fully_specified:
+        return Identifiability(fully_specified=True, identified=True, reason="", advice="")
+    advice = "Ask raters for response sets, of a paired subset of about 100 items at least."
+    if len(space.options) == 2:  # noqa: PLR2004 -- a yes/no task
+        advice = f"Add a third option, such as Maybe, for raters who find both reasonable. {advice}"
+    reason = "sets_overlap" if space.sets_known else "sets_unknown"
+    return Identifiability(fully_specified=False, identified=False, reason=reason, advice=advice)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorShift:
+    """What rater error does to the comparison of two judges by MSE between multi-label vectors.
+
+    Attributes
+    ----------
+    delta_star : float
+        MSE of the first judge minus that of the second, against raters without error.
+    delta : float
+        The same against raters as observed: ``delta_star - 2 shift``.
+    shift : float
+        (theta* - E theta*)' Lambda' Lambda (theta_w - theta_z).
+    rank_preserved : bool
+        Whether both differences have the same sign, neither being 0.
+    printed_condition_holds : bool
+        Whether ``shift`` has the sign of ``delta_star``: the printed condition, which neither
+        follows from nor implies that the ranking is preserved.
+    """
+
+    delta_star: float
+    delta: float
+    shift: float
+    rank_preserved: bool
+    printed_condition_holds: bool
+
+
+def rank_under_rater_error(
+    theta_star: FloatArray,
+    E: FloatArray,
+    theta_judges: tuple[FloatArray, FloatArray],
+    membership: BoolArray,
+) -> ErrorShift:
+    """Compare two judges with raters before and after rater error.
+
+    Parameters
+    ----------
+    theta_star : (V,) array
+        Stable response-set distribution of the raters.
+    E : (V, V) array
+        P(observed set, given stable set), columns by stable set.
+    theta_judges : pair of (V,) arrays
+        Response-set distributions of judges z and w.
+    membership : (K, V) bool array
+        Lambda: option k is in set v.
+
+    Returns
+    -------
+    ErrorShift
+        Both differences and whether they agree in sign.
+
+    Raises
+    ------
+    ValueError
+        If an argument is no distribution or has another number of sets.
+
+    Notes
+    -----
+    Guerdan et al. 2025, lemma B.1. Its equation 8 asks for the wrong sign and is no equivalence:
+    what holds is delta = delta_star - 2 shift, so that the opposite sign of shift suffices.
+    """
+    inside = np.asarray(membership, dtype=np.float64)
+    V = inside.shape[1]
+    stable, z, w = check_rows(np.array([theta_star, *theta_judges]), V, "theta")
+    error = check_rows(np.asarray(E, dtype=np.float64).T, V, "E, by column,").T
+    if error.shape != (V, V):
+        raise ValueError(f"E has shape {error.shape}; wanted {(V, V)}")
+    gram = inside.T @ inside
+
+    def delta(theta: FloatArray) -> float:
+        return float((theta - z) @ gram @ (theta - z) - (theta - w) @ gram @ (theta - w))
+
+    delta_star, observed = delta(stable), delta(error @ stable)
+    shift = float((stable - error @ stable) @ gram @ (w - z))
+    return ErrorShift(
+        delta_star=delta_star,
+        delta=observed,
+        shift=shift,
+        rank_preserved=_sign(delta_star) * _sign(observed) > 0,
+        printed_condition_holds=_sign(shift) == _sign(delta_star),
+    )
+
+
+def undo_error(theta: FloatArray, E: FloatArray) -> FloatArray:
+    """Return the stable response-set distributions behind observed ones: E^-1 theta, (n, V).
+
+    Parameters
+    ----------
+    theta : (n, V) array
+        Observed response-set distributions; nan rows stay nan.
+    E : (V, V) array
+        P(observed set, given stable set), columns by stable set.
+
+    Raises
+    ------
+    ValueError
+        If theta has no distribution per row, E none per column, or E says that half of the raters
+        or more err: then it may not tell stable sets apart.
+
+    Notes
+    -----
+    The inverse of O = F E theta* in its second step (Guerdan et al. 2025, theorem 3.2). It has no
+    bias, so that entries may leave [0, 1] where few raters were asked.
+    """
+    return _undone(theta, E, np.eye(len(E)))
+
+
+def _undone(theta: FloatArray, E: FloatArray, inside: FloatArray) -> FloatArray:
+    """Return (n, K): what (K, V) memberships sum up of the stable distributions."""
+    error = check_rows(np.asarray(E, dtype=np.float64).T, len(E), "E, by column,")
+    if np.diag(error).min() <= HALF:
+        raise ValueError(
+            f"E keeps a stable set with a chance of {np.diag(error).min():.3g}; wanted above 0.5, "
+            "or it cannot be undone"
+        )
+    return check_rows(theta, len(E), "theta") @ np.linalg.solve(error, inside.T)
+
+
+def mse_without_rater_error(
+    human: RatingTable, judges: Sequence[RatingTable], errors: Sequence[FloatArray]
+) -> tuple[list[dict[str, float]], int]:
+    """Compare judges with stable raters: the mean squared error once rater error is undone.
+
+    Parameters
+    ----------
+    human, judges : RatingTable
+        With response sets.
+    errors : sequence of (V, V) arrays
+        What rater error may be: each an E as in `undo_error`.
+
+    Returns
+    -------
+    errors : list of dict of str to float
+        For each E, by judge, on the items that the humans and all judges rated; nan without any.
+        Differences between judges have no bias; the values themselves grow with the noise that is
+        undone along with E.
+    n_items : int
+        How many items these are.
+    """
+    theta = Distributions.of(human).theta
+    inside = human.space.membership.astype(np.float64)
+    rated = {table.name: Distributions.of(table).omega for table in judges}
+    shared = ~np.isnan(np.column_stack([theta, *rated.values()])).any(axis=1)
+    stable = (_undone(theta[shared], E, inside) for E in errors)
+    found = [
+        {name: float(mean(mse(each, omega[shared]).sum(axis=0))) for name, omega in rated.items()}
+        for each in stable
+    ]
+    return found, int(shared.sum())
+
+
+def _sign(number: float) -> int:
+    return 0 if abs(number) <= TOLERANCE else int(np.sign(number))

@@ -1,0 +1,1 @@
+"""Metrics, estimates, bootstrap, permutation and multiple testing."""

@@ -1,0 +1,390 @@
+"""One bootstrap of items or groups for every statistic at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+
+import numpy as np
+
+from harness.stats.data.arrays import (
+    BLOCK,
+    MANY,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Summands,
+    blocks,
+    frozen,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+Unit: TypeAlias = Literal["item", "group", "criterion"]
+CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
+DRAWN_CELLS = 1 << 14  # weights counted at once: what stays in the processor's cache
+ALIKE = 32  # units for each distinct row, from which it pays to draw rows instead of units
+MIN_UNITS = 2  # one unit resampled is the same unit again
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Resamples:
+    """B bootstrap draws of U units, the same for every statistic that asks.
+
+    Weights are drawn anew from the seed whenever they are walked through, so that neither the
+    (B, U) matrix nor its chunks need be kept, and every walk sees the same numbers.
+
+    Attributes
+    ----------
+    n_units : int
+        U, the number of items or groups.
+    n_resamples : int
+        B, the number of replicates.
+    seed : int
+        Determines the weights, whatever the size of the chunks.
+    """
+
+    n_units: int
+    n_resamples: int
+    seed: int
+
+    @classmethod
+    def draw(cls, n_units: int, n_resamples: int, rng: np.random.Generator) -> Self:
+        """Take one seed from ``rng``; ValueError for a negative number of replicates."""
+        if n_resamples < 0:
+            raise ValueError(f"n_resamples is {n_resamples}; wanted 0 or more")
+        return cls(n_units, n_resamples, int(rng.integers(2**63)))
+
+    @property
+    def n_replicates(self) -> int:
+        """How many there are: none of fewer than two units."""
+        return self.n_resamples if self.n_units >= MIN_UNITS else 0
+
+    def __repr__(self) -> str:
+        return f"Resamples({self.n_resamples} of {self.n_units} units, seed {self.seed})"
+
+    def weights(self) -> Iterator[FloatArray]:
+        """Yield (b, U) multinomial weights, each row summing to U, until B rows were given."""
+        for weights in self.blocks():
+            yield weights.copy()
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """Yield the same `weights`, each block in the memory of the one before."""
+        rng = np.random.default_rng(self.seed)
+        rows = max(1, CHUNK_CELLS // max(self.n_units, 1))
+        weights = np.empty((min(rows, self.n_resamples), self.n_units))
+        n_drawn = np.full(len(weights), self.n_units)
+        for start in range(0, self.n_resamples, rows):
+            block = weights[: self.n_resamples - start]
+            _draw_into(block, rng, n_drawn[: len(block)])
+            yield block
+
+    def totals(self, parts: Sequence[Summands]) -> FloatArray:
+        """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row.
+
+        One matrix product does them all, without columns of zeros.
+        """
+        totals = np.zeros((self.n_replicates, _width(parts)))
+        if totals.size:
+            by_unit, filled = _filled_columns(parts)
+            totals[:, filled] = np.concatenate([one @ by_unit for one in self.blocks()])
+        return totals
+
+    def sums(self, parts: Sequence[Summands], units: Units) -> tuple[FloatArray, FloatArray]:
+        """Return the (D,) sums of contributions over all units, and (B, D) as `totals` does."""
+        return units.totals(parts), self.totals(parts)
+
+
+def _draw_into(weights: FloatArray, rng: np.random.Generator, n_drawn: IntArray) -> None:
+    """Fill (b, U) with how often each unit came when so many were drawn, (b,)."""
+    few = max(1, DRAWN_CELLS // max(weights.shape[1], 1))
+    for at in range(0, len(weights), few):
+        part = weights[at : at + few]
+        part[:] = _drawn(rng, n_drawn[at : at + few], weights.shape[1])
+
+
+def _width(parts: Sequence[Summands]) -> int:
+    return sum(part.shape[1] for part in parts)
+
+
+def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArray:
+    """Draw so many of U units in each of b replicates; count how often each came: (b, U)."""
+    b = len(n_drawn)
+    drawn = rng.integers(n_units, size=int(n_drawn.sum()))
+    if b > 1:
+        drawn += np.repeat(np.arange(0, b * n_units, n_units), n_drawn)  # a range for each
+    return np.bincount(drawn, minlength=b * n_units).reshape(b, n_units)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OneWalk(Resamples):
+    """Draws that one matrix of contributions is multiplied with, and nothing else.
+
+    Units that contribute the same need not be told apart then: where there are few distinct rows,
+    how often each is drawn is one multinomial, whatever the number of units. Otherwise many units
+    are drawn a block at a time, so that what they contribute need be made only once.
+
+    Attributes
+    ----------
+    times : (R,) int array or None
+        How many units each row of contributions stands for; None where there is one per unit.
+        The weights are those of the rows.
+    """
+
+    times: IntArray | None = None
+
+    @classmethod
+    def of(cls, units: Units, n_resamples: int, rng: np.random.Generator) -> Self:
+        """Take one seed from ``rng``, as `draw` does, for rows that stand for these units."""
+        return cls.draw(units.n_units, n_resamples, rng).of_rows(units.times)
+
+    def of_rows(self, times: IntArray | None) -> Self:
+        """Draw from the same seed for rows that stand for so many units each, (R,)."""
+        return replace(self, times=times)
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """Yield the `weights` of rows; a block may lie in the memory of the one before."""
+        if self.times is None:
+            yield from Resamples.blocks(self)
+            return
+        rng, share = np.random.default_rng(self.seed), self.times / self.n_units
+        rows = max(1, CHUNK_CELLS // max(len(share), 1))
+        for start in range(0, self.n_resamples, rows):
+            size = min(rows, self.n_resamples - start)
+            yield rng.multinomial(self.n_units, share, size).astype(np.float64)
+
+    def totals(self, parts: Sequence[Summands]) -> FloatArray:
+        """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row."""
+        return self._totals(parts, self._distinct(parts))
+
+    def sums(self, parts: Sequence[Summands], units: Units) -> tuple[FloatArray, FloatArray]:
+        """Return the (D,) sums of contributions over all units, and (B, D) as `totals` does."""
+        found = self._distinct(parts)
+        if found is None and self.times is None and parts and self.n_units > MANY:
+            return self._in_one_go(parts)
+        return units.totals(parts), self._totals(parts, found)
+
+    def _distinct(self, parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
+        if not self.n_replicates or not parts:
+            return None
+        return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
+
+    def _totals(
+        self, parts: Sequence[Summands], distinct: tuple[FloatArray, IntArray] | None
+    ) -> FloatArray:
+        if distinct is None:
+            return Resamples.totals(self, parts)
+        rows, times = distinct
+        return Resamples.totals(self.of_rows(times), [rows])
+
+    def _in_one_go(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
+        """As `sums`: first how many units each block gives to a replicate, then which of them."""
+        rng, cuts = np.random.default_rng(self.seed), list(blocks(self.n_units))
+        share = np.array([at.stop - at.start for at in cuts]) / self.n_units
+        n_drawn = rng.multinomial(self.n_units, share, self.n_replicates)
+        made, totals = np.empty((BLOCK, _width(parts))), np.zeros(_width(parts))
+        resampled, rows = np.zeros((self.n_replicates, len(totals))), CHUNK_CELLS // BLOCK
+        weights = np.empty((min(rows, self.n_replicates), BLOCK))
+        for at, n_of_block in zip(cuts, n_drawn.T, strict=True):
+            size = at.stop - at.start
+            added = np.concatenate([part[at] for part in parts], axis=1, out=made[:size])
+            totals += added.sum(axis=0)
+            for start in range(0, self.n_replicates, rows):
+                mine = slice(start, start + rows)
+                drawn = weights[: len(n_of_block[mine]), :size]
+                _draw_into(drawn, rng, n_of_block[mine])
+                resampled[mine] += drawn @ added
+        return totals, resampled
+
+
+def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
+    """Return the (R, D) different rows of all (U, d) and how often each occurs; None if R is large.
+
+    Rows are told apart by one number each, and compared afterwards.
+    """
+    n, rng = len(parts[0]), np.random.default_rng(0)
+    factors, most = [rng.random(part.shape[1]) for part in parts], n // ALIKE
+
+    def one_number(n_rows: int) -> FloatArray:
+        number = np.empty(n_rows)
+        for at in blocks(n_rows):
+            number[at] = sum(part[at] @ one for part, one in zip(parts, factors, strict=True))
+        return number
+
+    if len(np.unique(one_number(min(2 * most, n)))) > most:  # nor need the others be looked at
+        return None
+    number = one_number(n)
+    numbers = np.unique(number)
+    if len(numbers) > most:
+        return None
+    place = np.searchsorted(numbers, number)
+    one_of = np.empty(len(numbers), dtype=np.int64)
+    one_of[place] = np.arange(n)  # any of them
+    if not all(_repeats(part, one_of, place) for part in parts):
+        return None
+    times = np.bincount(place, minlength=len(numbers))
+    return _merged([part[one_of] for part in parts], times)
+
+
+def _merged(parts: Sequence[Summands], times: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the different rows of (R, d) parts side by side, in an order of their own.
+
+    And how many units each stands for, given how many the rows do.
+    """
+    rows = np.hstack(parts)
+    order = np.lexsort(rows.T[::-1])
+    rows = rows[order]
+    first = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)])
+    return rows[first], np.add.reduceat(times[order], np.flatnonzero(first))
+
+
+def _repeats(rows: Summands, one_of: IntArray, place: IntArray) -> bool:
+    """Whether (U, d) rows are those at ``one_of`` again, each at its place."""
+    few = rows[one_of]
+    return all(np.array_equal(few[place[at]], rows[at]) for at in blocks(len(rows)))
+
+
+def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
+    """Put (U, d) side by side, (U, D), without columns of zeros; say which columns are left.
+
+    Column by column in memory, so that each is copied in one go.
+    """
+    filled = np.ones(sum(part.shape[1] for part in parts), dtype=np.bool_)
+    if len(parts) == 1:
+        return np.asarray(parts[0]), filled
+    columns = np.empty((len(filled), len(parts[0])))
+    n_filled = 0
+    for k, column in enumerate(column for part in parts for column in np.asarray(part).T):
+        columns[n_filled] = column
+        filled[k] = columns[n_filled].any()
+        n_filled += int(filled[k])
+    return columns[:n_filled].T, filled
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Units:
+    """What is resampled: items, or groups of items that travel together.
+
+    Attributes
+    ----------
+    of_item : (n,) int array
+        The unit of each item, 0 to ``n_units - 1``.
+    n_units : int
+        U, the number of units.
+    kind : {"item", "group", "criterion"}
+        What a unit is.
+    times : (n,) int array or None
+        How many items each row stands for, and so how many units; None where every row is one item.
+    """
+
+    of_item: IntArray
+    n_units: int
+    kind: Unit
+    times: IntArray | None = None
+
+    @classmethod
+    def of(cls, n_items: int, groups: Sequence[str | None] | None) -> Self:
+        """Make a unit of each item, or of each group; an item without one is a group by itself.
+
+        Raises
+        ------
+        ValueError
+            If there is not one group (or None) per item.
+        """
+        if groups is None:
+            return cls(np.arange(n_items), n_items, "item")
+        if len(groups) != n_items:
+            raise ValueError(f"groups has {len(groups)} entries for {n_items} items")
+        index: dict[object, int] = {}
+        keys = (i if group is None else group for i, group in enumerate(groups))
+        of_item = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.int64)
+        return cls(of_item, len(index), "group")
+
+    @classmethod
+    def alike(cls, times: IntArray) -> Self:
+        """Make a unit of each item where each of R rows stands for several, (R,)."""
+        return cls(np.arange(len(times)), int(times.sum()), "item", times)
+
+    def __repr__(self) -> str:
+        return f"Units({len(self.of_item)} items in {self.n_units} {self.kind}s)"
+
+    def sums(self, contributions: Summands) -> Summands:
+        """Return (U, d): the (n, d) contributions added up within each unit."""
+        if self.kind == "item":
+            return contributions
+        added = np.zeros((self.n_units, contributions.shape[1]))
+        np.add.at(added, self.of_item, np.asarray(contributions))
+        return added
+
+    def total(self, by_unit: Summands) -> FloatArray:
+        """Return (d,): the sum over all units of what `sums` returns."""
+        times = np.ones(len(by_unit)) if self.times is None else self.times.astype(np.float64)
+        return np.asarray(times @ np.asarray(by_unit), dtype=np.float64)
+
+    def totals(self, parts: Sequence[Summands]) -> FloatArray:
+        """Return (D,): the totals of all parts in a row."""
+        return np.concatenate([self.total(part) for part in parts] or [np.empty(0)])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Statistic:
+    """Contributions of n items, and what their sums are worth.
+
+    Attributes
+    ----------
+    contributions : (n, d) array or Rows
+        What each item adds; zeros where it does not enter.
+    value : callable
+        Sums of shape (..., d) to values of shape (...); nan where undefined.
+    """
+
+    contributions: Summands
+    value: Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Replicated:
+    """A statistic's sums, value and replicates.
+
+    Attributes
+    ----------
+    totals : (d,) array
+        Sums over all items.
+    value : float
+        nan where undefined.
+    replicates : (B,) array
+        Value in each resample; nan where undefined. Empty without resampling.
+    """
+
+    totals: FloatArray
+    value: float
+    replicates: FloatArray
+
+
+def replicate(
+    statistics: Sequence[Statistic], units: Units, resamples: Resamples
+) -> list[Replicated]:
+    """Evaluate statistics of the same items on the data and on one set of resamples.
+
+    All contributions enter one matrix product, so that replicate ``b`` of any two statistics saw
+    the same items: differences between them are paired. Statistics that share a contributions array
+    share its columns. Sums that are 0 everywhere are not resampled.
+    """
+    places: dict[int, slice] = {}
+    parts: list[Summands] = []
+    width = 0
+    for one in statistics:
+        if id(one.contributions) not in places:
+            d = one.contributions.shape[1]
+            places[id(one.contributions)] = slice(width, width + d)
+            parts.append(units.sums(one.contributions))
+            width += d
+    totals, resampled = resamples.sums(parts, units)
+    results = []
+    for one in statistics:
+        mine = places[id(one.contributions)]
+        value = float(one.value(totals[mine]))
+        replicates = np.asarray(one.value(resampled[:, mine]), dtype=np.float64)
+        results.append(Replicated(frozen(totals[mine]), value, frozen(replicates)))
+    return results

@@ -1,0 +1,224 @@
+"""What a row of the metric table holds: two pure functions and what is known about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, ratio, row_sums
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import Form
+
+Better: TypeAlias = Literal["higher", "lower", "zero"]
+Family: TypeAlias = Literal[
+    "categorical",
+    "binary",
+    "ordinal",
+    "distributional",
+    "categorical multi-label",
+    "continuous multi-label",
+    "downstream",
+]
+Perfect: TypeAlias = Literal["bound", "best", "other"]
+DESIGN_VALUE = "design value"
+POPULATION_VALUE = "population value"
+
+
+def no_counts(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
+    """Report no counts beside the value."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class MetricRow:
+    """One metric: what each item adds, what the sums are worth, and how to read the result.
+
+    Attributes
+    ----------
+    name : str
+        As the papers print it, with the forms judge/human: ``coverage(h/hrs)`` is a hard judge
+        against human response sets.
+    contributions : callable
+        ``(human, judge) -> (n, d)``: rating vectors, each (n, K) or (n, 1), to what each item adds.
+        A row with a nan on either side adds zeros, the weight included.
+    value : callable
+        ``totals -> values``: sums of shape (..., d) to values of shape (...); nan where undefined.
+    why : callable
+        ``totals -> reason``: for one (d,) row of sums whose value is nan, the reason.
+    counts : callable
+        ``(totals, space) -> {name: count}``: counts worth showing beside the value.
+    human_form, judge_form : str
+        Which aggregation makes the rating vectors; see `aggregate`.
+    better : {"higher", "lower", "zero"}
+        Which direction is better. "zero" ranks by absolute value and keeps the sign.
+    symmetric : bool
+        Whether swapping human and judge vectors changes nothing.
+    bounds : (low, high)
+        Least and greatest possible value.
+    unit : str
+        "bits", "nats", or "" for a pure number.
+    paper : str
+        Where the definition stands.
+    family : str
+        The group it is shown with; as in table 1 of Guerdan et al. 2025.
+    perfect : {"bound", "best", "other"}
+        What a judge gets that answers as the humans did: the best bound; a value that depends on
+        the ratings and that no judge betters; or something that another judge may better.
+    also : tuple of str
+        Other coefficients that are this same number on such data; it is printed once.
+    estimand : {"design value", "population value"}
+        What the value estimates: the expectation with this many raters and samples, or what
+        infinitely many of both would give.
+    """
+
+    name: str
+    contributions: Callable[[FloatArray, FloatArray], FloatArray]
+    value: Callable[[FloatArray], FloatArray]
+    why: Callable[[FloatArray], str]
+    human_form: Form
+    judge_form: Form
+    better: Better
+    symmetric: bool
+    bounds: tuple[float, float]
+    paper: str
+    family: Family
+    perfect: Perfect = "bound"
+    also: tuple[str, ...] = ()
+    estimand: str = DESIGN_VALUE
+    counts: Callable[[FloatArray, OptionSpace], dict[str, float]] = no_counts
+    unit: str = ""
+
+    def __repr__(self) -> str:
+        return f"MetricRow({self.name!r}, better {self.better})"
+
+
+def both_rated(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Return (n, 1): 1.0 where neither rating vector has a nan, else 0.0: the item's weight."""
+    if human.shape != judge.shape:
+        raise ValueError(f"human has shape {human.shape} but judge {judge.shape}; wanted the same")
+    either = row_sums(human) + row_sums(judge)  # nan as soon as one entry is
+    return np.asarray(~np.isnan(either), dtype=np.float64)[:, None]
+
+
+def weighted(per_item: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return (n, 2): what each item adds to the numerator, and its weight (n, 1)."""
+    sums = np.empty((len(weight), 2))
+    sums[:, 0] = np.where(weight[:, 0] > 0, per_item, 0.0)
+    sums[:, 1] = weight[:, 0]
+    return sums
+
+
+def mean(totals: FloatArray) -> FloatArray:
+    """Divide the first sum by the second, a weight."""
+    return ratio(totals[..., 0], totals[..., 1])
+
+
+def why_no_mean(totals: FloatArray) -> str:  # noqa: ARG001 -- the shape of MetricRow.why
+    """Name the one reason for which a mean is undefined."""
+    return "no_items"
+
+
+def average_row(
+    name: str,
+    contributions: Callable[[FloatArray, FloatArray], FloatArray],
+    forms: tuple[Form, Form],
+    *,
+    family: Family,
+    paper: str,
+    better: Better = "lower",
+    bounds: tuple[float, float] = (0.0, np.inf),
+    symmetric: bool = False,
+    **about: Any,  # noqa: ANN401 -- further fields of MetricRow
+) -> MetricRow:
+    """Make the row of a mean over items from ``forms``, the judge's and the humans'."""
+    return MetricRow(
+        name=name,
+        contributions=contributions,
+        value=mean,
+        why=why_no_mean,
+        human_form=forms[1],
+        judge_form=forms[0],
+        better=better,
+        symmetric=symmetric,
+        bounds=bounds,
+        paper=paper,
+        family=family,
+        **about,
+    )
+
+
+def infinite_row(
+    name: str,
+    contributions: Callable[[FloatArray, FloatArray], FloatArray],
+    forms: tuple[Form, Form],
+    *,
+    family: Family,
+    paper: str,
+    **about: Any,  # noqa: ANN401 -- further fields of MetricRow
+) -> MetricRow:
+    """Make the row of a mean in nats that one impossible answer makes infinite.
+
+    ``contributions`` are (n, 3): nats, weight, and the number of cells that are infinite.
+    """
+    return MetricRow(
+        name=name,
+        contributions=contributions,
+        value=_finite_mean,
+        why=_why_not_finite,
+        counts=_empty_cells,
+        human_form=forms[1],
+        judge_form=forms[0],
+        better="lower",
+        bounds=(0.0, np.inf),
+        unit="nats",
+        paper=paper,
+        family=family,
+        **{"symmetric": False, **about},
+    )
+
+
+def finite_part(cost: ArrayLike, weight: FloatArray) -> FloatArray:
+    """Return (n, 3): sums of the finite ones of (n, C) nats, weight, number of infinite ones."""
+    nats = np.asarray(cost, dtype=np.float64)
+    infinite = np.isposinf(nats)
+    n_infinite = weight[:, 0] * row_sums(infinite.astype(np.float64))
+    finite = weighted(row_sums(np.where(infinite, 0.0, nats)), weight)
+    return np.column_stack([finite, n_infinite])
+
+
+def _finite_mean(totals: FloatArray) -> FloatArray:
+    return np.where(totals[..., 2] > 0, np.nan, mean(totals))
+
+
+def _why_not_finite(totals: FloatArray) -> str:
+    return "infinite" if totals[2] > 0 else "no_items"
+
+
+def _empty_cells(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
+    return {"empty_cells": float(totals[2])}
+
+
+def find_metric(name: str, rows: Sequence[MetricRow]) -> MetricRow:
+    """Return the row of that name.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message lists the names that are like it, or all.
+    """
+    for row in rows:
+        if row.name == name:
+            return row
+    names = [row.name for row in rows]
+    like = [one for one in names if one.startswith(name)] or get_close_matches(name, names)
+    told = f"did you mean {' or '.join(like)}?" if like else f"there are {', '.join(names)}"
+    raise ValueError(f"no metric is named {name!r}; {told}")

@@ -1,0 +1,153 @@
+"""Decisions about many hypotheses at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Scalar
+
+ROUNDING = 1e-12  # a p-value that equals its threshold as a fraction may differ in the last digits
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FalseDiscoveries:
+    """Decisions at a false discovery rate.
+
+    Attributes
+    ----------
+    rejected : (..., m) bool array
+        Which null hypotheses are rejected, in the order of the p-values.
+    thresholds : (..., m) array
+        What the smallest, second smallest, ... p-value is held against; nan beyond the number of
+        hypotheses tested.
+    adjusted : (..., m) array in [0, 1]
+        The rate at which each hypothesis would just be rejected; nan where not tested.
+    """
+
+    rejected: BoolArray
+    thresholds: FloatArray
+    adjusted: FloatArray
+
+    def __repr__(self) -> str:
+        return f"FalseDiscoveries({int(self.rejected.sum())} of {self.rejected.size} rejected)"
+
+
+def benjamini_yekutieli(p: ArrayLike, q: float = 0.05) -> FalseDiscoveries:
+    """Control the false discovery rate of hypotheses that may depend on each other in any way.
+
+    Parameters
+    ----------
+    p : (..., m) array in [0, 1]
+        p-values; each row of the last axis is one family. nan is a hypothesis that was not tested.
+    q : float in (0, 1)
+        Expected share of false rejections among the rejections.
+
+    Returns
+    -------
+    FalseDiscoveries
+        Step-up: the i smallest are rejected for the largest i whose p-value is at most
+        ``i q / (m c)`` with ``c = 1 + 1/2 + ... + 1/m``; equality rejects.
+
+    Raises
+    ------
+    ValueError
+        If a p-value or q is out of range.
+
+    Notes
+    -----
+    Benjamini and Yekutieli 2001; Calderon et al. 2025, algorithm 1.
+
+    Examples
+    --------
+    >>> benjamini_yekutieli([0.5, 0.001, 0.02]).rejected
+    array([False,  True, False])
+    """
+    values = np.asarray(p, dtype=np.float64)
+    check_rate(q)
+    if values.ndim == 0 or not (np.isnan(values) | ((values >= 0) & (values <= 1))).all():
+        raise ValueError(f"p has shape {values.shape}; wanted (..., m) p-values between 0 and 1")
+    order = np.argsort(values, axis=-1, kind="stable")  # nan last
+    ordered = np.take_along_axis(values, order, axis=-1)
+    scale = _scale(ordered)
+    with np.errstate(invalid="ignore"):
+        reached = ordered <= q / scale * (1.0 + ROUNDING)
+        adjusted = np.minimum(_running_minimum(ordered * scale), 1.0)
+    i = np.arange(1, values.shape[-1] + 1)
+    last = (reached * i).max(axis=-1, keepdims=True, initial=0)
+    return FalseDiscoveries(
+        rejected=_in_order(i <= last, order),
+        thresholds=q / scale,
+        adjusted=_in_order(adjusted, order),
+    )
+
+
+def holm(p: ArrayLike) -> FloatArray:
+    """Adjust p-values so that the chance of any false rejection is held, whatever their dependence.
+
+    Parameters
+    ----------
+    p : (m,) numbers in [0, 1]
+        One per comparison; nan for one that was not made, which is not counted.
+
+    Returns
+    -------
+    (m,) array
+        Adjusted p-values, at most 1; nan where nan.
+
+    Raises
+    ------
+    ValueError
+        If a p-value lies outside [0, 1].
+
+    Notes
+    -----
+    Holm 1979, step down: the i-th smallest of m times m - i + 1, never falling.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    values = np.asarray(p, dtype=np.float64)
+    made = ~np.isnan(values)
+    if values.ndim != 1 or ((values[made] < 0.0) | (values[made] > 1.0)).any():
+        raise ValueError(f"p has shape {values.shape}; wanted (m,) numbers between 0 and 1")
+    order = np.argsort(values[made], kind="stable")
+    m = order.size
+    scaled = np.maximum.accumulate(values[made][order] * np.arange(m, 0, -1))
+    adjusted = np.full_like(values, np.nan)
+    adjusted[np.flatnonzero(made)[order]] = np.minimum(scaled, 1.0)
+    return adjusted
+
+
+def check_rate(q: float) -> None:
+    """Refuse a false discovery rate outside (0, 1)."""
+    if not 0.0 < q < 1.0:
+        raise ValueError(f"q is {q!r}; a false discovery rate lies between 0 and 1")
+
+
+def _scale(ordered: FloatArray) -> FloatArray:
+    """Return (..., m): ``m c / i`` for the i-th smallest, nan beyond the hypotheses tested."""
+    tested = ~np.isnan(ordered)
+    i = np.arange(1, ordered.shape[-1] + 1)
+    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / i)])
+    m = tested.sum(axis=-1, keepdims=True)
+    return np.where(tested, m * harmonic[m] / i, np.nan)
+
+
+def _running_minimum(values: FloatArray) -> FloatArray:
+    """Return the least value from each place to the end of the last axis; nan stays nan."""
+    least = np.fmin.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
+    return np.where(np.isnan(values), np.nan, least)
+
+
+def _in_order(ordered: NDArray[Scalar], order: IntArray) -> NDArray[Scalar]:
+    back = np.empty_like(ordered)
+    np.put_along_axis(back, order, ordered, axis=-1)
+    return back

@@ -1,0 +1,51 @@
+"""The special functions of scipy that statistics need, imported with their first use.
+
+Importing ``scipy.special`` takes longer than all other imports of the statistics together, and
+whoever only asks judges needs none of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from harness.stats.data.arrays import FloatArray
+
+
+def rel_entr(x: ArrayLike, y: ArrayLike) -> FloatArray:
+    """X log(x / y), 0 where x is 0, infinite where y alone is; nats, broadcast."""
+    return _call("rel_entr", x, y)
+
+
+def xlogy(x: ArrayLike, y: ArrayLike) -> FloatArray:
+    """X log(y), 0 where x is 0; nats, broadcast."""
+    return _call("xlogy", x, y)
+
+
+def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> FloatArray:
+    """Chance of at most k successes in n trials that succeed with probability p."""
+    return _call("bdtr", k, n, p)
+
+
+def gammaln(x: ArrayLike) -> FloatArray:
+    """Logarithm of the absolute value of the gamma function."""
+    return _call("gammaln", x)
+
+
+def ndtr(x: ArrayLike) -> FloatArray:
+    """Chance that a standard normal value is at most x."""
+    return _call("ndtr", x)
+
+
+def stdtr(df: ArrayLike, t: ArrayLike) -> FloatArray:
+    """Chance that a value of Student's t with df degrees of freedom is at most t."""
+    return _call("stdtr", df, t)
+
+
+def _call(name: str, *arguments: ArrayLike) -> FloatArray:
+    from scipy import special  # noqa: PLC0415 -- heavy
+
+    found: FloatArray = getattr(special, name)(*arguments)
+    return found

@@ -1,0 +1,431 @@
+"""Measures of the same items in overlapping strata, from one walk through the resamples.
+
+Strata cut the items into pieces. What the items of a piece add up to in a resample is summed once,
+for all strata and measures, and the sums of a stratum are those of its pieces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
+
+import numpy as np
+
+from harness.stats.data.item_kinds import Kinds
+from harness.stats.inference.bootstrap import ALIKE
+from harness.stats.inference.estimate import Estimate, Exclusion, Interval
+from harness.stats.inference.interval_methods import interval_ends
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+    from scipy.sparse import csc_array
+
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.inference.bootstrap import OneWalk, Unit, Units
+    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.measures import Batch, Measure
+
+    Weights: TypeAlias = NDArray[np.floating[Any]]
+
+Key = TypeVar("Key")
+MAX_FLOAT32 = 1 << 24  # up to here float32 holds every whole number
+CELLS = 1 << 18  # sums held at once: 2 MiB, which stay in the processor's cache
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Pieces:
+    """Items cut into A pieces such that each of S strata is made of whole ones.
+
+    Attributes
+    ----------
+    of_item : (n,) int array
+        The piece of each item.
+    inside : (S, A) bool array
+        Which pieces each stratum is made of.
+    units : Units
+        What is resampled.
+    """
+
+    of_item: IntArray
+    inside: BoolArray
+    units: Units
+
+    @classmethod
+    def of(cls, members: BoolArray, units: Units, kinds: Kinds) -> Self:
+        """Cut n items of R kinds by the strata that each kind is in, (R, S)."""
+        pieces, of_kind = np.unique(members, axis=0, return_inverse=True)
+        return cls(of_kind.ravel()[kinds.of_item], np.ascontiguousarray(pieces.T), units)
+
+    def __repr__(self) -> str:
+        return f"Pieces({len(self.of_item)} items, {len(self.inside)} strata)"
+
+    @property
+    def n_items(self) -> IntArray:
+        """How many items are in each stratum: (S,)."""
+        sizes = np.bincount(self.of_item, minlength=self.inside.shape[1])
+        return np.asarray(self.inside @ sizes, dtype=np.int64)
+
+    def cut(self, batch: Batch, kinds: Kinds, *, apart: BoolArray | None = None) -> Cut:
+        """Prepare a batch: what each unit adds to the sums of each piece.
+
+        Parameters
+        ----------
+        batch : Batch
+            Over the R kinds of items.
+        kinds : Kinds
+            Items of a kind are in the same piece.
+        apart : (d,) bool array, optional
+            Sums that other units have in common than the rest of them; looking for kinds of units
+            in both parts by themselves finds fewer.
+        """
+        rows, columns = np.nonzero(batch.contributions)
+        values = batch.contributions[rows, columns]
+        width = batch.contributions.shape[1]
+        used = np.asarray(batch.contributions.any(axis=1), dtype=np.bool_)
+        parts = [np.ones(len(columns), dtype=np.bool_)]
+        if apart is not None:
+            parts = [apart[columns], ~apart[columns]]
+        sums = tuple(
+            self._sums(rows[one], columns[one], values[one], width, kinds) for one in parts
+        )
+        return Cut(sums, width, batch.measures, self._n_used(used, kinds), batch.nothing)
+
+    def cut_cells(
+        self, place: IntArray, width: int, measures: tuple[Measure, ...], *, nothing: str
+    ) -> Cut:
+        """Prepare items that each add 1 to one of ``width`` sums, (n,), or to none: -1."""
+        used = np.asarray(place >= 0, dtype=np.bool_)
+        kinds, rows = Kinds.single(len(place)), np.flatnonzero(used)
+        sums = self._sums(rows, place[rows], np.ones(len(rows)), width, kinds)
+        return Cut((sums,), width, measures, self._n_used(used, kinds), nothing)
+
+    def _n_used(self, used: BoolArray, kinds: Kinds) -> IntArray:
+        """Count the items of each stratum whose kind is used: (S,)."""
+        each = np.bincount(self.of_item[kinds.first[used]], kinds.times[used], self.inside.shape[1])
+        return np.asarray(self.inside @ each.astype(np.int64), dtype=np.int64)
+
+    def _sums(
+        self, rows: IntArray, columns: IntArray, values: FloatArray, width: int, kinds: Kinds
+    ) -> Sums:
+        from scipy.sparse import coo_array  # noqa: PLC0415 -- only where strata are asked for
+
+        place = (self.of_item[kinds.first[rows]] * width + columns, rows)
+        shape = (self.inside.shape[1] * width, len(kinds.first))
+        of_kind = coo_array((values, place), shape=shape).tocsc()
+        if self.units.kind == "item":
+            return Sums.of(of_kind, kinds.of_item)
+        ones = np.ones(len(self.of_item))
+        shape = (len(kinds.first), self.units.n_units)
+        members = coo_array((ones, (kinds.of_item, self.units.of_item)), shape=shape)
+        return Sums.of((of_kind @ members.tocsc()).tocsc(), np.arange(self.units.n_units))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sums:
+    """What U units add to D sums; units that add the same are looked at as one kind.
+
+    Attributes
+    ----------
+    kinds : (D, T) sparse array
+        What a unit of each kind adds.
+    of_unit : (T, U) sparse array
+        1 at the kind of each unit.
+    """
+
+    kinds: csc_array
+    of_unit: csc_array
+
+    @classmethod
+    def of(cls, matrix: csc_array, of_unit: IntArray) -> Self:
+        """Find the different columns of (D, R); ``of_unit`` says which is each unit's, (U,)."""
+        from scipy.sparse import csc_array  # noqa: PLC0415 -- only where strata are asked for
+
+        (D, R), U = matrix.shape, len(of_unit)
+        matrix.sort_indices()
+        one_number = matrix.T @ np.random.default_rng(0).random(D)
+        _, first, place = np.unique(one_number, return_index=True, return_inverse=True)
+        kinds = matrix[:, first]
+        if _differ(kinds[:, place], matrix):  # unlike columns gave the same number
+            kinds, place = matrix, np.arange(R)
+        ones, place = np.ones(U, dtype=_exact(U)), place.ravel()[of_unit]
+        return cls(kinds, csc_array((ones, place, np.arange(U + 1)), (kinds.shape[1], U)))
+
+    def __repr__(self) -> str:
+        return f"Sums({self.of_unit.shape[1]} units of {self.of_unit.shape[0]} kinds)"
+
+    def weighted(self, weights: Weights) -> FloatArray:
+        """Add up units by (U, b) weights, whole numbers: (D, b)."""
+        of_kind = np.asarray(self.of_unit @ weights, dtype=np.float64)
+        return np.asarray(self.kinds @ of_kind, dtype=np.float64)
+
+    def rows(self, units: IntArray) -> Self:
+        """Keep some of the units, each of which stands for all that are like it."""
+        return replace(self, of_unit=self.of_unit[:, units])
+
+    def of_units(self, some: slice) -> FloatArray:
+        """Return what each of some b units adds: (D, b)."""
+        kind = self.of_unit.indices[some]
+        return np.asarray(self.kinds[:, kind].toarray(), dtype=np.float64)
+
+
+def _exact(n_units: int) -> type[np.floating[Any]]:
+    """Return the smallest type that counts draws of this many units exactly."""
+    return np.float32 if n_units <= MAX_FLOAT32 else np.float64
+
+
+def _differ(first: csc_array, second: csc_array) -> bool:
+    first.sort_indices()
+    return not all(
+        np.array_equal(getattr(first, part), getattr(second, part))
+        for part in ("indptr", "indices", "data")
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cut:
+    """A batch cut into pieces.
+
+    Attributes
+    ----------
+    sums : tuple of Sums
+        What each unit adds to the A * d sums; those of all parts are added.
+    width : int
+        d, the sums that the measures read.
+    measures : tuple of Measure
+        What to evaluate.
+    n_used : (S,) int array
+        How many items of each stratum add anything.
+    nothing : str
+        The reason when none does.
+    """
+
+    sums: tuple[Sums, ...]
+    width: int
+    measures: tuple[Measure, ...]
+    n_used: IntArray
+    nothing: str
+
+    def weighted(self, weights: Weights) -> FloatArray:
+        """Add up units by (U, b) weights: (A * d, b)."""
+        return _added(one.weighted(weights) for one in self.sums)
+
+    def rows(self, units: IntArray) -> Self:
+        """Keep some of the units, each of which stands for all that are like it."""
+        return replace(self, sums=tuple(one.rows(units) for one in self.sums))
+
+    def of_units(self, some: slice) -> FloatArray:
+        """Return what each of some b units adds: (A * d, b)."""
+        return _added(one.of_units(some) for one in self.sums)
+
+    def __repr__(self) -> str:
+        return f"Cut({len(self.measures)} measures of {self.width} sums)"
+
+
+def _added(parts: Iterator[FloatArray]) -> FloatArray:
+    total = next(parts)
+    for one in parts:
+        total += one
+    return total
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Found:
+    """One measure in one stratum, before it is described.
+
+    Attributes
+    ----------
+    value : float
+        nan where undefined.
+    reason : str
+        Why it is.
+    replicates : (B,) array
+        nan where undefined.
+    left_out : (U,) array
+        With each unit left out in turn, nan where undefined; empty where nobody asked.
+    """
+
+    value: float
+    reason: str
+    replicates: FloatArray
+    left_out: FloatArray
+
+    def minus(self, other: Found) -> Found:
+        """Return the difference; the reason is that of the first that has none."""
+        return Found(
+            self.value - other.value,
+            self.reason or other.reason,
+            self.replicates - other.replicates,
+            self.left_out - other.left_out,
+        )
+
+
+def replicate_strata(
+    cuts: Mapping[Key, Cut], pieces: Pieces, resamples: OneWalk, *, leave_out: bool = False
+) -> list[dict[Key, dict[str, Found]]]:
+    """Evaluate batches in every stratum, on the data and on one set of resamples.
+
+    Parameters
+    ----------
+    cuts : mapping of key to Cut
+        All made by ``pieces``.
+    pieces : Pieces
+        The strata.
+    resamples : OneWalk
+        Of the units of ``pieces``.
+    leave_out : bool, optional
+        Whether to evaluate with each unit left out, too, as some intervals need.
+
+    Returns
+    -------
+    list of dict
+        Per stratum, by key and name of the measure.
+    """
+    U = resamples.n_units
+    B = resamples.n_replicates
+    A = pieces.inside.shape[1]
+    found: list[dict[Key, dict[str, Found]]] = []
+    once = np.ones((U, 1), dtype=_exact(U))
+    per_piece = {key: cut.weighted(once).reshape(A, cut.width) for key, cut in cuts.items()}
+    live: dict[Key, list[int]] = {}  # the strata in which there is anything to evaluate
+    for s in range(len(pieces.inside)):
+        found.append({})
+        for key, cut in cuts.items():
+            n = int(cut.n_used[s])
+            totals = per_piece[key][pieces.inside[s]].sum(axis=0)
+            sizes = (B, U if leave_out else 0)
+            found[s][key] = {
+                one.name: _on_the_data(one, totals, cut, n, sizes) for one in cut.measures
+            }
+            if n:
+                live.setdefault(key, []).append(s)
+    begin = 0
+    drawn, walk = _alike(cuts, resamples)
+    for weights in walk.blocks() if B else ():
+        by_unit = np.ascontiguousarray(weights.T, dtype=_exact(U))
+        for key, strata in live.items():
+            to_fill = [found[s][key] for s in strata]
+            _resample(to_fill, drawn[key], pieces.inside[strata], by_unit, begin)
+        begin += len(weights)
+    for key, strata in live.items() if leave_out else ():
+        for s in strata:
+            _leave_out(found[s][key], cuts[key], per_piece[key].ravel(), pieces.inside[s])
+    return found
+
+
+def _alike(cuts: Mapping[Key, Cut], resamples: OneWalk) -> tuple[Mapping[Key, Cut], OneWalk]:
+    """Make one row of all units that add the same to every cut, where there are few such rows."""
+    places = [one.of_unit.indices[:, None] for cut in cuts.values() for one in cut.sums]
+    kinds = Kinds.few(resamples.n_units // ALIKE, *places) if places else None
+    if kinds is None:
+        return cuts, resamples
+    return {key: cut.rows(kinds.first) for key, cut in cuts.items()}, resamples.of_rows(kinds.times)
+
+
+def _resample(
+    found: Sequence[Mapping[str, Found]],
+    cut: Cut,
+    inside: BoolArray,
+    by_unit: Weights,
+    begin: int,
+) -> None:
+    """Evaluate the measures of some strata, made of the pieces ``inside``, on (U, b) weights."""
+    of_stratum = inside.astype(np.float64)
+    for part, sums in _in_parts(cut, by_unit, inside.shape[1]):
+        now = slice(begin + part.start, begin + part.stop)
+        drawn = np.moveaxis(np.tensordot(of_stratum, sums, 1), 1, 2)
+        for one in cut.measures:
+            for mine, values in zip(found, one.value(drawn), strict=True):
+                mine[one.name].replicates[now] = values
+
+
+def _leave_out(found: Mapping[str, Found], cut: Cut, totals: FloatArray, inside: BoolArray) -> None:
+    """Evaluate the measures of one stratum, made of the pieces ``inside``, without each unit."""
+    U, A = cut.sums[0].of_unit.shape[1], len(inside)
+    step = max(1, CELLS // max(len(totals), 1))
+    for first in range(0, U, step):
+        now = slice(first, min(first + step, U))
+        without = totals[:, None] - cut.of_units(now)
+        kept = without.reshape(A, cut.width, -1)[inside].sum(axis=0).T
+        for one in cut.measures:
+            found[one.name].left_out[now] = one.value(kept)
+
+
+def _in_parts(cut: Cut, by_unit: Weights, A: int) -> Iterator[tuple[slice, FloatArray]]:
+    """Give the resampled sums of every piece, (A, d, b), as many replicates as fit at a time."""
+    step = max(1, CELLS // max(A * cut.width, 1))
+    for first in range(0, by_unit.shape[1], step):
+        part = slice(first, min(first + step, by_unit.shape[1]))
+        yield part, cut.weighted(by_unit[:, part]).reshape(A, cut.width, -1)
+
+
+def _on_the_data(
+    one: Measure, totals: FloatArray, cut: Cut, n: int, sizes: tuple[int, int]
+) -> Found:
+    """Evaluate one measure of n items, with room for replicates and for leaving out units."""
+    value = float(one.value(totals)) if n else np.nan
+    reason = (one.why(totals) if n else cut.nothing) if np.isnan(value) else ""
+    return Found(value, reason, *(np.full(size, np.nan) for size in sizes))
+
+
+def describe(
+    found: Mapping[str, Found],
+    cut: Cut,
+    sizes: tuple[int, int],
+    *,
+    level: float,
+    unit: Unit,
+    method: IntervalMethod = "percentile",
+) -> dict[str, Estimate]:
+    """Make estimates of what was found in one stratum.
+
+    Parameters
+    ----------
+    found : mapping of str to Found
+        By name.
+    cut : Cut
+        Says why items do not enter.
+    sizes : (n_items, n_used)
+        Items of the stratum, and those of them that enter.
+    level, unit, method
+        Of the intervals, as in `Interval`.
+    """
+    n_items, n_used = sizes
+    n_unusable = n_items - n_used
+    intervals = _intervals(found, level, method)
+    return {
+        name: Estimate(
+            value=None if np.isnan(one.value) else one.value,
+            reason=one.reason if n_items else "empty_stratum",
+            interval=Interval(*ends, level, method, unit) if ends and n_used > 1 else None,
+            n_used=n_used,
+            n_excluded=n_unusable,
+            excluded=(Exclusion(cut.nothing, n_unusable),) if n_unusable else (),
+            n_resamples=len(one.replicates),
+            undefined_share=float(np.isnan(one.replicates).mean()) if one.replicates.size else None,
+        )
+        for (name, one), ends in zip(found.items(), intervals, strict=True)
+    }
+
+
+def _intervals(
+    found: Mapping[str, Found], level: float, method: IntervalMethod
+) -> list[tuple[float, float] | None]:
+    """Make the ends of all intervals; percentiles without an undefined replicate in one go."""
+    each = list(found.values())
+    ends: list[tuple[float, float] | None] = [None] * len(each)
+    whole = []
+    for i, one in enumerate(each):
+        if np.isnan(one.value):
+            continue
+        if method == "percentile" and one.replicates.size and not np.isnan(one.replicates).any():
+            whole.append(i)
+        else:
+            ends[i] = interval_ends(method, one.value, one.replicates, one.left_out, level)
+    if whole:
+        tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+        found_ends = np.quantile(np.stack([each[i].replicates for i in whole]), tails, axis=1)
+        for i, (low, high) in zip(whole, found_ends.T.tolist(), strict=True):
+            ends[i] = (low, high)
+    return ends

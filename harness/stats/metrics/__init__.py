@@ -1,0 +1,1 @@
+"""Agreement metrics and the registry of them."""

@@ -1,0 +1,447 @@
+"""Krippendorff's alpha: any level of measurement, missing ratings, linear in the ratings.
+
+On a finite scale, `coincidences` are what each item adds and `alpha_measure` reads their sums, so
+that bootstrap, strata and weights come for free. `krippendorff_alpha` takes raw ratings of any
+kind, continuous ones included, and never builds a matrix over pairs of values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, FloatArray, blocks, ratio
+from harness.stats.inference.estimate import Estimate, Exclusion
+from harness.stats.inference.measures import Measure
+from harness.stats.metrics.human_agreement import MIN_RATERS
+from harness.stats.metrics.ratio_distances import RatioPairs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from harness.stats.data.arrays import Counts, IntArray
+
+Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+_PAPER = "Krippendorff 2011, Computing Krippendorff's Alpha-Reliability"
+LONGEST = 64  # whole numbers on a scale of fewer steps are counted, others sorted
+
+
+def coincidences(counts: Counts) -> FloatArray:
+    """Return (n, K * K): pairs of ratings of each item, each item's adding up to its ratings.
+
+    Parameters
+    ----------
+    counts : (n, K) array
+        How often each option was chosen.
+
+    Notes
+    -----
+    o_ck = n_uc (n_uk - [c = k]) / (m_u - 1). Items with fewer than two ratings add nothing.
+    """
+    c = np.asarray(counts, dtype=np.float64)
+    m = c.sum(axis=1)
+    pairs = c[:, :, None] * c[:, None, :]
+    diagonal = np.arange(c.shape[1])
+    pairs[:, diagonal, diagonal] -= c
+    share = np.where(m >= MIN_RATERS, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
+    return np.asarray(
+        (pairs * share[:, None, None]).reshape(len(c), c.shape[1] ** 2), dtype=np.float64
+    )
+
+
+def coincidence_totals(counts: Counts) -> FloatArray:
+    """Return (K * K,): the sums of `coincidences` without the array over items."""
+    c = np.asarray(counts, dtype=np.float64)
+    m = c.sum(axis=1)
+    share = np.where(m >= MIN_RATERS, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
+    weighted = c * share[:, None]
+    return np.asarray((weighted.T @ c - np.diag(weighted.sum(axis=0))).ravel(), dtype=np.float64)
+
+
+def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) -> FloatArray:
+    """Return squared distances between options, (..., K, K).
+
+    Parameters
+    ----------
+    level : {"nominal", "ordinal", "interval", "ratio"}
+        Level of measurement; on the ordinal one, options are in order.
+    n_c : (..., K) array
+        Pairable ratings per option: what the ordinal distances depend on.
+    scale : (K,) array, optional
+        Numbers that the options stand for; by default 1 to K. For "interval" and "ratio".
+
+    Raises
+    ------
+    ValueError
+        If the level is unknown, or a ratio scale has a negative number.
+    """
+    K = n_c.shape[-1]
+    if level == "nominal":
+        return np.broadcast_to(1.0 - np.eye(K), (*n_c.shape, K))
+    if level == "ordinal":
+        position = np.cumsum(n_c, axis=-1) - n_c / 2.0  # differences are those of midranks
+        return np.asarray((position[..., :, None] - position[..., None, :]) ** 2)
+    numbers = np.arange(1.0, K + 1.0) if scale is None else np.asarray(scale, dtype=np.float64)
+    apart = numbers[:, None] - numbers[None, :]
+    if level == "ratio":
+        _check_ratio_scale(numbers)
+        apart = np.nan_to_num(ratio(apart, numbers[:, None] + numbers[None, :]))
+    elif level != "interval":
+        raise ValueError(f"level is {level!r}; wanted one of {', '.join(LEVELS)}")
+    return np.broadcast_to(apart**2, (*n_c.shape, K))
+
+
+def alpha_measure(
+    level: Level | None = None,
+    *,
+    scale: Sequence[float] | None = None,
+    weights: ArrayLike | None = None,
+    name: str | None = None,
+) -> Measure:
+    """Make the measure that reads alpha off summed `coincidences`.
+
+    Parameters
+    ----------
+    level : str, optional
+        As in `distances`; required unless ``weights`` are given.
+    scale : (K,) numbers, optional
+        As in `distances`.
+    weights : (K, K) array, optional
+        A user's own disagreements instead of a level: 0 on the diagonal, non-negative. With
+        CANNOT_ASSESS as one more option, (K + 1, K + 1).
+    name : str, optional
+        By default ``krippendorff_alpha_<level>``.
+
+    Raises
+    ------
+    ValueError
+        If there is neither a level nor weights, or they are malformed.
+    """
+    if (level is None) == (weights is None):
+        raise ValueError("give either a level of measurement or a matrix of weights")
+    numbers = None if scale is None else np.asarray(scale, dtype=np.float64)
+    given = None if weights is None else check_weights(weights)
+
+    def value(totals: FloatArray) -> FloatArray:
+        o = square(totals)
+        n_c = o.sum(axis=-1)
+        apart = given if given is not None else distances(level or "nominal", n_c, numbers)
+        observed = (o * apart).sum(axis=(-2, -1))
+        expected = (n_c[..., :, None] * n_c[..., None, :] * apart).sum(axis=(-2, -1))
+        return _alpha(n_c.sum(axis=-1), observed, expected)
+
+    return Measure(
+        name=name or f"krippendorff_alpha_{level or 'weighted'}",
+        value=value,
+        why=_why_no_alpha,
+        paper=_PAPER,
+    )
+
+
+def _alpha(
+    n: FloatArray | float, observed: FloatArray | float, expected: FloatArray | float
+) -> FloatArray:
+    observed, expected = np.asarray(observed), np.asarray(expected)
+    return np.asarray(1.0 - (n - 1.0) * ratio(observed, expected), dtype=np.float64)
+
+
+def _why_no_alpha(totals: FloatArray) -> str:
+    return "constant_labels" if totals.sum() > 0 else "too_few_raters"
+
+
+def square(totals: FloatArray) -> FloatArray:
+    """Return sums (..., K * K) as matrices (..., K, K)."""
+    K = round(totals.shape[-1] ** 0.5)
+    return totals.reshape(*totals.shape[:-1], K, K)
+
+
+def check_weights(weights: ArrayLike) -> FloatArray:
+    """Return a (K, K) matrix of disagreements; ValueError if it is none.
+
+    Wanted: square, finite, non-negative, 0 on the diagonal and somewhere positive.
+    """
+    matrix = np.asarray(weights, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"weights has shape {matrix.shape}; wanted (K, K)")
+    if not np.isfinite(matrix).all() or (matrix < 0).any() or not matrix.any():
+        raise ValueError("weights are disagreements: finite, non-negative and not all 0")
+    if np.diag(matrix).any():
+        raise ValueError("weights: an option disagrees with itself; the diagonal must be 0")
+    return matrix
+
+
+def interval_sums(ratings: FloatArray, *, centre: float | None = None) -> FloatArray:
+    """What each item adds to interval alpha of any numbers: (n, 4).
+
+    Parameters
+    ----------
+    ratings : (n, m) array
+        Numeric ratings, nan where missing.
+    centre : float, optional
+        Subtracted first, which changes no alpha but keeps the sums exact; by default the mean.
+        Shards that are to be added need the same centre.
+
+    Returns
+    -------
+    (n, 4) array
+        Squared distances within the item, pairable ratings, their sum and their sum of squares.
+    """
+    x = np.asarray(ratings, dtype=np.float64)
+    rated = ~np.isnan(x)
+    x = np.where(rated, x, 0.0)
+    shift = float(ratio(x.sum(), rated.sum())) if centre is None else centre
+    x = np.where(rated, x - shift, 0.0)
+    m = rated.sum(axis=1).astype(np.float64)
+    return _interval_sums(m, x.sum(axis=1), (x * x).sum(axis=1))
+
+
+def _interval_sums(m: FloatArray, s: FloatArray, ss: FloatArray) -> FloatArray:
+    within = np.maximum(2.0 * (m * ss - s * s), 0.0) / np.maximum(m - 1.0, 1.0)
+    sums = np.stack([within, m, s, ss], axis=1)
+    return np.where((m >= MIN_RATERS)[:, None], sums, 0.0)
+
+
+def _interval_value(totals: FloatArray) -> FloatArray:
+    observed, n, s, ss = np.moveaxis(totals, -1, 0)
+    expected = 2.0 * (n * ss - s * s)
+    return _alpha(n, observed, np.where(expected > TOLERANCE * n * ss, expected, 0.0))
+
+
+INTERVAL_ALPHA = Measure(
+    name="krippendorff_alpha_interval",
+    value=_interval_value,
+    why=lambda totals: "constant_labels" if totals[1] > 0 else "too_few_raters",
+    paper=_PAPER,
+)
+
+
+def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
+    """Krippendorff's alpha of raw ratings, without an interval.
+
+    Parameters
+    ----------
+    ratings : (n, m) array
+        Rating of each unit by each rater: numbers with nan, or objects with None, where missing.
+        Labels of any kind for "nominal"; numbers otherwise.
+    level : {"nominal", "ordinal", "interval", "ratio"}
+        Level of measurement.
+
+    Returns
+    -------
+    Estimate
+        NA with reason "too_few_raters" where no unit has two ratings, "constant_labels" where
+        all pairable ratings are equal. ``counts`` has units, pairable_units, pairable_values.
+
+    Raises
+    ------
+    ValueError
+        If ratings are no (n, m) array, the level is unknown, or numbers are wanted and not given.
+
+    Notes
+    -----
+    Time and memory are linear in the number of ratings, but for a sort. Ordinal distances are
+    differences of midranks, so ordinal alpha is interval alpha of the midranks.
+
+    Examples
+    --------
+    >>> krippendorff_alpha([[1, 1], [1, 2], [2, 2]], "nominal").value
+    0.4444444444444444
+    """
+    if level not in LEVELS:
+        raise ValueError(f"level is {level!r}; wanted one of {', '.join(LEVELS)}")
+    array = np.asarray(ratings)
+    if array.ndim != 2:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"ratings has shape {array.shape}; wanted (n, m)")
+    counted = _of_short_scale(array, level)
+    if counted is not None:
+        return counted
+    numeric = array.dtype.kind in "buif"
+    if level == "interval" and numeric:
+        return _of_numbers(array)
+    return _of_ratios(array) if level == "ratio" and numeric else _of_labels(array, level)
+
+
+def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None:
+    """Count ratings that are whole numbers close together, block by block; None if they are not."""
+    if array.dtype.kind not in "buif" or not array.size:
+        return None
+    low, high = (float(one.reduce(array, axis=None)) for one in (np.fmin, np.fmax))
+    if not high - low < LONGEST:  # nor where nothing was rated: both are nan
+        return None
+    K = int(high - low) + 1
+    totals, n_pairable, n_values = np.zeros(K * K), 0, 0
+    for at in blocks(len(array)):
+        counts = _counted(array[at].astype(np.float64), low, K)
+        if counts is None:
+            return None
+        totals += coincidence_totals(counts)
+        m = counts @ np.ones(K)
+        n_pairable += int((m >= MIN_RATERS).sum())
+        n_values += int(m[m >= MIN_RATERS].sum())
+    used = square(totals).any(axis=1)
+    measure = alpha_measure(level, scale=(low + np.flatnonzero(used)).tolist())
+    alpha = measure.value(square(totals)[np.ix_(used, used)].ravel())
+    return _described(float(alpha), n_pairable, len(array), n_values)
+
+
+def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
+    """Count (n, m) numbers from ``low`` on in steps of 1, nan where missing; None if not so."""
+    n, missing = len(x), np.isnan(x)
+    absent = int(missing.any())  # missing ratings are counted too, in a column of their own
+    x -= low - absent
+    np.copyto(x, 0.0, where=missing)
+    step = x.astype(np.int64)
+    if not np.array_equal(step, x):
+        return None
+    width = K + absent
+    step += np.arange(0, n * width, width)[:, None]
+    counts = np.bincount(step.ravel(), minlength=n * width).reshape(n, width)
+    return counts[:, absent:].astype(np.float64)
+
+
+def _of_numbers(array: NDArray[np.generic]) -> Estimate:
+    """Add up what interval alpha needs, block by block: nothing is sorted."""
+    total, n_rated = 0.0, 0
+    for at in blocks(len(array)):
+        x = array[at].astype(np.float64)
+        rated = ~np.isnan(x)
+        total += float(x.sum(where=rated))
+        n_rated += int(rated.sum())
+    centre = total / max(n_rated, 1)
+    totals, n_pairable = np.zeros(4), 0
+    for at in blocks(len(array)):
+        sums = interval_sums(array[at].astype(np.float64), centre=centre)
+        totals += sums.sum(axis=0)
+        n_pairable += int((sums[:, 1] > 0).sum())
+    alpha = float(_interval_value(totals))
+    return _described(alpha, n_pairable, len(array), int(totals[1]))
+
+
+def _of_ratios(array: NDArray[np.generic]) -> Estimate:
+    """Add up what ratio alpha needs, block by block: nothing is sorted."""
+    pairs = _room_for(values for _, values, _ in _pairable(array))
+    observed, n_pairable, n_values = 0.0, 0, 0
+    for unit, values, m in _pairable(array):
+        observed += _ratio_observed(unit, values, m)
+        pairs.add(values)
+        n_pairable += int((m > 0).sum())
+        n_values += len(values)
+    alpha = float(_alpha(n_values, observed, pairs.total()))
+    return _described(alpha, n_pairable, len(array), n_values)
+
+
+def _pairable(array: NDArray[np.generic]) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+    """Give unit and value of each pairable rating, and their number per unit, block by block."""
+    for at in blocks(len(array)):
+        x = array[at].astype(np.float64)
+        rated = ~np.isnan(x)
+        rated &= (rated @ np.ones(x.shape[1]) >= MIN_RATERS)[:, None]
+        unit = np.nonzero(rated)[0]
+        yield unit, x[rated], np.bincount(unit, minlength=len(x)).astype(np.float64)
+
+
+def _room_for(numbers: Iterable[FloatArray]) -> RatioPairs:
+    """Return an empty sum over pairs of numbers, which are given once to learn their range."""
+    low, high = np.inf, 0.0
+    for some in numbers:
+        _check_ratio_scale(some)
+        low = min(low, float(some.min(where=some > 0.0, initial=np.inf)))
+        high = max(high, float(some.max(initial=0.0)))
+    return RatioPairs.between(low, high) if low <= high else RatioPairs.between(1.0, 1.0)
+
+
+def _of_labels(array: NDArray[np.generic], level: Level) -> Estimate:
+    unit, codes, labels, n_units = _long(array)
+    pairable = np.bincount(unit, minlength=n_units)[unit] >= MIN_RATERS
+    unit, codes = unit[pairable], codes[pairable]
+    m = np.bincount(unit, minlength=n_units).astype(np.float64)
+    if level == "nominal":
+        found = _nominal(unit, codes, m)
+    elif level == "ordinal":
+        _numbers(labels)
+        n_c = np.bincount(codes, minlength=len(labels))
+        found = _interval(unit, (np.cumsum(n_c) - n_c / 2.0)[codes], m)
+    elif level == "interval":
+        found = _interval(unit, _numbers(labels)[codes], m)
+    else:
+        found = _ratio(unit, _numbers(labels)[codes], m)
+    n_pairable = int((m > 0).sum())
+    return _described(found, n_pairable, n_units, len(unit))
+
+
+def _described(alpha: float, n_pairable: int, n_units: int, n_values: int) -> Estimate:
+    undefined = bool(np.isnan(alpha))
+    excluded = n_units - n_pairable
+    return Estimate(
+        value=None if undefined else alpha,
+        reason=("constant_labels" if n_pairable else "too_few_raters") if undefined else "",
+        n_used=n_pairable,
+        n_excluded=excluded,
+        excluded=(Exclusion("too_few_raters", excluded),) if excluded else (),
+        counts={"units": n_units, "pairable_units": n_pairable, "pairable_values": n_values},
+    )
+
+
+def _long(array: NDArray[np.generic]) -> tuple[IntArray, IntArray, NDArray[np.generic], int]:
+    """Return unit and label code of each rating, the sorted labels, and the number of units."""
+    if array.dtype.kind in "OUS":
+        rated = np.array([[one is not None and one == one for one in row] for row in array])  # noqa: PLR0124 -- nan is not itself
+        rated = rated.reshape(array.shape).astype(np.bool_)
+    else:
+        rated = ~np.isnan(array.astype(np.float64))
+    values = array[rated]
+    if values.dtype.kind == "O":
+        values = np.array(values.tolist() or [], dtype=None)
+    labels, codes = np.unique(values, return_inverse=True)
+    return np.nonzero(rated)[0], codes.ravel(), labels, len(array)
+
+
+def _numbers(labels: NDArray[np.generic]) -> FloatArray:
+    if labels.size and labels.dtype.kind not in "buif":
+        raise ValueError(
+            f"non_numeric_value: {labels[0].item()!r}; only nominal alpha takes such labels"
+        )
+    return labels.astype(np.float64)
+
+
+def _nominal(unit: IntArray, codes: IntArray, m: FloatArray) -> float:
+    width = int(codes.max()) + 1 if codes.size else 1
+    cells, counts = np.unique(unit * width + codes, return_counts=True)
+    of_unit = cells // width
+    alike = (counts * (counts - 1.0) / (m[of_unit] - 1.0)).sum()
+    n_c, n = np.bincount(codes).astype(np.float64), float(len(codes))
+    return float(_alpha(n, n - alike, n**2 - (n_c**2).sum()))
+
+
+def _interval(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
+    x = x - (x.mean() if x.size else 0.0)
+    s, ss = (np.bincount(unit, w, len(m)).astype(np.float64) for w in (x, x * x))
+    return float(_interval_value(_interval_sums(m, s, ss).sum(axis=0)))
+
+
+def _ratio(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
+    pairs = _room_for([x])
+    pairs.add(x)
+    return float(_alpha(len(x), _ratio_observed(unit, x, m), pairs.total()))
+
+
+def _check_ratio_scale(numbers: FloatArray) -> None:
+    if np.isinf(numbers).any():
+        raise ValueError("a ratio scale has no infinite numbers")
+    if (numbers < 0).any():
+        raise ValueError(f"a ratio scale has no negative numbers; {numbers.min()} was given")
+
+
+def _ratio_observed(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
+    """Add up distances within units, one lag of the ratings of a unit at a time."""
+    total = 0.0
+    for lag in range(1, int(m.max(initial=0.0))):
+        same = unit[lag:] == unit[:-lag]
+        first, second = x[:-lag][same], x[lag:][same]
+        apart = np.nan_to_num(ratio(first - second, first + second)) ** 2
+        total += 2.0 * float((apart / (m[unit[lag:][same]] - 1.0)).sum())
+    return total

@@ -1,0 +1,253 @@
+"""Association of two ordered scales from the cells of their contingency table.
+
+Pearson, Spearman (midranks) and Kendall's tau-b need nothing but how often each pair of values
+occurs, so on finite scales they are sums of items like everything else. On vectors with too many
+different values for a table, ranks are taken of the data, and an interval resamples the items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, distinct, frozen, ratio
+from harness.stats.inference.estimate import Estimate, Interval, check_level
+from harness.stats.inference.interval_methods import jackknife_ends
+from harness.stats.inference.measures import Measure, read
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from harness.stats.data.arrays import BoolArray, IntArray
+    from harness.stats.inference.bootstrap import Units
+
+MAX_CELLS = 1 << 10  # of a table that each item adds to
+MAX_TABLE = 1 << 16  # of one table; beyond it ranks are taken of the data
+MAX_LOTS = 200  # lots of units that are left out in turn
+_RAO = "Rao and Callison-Burch 2026, section 4"
+
+
+def contingency(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what each item adds to the table of two vectors, and the values on its axes.
+
+    Parameters
+    ----------
+    x, y : (n,) array
+        Numbers, e.g. human and judge medians; nan where missing.
+
+    Returns
+    -------
+    cells : (n, A * B) array
+        One 1 per item, all 0 where either is missing.
+    rows, columns : (A,) and (B,) arrays
+        The different values of ``x`` and of ``y``, in order.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or the table would have more than 1,024 cells.
+    """
+    both, rows, i, columns, j = _coded(x, y)
+    width = len(rows) * len(columns)
+    if width > MAX_CELLS:
+        raise ValueError(
+            f"x and y have {len(rows)} and {len(columns)} different values: no finite scale; "
+            "use correlations()"
+        )
+    cells = np.zeros((len(both), width))
+    cells[np.nonzero(both)[0], i * len(columns) + j] = 1.0
+    return cells, rows, columns
+
+
+def _coded(
+    x: FloatArray, y: FloatArray
+) -> tuple[BoolArray, FloatArray, IntArray, FloatArray, IntArray]:
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(f"x has shape {x.shape} and y {y.shape}; wanted (n,) for both")
+    both = np.asarray(~(np.isnan(x) | np.isnan(y)), dtype=np.bool_)
+    at = slice(None) if both.all() else both
+    rows, i = distinct(x[at])
+    columns, j = distinct(y[at])
+    return both, rows, i, columns, j
+
+
+def pearson_of(totals: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """Pearson correlation of (..., A, B) cells whose axes stand for these numbers."""
+    n = totals.sum(axis=(-2, -1))
+    of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
+    x = rows - ratio((of_x * rows).sum(axis=-1), n)[..., None]
+    y = columns - ratio((of_y * columns).sum(axis=-1), n)[..., None]
+    xx, yy = (of_x * x * x).sum(axis=-1), (of_y * y * y).sum(axis=-1)
+    xy = (x * (totals @ y[..., None])[..., 0]).sum(axis=-1)
+    constant = _constant(of_x) | _constant(of_y)
+    return np.where(constant, np.nan, _between(-1.0, ratio(xy, np.sqrt(xx) * np.sqrt(yy)), 1.0))
+
+
+def _between(low: float, values: FloatArray, high: float) -> FloatArray:
+    """Clip; quicker than `numpy.clip` where there are few values."""
+    return np.asarray(np.maximum(np.minimum(values, high), low), dtype=np.float64)
+
+
+def _constant(margin: FloatArray) -> BoolArray:
+    return np.asarray((margin > 0).sum(axis=-1) < 2, dtype=np.bool_)  # noqa: PLR2004 -- one value has no spread
+
+
+def spearman_of(totals: FloatArray) -> FloatArray:
+    """Spearman correlation, midranks for ties, of (..., A, B) cells with ordered axes."""
+    of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
+    return pearson_of(totals, _midranks(of_x), _midranks(of_y))
+
+
+def _midranks(margin: FloatArray) -> FloatArray:
+    return np.asarray(np.cumsum(margin, axis=-1) - margin / 2.0, dtype=np.float64)
+
+
+def kendall_of(totals: FloatArray) -> FloatArray:
+    """Kendall's tau-b of (..., A, B) cells with ordered axes.
+
+    Notes
+    -----
+    Concordant minus discordant pairs over the geometric mean of the pairs untied on either side
+    (Rao and Callison-Burch 2026, Eq. 7), every pair counted twice on both.
+    """
+    of_x, of_y = totals.sum(axis=-1), totals.sum(axis=-2)
+    n = of_x.sum(axis=-1)
+    untied = (n * n - np.vecdot(of_x, of_x)) * (n * n - np.vecdot(of_y, of_y))
+    ahead = _signs(totals.shape[-2]) @ totals @ _signs(totals.shape[-1]).T
+    balance = np.einsum("...ab,...ab->...", totals, ahead)
+    return _between(-1.0, ratio(balance, np.sqrt(np.maximum(untied, 0.0))), 1.0)
+
+
+@cache
+def _signs(K: int) -> FloatArray:
+    """Return (K, K): 1 where the row comes after the column, -1 where before, 0 on the diagonal."""
+    return frozen(np.tri(K, k=-1) - np.tri(K, k=-1).T)
+
+
+def correlation_measures(rows: FloatArray, columns: FloatArray) -> tuple[Measure, ...]:
+    """Make the three correlations of `contingency` cells with these values on the axes."""
+    shape = (len(rows), len(columns))
+
+    def table(totals: FloatArray) -> FloatArray:
+        return totals.reshape(*totals.shape[:-1], *shape)
+
+    return (
+        Measure(
+            name="pearson",
+            value=lambda totals: pearson_of(table(totals), rows, columns),
+            why=_why_none,
+            paper=_RAO,
+        ),
+        Measure(
+            name="spearman",
+            value=lambda totals: spearman_of(table(totals)),
+            why=_why_none,
+            paper=_RAO,
+        ),
+        Measure(
+            name="kendall_tau_b",
+            value=lambda totals: kendall_of(table(totals)),
+            why=_why_none,
+            paper=f"{_RAO}, Eq. 7",
+        ),
+    )
+
+
+def _why_none(totals: FloatArray) -> str:
+    return "constant_labels" if totals.sum() > 0 else "no_items"
+
+
+def correlations(x: ArrayLike, y: ArrayLike) -> dict[str, Estimate]:
+    """Pearson, Spearman and Kendall's tau-b of two vectors, without intervals.
+
+    Parameters
+    ----------
+    x, y : (n,) array
+        Numbers, nan where missing; only items with both enter.
+
+    Returns
+    -------
+    dict
+        ``pearson``, ``spearman`` and ``kendall_tau_b``. NA, "constant_labels", where either vector
+        is constant. On binary vectors the three are one number, phi.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    both, rows, i, columns, j = _coded(x, y)
+    measures = correlation_measures(rows, columns)
+    if len(rows) * len(columns) <= MAX_TABLE:
+        cells = np.bincount(i * len(columns) + j, minlength=len(rows) * len(columns))
+        return read(cells.astype(np.float64), measures)
+    n = int(both.sum())
+    if min(len(rows), len(columns)) < 2:  # noqa: PLR2004 -- one value has no spread
+        return {
+            one.name: Estimate(value=None, reason="constant_labels", n_used=n) for one in measures
+        }
+    values = _of_vectors(x[both], y[both])
+    return {
+        one.name: Estimate(value=value, n_used=n)
+        for one, value in zip(measures, values, strict=True)
+    }
+
+
+def correlations_by_jackknife(
+    x: ArrayLike, y: ArrayLike, units: Units, *, rng: np.random.Generator, level: float = 0.95
+) -> dict[str, Estimate]:
+    """`correlations` with intervals for vectors of too many different values for a table.
+
+    Parameters
+    ----------
+    x, y : (n,) array
+        As in `correlations`.
+    units : Units
+        Items, or groups of items that belong together.
+    rng : numpy Generator
+        Deals the units out.
+    level : float, optional
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    dict of str to Estimate
+        Without an interval where fewer than two of the correlations below are defined.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or the level is no confidence level.
+
+    Notes
+    -----
+    Grouped jackknife: units are dealt out at random into at most 200 lots of equal size, and one
+    lot is left out at a time. The interval is that of `jackknife_ends`, kept within [-1, 1].
+    """
+    check_level(level)
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    found = correlations(x, y)
+    n_lots = min(units.n_units, MAX_LOTS)
+    lot = (rng.permutation(units.n_units) % max(n_lots, 1))[units.of_item]
+    without = [correlations(x[lot != g], y[lot != g]) for g in range(n_lots)]
+    made = {}
+    for name, one in found.items():
+        left_out = np.array([np.nan if (v := each[name].value) is None else v for each in without])
+        ends = None if one.value is None else jackknife_ends(one.value, left_out, level)
+        interval = ends and Interval(
+            max(ends[0], -1.0), min(ends[1], 1.0), level, "jackknife", units.kind
+        )
+        made[name] = replace(one, interval=interval)
+    return made
+
+
+def _of_vectors(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:
+    from scipy.stats import kendalltau, spearmanr  # noqa: PLC0415 -- heavy
+
+    pearson = np.corrcoef(x, y)[0, 1]
+    return float(pearson), float(spearmanr(x, y).statistic), float(kendalltau(x, y).statistic)

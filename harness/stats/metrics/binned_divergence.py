@@ -1,0 +1,288 @@
+"""Binned Jensen-Shannon divergence: whether a judge's labels spread as those of the humans do.
+
+Items are binned by their median or most frequent human label, and the labels of a bin are pooled on
+each side (Elangovan et al. 2025, Eq. 1 and 2). A median halfway between two options makes a bin of
+its own; an item with tied modes enters each of their bins in equal parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, ratio, remembered
+from harness.stats.data.labels import medians, numbers_of
+from harness.stats.data.rating_table import hard, tied_modes
+from harness.stats.inference.estimate import Exclusion
+from harness.stats.inference.measures import Batch, Measure, estimate_batches
+from harness.stats.inference.special_functions import rel_entr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from harness.stats.data.arrays import BoolArray, Counts, IntArray
+    from harness.stats.inference.estimate import Estimate
+
+BinBy: TypeAlias = Literal["median", "majority"]
+_PAPER = "Elangovan et al. 2025, Eq. 1 and 2"
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """One bin.
+
+    Attributes
+    ----------
+    label : str or float
+        The option, or the median.
+    n_items : float
+        Items in it, fractional where modes are tied.
+    weight : float
+        Its share of all items.
+    divergence_bits, distance_nat : float
+        Jensen-Shannon divergence in bits, and its square root in nats.
+    """
+
+    label: str | float
+    n_items: float
+    weight: float
+    divergence_bits: float
+    distance_nat: float
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class BinnedDivergence:
+    """Divergence between human and judge labels, bin by bin.
+
+    Attributes
+    ----------
+    js_divergence_bits : Estimate
+        Eq. 2 as written: weighted mean over bins, in bits, 0 to 1.
+    js_distance_nat : Estimate
+        Weighted mean of the square roots in nats: what the paper's tables print.
+    bins : tuple of Bin
+        Those with items, in order.
+    n_tied : int
+        Items whose most frequent label is tied (majority bins only).
+    """
+
+    js_divergence_bits: Estimate
+    js_distance_nat: Estimate
+    bins: tuple[Bin, ...]
+    n_tied: int
+
+    def __repr__(self) -> str:
+        return f"BinnedDivergence({len(self.bins)} bins, {self.js_divergence_bits.value} bits)"
+
+
+def bins_of(
+    human: Counts, by: BinBy, *, options: Sequence[str], scale: ArrayLike | None = None
+) -> tuple[FloatArray, tuple[str | float, ...]]:
+    """Return how far each item is in each bin, (n, B), and the bins' labels.
+
+    Raises
+    ------
+    ValueError
+        If ``by`` is unknown.
+    """
+    if by == "majority":
+        share = ratio(human, np.asarray(human).sum(axis=1, keepdims=True))
+        return np.nan_to_num(hard(share)), tuple(options)
+    if by != "median":
+        raise ValueError(f"by is {by!r}; wanted median or majority")
+    middle = medians(human, scale)
+    labels = np.unique(middle[~np.isnan(middle)])
+    return (middle[:, None] == labels).astype(np.float64), tuple(labels.tolist())
+
+
+def binned_sums(bins: FloatArray, human: Counts, judge: Counts) -> FloatArray:
+    """Return (n, B (1 + 2 K)): per bin, the item's part and its human and judge label counts.
+
+    Items without labels on either side add nothing.
+    """
+    h, j = np.asarray(human, dtype=np.float64), np.asarray(judge, dtype=np.float64)
+    if h.shape != j.shape or len(bins) != len(h):
+        raise ValueError(f"human has shape {h.shape} and judge {j.shape}; wanted (n, K) for both")
+    both = _labelled(h, j)
+    per_item = np.hstack([both, h * both, j * both])
+    width = bins.shape[1] * per_item.shape[1]
+    return np.asarray((bins[:, :, None] * per_item[:, None, :]).reshape(len(h), width))
+
+
+def judge_columns(width: int, K: int) -> BoolArray:
+    """Return (width,): which of the `binned_sums` over K options count labels of the judge."""
+    return np.asarray(np.arange(width) % (1 + 2 * K) > K, dtype=np.bool_)
+
+
+def binned_totals(bins: FloatArray, human: Counts, judge: Counts) -> FloatArray:
+    """Return the sums of `binned_sums` without the array over items."""
+    h, j = np.asarray(human, dtype=np.float64), np.asarray(judge, dtype=np.float64)
+    both = _labelled(h, j)
+    return np.asarray((bins.T @ np.hstack([both, h * both, j * both])).ravel(), dtype=np.float64)
+
+
+def median_totals(
+    human: IntArray, judge: IntArray, K: int, *, scale: ArrayLike | None = None
+) -> FloatArray:
+    """Return the sums of `binned_sums` by median straight from complete labels, the quick way.
+
+    Parameters
+    ----------
+    human, judge : (n, m) and (n, s) int arrays
+        Option indices, none missing.
+    K : int
+        Number of options.
+    scale : (K,) numbers, optional
+        What the options stand for, increasing; by default 1 to K.
+
+    Raises
+    ------
+    ValueError
+        If a label is no option index, or the numbers of items differ.
+    """
+    h, j = np.asarray(human), np.asarray(judge)
+    for side in (h, j):
+        if side.ndim != 2 or side.dtype.kind not in "bui" or not side.size:  # noqa: PLR2004 -- a matrix has two axes
+            raise ValueError(f"labels has shape {side.shape}; wanted (n, m) integers")
+        if side.min() < 0 or side.max() >= K:
+            raise ValueError(f"labels holds a number that is no option index from 0 to {K - 1}")
+    if len(h) != len(j):
+        raise ValueError(f"human has {len(h)} items and judge {len(j)}; wanted the same")
+    numbers, m = numbers_of(scale, K), h.shape[1]
+    ordered = np.sort(h, axis=1)
+    middle = ordered[:, (m - 1) // 2] * K + ordered[:, m // 2]
+    halfway = np.add.outer(numbers, numbers).ravel() / 2.0
+    seen = np.bincount(middle, minlength=K * K) > 0
+    labels = np.unique(halfway[seen])
+    place = np.searchsorted(labels, halfway) % len(labels)  # unseen middles are never looked up
+    bins, B = place[middle], len(labels)
+    n = np.bincount(bins, minlength=B)[:, None]
+    sides = [
+        np.bincount((bins[:, None] * K + side).ravel(), minlength=B * K).reshape(B, K)
+        for side in (h, j)
+    ]
+    return np.hstack([n, *sides]).astype(np.float64).ravel()
+
+
+def _labelled(human: FloatArray, judge: FloatArray) -> FloatArray:
+    both = human.any(axis=1) & judge.any(axis=1)
+    return np.asarray(both, dtype=np.float64)[:, None]
+
+
+def binned_measures(K: int) -> tuple[Measure, Measure]:
+    """Make the two measures of `binned_sums` over K options: divergence in bits, distance."""
+    per_bin = remembered(lambda totals: _per_bin(totals, K))
+    return (
+        _measure("js_divergence_bits", lambda t: _mean_over_bins(*per_bin(t)), 1.0),
+        _measure(
+            "js_distance_nat",
+            lambda t: _mean_over_bins(per_bin(t)[0], _distance(per_bin(t)[1])),
+            float(np.sqrt(np.log(2.0))),
+        ),
+    )
+
+
+def _measure(name: str, value: Callable[[FloatArray], FloatArray], greatest: float) -> Measure:
+    return Measure(
+        name=name,
+        value=value,
+        why=lambda _: "no_items",
+        paper=_PAPER,
+        better="lower",
+        bounds=(0.0, greatest),
+    )
+
+
+def _per_bin(totals: FloatArray, K: int) -> tuple[FloatArray, FloatArray]:
+    """Return the items and the divergence in bits of each bin: (..., B) twice."""
+    width = 1 + 2 * K
+    table = totals.reshape(*totals.shape[:-1], totals.shape[-1] // width, width)
+    n, h, j = table[..., 0], table[..., 1 : 1 + K], table[..., 1 + K :]
+    bits = np.zeros(n.shape)
+    every = tuple(range(n.ndim - 1))
+    bins = np.flatnonzero(n.any(axis=every))  # the others have no labels, here or in any resample
+    used = np.flatnonzero(h.any(axis=(*every, -2)) | j.any(axis=(*every, -2)))
+    p, q = (_shares(side[..., bins, :][..., used]) for side in (h, j))
+    middle = (p + q) / 2.0
+    found = (rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=-1) / (2.0 * np.log(2.0))
+    bits[..., bins] = np.maximum(found, 0.0)
+    return n, bits
+
+
+def _shares(labels: FloatArray) -> FloatArray:
+    """Divide the labels of each bin by their number; 0 where there are none."""
+    n = labels.sum(axis=-1, keepdims=True)
+    return np.asarray(labels / np.where(n > 0, n, 1.0), dtype=np.float64)
+
+
+def _distance(bits: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(bits * np.log(2.0)), dtype=np.float64)
+
+
+def _mean_over_bins(n: FloatArray, per_bin: FloatArray) -> FloatArray:
+    return ratio((n * per_bin).sum(axis=-1), n.sum(axis=-1))
+
+
+def binned_divergence(
+    human: Counts,
+    judge: Counts,
+    *,
+    by: BinBy,
+    options: Sequence[str],
+    rng: np.random.Generator,
+    scale: ArrayLike | None = None,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+) -> BinnedDivergence:
+    """Compare the labels of a judge with those of the humans, bin by bin.
+
+    Parameters
+    ----------
+    human, judge : (n, K) array
+        How often each option was chosen.
+    by : {"median", "majority"}
+        What bins items: the median human label of an ordinal scale, or the most frequent one.
+    options : K names
+        The columns.
+    rng, groups, n_resamples, level
+        As in `evaluate`.
+    scale : (K,) numbers, optional
+        What the options stand for, increasing; by default 1 to K.
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, ``by`` is unknown or the scale does not increase.
+    """
+    counts = np.asarray(human, dtype=np.float64)
+    members, labels = bins_of(counts, by, options=options, scale=scale)
+    sums = binned_sums(members, counts, judge)
+    used = np.asarray(sums.any(axis=1), dtype=np.bool_)
+    unrated = np.asarray(~counts.any(axis=1), dtype=np.bool_)
+    missing = (("human_no_ratings", unrated), ("judge_no_ratings", ~used & ~unrated))
+    batch = Batch(
+        contributions=sums,
+        measures=binned_measures(counts.shape[1]),
+        used=used,
+        excluded=tuple(Exclusion(why, int(which.sum())) for why, which in missing if which.any()),
+        nothing="no_overlap" if len(counts) else "no_items",
+    )
+    found = estimate_batches(
+        {"": batch}, rng=rng, groups=groups, n_resamples=n_resamples, level=level
+    )[""]
+    n, bits = _per_bin(sums.sum(axis=0), counts.shape[1])
+    share, distance = ratio(n, n.sum()), _distance(bits)
+    return BinnedDivergence(
+        js_divergence_bits=found["js_divergence_bits"],
+        js_distance_nat=found["js_distance_nat"],
+        bins=tuple(
+            Bin(labels[b], *(float(one[b]) for one in (n, share, bits, distance)))
+            for b in np.flatnonzero(n)
+        ),
+        n_tied=int((tied_modes(members) & used).sum()) if by == "majority" else 0,
+    )

@@ -1,0 +1,54 @@
+"""What a judge is used for: deciding item by item, and estimating how many are positive.
+
+Both compare decisions: whether the chance that the endorsed response set meets the positive options
+is at least tau (Guerdan et al. 2025, section 2.2). Rating vectors are (n, 1) arrays of 0.0 and 1.0,
+nan where nobody gave a response set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.inference.metric import MetricRow, average_row, both_rated, weighted
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import FloatArray
+    from harness.stats.data.rating_table import Form
+
+
+def decision_consistency(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """1 where judge and humans decide alike: (n, 2)."""
+    alike = (human[:, 0] == judge[:, 0]).astype(np.float64)
+    return weighted(alike, both_rated(human, judge))
+
+
+def prevalence_bias(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Judge's decision minus the humans', so that positive means too many positives: (n, 2)."""
+    return weighted(judge[:, 0] - human[:, 0], both_rated(human, judge))
+
+
+_PAPER = "Guerdan et al. 2025, section 2.2"
+_DECISIONS: tuple[Form, Form] = ("decision", "decision")
+ROWS: tuple[MetricRow, ...] = (
+    average_row(
+        "decision_consistency",
+        decision_consistency,
+        _DECISIONS,
+        better="higher",
+        symmetric=True,
+        bounds=(0.0, 1.0),
+        family="downstream",
+        paper=_PAPER,
+    ),
+    average_row(
+        "prevalence_bias",
+        prevalence_bias,
+        _DECISIONS,
+        better="zero",
+        bounds=(-1.0, 1.0),
+        family="downstream",
+        paper=_PAPER,
+    ),
+)

@@ -1,0 +1,325 @@
+"""Agreement that needs the single ratings: among the humans, and of a judge with each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, BoolArray, Counts, FloatArray, ratio
+from harness.stats.inference.measures import Measure
+from harness.stats.inference.metric import mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MIN_RATERS = 2  # one rater agrees with nobody
+MIN_ITEMS = 2  # one pair of values has no correlation
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class HumanRow:
+    """One coefficient of agreement among the human raters.
+
+    Attributes
+    ----------
+    name : str
+        As it is printed.
+    contributions : callable
+        ``counts (n, K) -> (n, d)``: how often each option was chosen, to what each item adds.
+    value, why : callable
+        As in `MetricRow`.
+    min_ratings, max_ratings : float
+        Items with fewer or more ratings do not enter.
+    paper : str
+        Where the definition stands.
+    """
+
+    name: str
+    contributions: Callable[[Counts], FloatArray]
+    value: Callable[[FloatArray], FloatArray]
+    why: Callable[[FloatArray], str]
+    min_ratings: int
+    paper: str
+    max_ratings: float = np.inf
+
+    def __repr__(self) -> str:
+        return f"HumanRow({self.name!r})"
+
+
+def pairwise_agreement(counts: Counts) -> FloatArray:
+    """Agreeing pairs of ratings and all pairs of each item: (n, 2)."""
+    c = np.asarray(counts, dtype=np.float64)
+    m = c.sum(axis=1)
+    return np.stack([(c * (c - 1)).sum(axis=1) / 2, m * (m - 1) / 2], axis=1)
+
+
+def fleiss(counts: Counts) -> FloatArray:
+    """Return (n, 4 + K): agreement P_i, 1, m, m squared, and the K counts of each rated item."""
+    c = np.asarray(counts, dtype=np.float64)
+    m = c @ np.ones(c.shape[1])  # a product is quicker than sums along short rows
+    alike, pairs = np.einsum("nk,nk->n", c, c) - m, m * (m - 1.0)
+    sums = np.zeros((len(c), 4 + c.shape[1]))
+    np.divide(alike, pairs, out=sums[:, 0], where=pairs > 0)
+    sums[:, 1], sums[:, 2], sums[:, 3], sums[:, 4:] = m > 0, m, m * m, c
+    return sums
+
+
+def fleiss_totals(counts: Counts) -> FloatArray:
+    """Return (4 + K,): the sums of `fleiss` without the array over items."""
+    c = np.asarray(counts, dtype=np.float64)
+    m = c @ np.ones(c.shape[1])
+    alike, pairs = np.einsum("nk,nk->n", c, c) - m, m * (m - 1.0)
+    agreement = np.divide(alike, pairs, out=np.zeros(len(c)), where=pairs > 0)
+    sums = agreement.sum(), np.count_nonzero(m), m.sum(), m @ m
+    return np.concatenate([sums, np.ones(len(c)) @ c])
+
+
+def nominal_alpha(counts: Counts) -> FloatArray:
+    """Return (n, 1 + K): observed coincidences on the diagonal and the K counts.
+
+    Items with fewer than two ratings add nothing.
+    """
+    c = np.asarray(counts, dtype=np.float64)
+    m = c.sum(axis=1, keepdims=True)
+    pairable = m >= MIN_RATERS
+    alike = np.nan_to_num(ratio((c * (c - 1)).sum(axis=1, keepdims=True), m - 1))
+    return np.where(pairable, np.hstack([alike, c]), 0.0)
+
+
+def majority_share(counts: Counts) -> FloatArray:
+    """Return (n, 2): share of the most frequent option of each item, and 1 where it is rated.
+
+    Notes
+    -----
+    Eq. 3 of Elangovan et al. 2025 counts an item as 0 whose ratings are all different; here its
+    share stays 1 / m, which is what stratifies it, too.
+    """
+    c = np.asarray(counts, dtype=np.float64)
+    m = c.sum(axis=1)
+    share = np.nan_to_num(ratio(c.max(axis=1, initial=0.0), m))
+    return _of_several(np.stack([share, (m > 0).astype(np.float64)], axis=1), m)
+
+
+def two_rater_agreement(counts: Counts) -> FloatArray:
+    """Return (n, 2): whether the two ratings of an item are equal, and 1 where it has two."""
+    m = np.asarray(counts).sum(axis=1)
+    return np.where((m == MIN_RATERS)[:, None], pairwise_agreement(counts), 0.0)
+
+
+def fleiss_of_pooled_pairs(counts: Counts) -> FloatArray:
+    """Return (n, 2 + K): agreeing pairs, pairs, and counts of items with several ratings."""
+    c = np.asarray(counts, dtype=np.float64)
+    return _of_several(np.hstack([pairwise_agreement(c), c]), c.sum(axis=1))
+
+
+def fleiss_of_item_means(counts: Counts) -> FloatArray:
+    """Return (n, 2 + K): agreement P_i, 1, and counts of items with several ratings."""
+    c = np.asarray(counts, dtype=np.float64)
+    pairs = pairwise_agreement(c)
+    P = np.nan_to_num(ratio(pairs[:, 0], pairs[:, 1]))
+    return _of_several(np.column_stack([P, np.ones(len(c)), c]), c.sum(axis=1))
+
+
+def _of_several(sums: FloatArray, m: FloatArray) -> FloatArray:
+    return np.where((m >= MIN_RATERS)[:, None], sums, 0.0)
+
+
+def _generalised_value(totals: FloatArray) -> FloatArray:
+    shares = ratio(totals[..., 2:], totals[..., 2:].sum(axis=-1)[..., None])
+    expected = (shares**2).sum(axis=-1)
+    kappa = ratio(mean(totals) - expected, 1.0 - expected)
+    return np.where(expected >= 1.0 - TOLERANCE, np.nan, kappa)
+
+
+def _why_not_generalised(totals: FloatArray) -> str:
+    return "constant_labels" if totals[1] > 0 else "too_few_raters"
+
+
+def _randolph_value(totals: FloatArray) -> FloatArray:
+    n, squares = totals[..., 1], totals[..., 3]
+    by_chance = 1.0 / (totals.shape[-1] - 4)
+    kappa = ratio(ratio(totals[..., 0], n) - by_chance, np.full_like(n, 1.0 - by_chance))
+    return np.where(_unequal(totals) | (squares <= n), np.nan, kappa)
+
+
+def _why_no_randolph(totals: FloatArray) -> str:
+    reason = _why_no_fleiss(totals)
+    return "single_option" if reason == "constant_labels" else reason
+
+
+def _fleiss_value(totals: FloatArray) -> FloatArray:
+    n, m, squares = totals[..., 1], totals[..., 2], totals[..., 3]
+    shares = ratio(totals[..., 4:], m[..., None])
+    expected = (shares**2).sum(axis=-1)
+    kappa = ratio(ratio(totals[..., 0], n) - expected, 1.0 - expected)
+    undefined = _unequal(totals) | (squares <= n) | (expected >= 1.0 - TOLERANCE)
+    return np.where(undefined, np.nan, kappa)
+
+
+def _unequal(totals: FloatArray) -> BoolArray:
+    n, m, squares = totals[..., 1], totals[..., 2], totals[..., 3]
+    variance = n * squares - m**2  # times n^2: a whole number
+    return np.asarray(variance >= 1.0 - TOLERANCE, dtype=np.bool_)
+
+
+def _why_no_fleiss(totals: FloatArray) -> str:
+    if totals[1] == 0:
+        return "no_items"
+    if _unequal(totals):
+        return "unequal_raters"
+    return "too_few_raters" if totals[3] <= totals[1] else "constant_labels"
+
+
+def _why_no_pairs(totals: FloatArray) -> str:  # noqa: ARG001 -- the shape of HumanRow.why
+    return "too_few_raters"
+
+
+def _alpha_value(totals: FloatArray) -> FloatArray:
+    n_c = totals[..., 1:]
+    n = n_c.sum(axis=-1)
+    observed = n - totals[..., 0]
+    expected = n**2 - (n_c**2).sum(axis=-1)
+    return np.asarray(1.0 - (n - 1.0) * ratio(observed, expected), dtype=np.float64)
+
+
+def _why_no_alpha(totals: FloatArray) -> str:
+    return "constant_labels" if totals[1:].sum() > 0 else "too_few_raters"
+
+
+HUMAN_AGREEMENT: tuple[HumanRow, ...] = (
+    HumanRow(
+        name="pairwise_agreement",
+        contributions=pairwise_agreement,
+        value=mean,
+        why=_why_no_pairs,
+        min_ratings=MIN_RATERS,
+        paper="Fleiss 1971; agreeing pairs / pairs",
+    ),
+    HumanRow(
+        name="fleiss_kappa",
+        contributions=fleiss,
+        value=_fleiss_value,
+        why=_why_no_fleiss,
+        min_ratings=1,
+        paper="Fleiss 1971, strict: equally many ratings per item",
+    ),
+    HumanRow(
+        name="krippendorff_alpha_nominal",
+        contributions=nominal_alpha,
+        value=_alpha_value,
+        why=_why_no_alpha,
+        min_ratings=MIN_RATERS,
+        paper="Krippendorff 2011, coincidence form",
+    ),
+    HumanRow(
+        name="fleiss_kappa_pooled_pairs",
+        contributions=fleiss_of_pooled_pairs,
+        value=_generalised_value,
+        why=_why_not_generalised,
+        min_ratings=MIN_RATERS,
+        paper="Fleiss 1971, generalised: all pairs of ratings alike",
+    ),
+    HumanRow(
+        name="fleiss_kappa_mean_over_items",
+        contributions=fleiss_of_item_means,
+        value=_generalised_value,
+        why=_why_not_generalised,
+        min_ratings=MIN_RATERS,
+        paper="Fleiss 1971, generalised: all items alike",
+    ),
+    HumanRow(
+        name="randolph_kappa",
+        contributions=fleiss,
+        value=_randolph_value,
+        why=_why_no_randolph,
+        min_ratings=1,
+        paper="Randolph 2005: chance is 1 / K, K the declared options; equally many ratings",
+    ),
+    HumanRow(
+        name="majority_share",
+        contributions=majority_share,
+        value=mean,
+        why=_why_no_pairs,
+        min_ratings=MIN_RATERS,
+        paper="Elangovan et al. 2025, '% Agreement' of three or more raters; see hit_rate(h/h)",
+    ),
+    HumanRow(
+        name="two_rater_agreement",
+        contributions=two_rater_agreement,
+        value=mean,
+        why=_why_no_pairs,
+        min_ratings=MIN_RATERS,
+        max_ratings=MIN_RATERS,
+        paper="Elangovan et al. 2025, '% Agreement' of two raters; see hit_rate(h/h)",
+    ),
+)
+
+
+def pearson_by_rater(ratings: FloatArray, judge: FloatArray) -> FloatArray:
+    """Add up what the correlation of a judge with each rater needs.
+
+    Parameters
+    ----------
+    ratings : (n, m) array
+        Numeric rating of each item by each rater; nan where the rater did not rate it.
+    judge : (n,) array
+        Numeric verdicts; nan where the judge did not answer.
+
+    Returns
+    -------
+    (n, 6 m) array
+        Per rater: 1, x, y, x^2, y^2, x y over the items that both rated.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of items differ.
+    """
+    y = np.asarray(ratings, dtype=np.float64)
+    x = np.asarray(judge, dtype=np.float64)
+    if y.ndim != 2 or x.shape != y.shape[:1]:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"ratings has shape {y.shape} and judge {x.shape}; wanted (n, m) and (n,)")
+    x = np.broadcast_to(x[:, None], y.shape)
+    both = ~(np.isnan(x) | np.isnan(y))
+    x, y = np.where(both, x, 0.0), np.where(both, y, 0.0)
+    return np.stack([both, x, y, x * x, y * y, x * y], axis=-1).reshape(len(x), -1)
+
+
+def pearsons(totals: FloatArray) -> FloatArray:
+    """Pearson correlation of the judge with each rater: sums (..., 6 m) to (..., m).
+
+    nan where a rater shares fewer than two items with the judge, or either is constant on them.
+    """
+    of_raters = totals.reshape(*totals.shape[:-1], totals.shape[-1] // 6, 6)
+    n, x, y, xx, yy, xy = np.moveaxis(of_raters, -1, 0)
+    spread_x, spread_y = n * xx - x * x, n * yy - y * y
+    constant = (spread_x <= TOLERANCE * n * xx) | (spread_y <= TOLERANCE * n * yy)
+    usable = (n >= MIN_ITEMS) & ~constant
+    spread = np.where(usable, spread_x * spread_y, np.nan)
+    return np.clip(ratio(n * xy - x * y, np.sqrt(spread)), -1.0, 1.0)
+
+
+def pearson_mean_over_raters(totals: FloatArray) -> FloatArray:
+    """Unweighted mean of `pearsons` over the raters for whom it is defined; nan if there are none.
+
+    Notes
+    -----
+    "Pears" of Calderon et al. 2025, table 2. Not the correlation with the mean rating.
+    """
+    each = pearsons(totals)
+    defined = ~np.isnan(each)
+    return ratio(np.where(defined, each, 0.0).sum(axis=-1), defined.sum(axis=-1))
+
+
+def _why_no_pearson(totals: FloatArray) -> str:
+    return "constant_labels" if (totals[::6] >= MIN_ITEMS).any() else "no_overlap"
+
+
+PEARSON_OVER_RATERS = Measure(
+    name="pearson_mean_over_raters",
+    value=pearson_mean_over_raters,
+    why=_why_no_pearson,
+    paper="Calderon et al. 2025, table 2 (Pears)",
+)

@@ -1,0 +1,214 @@
+"""Several judges on the same items: how far they agree with each other.
+
+On binary votes Fleiss' kappa, Krippendorff's alpha and the mean pairwise phi are one number up to
+a finite-sample correction and the judges' different rates of positive votes; report one of them,
+with the confusion matrix of each judge (Rao and Callison-Burch 2026, section 7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, frozen
+from harness.stats.data.labels import label_counts
+from harness.stats.inference.measures import Batch, Measure, estimate_batches
+from harness.stats.metrics.alpha import square
+from harness.stats.metrics.confusion import BINARY, binary_cells
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, HumanRow, fleiss, nominal_alpha
+from harness.stats.metrics.registry import confusion
+from harness.stats.subsets.abstention import NO_POSITIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.stats.data.arrays import IntArray
+    from harness.stats.inference.estimate import Estimate
+    from harness.stats.inference.interval_methods import IntervalMethod
+
+_PAPER = "Rao and Callison-Burch 2026, section 7"
+_PAIR = 2
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Ensemble:
+    """Agreement of R judges with each other, and of each with the humans.
+
+    Attributes
+    ----------
+    agreement : mapping of str to Estimate
+        ``fleiss_kappa`` (strict), ``krippendorff_alpha_nominal``, ``alpha_from_fleiss`` (Eq. 16),
+        ``randolph_kappa`` and ``mean_pairwise_phi``.
+    n_pairs, n_pairs_undefined : int
+        Pairs of judges, and those with a constant judge, which have no phi.
+    confusions : mapping of str to (K, K) array
+        Per judge, human by judge; empty without human labels.
+    """
+
+    agreement: Mapping[str, Estimate]
+    n_pairs: int
+    n_pairs_undefined: int
+    confusions: Mapping[str, FloatArray]
+
+    def __repr__(self) -> str:
+        return f"Ensemble({self.n_pairs} pairs, alpha {self.agreement[_ALPHA].value})"
+
+
+def pair_cells(votes: FloatArray, positive: Sequence[int]) -> FloatArray:
+    """Return (n, 4 P): tp, fn, fp, tn of each of the P pairs of judges, on the positive options."""
+    binary = np.where(np.isnan(votes), np.nan, np.isin(votes, positive).astype(np.float64))
+    pairs = combinations(range(votes.shape[1]), _PAIR)
+    cells = [binary_cells(binary[:, a], binary[:, b]) for a, b in pairs]
+    return np.hstack(cells) if cells else np.empty((len(votes), 0))
+
+
+def ensemble_agreement(
+    votes: FloatArray,
+    options: Sequence[str],
+    *,
+    judges: Sequence[str],
+    positive: str | Sequence[str],
+    rng: np.random.Generator,
+    human: FloatArray | None = None,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    interval: IntervalMethod = "percentile",
+) -> Ensemble:
+    """Measure the agreement of judges with each other.
+
+    Parameters
+    ----------
+    votes : (n, R) array
+        Index of the option that each judge chose; nan where it did not answer. One column per
+        judge: repeats of a judge are no further judges.
+    options : K names
+        What the indices stand for.
+    judges : R names
+        The columns.
+    positive : str or sequence of str
+        The options whose votes the pairwise phi compares with all others; without any it is NA.
+    rng, groups, n_resamples, level, interval
+        As in `evaluate`.
+    human : (n, K) array, optional
+        Mode of the human ratings, as `hard` gives it, for the confusion matrices.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, a judge is named twice or a vote is no index of an option.
+    """
+    names, table = tuple(options), _check_votes(votes, len(options), judges)
+    wanted = (positive,) if isinstance(positive, str) else tuple(positive)
+    for one in wanted:
+        if one not in names:
+            raise ValueError(f"option {one!r} is not one of {', '.join(map(repr, names))}")
+    counts = label_counts(table, len(names))
+    cells = pair_cells(table, [names.index(one) for one in wanted])
+    compared = cells if wanted else np.zeros_like(cells)
+    sums = fleiss(counts)
+    batches = {
+        "fleiss": Batch(contributions=sums, measures=_FLEISS),
+        "alpha": Batch(
+            contributions=nominal_alpha(counts),
+            measures=(_of_row(_ALPHA),),
+            nothing="too_few_raters" if counts.any() else "no_items",
+        ),
+        "phi": Batch(
+            contributions=compared,
+            measures=(MEAN_PAIRWISE_PHI,),
+            nothing=_why_no_phi(counts, wanted),
+        ),
+    }
+    found = estimate_batches(
+        batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level, interval=interval
+    )
+    undefined = np.isnan(_phis(compared.sum(axis=0)))
+    return Ensemble(
+        agreement={name: one for each in found.values() for name, one in each.items()},
+        n_pairs=undefined.size,
+        n_pairs_undefined=int(undefined.sum()),
+        confusions={} if human is None else _confusions(human, table, judges, len(names)),
+    )
+
+
+def _why_no_phi(counts: IntArray, positive: Sequence[str]) -> str:
+    if not counts.any():
+        return "no_items"
+    return "too_few_raters" if positive else NO_POSITIVE
+
+
+def _check_votes(votes: FloatArray, K: int, judges: Sequence[str]) -> FloatArray:
+    table = np.asarray(votes, dtype=np.float64)
+    if table.ndim != _PAIR or table.shape[1] != len(judges):
+        raise ValueError(f"votes has shape {table.shape} for {len(judges)} judges; wanted (n, R)")
+    if len(set(judges)) < len(judges):
+        raise ValueError(f"judges: a name is repeated in {list(judges)}; each needs its own column")
+    cast = table[~np.isnan(table)]
+    if cast.size and not np.isin(cast, np.arange(K)).all():
+        raise ValueError(f"votes holds a number that is no option index from 0 to {K - 1}")
+    return table
+
+
+def _confusions(
+    human: FloatArray, votes: FloatArray, judges: Sequence[str], K: int
+) -> dict[str, FloatArray]:
+    if human.shape != (len(votes), K):
+        raise ValueError(f"human has shape {human.shape}; wanted {(len(votes), K)}")
+    found = {}
+    for judge, column in zip(judges, votes.T, strict=True):
+        one_hot = (column[:, None] == np.arange(K)).astype(np.float64)
+        one_hot[np.isnan(column)] = np.nan
+        found[judge] = frozen(square(confusion(human, one_hot).sum(axis=0)))
+    return found
+
+
+def _phis(totals: FloatArray) -> FloatArray:
+    [phi] = [one for one in BINARY if one.name == "phi"]
+    return phi.value(totals.reshape(*totals.shape[:-1], totals.shape[-1] // 4, 4))
+
+
+def _mean_phi(totals: FloatArray) -> FloatArray:
+    phis = _phis(totals)
+    if not phis.shape[-1]:
+        return np.full(phis.shape[:-1], np.nan)
+    return np.asarray(phis.mean(axis=-1), dtype=np.float64)  # nan as soon as one is undefined
+
+
+def _alpha_from_fleiss(totals: FloatArray) -> FloatArray:
+    kappa = _row("fleiss_kappa").value(totals)
+    n_votes = np.maximum(totals[..., 2], 1.0)
+    return np.asarray(kappa + (1.0 - kappa) / n_votes, dtype=np.float64)
+
+
+def _row(name: str) -> HumanRow:
+    [row] = [row for row in HUMAN_AGREEMENT if row.name == name]
+    return row
+
+
+def _of_row(name: str) -> Measure:
+    row = _row(name)
+    return Measure(name=name, value=row.value, why=row.why, paper=row.paper)
+
+
+_ALPHA = "krippendorff_alpha_nominal"
+_FLEISS = (
+    _of_row("fleiss_kappa"),
+    Measure(
+        name="alpha_from_fleiss",
+        value=_alpha_from_fleiss,
+        why=_row("fleiss_kappa").why,
+        paper=f"{_PAPER}, Eq. 16",
+        also=(_ALPHA,),
+    ),
+    _of_row("randolph_kappa"),
+)
+MEAN_PAIRWISE_PHI = Measure(
+    name="mean_pairwise_phi",
+    value=_mean_phi,
+    why=lambda totals: "constant_labels" if totals.size else "too_few_raters",
+    paper=f"{_PAPER}, observation 2",
+)

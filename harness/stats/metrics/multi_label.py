@@ -1,0 +1,250 @@
+"""Agreement on several options at once: what is endorsed, what is covered, and how closely.
+
+Rating vectors are those of Guerdan et al. 2025, table 1, under every pair of aggregations it admits
+that gives another number. Functions whose name ends in ``_of_modes`` are for forms ``h``: a tied
+mode stands for a draw among the tied options, and they return the expectation over it, which is not
+what the split vector by itself would give where squares or logarithms are taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_products, row_sums
+from harness.stats.data.rating_table import SMOOTHING
+from harness.stats.inference.metric import (
+    POPULATION_VALUE,
+    MetricRow,
+    average_row,
+    both_rated,
+    finite_part,
+    infinite_row,
+    mean,
+    no_counts,
+    weighted,
+    why_no_mean,
+)
+from harness.stats.inference.special_functions import xlogy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import Form
+
+_GUERDAN = "Guerdan et al. 2025, section 4 and table 1"
+_FORMS: tuple[Form, ...] = ("h", "s", "hrs", "srs")
+
+
+def coverage(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Chance that some option of the judge is among those the humans allow: (n, 2)."""
+    met = np.minimum(row_products(human, judge), 1.0)
+    return weighted(met, both_rated(human, judge))
+
+
+def recall(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Share of the options that humans allow that the judge allows too: (n, 3).
+
+    The third sum counts the items on which the humans allow none; they have no recall.
+    """
+    return _share(human, judge, human)
+
+
+def precision(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Share of the options that the judge allows that humans allow too: (n, 3), as `recall`."""
+    return _share(human, judge, judge)
+
+
+def predictive_efficiency(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Number of options that the judge allows, on the items that humans rated too: (n, 2).
+
+    A judge's mode is one option: that row of table 1 of Guerdan et al. 2025 is 1 for every judge.
+    """
+    return weighted(row_sums(judge), both_rated(human, judge))
+
+
+def binary_cross_entropy(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Nats that the judge's shares need for the humans' options, summed over options: (n, 3).
+
+    The third sum counts the options that the judge rules out or takes for certain against the
+    humans: each would cost infinitely much.
+    """
+    nats = -(xlogy(human, judge) + xlogy(1.0 - human, 1.0 - judge))
+    return finite_part(nats, both_rated(human, judge))
+
+
+def binary_cross_entropy_of_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """As `binary_cross_entropy` for a judge's mode, which costs nothing or infinitely much."""
+    certain = np.abs(human - judge) <= TOLERANCE
+    tied = (judge > TOLERANCE) & (judge < 1.0 - TOLERANCE)
+    return finite_part(np.where(certain & ~tied, 0.0, np.inf), both_rated(human, judge))
+
+
+def mse(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Squared Euclidean distance of the rating vectors, summed over options: (n, 2)."""
+    return weighted(row_sums((human - judge) ** 2), both_rated(human, judge))
+
+
+def mse_of_judge_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """As `mse` for a judge's mode: (n, 2)."""
+    return _mse(human, judge, row_products(human, human), row_sums(judge))
+
+
+def mse_of_human_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """As `mse` for the humans' mode: (n, 2)."""
+    return _mse(human, judge, row_sums(human), row_products(judge, judge))
+
+
+def mse_of_modes(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """As `mse` for the modes of both: (n, 2). Twice the share of misses."""
+    return _mse(human, judge, row_sums(human), row_sums(judge))
+
+
+def mse_without_rater_noise(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Estimate without bias the `mse` of infinitely many raters and samples: (n, 2).
+
+    Parameters
+    ----------
+    human, judge : (n, 2 K) arrays
+        Of a noisy form: shares, and beside them the variance of each.
+    """
+    K = human.shape[1] // 2
+    distance = row_sums((human[:, :K] - judge[:, :K]) ** 2)
+    noise = row_sums(human[:, K:]) + row_sums(judge[:, K:])
+    return weighted(distance - noise, both_rated(human, judge))
+
+
+def _share(human: FloatArray, judge: FloatArray, of: FloatArray) -> FloatArray:
+    rated = both_rated(human, judge)
+    allowed = row_sums(of)[:, None]
+    weight = np.where(rated > 0, (allowed > 0).astype(np.float64), 0.0)
+    share = ratio(row_products(human, judge), allowed[:, 0])
+    return np.hstack([weighted(share, weight), rated - weight])
+
+
+def _mse(
+    human: FloatArray, judge: FloatArray, human_square: FloatArray, judge_square: FloatArray
+) -> FloatArray:
+    distance = human_square + judge_square - 2.0 * row_products(human, judge)
+    return weighted(np.maximum(distance, 0.0), both_rated(human, judge))
+
+
+def _empty_sets(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
+    return {"empty_sets": float(totals[2])}
+
+
+def _why_no_share(totals: FloatArray) -> str:
+    return "empty_sets" if totals[2] > 0 else "no_items"
+
+
+def _set_row(
+    name: str,
+    contributions: Callable[[FloatArray, FloatArray], FloatArray],
+    forms: tuple[Form, Form],
+    also: tuple[str, ...] = (),
+) -> MetricRow:
+    judge, human = forms
+    alike = judge == human
+    counted = contributions in {recall, precision}
+    return MetricRow(
+        name=f"{name}({judge}/{human})",
+        contributions=contributions,
+        value=mean,
+        why=_why_no_share if counted else why_no_mean,
+        human_form=human,
+        judge_form=judge,
+        better="higher",
+        symmetric=alike and not counted,
+        bounds=(0.0, 1.0),
+        paper=_GUERDAN,
+        family="categorical multi-label",
+        perfect=("bound" if counted else "best") if alike else "other",
+        also=also,
+        counts=_empty_sets if counted else no_counts,
+    )
+
+
+def _size_row(judge: Form, bounds: tuple[float, float], paper: str) -> MetricRow:
+    return average_row(
+        f"predictive_efficiency({judge}/-)",
+        predictive_efficiency,
+        (judge, judge),
+        bounds=bounds,
+        symmetric=judge == "h",
+        family="categorical multi-label",
+        paper=paper,
+        perfect="other",
+        unit="options",
+    )
+
+
+def _bce_row(judge: Form, human: Form) -> MetricRow:
+    smoothed = {"smoothed": (f"bce_dirichlet_{SMOOTHING}", "s")}
+    smoothed["smoothed_srs"] = (f"bce_beta_{SMOOTHING}", "srs")
+    name, shown = smoothed.get(judge, ("bce", judge))
+    alike = judge == human
+    return infinite_row(
+        f"{name}({shown}/{human})",
+        binary_cross_entropy_of_modes if judge == "h" else binary_cross_entropy,
+        (judge, human),
+        family="continuous multi-label",
+        paper=_GUERDAN,
+        symmetric=alike,
+        perfect="bound" if alike else "other",
+    )
+
+
+_MSE = {
+    (True, True): mse_of_modes,
+    (True, False): mse_of_judge_modes,
+    (False, True): mse_of_human_modes,
+    (False, False): mse,
+}
+
+
+def _mse_row(judge: Form, human: Form) -> MetricRow:
+    alike = judge == human
+    return average_row(
+        f"mse({judge}/{human})",
+        _MSE[judge == "h", human == "h"],
+        (judge, human),
+        symmetric=alike,
+        bounds=(0.0, 2.0 if alike and judge in {"h", "s"} else np.inf),
+        family="distributional" if (judge, human) == ("s", "s") else "continuous multi-label",
+        paper=_GUERDAN,
+        perfect="bound" if alike else "other",
+    )
+
+
+def _noiseless_row(shown: Form, form: Form) -> MetricRow:
+    return average_row(
+        f"mse_without_rater_noise({shown}/{shown})",
+        mse_without_rater_noise,
+        (form, form),
+        symmetric=True,
+        bounds=(-np.inf, np.inf),
+        family="continuous multi-label",
+        paper="mse less omega (1 - omega) / (m - 1) per option and side",
+        perfect="other",
+        estimand=POPULATION_VALUE,
+    )
+
+
+ROWS: tuple[MetricRow, ...] = (
+    _set_row("coverage", coverage, ("h", "hrs"), ("multi-label precision(h/hrs)",)),
+    _set_row("coverage", coverage, ("hrs", "h"), ("multi-label recall(hrs/h)",)),
+    _set_row("coverage", coverage, ("hrs", "hrs")),
+    _set_row("multi_label_recall", recall, ("h", "hrs")),
+    _set_row("multi_label_recall", recall, ("hrs", "hrs")),
+    _set_row("multi_label_precision", precision, ("hrs", "h")),
+    _set_row("multi_label_precision", precision, ("hrs", "hrs")),
+    _size_row("h", (1.0, 1.0), f"{_GUERDAN}; 1 for every judge"),
+    _size_row("hrs", (0.0, np.inf), _GUERDAN),
+    *(_bce_row(judge, human) for human in ("h", "hrs") for judge in _FORMS),
+    *(_bce_row(judge, human) for human in ("h", "hrs") for judge in ("smoothed", "smoothed_srs")),
+    *(_mse_row(judge, human) for human in _FORMS for judge in _FORMS),
+    _noiseless_row("s", "noisy_s"),
+    _noiseless_row("srs", "noisy_srs"),
+)

@@ -1,0 +1,174 @@
+"""Coefficients of two sides and among many raters, by the level of measurement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, ratio, remembered
+from harness.stats.inference.measures import Batch, Measure
+from harness.stats.inference.metric import find_metric
+from harness.stats.metrics.alpha import alpha_measure, coincidences, square
+from harness.stats.metrics.association import kendall_of, spearman_of
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_RATERS, HumanRow
+from harness.stats.metrics.registry import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import ArrayLike
+
+    from harness.stats.data.arrays import Counts
+    from harness.stats.metrics.alpha import Level
+
+_NOMINAL = ("krippendorff_alpha_nominal", "cohen_kappa", "scott_pi")
+_ELANGOVAN = "Elangovan et al. 2025"
+_SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # of two raters
+
+
+def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> Batch:
+    """Make the coefficients among the raters of items with two ratings or more.
+
+    Parameters
+    ----------
+    counts : (n, K) array
+        How often each option was chosen.
+    level, scale
+        As in `alpha_measure`.
+
+    Returns
+    -------
+    Batch
+        Every row of `HUMAN_AGREEMENT`, and alpha at the level if it is not nominal.
+    """
+    c = np.asarray(counts, dtype=np.float64)
+    several = (c.sum(axis=1) >= MIN_RATERS)[:, None]
+    alpha: tuple[HumanRow, ...] = ()
+    if level != "nominal":
+        alpha = (_alpha_row(level, None if scale is None else np.asarray(scale).tolist()),)
+    rows = (*HUMAN_AGREEMENT, *alpha)
+    parts = {row.contributions: row.contributions(c) for row in rows}  # some rows share theirs
+    ends = np.cumsum([0, *(part.shape[1] for part in parts.values())])
+    place = {made: slice(*ends[i : i + 2]) for i, made in enumerate(parts)}
+    return Batch(
+        contributions=np.where(several, np.hstack(list(parts.values())), 0.0),
+        measures=tuple(sliced(_of_row(row), place[row.contributions]) for row in rows),
+        nothing="too_few_raters",
+    )
+
+
+def _alpha_row(level: Level, scale: list[float] | None) -> HumanRow:
+    alpha = alpha_measure(level, scale=scale)
+    return HumanRow(
+        name=alpha.name,
+        contributions=coincidences,
+        value=alpha.value,
+        why=alpha.why,
+        min_ratings=MIN_RATERS,
+        paper=alpha.paper,
+    )
+
+
+def _of_row(row: HumanRow) -> Measure:
+    return Measure(name=row.name, value=row.value, why=row.why, paper=row.paper)
+
+
+def sliced(measure: Measure, part: slice) -> Measure:
+    """Let a measure read its own columns out of wider sums."""
+    return replace(
+        measure,
+        value=lambda totals: measure.value(totals[..., part]),
+        why=lambda totals: measure.why(totals[..., part]),
+    )
+
+
+def pair_measures(level: Level, numbers: FloatArray, K: int) -> tuple[Measure, ...]:
+    """Make the coefficients of two sides from the (L * L) cells of their labels.
+
+    Parameters
+    ----------
+    level : {"nominal", "ordinal", "interval", "ratio"}
+        Level of measurement.
+    numbers : (L,) array
+        What the axes stand for, in order; medians may lie between options.
+    K : int
+        The declared number of options.
+    """
+    agreement, randolph = (
+        _measure("agreement", _agreement),
+        _measure("randolph_kappa", lambda totals: _randolph(totals, K)),
+    )
+    if level == "nominal":
+        alpha, *others = (find_metric(f"{name}(h/h)", METRICS) for name in _NOMINAL)
+        kappas = (_measure(one.name.removesuffix("(h/h)"), one.value) for one in others)
+        return (agreement, _measure(_NOMINAL[0], alpha.value), randolph, *kappas)
+    by_level = alpha_measure(level, scale=numbers.tolist())
+    return (
+        agreement,
+        _measure(by_level.name, lambda totals: by_level.value(_both_ways(totals))),
+        randolph,
+        _measure("spearman", lambda totals: spearman_of(square(totals))),
+        _measure("kendall_tau_b", lambda totals: kendall_of(square(totals))),
+    )
+
+
+def against_random(measures: Iterable[Measure], chances: FloatArray) -> tuple[Measure, ...]:
+    """Let measures of two sides read the sums of one: the other is a rater who draws labels.
+
+    Parameters
+    ----------
+    measures : iterable of Measure
+        Of the (L * L) cells of `pair_measures`.
+    chances : (L,) array
+        How probable each label is, whatever the item.
+    """
+
+    @remembered
+    def cells(totals: FloatArray) -> FloatArray:
+        both = totals[..., :, None] * chances
+        return both.reshape(*totals.shape[:-1], len(chances) ** 2)
+
+    def reading(one: Measure) -> Measure:
+        return replace(
+            one,
+            value=lambda totals: one.value(cells(totals)),
+            why=lambda totals: one.why(cells(totals)),
+        )
+
+    return tuple(reading(one) for one in measures)
+
+
+def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
+    """Return coefficients among many raters that two sides have too, and what those call them.
+
+    Percentages are not among them: those of three raters and of two modes are different quantities.
+    """
+    known = set(two)
+    return {name: _SAME.get(name, name) for name in many if _SAME.get(name, name) in known}
+
+
+def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Measure:
+    return Measure(
+        name=name,
+        value=value,
+        why=lambda totals: "constant_labels" if totals.sum() > 0 else "no_items",
+        paper=_ELANGOVAN,
+    )
+
+
+@remembered
+def _agreement(totals: FloatArray) -> FloatArray:
+    return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
+
+
+def _randolph(totals: FloatArray, K: int) -> FloatArray:
+    by_chance = 1.0 / K
+    agreement = _agreement(totals)
+    return ratio(agreement - by_chance, np.full_like(agreement, 1.0 - by_chance))
+
+
+def _both_ways(totals: FloatArray) -> FloatArray:
+    cells = square(totals)
+    return (cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape)

@@ -1,0 +1,85 @@
+"""Which metrics fit a task: those of every task, and those that its scale gives a meaning to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from harness.stats.metrics.confusion import binary_rows
+from harness.stats.metrics.registry import METRICS
+from harness.stats.metrics.weighted_agreement import ordinal_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.inference.metric import MetricRow
+
+Scale: TypeAlias = Literal["binary", "nominal", "ordinal", "pairwise"]
+TWO = 2
+# With two options these are one number; the first of each is printed.
+SAME_FOR_TWO = {
+    "accuracy(h/h)": "hit_rate(h/h)",
+    "kappa(h/h)": "cohen_kappa(h/h)",
+    "weighted_kappa_linear(h/h)": "cohen_kappa(h/h)",
+    "weighted_kappa_quadratic(h/h)": "cohen_kappa(h/h)",
+    "krippendorff_alpha_ordinal(h/h)": "krippendorff_alpha_nominal(h/h)",
+    "krippendorff_alpha_interval(h/h)": "krippendorff_alpha_nominal(h/h)",
+    "krippendorff_alpha_ratio(h/h)": "krippendorff_alpha_nominal(h/h)",
+    "spearman(h/h)": "phi(h/h)",
+    "kendall_tau_b(h/h)": "phi(h/h)",
+}
+
+
+def metrics_for(
+    space: OptionSpace, *, scale: Scale, positive: Sequence[str]
+) -> tuple[MetricRow, ...]:
+    """Choose the rows that a task is evaluated on.
+
+    Parameters
+    ----------
+    space : OptionSpace
+        Options in their order, which is the scale of an ordinal task. Options named by numbers are
+        these numbers on the interval level and, where none is negative, the ratio level; other
+        options are 1 to K on the interval level.
+    scale : {"binary", "nominal", "ordinal", "pairwise"}
+        An ordinal one adds the rows that know how far apart two options are.
+    positive : sequence of str
+        Positive options; with some but not all, the rows of a yes-or-no decision are added.
+
+    Returns
+    -------
+    tuple of MetricRow
+        No two of them are the same number by definition; what such numbers are called elsewhere
+        stands in ``also``.
+
+    Raises
+    ------
+    ValueError
+        If a positive option is unknown.
+    """
+    added: list[MetricRow] = []
+    if scale == "ordinal":
+        added += ordinal_rows(_numbers(space))
+    if positive and not space.option_mask(positive).all():
+        added += binary_rows(space, positive)
+    rows = (*METRICS, *added)
+    return _merged(rows) if len(space.options) == TWO else rows
+
+
+def _numbers(space: OptionSpace) -> list[float] | None:
+    try:
+        return [float(option) for option in space.options]
+    except ValueError:
+        return None
+
+
+def _merged(rows: Sequence[MetricRow]) -> tuple[MetricRow, ...]:
+    """Print each number once and keep its other names."""
+    printed = {row.name for row in rows}
+    same = {name: first for name, first in SAME_FOR_TWO.items() if {name, first} <= printed}
+    return tuple(
+        replace(row, also=(*row.also, *(n for n, first in same.items() if first == row.name)))
+        for row in rows
+        if row.name not in same
+    )

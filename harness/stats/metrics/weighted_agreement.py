@@ -1,0 +1,166 @@
+"""Coefficients that know how far apart two options are, and the rows of ordered scales.
+
+The order of the options is the scale, so these rows stand in a table of their own: on a nominal
+task they mean nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
+from harness.stats.inference.measures import Measure
+from harness.stats.inference.metric import MetricRow
+from harness.stats.metrics.alpha import alpha_measure, check_weights, square
+from harness.stats.metrics.association import kendall_of, spearman_of
+from harness.stats.metrics.registry import confusion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.metrics.alpha import Level
+
+Steps: TypeAlias = Literal["linear", "quadratic"]
+_COHEN = "Cohen 1968; recommended for ordinal scores by Rao and Callison-Burch 2026, table 1"
+_ELANGOVAN = "Elangovan et al. 2025, section 2.3"
+
+
+def weights(steps: Steps, K: int) -> FloatArray:
+    """Return (K, K) disagreements between ordered options, 0 to 1.
+
+    Parameters
+    ----------
+    steps : {"linear", "quadratic"}
+        Distance in steps, or its square.
+    K : int
+        Number of options, at least two.
+    """
+    if steps not in {"linear", "quadratic"}:
+        raise ValueError(f"steps is {steps!r}; wanted linear or quadratic")
+    if K < 2:  # noqa: PLR2004 -- one option is no scale
+        raise ValueError(f"K is {K}; disagreement needs at least two options")
+    apart = np.abs(np.subtract.outer(np.arange(K), np.arange(K))) / (K - 1.0)
+    return np.asarray(apart if steps == "linear" else apart**2, dtype=np.float64)
+
+
+def weighted_kappa(totals: FloatArray, disagreement: FloatArray) -> FloatArray:
+    """Weighted kappa of (..., K * K) confusion cells.
+
+    Parameters
+    ----------
+    totals : (..., K * K) array
+        Cells, human by judge.
+    disagreement : (K, K) array
+        What each cell costs, human by judge; 0 on the diagonal.
+
+    Notes
+    -----
+    1 - sum w p / sum w (row share x column share). With CANNOT_ASSESS as one more option, K + 1.
+    """
+    shares = square(ratio(totals, totals.sum(axis=-1)[..., None]))
+    if shares.shape[-2:] != disagreement.shape:
+        raise ValueError(
+            f"weights has shape {disagreement.shape} but the cells are {shares.shape[-2:]}"
+        )
+    rows, columns = shares.sum(axis=-1), shares.sum(axis=-2)
+    observed = (shares * disagreement).sum(axis=(-2, -1))
+    by_chance = (rows[..., :, None] * columns[..., None, :] * disagreement).sum(axis=(-2, -1))
+    by_chance = np.where(by_chance > TOLERANCE, by_chance, 0.0)
+    return np.asarray(1.0 - ratio(observed, by_chance), dtype=np.float64)
+
+
+def weighted_kappa_measure(disagreement: ArrayLike, *, name: str = "weighted_kappa") -> Measure:
+    """Make the measure of weighted kappa with a user's own disagreements.
+
+    Parameters
+    ----------
+    disagreement : (K, K) array
+        0 on the diagonal, non-negative; (K + 1, K + 1) with CANNOT_ASSESS as the last option.
+    name : str, optional
+        As it is printed.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is malformed.
+    """
+    matrix = check_weights(disagreement)
+    return Measure(
+        name=name,
+        value=lambda totals: weighted_kappa(totals, matrix),
+        why=_why_none,
+        paper=_COHEN,
+        bounds=(-np.inf, 1.0),
+    )
+
+
+def ordinal_rows(scale: ArrayLike | None = None) -> tuple[MetricRow, ...]:
+    """Make the rows of an ordered scale, as in `METRICS`.
+
+    Parameters
+    ----------
+    scale : (K,) numbers, optional
+        What the options stand for, on the interval level; by default 1 to K. Alpha on the ratio
+        level is there where numbers are given and none is negative: they are amounts.
+    """
+    numbers = None if scale is None else np.asarray(scale, dtype=np.float64).tolist()
+    amounts: tuple[MetricRow, ...] = ()
+    if numbers is not None and min(numbers) >= 0:
+        amounts = (_row("krippendorff_alpha_ratio", _alpha_of("ratio", numbers), _ELANGOVAN),)
+    return (
+        _row("weighted_kappa_linear", _kappa_of("linear"), _COHEN),
+        _row("weighted_kappa_quadratic", _kappa_of("quadratic"), _COHEN),
+        _row("krippendorff_alpha_ordinal", _alpha_of("ordinal", None), _ELANGOVAN),
+        _row("krippendorff_alpha_interval", _alpha_of("interval", numbers), _ELANGOVAN),
+        *amounts,
+        _row("spearman", lambda totals: spearman_of(square(totals)), _ELANGOVAN),
+        _row("kendall_tau_b", lambda totals: kendall_of(square(totals)), _ELANGOVAN),
+    )
+
+
+def _kappa_of(steps: Steps) -> Callable[[FloatArray], FloatArray]:
+    return lambda totals: weighted_kappa(totals, weights(steps, round(totals.shape[-1] ** 0.5)))
+
+
+def _alpha_of(level: Level, scale: list[float] | None) -> Callable[[FloatArray], FloatArray]:
+    measure = alpha_measure(level, scale=scale)
+
+    def value(totals: FloatArray) -> FloatArray:
+        cells = square(totals)
+        return measure.value((cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape))
+
+    return value
+
+
+def _row(name: str, value: Callable[[FloatArray], FloatArray], paper: str) -> MetricRow:
+    return MetricRow(
+        name=f"{name}(h/h)",
+        contributions=confusion,
+        value=value,
+        why=_why_none,
+        counts=_cell_counts,
+        human_form="h",
+        judge_form="h",
+        better="higher",
+        symmetric=True,
+        bounds=(-1.0, 1.0),
+        paper=paper,
+        family="ordinal",
+    )
+
+
+def _why_none(totals: FloatArray) -> str:
+    return "constant_labels" if totals.sum() > 0 else "no_items"
+
+
+def _cell_counts(totals: FloatArray, space: OptionSpace) -> dict[str, float]:
+    pairs = ((human, judge) for human in space.options for judge in space.options)
+    return {f"{h} | {j}": float(n) for (h, j), n in zip(pairs, totals, strict=True)}
+
+
+ORDINAL_METRICS: tuple[MetricRow, ...] = ordinal_rows()

@@ -1,0 +1,1 @@
+"""Evaluation and selection of judges."""

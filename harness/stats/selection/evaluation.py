@@ -1,0 +1,282 @@
+"""Judges against humans: every metric, its interval and the rankings, from one set of resamples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, frozen
+from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.rating_table import RatingTable, check_tau
+from harness.stats.indeterminacy.translation import F_hat, Translation
+from harness.stats.inference.bootstrap import ALIKE, OneWalk, Units
+from harness.stats.inference.criterion_means import macro
+from harness.stats.inference.estimate import Estimate, Estimated, check_level, estimate_all
+from harness.stats.inference.metric import MetricRow, find_metric
+from harness.stats.metrics.registry import METRICS
+from harness.stats.selection.comparisons import Cut, Side, beta_jobs, human_jobs, metric_jobs
+from harness.stats.selection.ranking import Difference, Ranking, compare, loss, rank
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.stats.data.rating_table import Distributions
+    from harness.stats.inference.interval_methods import IntervalMethod
+
+RANKS_WITH_SETS = "mse(srs/srs)"
+RANKS_WITHOUT_SETS = "js_divergence(s/s)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TableTranslation:
+    """F and beta of one rating table.
+
+    Attributes
+    ----------
+    translation : Translation
+        F and its reverse from paired ratings.
+    beta : Estimate
+        P(a positive option in S, given a negative one was chosen), from paired ratings.
+    cross_call_beta : Estimate
+        The same share from independent calls, which is no estimate of beta.
+    """
+
+    translation: Translation
+    beta: Estimate
+    cross_call_beta: Estimate
+
+    def __repr__(self) -> str:
+        return f"TableTranslation({self.translation!r}, beta {self.beta.value})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Evaluation:
+    """All that was estimated about some judges on one set of items.
+
+    Attributes
+    ----------
+    judges : tuple of str
+        Their names, in the order given.
+    metrics : tuple of MetricRow
+        The rows that were evaluated.
+    estimates : mapping
+        Judge name to metric name to `Estimate`.
+    replicates : mapping
+        Metric name to its (J, B) values in the resamples; column ``b`` is the same draw of items
+        throughout this evaluation.
+    human_agreement : mapping
+        Name of a row of `HUMAN_AGREEMENT` to `Estimate`.
+    human_translation : TableTranslation
+        F and beta of the humans.
+    translations : mapping
+        Judge name to `TableTranslation`.
+    tau, level : float
+        Cut-off and confidence level.
+    positive : tuple of str
+        The positive options.
+    units : Units
+        What was resampled: items, groups of them, or criteria.
+    """
+
+    judges: tuple[str, ...]
+    metrics: tuple[MetricRow, ...]
+    estimates: Mapping[str, Mapping[str, Estimate]]
+    replicates: Mapping[str, FloatArray]
+    human_agreement: Mapping[str, Estimate]
+    human_translation: TableTranslation
+    translations: Mapping[str, TableTranslation]
+    tau: float
+    level: float
+    positive: tuple[str, ...]
+    units: Units
+
+    def __repr__(self) -> str:
+        return f"Evaluation({len(self.judges)} judges, {len(self.metrics)} metrics, {self.units!r})"
+
+    def row(self, metric: str) -> MetricRow:
+        """Return an evaluated row by name; ValueError if it is none."""
+        return find_metric(metric, self.metrics)
+
+    def ranking(self, metric: str) -> Ranking:
+        """Order the judges on one metric, each compared with the best."""
+        return rank(
+            metric,
+            self.row(metric).better,
+            self.judges,
+            [self.estimates[judge][metric] for judge in self.judges],
+            self.replicates[metric],
+            level=self.level,
+            unit=self.units.kind,
+        )
+
+    def losses(self, metric: str) -> tuple[FloatArray, FloatArray]:
+        """Return (J,) losses and their (J, B) replicates: lower is better, nan where undefined."""
+        better = self.row(metric).better
+        values = [self.estimates[judge][metric].value for judge in self.judges]
+        point = np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+        return loss(point, better), loss(self.replicates[metric], better)
+
+    def differences(self, metric: str) -> tuple[Difference, ...]:
+        """Compare every judge with every judge named before it, as losses: positive is worse."""
+        losses, replicates = self.losses(metric)
+        return tuple(
+            compare(
+                (self.judges[j], self.judges[i]),
+                losses[[j, i]],
+                replicates[[j, i]],
+                level=self.level,
+                unit=self.units.kind,
+            )
+            for j in range(len(self.judges))
+            for i in range(j)
+        )
+
+
+def evaluate(
+    human: RatingTable,
+    judges: Sequence[RatingTable],
+    *,
+    tau: float,
+    positive: Sequence[str],
+    rng: np.random.Generator,
+    groups: Sequence[str | None] | None = None,
+    metrics: Sequence[str | MetricRow] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    interval: IntervalMethod = "percentile",
+    implied: Distributions | None = None,
+    criteria: Sequence[str] | None = None,
+) -> Evaluation:
+    """Compare judges with the human raters on every metric, with one bootstrap for all of it.
+
+    Parameters
+    ----------
+    human : RatingTable
+        What the humans answered.
+    judges : sequence of RatingTable
+        What each judge answered: the same space, the same items in the same order.
+    tau : float in (0, 1]
+        Cut-off of the forms hrs and decision.
+    positive : sequence of str
+        Positive options, for decisions and beta.
+    rng : numpy Generator
+        Gives the seed of the resamples.
+    groups : sequence of str or None, optional
+        The cluster of each item, resampled as a whole. Default: items are resampled.
+    metrics : sequence of str or MetricRow, optional
+        Default: all rows of `METRICS`; see `metrics_for`.
+    n_resamples : int, optional
+        Bootstrap replicates; 0 for none.
+    level : float, optional
+        Confidence level of the intervals.
+    interval : {"percentile", "bca", "jackknife"}, optional
+        How they are made; differences between judges keep the percentiles of their replicates.
+    implied : Distributions, optional
+        What the humans' response sets are supposed to be, in place of those they gave; see
+        `suppose` and `reconstruct`.
+    criteria : sequence of str, optional
+        What each item is rated on: metrics are then averages over criteria, which are resampled;
+        see `macro`. Default: items are pooled.
+
+    Returns
+    -------
+    Evaluation
+        Estimates, replicates, rankings.
+
+    Raises
+    ------
+    ValueError
+        If tables do not belong together, names repeat, or an option, metric, tau or level is wrong.
+    """
+    _check_tables(human, judges)
+    check_tau(tau)
+    check_level(level)
+    rows = tuple(
+        find_metric(row, METRICS) if isinstance(row, str) else row
+        for row in (METRICS if metrics is None else metrics)
+    )
+    units = resampled = Units.of(len(human.items), groups)
+    cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
+    seen: Sequence[RatingTable] = (human, *judges)
+    if groups is None and criteria is None and implied is None:
+        seen, resampled = _alike(seen, units)
+    raters, *rated = [
+        Side.of(table, cut, rows, None if i else implied, resampled.times)
+        for i, table in enumerate(seen)
+    ]
+    metric_groups = [metric_jobs(raters, side, rows) for side in rated]
+    beta_groups = [beta_jobs(side, cut) for side in (raters, *rated)]
+    jobs = [*metric_groups, *beta_groups, human_jobs(seen[0], resampled.times)]
+    resamples = OneWalk.of(resampled, n_resamples, rng)
+    found = estimate_all(jobs, resampled, resamples, level, method=interval)
+    compared, betas, agreement = found[: len(names)], found[len(names) : -1], found[-1]
+    if criteria is not None:
+        averaged, units = macro(metric_groups, criteria)
+        again = OneWalk.of(units, n_resamples, rng)
+        compared = estimate_all(averaged, units, again, level, method=interval)
+    human_translation, *translations = [
+        TableTranslation(F_hat(table), each["beta"].estimate, each["cross_call_beta"].estimate)
+        for table, each in zip((human, *judges), betas, strict=True)
+    ]
+    return Evaluation(
+        judges=names,
+        metrics=rows,
+        estimates={name: _estimates(each) for name, each in zip(names, compared, strict=True)},
+        replicates={row.name: _replicates(row.name, compared) for row in rows},
+        human_agreement=_estimates(agreement),
+        human_translation=human_translation,
+        translations=dict(zip(names, translations, strict=True)),
+        tau=tau,
+        level=level,
+        positive=cut.positive,
+        units=units,
+    )
+
+
+def _alike(tables: Sequence[RatingTable], units: Units) -> tuple[Sequence[RatingTable], Units]:
+    """Keep one item of each kind where items are rated alike by all, and say how many it is for.
+
+    Tables and units are returned as they are unless that makes the tables much shorter.
+    """
+    counts = [
+        each
+        for table in tables
+        for each in (table.forced_choice, table.response_set, table.joint, table.outcomes)
+        if each is not None
+    ]
+    kinds = Kinds.few(len(tables[0].items) // ALIKE, *counts)
+    if kinds is None:
+        return tables, units
+    return [table.only(kinds.first) for table in tables], Units.alike(kinds.times)
+
+
+def primary_metric(human: RatingTable) -> str:
+    """Name the metric that ranks unless the user says otherwise.
+
+    ``mse(srs/srs)`` where the humans gave response sets or pairs, else ``js_divergence(s/s)``.
+    """
+    gave_sets = human.response_set.any() or (human.joint is not None and human.joint.any())
+    return RANKS_WITH_SETS if gave_sets else RANKS_WITHOUT_SETS
+
+
+def _estimates(found: Mapping[str, Estimated]) -> dict[str, Estimate]:
+    return {name: one.estimate for name, one in found.items()}
+
+
+def _replicates(metric: str, compared: Sequence[Mapping[str, Estimated]]) -> FloatArray:
+    if not compared:
+        return np.empty((0, 0))
+    return frozen(np.stack([each[metric].replicates for each in compared]))
+
+
+def _check_tables(human: RatingTable, judges: Sequence[RatingTable]) -> None:
+    names = [table.name for table in judges]
+    if len(set(names)) < len(names):
+        raise ValueError(f"judges: a name is repeated in {names}; each judge needs its own")
+    for table in judges:
+        if table.space != human.space:
+            raise ValueError(f"judge {table.name!r} was rated in another option space: {table!r}")
+        if table.items != human.items:
+            raise ValueError(f"judge {table.name!r} has other items, or another order: {table!r}")

@@ -1,0 +1,1 @@
+"""Strata, abstention and selective prediction."""

@@ -1,0 +1,351 @@
+"""CANNOT_ASSESS resolved in three ways that estimate three different things.
+
+Cells are those of `confusion` over the K options and, last, abstention: (K + 1, K + 1), human by
+judge. Each mode is a sum of cells: *exclude* drops the pairs in which either side abstained,
+*recode* makes abstention one of the options, *third_class* keeps it as an option of its own
+(Rao and Callison-Burch 2026, section 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES, hard
+from harness.stats.inference.estimate import Estimate, Exclusion
+from harness.stats.inference.measures import Batch, Measure, estimate_batches
+from harness.stats.metrics.alpha import alpha_measure, check_weights, square
+from harness.stats.metrics.confusion import BINARY, one_vs_rest
+from harness.stats.metrics.registry import confusion
+from harness.stats.metrics.weighted_agreement import weighted_kappa, weighted_kappa_measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from harness.stats.data.arrays import BoolArray
+    from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.interval_methods import IntervalMethod
+
+Mode: TypeAlias = Literal["exclude", "recode", "third_class"]
+_PAPER = "Rao and Callison-Burch 2026, section 6"
+NO_VERDICT = ("refused", "invalid", "failed")
+NO_POSITIVE = "no_positive_option"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class AbstentionModes:
+    """The same verdicts under the three resolutions of CANNOT_ASSESS, on one bootstrap.
+
+    Attributes
+    ----------
+    primary : {"exclude", "recode", "third_class"}
+        The mode that a single number would come from.
+    rates : mapping of str to Estimate
+        ``answered_fraction`` (of the judge), ``answered_by_both``, ``human_abstention_rate`` and
+        ``judge_abstention_rate``, over all items with a label or an abstention on both sides.
+    exclude, recode, third_class : mapping of str to Estimate
+        Each mode's measures, each with the items that it used and why it left out the others.
+        ``exclude["accuracy"]`` is the selective accuracy, to be read beside the answered fraction.
+    """
+
+    primary: Mode
+    rates: Mapping[str, Estimate]
+    exclude: Mapping[str, Estimate]
+    recode: Mapping[str, Estimate]
+    third_class: Mapping[str, Estimate]
+
+    def __repr__(self) -> str:
+        answered = self.rates["answered_fraction"].value
+        return f"AbstentionModes(primary {self.primary!r}, answered_fraction {answered})"
+
+
+def with_abstention(table: RatingTable) -> FloatArray:
+    """Return (n, K + 1): how often each option was chosen and, last, how often none could be."""
+    asked = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
+    abstained = table.outcomes[:, asked, OUTCOMES.index("abstained")].sum(axis=1)
+    return np.column_stack([table.forced_choice, abstained]).astype(np.float64)
+
+
+def with_outcomes(table: RatingTable) -> FloatArray:
+    """Return (n, K + 4): `with_abstention`, then how often refused, invalid and failed."""
+    asked = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
+    others = [OUTCOMES.index(outcome) for outcome in NO_VERDICT]
+    lost = table.outcomes[:, asked][:, :, others].sum(axis=1)
+    return np.column_stack([with_abstention(table), lost]).astype(np.float64)
+
+
+def outcome_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Return (n, A, B): cells of the modes of (n, A) and (n, B) tables of counts.
+
+    An item adds 1 in all, tied modes in equal parts, or nothing where a side has no count.
+    """
+    modes = [_modes(side) for side in (human, judge)]
+    return np.asarray(np.nan_to_num(np.einsum("na,nb->nab", *modes)), dtype=np.float64)
+
+
+def _modes(counts: FloatArray) -> FloatArray:
+    return hard(ratio(counts, counts.sum(axis=1, keepdims=True)))
+
+
+def abstention_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Return (n, (K + 1)^2): cells of the modes of two (n, K + 1) tables of counts.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+    """
+    return confusion(_modes(human), _modes(judge))
+
+
+def excluding(cells: FloatArray) -> FloatArray:
+    """Keep the pairs in which both sides answered: (..., (K + 1)^2) to (..., K^2)."""
+    kept = square(cells)[..., :-1, :-1]
+    return kept.reshape(*kept.shape[:-2], kept.shape[-1] ** 2)
+
+
+def recoding(cells: FloatArray, to: int) -> FloatArray:
+    """Count abstention as option ``to`` on both sides: (..., (K + 1)^2) to (..., K^2)."""
+    table = square(cells).copy()
+    table[..., to, :] += table[..., -1, :]
+    table[..., :, to] += table[..., :, -1]
+    return excluding(table.reshape(cells.shape))
+
+
+def abstention_modes(
+    cells: FloatArray,
+    options: Sequence[str],
+    *,
+    positive: str,
+    recode_to: str,
+    rng: np.random.Generator,
+    primary: Mode = "exclude",
+    weights: ArrayLike | None = None,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    interval: IntervalMethod = "percentile",
+) -> AbstentionModes:
+    """Evaluate the three modes side by side.
+
+    Parameters
+    ----------
+    cells : (n, (K + 1)^2) array
+        From `abstention_cells`.
+    options : K names
+        Without the abstention.
+    positive : str
+        The positive option of f1 and phi.
+    recode_to : str
+        The option that abstention becomes in mode recode.
+    rng, groups, n_resamples, level, interval
+        As in `evaluate`.
+    primary : {"exclude", "recode", "third_class"}, optional
+        The mode that a single number would come from.
+    weights : (K + 1, K + 1) array, optional
+        Disagreements for a weighted kappa of the third-class mode; which one is a choice that
+        no default can make.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown, or a shape does not fit.
+    """
+    batches = mode_batches(
+        cells, options, positive=(positive,), recode_to=recode_to, weights=weights
+    )
+    found = estimate_batches(
+        batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level, interval=interval
+    )
+    return AbstentionModes(primary=primary, **found)
+
+
+def mode_batches(
+    cells: FloatArray,
+    options: Sequence[str],
+    *,
+    positive: Sequence[str],
+    recode_to: str | None,
+    weights: ArrayLike | None = None,
+    excluded: tuple[Exclusion, ...] = (),
+) -> dict[str, Batch]:
+    """Make what each mode measures, all from one array of contributions.
+
+    Parameters
+    ----------
+    cells : (n, (K + 1)^2) array
+        From `abstention_cells`.
+    options : K names
+        Without the abstention.
+    positive : sequence of str
+        The positive options of f1 and phi, which are NA without any.
+    recode_to : str or None
+        The option that abstention becomes; None leaves out mode recode.
+    weights : (K, K) or (K + 1, K + 1) array, optional
+        Disagreements for weighted coefficients: of answers in mode exclude, or of classes.
+    excluded : tuple of Exclusion
+        Why items add nothing in any mode.
+
+    Returns
+    -------
+    dict of str to Batch
+        ``rates``, ``exclude``, ``recode`` and ``third_class``.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown, or a shape does not fit.
+    """
+    names, width = tuple(options), (len(options) + 1) ** 2
+    sums = np.asarray(cells, dtype=np.float64)
+    if sums.ndim != 2 or sums.shape[1] != width:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"cells has shape {sums.shape}; wanted (n, {width}) for {names} and none")
+    for name in (*positive, *(() if recode_to is None else (recode_to,))):
+        if name not in names:
+            raise ValueError(f"option {name!r} is not one of {', '.join(map(repr, names))}")
+    mask = np.array([name in positive for name in names], dtype=np.bool_)
+    given = None if weights is None else check_weights(weights)
+    of_answers = given is not None and len(given) == len(names)
+    answered = (*_mode_measures(mask), *(weighted_measures(given) if of_answers else ()))
+    batches = {
+        "rates": Batch(contributions=sums, measures=RATES, excluded=excluded),
+        "exclude": Batch(
+            contributions=sums,
+            measures=tuple(reading(one, excluding) for one in answered),
+            used=np.asarray(excluding(sums).any(axis=1), dtype=np.bool_),
+            excluded=(*excluded, *_abstainers(sums)),
+            nothing="all_abstained" if sums.any() else "no_items",
+        ),
+    }
+    if recode_to is not None:
+        to = names.index(recode_to)
+        batches["recode"] = Batch(
+            contributions=sums,
+            measures=tuple(
+                reading(one, lambda cells: recoding(cells, to)) for one in _mode_measures(mask)
+            ),
+            excluded=excluded,
+        )
+    classes = _class_measures(names, None if of_answers else given)
+    batches["third_class"] = Batch(contributions=sums, measures=classes, excluded=excluded)
+    return batches
+
+
+def reading(measure: Measure, cells: Callable[[FloatArray], FloatArray]) -> Measure:
+    """Let a measure read sums after they were turned into others."""
+    return replace(
+        measure,
+        value=lambda totals: measure.value(cells(totals)),
+        why=lambda totals: measure.why(cells(totals)),
+    )
+
+
+def weighted_measures(weights: FloatArray | None) -> tuple[Measure, ...]:
+    """Make weighted kappa, and alpha of the two sides, of disagreements given by the user."""
+    if weights is None:
+        return ()
+    alpha = alpha_measure(weights=weights)
+    kappa = weighted_kappa_measure(weights)
+    return kappa, replace(reading(alpha, _both_ways), why=kappa.why)
+
+
+def _both_ways(totals: FloatArray) -> FloatArray:
+    cells = square(totals)
+    return (cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape)
+
+
+def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
+    table = square(cells)
+    kept = table[..., :-1, :-1].any(axis=(-2, -1))
+    human, judge = table[..., -1, :].any(axis=-1), table[..., :, -1].any(axis=-1)
+    counted = (
+        ("both_abstained", human & judge & ~kept),
+        ("human_abstained", human & ~judge & ~kept),
+        ("judge_abstained", judge & ~human & ~kept),
+    )
+    return tuple(Exclusion(name, int(which.sum())) for name, which in counted if which.any())
+
+
+def _measure(name: str, value: Callable[[FloatArray], FloatArray], reason: str) -> Measure:
+    return Measure(
+        name=name,
+        value=value,
+        why=lambda totals: reason if totals.sum() > 0 else "no_items",
+        paper=_PAPER,
+    )
+
+
+def _accuracy(totals: FloatArray) -> FloatArray:
+    return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
+
+
+def _kappa(totals: FloatArray) -> FloatArray:
+    return weighted_kappa(totals, 1.0 - np.eye(round(totals.shape[-1] ** 0.5)))
+
+
+def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
+    """Collapse (..., K * K) cells to tp, fn, fp, tn of some options against all others."""
+    cells, yes = square(totals), mask.astype(np.float64)
+    rows = np.stack([cells @ yes, cells @ (1.0 - yes)], axis=-1)  # human option by judge's side
+    tp, fn = np.moveaxis(yes @ rows, -1, 0)
+    fp, tn = np.moveaxis((1.0 - yes) @ rows, -1, 0)
+    return np.stack([tp, fn, fp, tn], axis=-1)
+
+
+def _of_positive(name: str, mask: BoolArray, reason: str) -> Measure:
+    if not mask.any():
+        return Measure(
+            name=name,
+            value=lambda totals: np.full(totals.shape[:-1], np.nan),
+            why=lambda _: NO_POSITIVE,
+            paper=_PAPER,
+        )
+    [row] = [one for one in BINARY if one.name == name]
+    return _measure(name, lambda totals: row.value(against_rest(totals, mask)), reason)
+
+
+def _mode_measures(mask: BoolArray) -> tuple[Measure, ...]:
+    return (
+        _measure("accuracy", _accuracy, ""),
+        _of_positive("f1", mask, "no_positives"),
+        _measure("kappa", _kappa, "constant_labels"),
+        _of_positive("phi", mask, "constant_labels"),
+    )
+
+
+def _class_measures(names: tuple[str, ...], weights: FloatArray | None) -> tuple[Measure, ...]:
+    [f1] = [one for one in BINARY if one.name == "f1"]
+
+    def of_class(k: int) -> Callable[[FloatArray], FloatArray]:
+        return lambda totals: f1.value(one_vs_rest(totals, k))
+
+    of_classes = enumerate((*names, "CANNOT_ASSESS"))
+    return (
+        _measure("accuracy", _accuracy, ""),
+        _measure("kappa", _kappa, "constant_labels"),
+        *(_measure(f"f1[{name}]", of_class(k), "no_positives") for k, name in of_classes),
+        *weighted_measures(weights),
+    )
+
+
+def _rate(name: str, part: Callable[[FloatArray], FloatArray]) -> Measure:
+    return Measure(
+        name=name,
+        value=lambda totals: ratio(part(square(totals)), totals.sum(axis=-1)),
+        why=lambda _: "no_items",
+        paper=_PAPER,
+        bounds=(0.0, 1.0),
+    )
+
+
+RATES: tuple[Measure, ...] = (
+    _rate("answered_fraction", lambda table: table[..., :, :-1].sum(axis=(-2, -1))),
+    _rate("answered_by_both", lambda table: table[..., :-1, :-1].sum(axis=(-2, -1))),
+    _rate("human_abstention_rate", lambda table: table[..., -1, :].sum(axis=-1)),
+    _rate("judge_abstention_rate", lambda table: table[..., :, -1].sum(axis=-1)),
+)

@@ -1,0 +1,360 @@
+"""Agreement stratified by how certain the humans were.
+
+A judge that looks as good as the humans over all items may owe it to items on which the humans are
+not of one mind: there even a random rater keeps up. So every stratum shows humans among themselves,
+the judge with itself, both modes (or medians), one human against the judge, and a random rater
+(Elangovan et al. 2025, section 3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, FloatArray, frozen, ratio
+from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.labels import (
+    majority_shares,
+    median_shares,
+    medians,
+    n_distinct,
+    numbers_of,
+)
+from harness.stats.data.rating_table import hard
+from harness.stats.inference.bootstrap import OneWalk, Units
+from harness.stats.inference.estimate import check_level
+from harness.stats.inference.interval_methods import check_method
+from harness.stats.inference.measures import Batch
+from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
+from harness.stats.metrics.binned_divergence import (
+    binned_measures,
+    binned_sums,
+    bins_of,
+    judge_columns,
+)
+from harness.stats.metrics.human_agreement import MIN_RATERS
+from harness.stats.metrics.rater_pairs import against_random, among, counterparts, pair_measures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from harness.stats.data.arrays import BoolArray, Counts
+    from harness.stats.inference.estimate import Estimate
+    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.strata_bootstrap import Found
+    from harness.stats.metrics.alpha import Level
+    from harness.stats.metrics.binned_divergence import BinBy
+
+By: TypeAlias = Literal["majority_share", "median_share", "median_share_floor", "n_labels"]
+BYS: tuple[By, ...] = get_args(By)
+_NO_OVERLAP = "no_overlap"
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Items whose certainty lies in [at_least, below).
+
+    Attributes
+    ----------
+    name : str
+        As it is printed.
+    by : {"majority_share", "median_share", "median_share_floor", "n_labels"}
+        Share of the labels equal to the most frequent one, or to the median (rounded down, as the
+        published code has it); or the number of different labels.
+    at_least : float
+        Closed lower end.
+    below : float or None
+        Open upper end; None for no end, so that full agreement is in the top stratum.
+    """
+
+    name: str
+    by: By
+    at_least: float = 0.0
+    below: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.by not in BYS:
+            raise ValueError(f"stratum {self.name!r}: by is {self.by!r}; wanted one of {BYS}")
+        if self.below is not None and self.below <= self.at_least:
+            raise ValueError(f"stratum {self.name!r}: [{self.at_least}, {self.below}) is empty")
+
+    def members(self, human: Counts, scale: ArrayLike | None = None) -> BoolArray:
+        """Return (n,) bool: which items with two ratings or more lie in the stratum."""
+        certainty = {
+            "majority_share": lambda: majority_shares(human),
+            "median_share": lambda: median_shares(human, scale),
+            "median_share_floor": lambda: median_shares(human, scale, floor=True),
+            "n_labels": lambda: n_distinct(human),
+        }[self.by]()
+        certainty = np.where(np.asarray(human).sum(axis=1) >= MIN_RATERS, certainty, np.nan)
+        inside = certainty >= self.at_least - TOLERANCE
+        if self.below is not None:
+            inside &= certainty < self.below - TOLERANCE
+        return np.asarray(inside, dtype=np.bool_)
+
+
+def default_strata(K: int, *, ordinal: bool) -> tuple[Stratum, ...]:
+    """Return the paper's strata: all, by percentage agreement, by number of different labels."""
+    by: By = "median_share" if ordinal else "majority_share"
+    return (
+        Stratum("all", by),
+        Stratum("PA = 1", by, 1.0),
+        Stratum("0.8 <= PA < 1", by, 0.8, 1.0),
+        Stratum("0.6 <= PA < 0.8", by, 0.6, 0.8),
+        Stratum("PA < 0.6", by, 0.0, 0.6),
+        *(Stratum(f"unique = {k}", "n_labels", k, k + 1) for k in range(1, K + 1)),
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class StratumResult:
+    """Agreement in one stratum.
+
+    Attributes
+    ----------
+    stratum : Stratum
+        Which one.
+    n_items : int
+        Items in it.
+    share_of_items : float or None
+        Of all items; None if there are no items at all.
+    n_labels_seen : int
+        Different human labels in it.
+    hh, mm : mapping of str to Estimate
+        Humans among themselves; samples of the judge among themselves.
+    hw_mw : mapping of str to Estimate
+        Human mode (median on ordered scales) against the judge's.
+    h_mw : mapping of str to Estimate
+        One human, drawn at random, against the judge's mode: the expectation, not one draw.
+    random : mapping of str to Estimate
+        Human mode against a rater who answers at random: the expectation.
+    random_h : mapping of str to Estimate
+        One human against a rater who answers at random; its ``agreement`` is 1 / K.
+    delta : mapping of str to Estimate
+        ``hh`` minus ``hw_mw`` of the same coefficient, as they stand here. None for percentages:
+        those of three raters and of two modes are different quantities.
+    js_b : mapping of str to Estimate
+        Binned divergence of the labels, in bits and as a distance.
+    """
+
+    stratum: Stratum
+    n_items: int
+    share_of_items: float | None
+    n_labels_seen: int
+    hh: Mapping[str, Estimate]
+    mm: Mapping[str, Estimate]
+    hw_mw: Mapping[str, Estimate]
+    h_mw: Mapping[str, Estimate]
+    random: Mapping[str, Estimate]
+    random_h: Mapping[str, Estimate]
+    delta: Mapping[str, Estimate]
+    js_b: Mapping[str, Estimate]
+
+    def __repr__(self) -> str:
+        return f"StratumResult({self.stratum.name!r}, {self.n_items} items)"
+
+
+def stratify(
+    human: Counts,
+    judge: Counts | None = None,
+    *,
+    strata: Sequence[Stratum],
+    level: Level,
+    rng: np.random.Generator,
+    scale: ArrayLike | None = None,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    confidence: float = 0.95,
+    interval: IntervalMethod = "percentile",
+) -> tuple[StratumResult, ...]:
+    """Measure agreement in each stratum, all on one bootstrap.
+
+    Parameters
+    ----------
+    human, judge : (n, K) array
+        How often each option was chosen. Without a judge, only humans and the random rater.
+    strata : sequence of Stratum
+        They may overlap.
+    level : {"nominal", "ordinal", "interval", "ratio"}
+        Of the scale: modes are compared on the nominal one, medians on the others.
+    rng, groups, n_resamples
+        As in `evaluate`.
+    scale : (K,) numbers, optional
+        What the options stand for, increasing; by default 1 to K.
+    confidence : float, optional
+        Level of the intervals.
+    interval : {"percentile", "bca", "jackknife"}, optional
+        How they are made.
+
+    Returns
+    -------
+    tuple of StratumResult
+        One per stratum, empty ones included: they are NA, ``empty_stratum``.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit or no stratum is given.
+    """
+    judges = {"": np.zeros_like(human) if judge is None else judge}
+    found = stratify_judges(
+        human,
+        judges,
+        strata=strata,
+        level=level,
+        rng=rng,
+        scale=scale,
+        groups=groups,
+        n_resamples=n_resamples,
+        confidence=confidence,
+        interval=interval,
+    )
+    return found[""]
+
+
+def stratify_judges(
+    human: Counts,
+    judges: Mapping[str, Counts],
+    *,
+    strata: Sequence[Stratum],
+    level: Level,
+    rng: np.random.Generator,
+    scale: ArrayLike | None = None,
+    groups: Sequence[str | None] | None = None,
+    n_resamples: int = 2000,
+    confidence: float = 0.95,
+    interval: IntervalMethod = "percentile",
+) -> dict[str, tuple[StratumResult, ...]]:
+    """Measure several judges in each stratum on one bootstrap; what is said of humans is shared.
+
+    Parameters and errors are those of `stratify`, with a mapping of judge to counts.
+    """
+    h = np.asarray(human, dtype=np.float64)
+    given = {name: _of_shape(h, counts) for name, counts in judges.items()}
+    if not strata:
+        raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
+    check_level(confidence)
+    check_method(interval)
+    units = Units.of(len(h), groups)
+    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
+    kinds = Kinds.of(h)
+    of_kind, n_of_kind = h[kinds.first], kinds.times
+    members = np.stack([one.members(of_kind, scale) for one in strata], axis=1)
+    pieces = Pieces.of(members, units, kinds)
+    cuts = {}
+    for name, part, batch, alike in _parts(h, given, level, scale, kinds):
+        width = batch.contributions.shape[1]
+        apart = judge_columns(width, h.shape[1]) if part == "js_b" else None
+        cuts[name, part] = pieces.cut(batch, alike, apart=apart)
+    replicated = replicate_strata(cuts, pieces, resamples, leave_out=interval != "percentile")
+    cuts |= {(name, "delta"): cuts[name, "hw_mw"] for name in given}
+    results: dict[str, list[StratumResult]] = {name: [] for name in given}
+    for s, (stratum, found) in enumerate(zip(strata, replicated, strict=True)):
+        inside, n_items = members[:, s], int(n_of_kind[members[:, s]].sum())
+        for name in given:
+            found[name, "delta"] = _deltas(found[None, "hh"], found[name, "hw_mw"])
+        said = {
+            key: describe(
+                each,
+                cuts[key],
+                (n_items, int(cuts[key].n_used[s])),
+                level=confidence,
+                unit=units.kind,
+                method=interval,
+            )
+            for key, each in found.items()
+        }
+        for name, rows in results.items():
+            rows.append(
+                StratumResult(
+                    stratum=stratum,
+                    n_items=n_items,
+                    share_of_items=n_items / len(h) if len(h) else None,
+                    n_labels_seen=int(of_kind[inside].any(axis=0).sum()),
+                    **{part: each for (who, part), each in said.items() if who in {None, name}},
+                )
+            )
+    return {name: tuple(rows) for name, rows in results.items()}
+
+
+def _of_shape(human: FloatArray, judge: Counts) -> FloatArray:
+    j = np.asarray(judge, dtype=np.float64)
+    if human.ndim != 2 or human.shape != j.shape:  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(
+            f"human has shape {human.shape} and judge {j.shape}; wanted (n, K) for both"
+        )
+    return j
+
+
+def _deltas(hh: Mapping[str, Found], hw_mw: Mapping[str, Found]) -> dict[str, Found]:
+    """Subtract what both modes give from what many raters give, on the same resamples."""
+    return {name: hh[name].minus(hw_mw[other]) for name, other in counterparts(hh, hw_mw).items()}
+
+
+def _parts(
+    human: FloatArray,
+    judges: Mapping[str, FloatArray],
+    level: Level,
+    scale: ArrayLike | None,
+    kinds: Kinds,
+) -> Iterator[tuple[str | None, str, Batch, Kinds]]:
+    """Make what items of each kind add to each comparison: of the humans (None), of each judge."""
+    h, K = human[kinds.first], human.shape[1]
+    options, of_h, _, numbers = _labels(h, h, level, scale)
+    one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
+    measures = against_random(pair_measures(level, numbers, K), options.mean(axis=0))
+    yield None, "hh", among(h, level, scale), kinds
+    for name, side in (("random", of_h), ("random_h", one)):
+        sums = np.nan_to_num(side)
+        yield None, name, Batch(contributions=sums, measures=measures, nothing=_NO_OVERLAP), kinds
+    by: BinBy = "majority" if level == "nominal" else "median"
+    bins_of_h, _ = bins_of(h, by, options=[str(k) for k in range(K)], scale=scale)
+    for name, judge in judges.items():
+        alike = Kinds.of(human, judge)
+        h, j, bins = human[alike.first], judge[alike.first], bins_of_h[kinds.of_item[alike.first]]
+        options, of_h, of_j, numbers = _labels(h, j, level, scale)
+        one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
+        measures = pair_measures(level, numbers, K)
+        yield name, "mm", among(j, level, scale), alike
+        for part, side in (("hw_mw", of_h), ("h_mw", one)):
+            cells = _cells(side, of_j)
+            batch = Batch(contributions=cells, measures=measures, nothing=_NO_OVERLAP)
+            yield name, part, batch, alike
+        sums = binned_sums(bins, h, j)
+        batch = Batch(contributions=sums, measures=binned_measures(K), nothing=_NO_OVERLAP)
+        yield name, "js_b", batch, alike
+
+
+def _labels(
+    h: FloatArray, j: FloatArray, level: Level, scale: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return options, human and judge labels as rows over L numbers, and those numbers.
+
+    Modes over the options on the nominal level; else medians, which may lie between options.
+    """
+    K = h.shape[1]
+    if level == "nominal":
+        return np.eye(K), _mode(h), _mode(j), np.arange(float(K))
+    middles = [medians(h, scale), medians(j, scale)]
+    known = [one[~np.isnan(one)] for one in middles]
+    numbers = np.unique(np.concatenate([numbers_of(scale, K), *known]))
+    of_h, of_j = (_one_hot(one, numbers) for one in middles)
+    return _one_hot(numbers_of(scale, K), numbers), of_h, of_j, numbers
+
+
+def _mode(counts: FloatArray) -> FloatArray:
+    return hard(ratio(counts, counts.sum(axis=1, keepdims=True)))
+
+
+def _one_hot(values: FloatArray, numbers: FloatArray) -> FloatArray:
+    found = (values[:, None] == numbers).astype(np.float64)
+    return np.where(np.isnan(values)[:, None], np.nan, found)
+
+
+def _cells(first: FloatArray, second: FloatArray) -> FloatArray:
+    cells = np.einsum("na,nb->nab", first, second).reshape(len(first), first.shape[1] ** 2)
+    return frozen(np.nan_to_num(cells))

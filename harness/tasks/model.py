@@ -1,0 +1,176 @@
+"""A task once it is read and checked: items, human ratings, and the hash of its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from harness.errors import TaskError
+from harness.tasks.checks import MAX_POWERSET_OPTIONS
+from harness.tasks.fields import TaskFields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.stats.data.option_space import OptionSpace
+
+HumanElicitation = Literal["forced_choice", "response_set"]
+Asked = Literal["forced_choice", "response_set", "paired"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One target-system output to be rated.
+
+    Attributes
+    ----------
+    id : str
+        Unique in its task.
+    fields : dict of str to str
+        What prompts may show: the fields of its group, then its own.
+    group : str or None
+        Cluster to resample: a document, a prompt.
+    criterion : str or None
+        What is rated about it, where a task has several.
+    """
+
+    id: str
+    fields: dict[str, str]
+    group: str | None = None
+    criterion: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One human rating: an option key, a tuple of them for a response set, or CANNOT_ASSESS."""
+
+    item: str
+    rater: str
+    elicitation: HumanElicitation
+    value: str | tuple[str, ...]
+
+
+class Task(TaskFields):
+    """A task with its items and human ratings; see `TaskFields` for what it says of itself.
+
+    Attributes
+    ----------
+    items : tuple of Item
+        The n items, in file order.
+    ratings : tuple of Rating
+        The human ratings, in file order.
+    ignored : tuple of Rating
+        Rows left out because their value is one of ``ignore_labels``.
+    folder : Path
+        Where it was read from; not part of its content.
+    """
+
+    items: tuple[Item, ...]
+    ratings: tuple[Rating, ...]
+    ignored: tuple[Rating, ...] = ()
+    folder: Path = Path()
+
+    @cached_property
+    def space(self) -> OptionSpace:
+        """Option keys and response sets in their fixed order.
+
+        With more than 10 options and ``response_sets: all`` the sets are unknown and only the
+        singletons stand in the space.
+        """
+        from harness.stats.data.option_space import OptionSpace  # noqa: PLC0415 -- numpy, when needed
+
+        keys = tuple(option.key for option in self.options)
+        if self.response_sets != "all":
+            return OptionSpace(keys, self.response_sets)
+        if len(keys) > MAX_POWERSET_OPTIONS:
+            return OptionSpace.singletons(keys, sets_known=False)
+        return OptionSpace.powerset(keys)
+
+    @cached_property
+    def by_id(self) -> dict[str, Item]:
+        """Items by their id."""
+        return {item.id: item for item in self.items}
+
+    @property
+    def elicitations(self) -> tuple[Asked, ...]:
+        """What a judge may be asked: response sets and pairs only where the sets are known."""
+        if self.response_sets == "all" and len(self.options) > MAX_POWERSET_OPTIONS:
+            return ("forced_choice",)
+        return ("forced_choice", "response_set", "paired")
+
+    @property
+    def n_ignored(self) -> dict[str, int]:
+        """How many ratings were left out, by foreign label."""
+        foreign = frozenset(self.ignore_labels)
+        values = (rating.value for rating in self.ignored)
+        return dict(
+            Counter(v if isinstance(v, str) else min(foreign.intersection(v)) for v in values)
+        )
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 (64 hex digits) over what the task says, its items and its ratings.
+
+        Neither the folder nor the format of the files is in it.
+        """
+        content = {
+            "task": self.described(),
+            "items": [(item.id, item.group, item.criterion, item.fields) for item in self.items],
+            "ratings": _values(self.ratings),
+            "ignored": _values(self.ignored),
+        }
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def has_text(self, item: Item) -> bool:
+        """Whether the item has every field that judges are to be shown."""
+        return all(item.fields.get(name, "").strip() for name in self.text)
+
+    def text_of(self, item: Item) -> str:
+        """Return what judges are shown as one text; see `parts_of`.
+
+        Raises
+        ------
+        TaskError
+            If the item lacks one of the fields in ``text``.
+        """
+        return "\n\n".join(self.parts_of(item))
+
+    def parts_of(self, item: Item) -> tuple[str, ...]:
+        """Return what judges are shown: one field's value, or each of several under its name.
+
+        Raises
+        ------
+        TaskError
+            If the item lacks one of the fields in ``text``.
+        """
+        if not self.has_text(item):
+            wanted = ", ".join(self.text)
+            raise TaskError(
+                f"task {self.name}: item {item.id!r} lacks one of the fields that judges are shown "
+                f"({wanted}); add it, or name the fields that hold text under 'text' in task.yaml."
+            )
+        if len(self.text) == 1:
+            return (item.fields[self.text[0]],)
+        return tuple(f"{name}:\n{item.fields[name]}" for name in self.text)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy with changes, checked anew; hash and option space are those of the copy."""
+        del deep  # every part is frozen
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**values | dict(update or {}))
+
+    def __repr__(self) -> str:
+        rows = f"{len(self.items)} items, {len(self.ratings)} ratings"
+        return f"Task({self.name!r}, {self.scale}, {len(self.options)} options, {rows})"
+
+    __str__ = __repr__
+
+
+def _values(ratings: tuple[Rating, ...]) -> list[tuple[object, ...]]:
+    return [(one.item, one.rater, one.elicitation, one.value) for one in ratings]

@@ -1,0 +1,113 @@
+"""JSON read strictly and within bounds, for rows, verdicts and replies alike."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from harness.tasks.tables.limits import short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_DEPTH = 64
+MAX_DIGITS = 100
+
+
+def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
+    r"""Parse JSON strictly.
+
+    Each key stands once in its object, numbers are finite, nothing is nested deeper than 64 levels,
+    and texts hold neither NUL nor half of a surrogate pair.
+
+    Raises
+    ------
+    ValueError
+        Saying what is wrong, without quoting more than a key or a number.
+
+    Examples
+    --------
+    >>> parse_json('{"value": ["A", "B"]}')
+    {'value': ['A', 'B']}
+    """
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as fault:
+        raise ValueError(f"not JSON ({fault.msg} at column {fault.colno})") from None
+    if "\\u" in text:
+        _check_characters(value)
+    return value
+
+
+def _depth(text: str) -> int:
+    """Deepest nesting, brackets inside of strings not counted."""
+    depth = deepest = 0
+    quoted = escaped = False
+    for char in text:
+        if quoted:
+            quoted = escaped or char != '"'
+            escaped = char == "\\" and not escaped
+        elif char == '"':
+            quoted = True
+        elif char in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in "]}":
+            depth -= 1
+    return deepest
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield name
+            yield from _texts(part)
+
+
+def _check_characters(value: object) -> None:
+    for text in _texts(value):
+        if "\0" in text:
+            raise ValueError("a text holds the character NUL")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text holds half of a surrogate pair") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"key {short(twice)} is given twice")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {short(text)} is too large")
+    return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"the number {short(text)} is too large")
+    return int(text)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
+)

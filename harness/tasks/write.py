@@ -1,0 +1,76 @@
+"""A task written into a folder from which it can be read again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import yaml
+
+from harness.tasks.task_yaml import TASK_FILE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.tasks.model import Rating, Task
+
+
+def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
+    """Write a task into a folder of its own, made if need be.
+
+    Parameters
+    ----------
+    task : Task
+        What to write.
+    folder : Path
+        Gets ``task.yaml``, ``items.jsonl`` and ``ratings.jsonl``. With ``item_text`` the task that
+        is read back has the same `Task.content_hash`.
+    item_text : bool
+        Whether items keep their fields, or only id, group, criterion and the right answer, where
+        `AltTestFields.gold` names it.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    said = yaml.dump(task.described(), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
+    (folder / TASK_FILE).write_text(said, encoding="utf-8", newline="\n")
+    gold = task.alt_test and task.alt_test.gold
+    items = [
+        {"id": item.id}
+        | ({"group": item.group} if item.group is not None else {})
+        | ({"criterion": item.criterion} if item.criterion is not None else {})
+        | {name: text for name, text in item.fields.items() if item_text or name == gold}
+        for item in task.items
+    ]
+    ratings = [_row(rating) for rating in (*task.ratings, *task.ignored)]
+    lines = msgspec.json.Encoder().encode_lines
+    (folder / "items.jsonl").write_bytes(lines(items))
+    (folder / "ratings.jsonl").write_bytes(lines(ratings))
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Repeats a value rather than point at it (anchors are not read back), quotes what may fold."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        del data
+        return True
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        """Quote texts with line breaks of any kind: YAML would turn some of them into spaces."""
+        style = None if text.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_PlainDumper.add_representer(str, _PlainDumper.represent_text)
+
+
+def _row(rating: Rating) -> dict[str, Any]:
+    return {
+        "item": rating.item,
+        "rater": rating.rater,
+        "elicitation": rating.elicitation,
+        "value": rating.value,
+    }

@@ -1,0 +1,241 @@
+"""What a user may choose about the numbers, and what each choice changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.indeterminate import make_source, make_task
+
+from harness.analysis import Choices, check_choices, validate
+from harness.analysis.estimates import prepare
+from harness.errors import TaskError
+from harness.stats import evaluate, suppose
+
+GOALS = ("decision_consistency", "prevalence_bias")
+
+
+def test_beta_makes_the_downstream_numbers_those_of_the_sweep():
+    """``--beta`` gives, at every step, the values and the ranking that the grid holds."""
+    task = make_task(paired=30)
+    grid = validate(make_source(task)).sensitivity.grid
+    for beta, tau in ((0.0, 0.5), (0.24, 0.3), (0.6, 0.7), (1.0, 0.5)):
+        found = validate(make_source(task, beta=beta, tau=tau, metric="decision_consistency"))
+        t, b = grid.taus.index(tau), grid.betas.index(beta)
+        for judge in found.judges:
+            surface = grid.judges[judge.name]
+            values = [judge.metrics[goal].value for goal in GOALS]
+            assert values == pytest.approx(
+                [surface.consistency[t][b], surface.bias[t][b]], abs=1e-6
+            )
+        assert found.settings.beta == beta
+        assert any("is assumed" in note for note in found.notes)
+
+
+def test_table_2_is_there_by_name():
+    """Raters who chose B and would endorse A then no longer endorse B; decisions stay the same."""
+    task = make_task(20)
+    names = ("mse(srs/srs)", "decision_consistency")
+    kept, printed = (
+        validate(make_source(task, beta=0.4, **more)) for more in ({}, {"family": "table_2"})
+    )
+    source = make_source(task)
+    p = prepare(source)
+    wanted = evaluate(
+        p.human,
+        p.judges,
+        tau=task.tau,
+        positive=task.positive,
+        rng=np.random.default_rng(0),
+        metrics=names,
+        n_resamples=0,
+        implied=suppose(p.human, 0.4, task.sensitivity, variant="table_2"),
+    )
+    mse, consistency = ([v.judge("strict").metrics[n] for v in (kept, printed)] for n in names)
+    assert mse[1].value == pytest.approx(wanted.estimates["strict"]["mse(srs/srs)"].value)
+    assert abs(mse[0].value - mse[1].value) > 0.01
+    assert consistency[0].value == consistency[1].value
+    assert (kept.settings.family, printed.settings.family) == ("keeps_choice", "table_2")
+    assert any("by the family of table 2" in note for note in printed.notes)
+
+
+def test_beta_makes_consistency_defined_without_response_sets():
+    """Where the humans only chose, the goals are NA until a beta is assumed."""
+    task = make_task()
+    plain = validate(make_source(task)).judge("strict").metrics["decision_consistency"]
+    assert (plain.value, plain.reason) == (None, "no_response_sets")
+    assumed = validate(make_source(task, beta=0.3)).judge("strict")
+    assert assumed.metrics["decision_consistency"].value is not None
+    noise = assumed.metrics["mse_without_rater_noise(srs/srs)"]
+    assert (noise.value, noise.reason) == (None, "not_computed")
+
+
+def test_recode_counts_abstentions_as_the_negative_option():
+    """The items on which strict abstained enter, as B."""
+    task = make_task()
+    out, recoded = (
+        validate(make_source(task, mode=mode)).judge("strict") for mode in ("exclude", "recode")
+    )
+    assert out.metrics["hit_rate(h/h)"].n_used == 53
+    assert recoded.metrics["hit_rate(h/h)"].n_used == 60
+    assert recoded.metrics["precision(h/h)"].value == pytest.approx(
+        out.metrics["precision(h/h)"].value
+    )
+    assert recoded.metrics["recall(h/h)"].value < out.metrics["recall(h/h)"].value
+    assert [c.abstained for c in recoded.outcomes] == [c.abstained for c in out.outcomes] == [7, 7]
+
+
+def test_third_class_keeps_abstentions_apart():
+    """The confusion matrix gains a row and a column, and the hit rate counts them as misses."""
+    task = make_task()
+    source = make_source(task, mode="third_class")
+    found = validate(source).judge("strict").metrics["cohen_kappa(h/h)"]
+    assert len(found.counts) == 9
+    assert sum(n for cell, n in found.counts.items() if cell.endswith("CANNOT_ASSESS")) == 7
+    assert prepare(source).human.space == task.space  # the counts themselves stay
+
+
+def test_macro_averages_criteria_and_resamples_them():
+    """The unweighted mean of the two criteria's own values."""
+    task = make_task()
+    macro = validate(make_source(task, level="macro"))
+    found = macro.judge("lenient").metrics["hit_rate(h/h)"]
+    parts = []
+    for criterion in "ab":
+        items = tuple(item for item in task.items if item.criterion == criterion)
+        some = task.model_copy(
+            update={
+                "items": items,
+                "ratings": tuple(r for r in task.ratings if r.item in {i.id for i in items}),
+            }
+        )
+        judged = make_source(task)
+        here = {item.id for item in items}
+        verdicts = {n: [v for v in vs if v.item in here] for n, vs in judged.verdicts.items()}
+        planned = {n: dict.fromkeys(p, len(items)) for n, p in judged.planned.items()}
+        source = make_source(some)
+        source = type(source)(
+            task=some,
+            items=items,
+            judges=source.judges,
+            verdicts=verdicts,
+            planned=planned,
+            n_resamples=10,
+        )
+        parts.append(validate(source).judge("lenient").metrics["hit_rate(h/h)"].value)
+    assert found.value == pytest.approx(sum(parts) / 2)
+    assert found.counts == {"criteria": 2.0, "undefined_criteria": 0.0}
+    assert (found.n_used, found.interval.unit) == (2, "criterion")
+    assert macro.sensitivity.reason == "only_at_level_micro"
+
+
+def test_item_level_asks_for_every_criterion_of_a_group():
+    """One verdict per document, met where both criteria are."""
+    task = make_task()
+    found = validate(make_source(task, level="item"))
+    kappa = found.judge("lenient").metrics["cohen_kappa(h/h)"]
+    assert kappa.n_used == 30
+    assert set(kappa.counts) == {"met | met", "met | unmet", "unmet | met", "unmet | unmet"}
+    by_item: dict[str, list[bool]] = {}
+    for rating in task.ratings:
+        by_item.setdefault(rating.item, []).append(rating.value == "A")
+    modes = [sum(votes) > len(votes) / 2 for votes in by_item.values()]
+    met = sum(a and b for a, b in zip(modes[::2], modes[1::2], strict=True))
+    assert kappa.counts["met | met"] + kappa.counts["met | unmet"] == met
+
+
+@pytest.mark.parametrize("interval", ["percentile", "bca", "jackknife"])
+def test_interval_and_confidence_are_those_asked_for(interval):
+    """In every estimate that has an interval, and in the settings."""
+    found = validate(make_source(make_task(20), interval=interval, confidence=0.8))
+    spans = [e.interval for judge in found.judges for e in judge.metrics.values() if e.interval]
+    assert {span.method for span in spans} == {interval}
+    assert {span.level for span in spans} == {0.8}
+    assert (found.settings.interval, found.settings.confidence) == (interval, 0.8)
+
+
+@pytest.mark.parametrize("interval", ["bca", "jackknife"])
+def test_interval_of_every_section_is_the_one_asked_for(interval):
+    """By certainty, of the annotator test and of the errors; what moves in steps says so."""
+    source = make_source(make_task(20), interval=interval)
+    found = validate(source)
+    methods: dict[str, set[str]] = {}
+    for section in (found.certainty, found.replacement, found.errors):
+        for place, method in methods_in(section.model_dump()):
+            methods.setdefault(method, set()).add(place)
+    assert set(methods) == {interval, "percentile"}
+    assert methods["percentile"] <= {"winning_rate", "majority_winning_rate"}
+    [note] = [one for one in found.notes if one.startswith(f"interval {interval}")]
+    assert "winning rates" in note
+
+
+def methods_in(value, place=""):
+    """Give every interval's method with the innermost named field it stands in."""
+    if isinstance(value, dict):
+        if "method" in value:
+            yield place, value["method"]
+        for name, each in value.items():
+            yield from methods_in(each, place if name == "interval" else name)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from methods_in(each, place)
+
+
+@pytest.mark.parametrize(
+    ("choices", "task", "words"),
+    [
+        ({"tau": 0.0}, {}, "tau"),
+        ({"confidence": 1.0}, {}, "confidence level"),
+        ({"metric": "accuracy"}, {}, "no metric is named 'accuracy'"),
+        ({"beta": 0.3}, {"sensitivity": {}}, "sensitivity"),
+        ({"mode": "recode"}, {"positive": ()}, "2"),
+        ({"family": "table_2"}, {}, "give beta too"),
+    ],
+)
+def test_choices_that_do_not_fit_are_refused_before_anything_is_asked(choices, task, words):
+    """The same words before a run and in a validation."""
+    made = make_task(6, **task)
+    with pytest.raises(TaskError, match=words):
+        check_choices(made, made.items, Choices(**choices))
+    with pytest.raises(TaskError, match=words):
+        validate(make_source(made, **choices))
+
+
+def test_levels_need_criteria_and_groups():
+    """The message names what is missing and what to do."""
+    task = make_task(6)
+    bare = [item.__class__(item.id, item.fields) for item in task.items]
+    plain = task.model_copy(update={"items": tuple(bare)})
+    with pytest.raises(TaskError, match="give each item its criterion, or use level micro"):
+        validate(make_source(plain, level="macro"))
+    with pytest.raises(TaskError, match="beta cannot be assumed at level item"):
+        validate(make_source(task, level="item", beta=0.2))
+
+
+@pytest.mark.parametrize(
+    ("bare", "choices", "words"),
+    [
+        (True, {"level": "macro"}, "give each item its criterion, or use level micro"),
+        (True, {"level": "item"}, "give each item its criterion, or use level micro"),
+        (False, {"level": "item", "beta": 0.2}, "beta cannot be assumed at level item"),
+        (False, {"level": "item", "metric": "phi"}, "did you mean phi"),
+    ],
+)
+def test_levels_are_checked_before_anything_is_asked(bare, choices, words):
+    """What does not fit was found out when the judges had been paid, and no result was written."""
+    task = make_task(6)
+    items = tuple(i.__class__(i.id, i.fields) for i in task.items) if bare else task.items
+    with pytest.raises(TaskError, match=words):
+        check_choices(task, items, Choices(**choices))
+
+
+def test_every_metric_says_how_to_read_it():
+    """Direction, estimand, other names, and where the population value stands."""
+    found = validate(make_source(make_task(12)))
+    facts = {one.name: one for one in found.metrics}
+    assert set(facts) == set(found.judge("strict").metrics)
+    assert facts["mse(srs/srs)"].population == "mse_without_rater_noise(srs/srs)"
+    assert facts["mse_without_rater_noise(srs/srs)"].estimand == "population value"
+    assert "accuracy(h/h)" in facts["hit_rate(h/h)"].also
+    assert facts["hit_rate(h/h)"].population is None
+    for judge in found.judges:
+        assert {e.estimand for e in judge.metrics.values()} == {"design value", "population value"}

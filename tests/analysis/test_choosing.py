@@ -1,0 +1,94 @@
+"""How firm an order is, and what choosing by it costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.indeterminate import make_source, make_task
+
+from harness.analysis import validate
+from harness.stats import holm
+
+
+@pytest.fixture(scope="module")
+def found():
+    """One validation of three judges, of which one is a baseline."""
+    return validate(make_source(make_task(paired=60), judges=("strict", "lenient", "random")))
+
+
+def test_every_metric_has_an_order_with_its_certainty(found):
+    """Rank, its interval, the chance of being first, and the model confidence set."""
+    assert set(found.choosing.orders) == {one.name for one in found.metrics}
+    order = found.choosing.orders["mse(srs/srs)"]
+    assert [p.judge for p in order.places] == [row.judge for row in found.ranking.rows]
+    for place in order.places:
+        assert place.rank_low <= place.rank <= place.rank_high
+    assert sum(place.p_best for place in order.places) == pytest.approx(1.0)
+    best = order.places[0]
+    assert best.in_best_set
+    assert best.p_value == 1.0
+
+
+def test_judges_without_a_value_have_no_place(found):
+    """NA is last and has neither an interval nor a chance."""
+    task = make_task(24)
+    places = validate(make_source(task)).choosing.orders["decision_consistency"].places
+    assert {(p.rank, p.rank_low, p.p_best, p.in_best_set) for p in places} == {
+        (None, None, None, None)
+    }
+
+
+def test_paired_differences_are_adjusted_over_all_pairs(found):
+    """Three pairs for the metric that ranks and for each goal, p by Holm."""
+    chosen = found.choosing.differences
+    assert [d.metric for d in chosen] == [
+        metric
+        for metric in ("mse(srs/srs)", "decision_consistency", "prevalence_bias")
+        for _ in range(3)
+    ]
+    mine = [d for d in chosen if d.metric == "mse(srs/srs)"]
+    adjusted = holm([d.difference.p_value for d in mine])
+    assert [d.p_holm for d in mine] == pytest.approx(adjusted.tolist())
+    for d in mine:
+        assert d.difference.p_value <= d.p_holm <= 1.0
+        if d.difference.separated:
+            assert d.difference.p_value <= 0.06
+
+
+def test_holm_against_by_hand():
+    """statsmodels 0.14 multipletests(method='holm') on the same p-values; nan is not counted."""
+    p = [0.01, np.nan, 0.04, 0.03, 0.005]
+    np.testing.assert_allclose(holm(p), [0.03, np.nan, 0.06, 0.06, 0.02])
+    assert holm([0.5, 0.9]).tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="numbers between 0 and 1"):
+        holm([1.5])
+
+
+def test_baselines_are_no_candidates_when_two_judges_are_left(found):
+    """Regret is about the judges one may use."""
+    assert found.choosing.candidates == ("strict", "lenient")
+    for by_goal in found.choosing.regret.values():
+        for cell in by_goal.values():
+            assert "random" not in cell.selected
+    alone = validate(make_source(make_task(24), judges=("strict", "random")))
+    assert alone.choosing.candidates == ("strict", "random")
+
+
+def test_regret_of_a_goal_by_itself_is_nothing(found):
+    """Rows are metrics, columns goals; the diagonal is 0 and no cell is negative."""
+    regret = found.choosing.regret
+    for goal in found.choosing.goals:
+        assert regret[goal][goal].value == 0.0
+        for metric, cells in regret.items():
+            value = cells[goal].value
+            assert value is None or value >= 0.0, metric
+            assert (value is None) == bool(cells[goal].reason)
+
+
+def test_without_judges_there_is_nothing_to_choose():
+    """The section is None; the humans are described all the same."""
+    found = validate(make_source(make_task(12), judges=(), baselines=()))
+    assert found.choosing is None
+    assert found.ranking is None
+    assert found.sensitivity.grid.judges == {}
+    assert len(found.sensitivity.grid.prevalence) == len(found.sensitivity.grid.taus)

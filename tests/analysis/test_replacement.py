@@ -1,0 +1,367 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.validating import INVALID, source_of, task_of, truth_source
+
+from harness.analysis import rater_replacement, validate
+from harness.analysis.estimates import prepare
+from harness.report import page
+from harness.stats.alt_test.design import AltTestDesign
+from harness.stats.alt_test.panel import Panel
+from harness.stats.alt_test.procedure import annotator_test
+from harness.stats.alt_test.similarity import SimilarityTable
+from harness.stats.alt_test.variants import (
+    combined_annotator_test,
+    eps_sweep,
+    smallest_eps,
+    together,
+)
+from harness.tasks import AltTestFields
+
+
+def panel_of(n=40, raters=3, seed=0, noise=0.2):
+    """Make ratings of n items by raters who err at random around one label, and that label."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(["A", "B"], n)
+    ratings = {
+        f"r{j}": {
+            f"i{i}": str(rng.choice(["A", "B"]) if rng.random() < 2 * noise else truth[i])
+            for i in range(n)
+        }
+        for j in range(raters)
+    }
+    return ratings, {f"i{i}": str(label) for i, label in enumerate(truth)}
+
+
+def section_of(ratings, judges, *, source=None, **more):
+    """Compute the section."""
+    return rater_replacement.section(
+        prepare(source_of(task_of(ratings, **more), judges, **(source or {})))
+    )
+
+
+def test_positional_raters_are_refused_with_the_reason_not_an_error():
+    """The section is NA and says why; the run goes on."""
+    ratings, truth = panel_of()
+    found = section_of(ratings, {"z": truth}, rater_ids="positional")
+    assert (found.reason, found.judges, found.controls) == ("positional_raters", (), None)
+
+
+def test_named_variants_stand_beside_the_result():
+    """t-test, skipping, weighting and leaving out unanswered items, as `stats` does each alone."""
+    ratings, truth = panel_of(20, noise=0.3)
+    said = dict(list(truth.items())[3:])
+    [judge] = section_of(ratings, {"z": said}).judges
+    panel = Panel.of((i, r, v) for r, rated in ratings.items() for i, v in rated.items())
+    fields = {
+        "small_n=t": {"small_n": "t"},
+        "small_n=skip": {"small_n": "skip"},
+        "unanswered=exclude": {"unanswered": "exclude"},
+        "weighting=ipw": {"weighting": "ipw"},
+    }
+    assert set(judge.variants) == set(fields)
+    for name, field in fields.items():
+        design = AltTestDesign(score="accuracy", eps=0.1, **field)
+        wanted = annotator_test(panel, said, design, rng=np.random.default_rng(0), n_resamples=0)
+        found = judge.variants[name]
+        assert (found.winning_rate.value, found.passes) == (
+            wanted.winning_rate.value,
+            wanted.passes,
+        )
+        assert (found.wins, found.n_tested) == (wanted.wins, wanted.n_tested)
+        assert found.advantage.value == pytest.approx(wanted.advantage.value)
+    assert judge.variants["small_n=skip"].winning_rate.reason == "too_few_items"
+    assert judge.variants["small_n=skip"].n_skipped == 3
+    assert judge.variants["unanswered=exclude"].advantage.value > judge.advantage.value
+    steps = section_of(
+        {r: {f"i{i}": str(1 + (i + k) % 3) for i in range(9)} for k, r in enumerate("xyz")},
+        {"z": {"i0": "1", "i1": "2"}},
+        options="123",
+        scale="ordinal",
+        positive=(),
+    )
+    assert "score=rank_neg_rmse" in steps.judges[0].variants
+
+
+def found_by(panel, said, **fields):
+    """Do the test alone, without intervals."""
+    design = AltTestDesign(**{"score": "accuracy", "eps": 0.1} | fields)
+    return annotator_test(panel, said, design, rng=np.random.default_rng(0), n_resamples=0)
+
+
+def same_result(found, wanted):
+    """Whether a variant says what the test says alone."""
+    assert (found.winning_rate.value, found.passes, found.wins) == (
+        wanted.winning_rate.value,
+        wanted.passes,
+        wanted.wins,
+    )
+    assert found.advantage.value == pytest.approx(wanted.advantage.value)
+
+
+def test_variants_that_a_task_names_stand_beside_the_result():
+    """One expert, right answers at margin 0, quality of raters, weights as a similarity."""
+    ratings, truth = panel_of(40, noise=0.3)
+    costs = ((0.0, 1.0, 0.5), (1.0, 0.0, 0.5), (0.5, 0.5, 0.0))
+    quality = {"r0": 3.0, "r1": 1.0, "r2": 0.5}
+    task = task_of(
+        ratings,
+        weights=costs,
+        alt_test=AltTestFields(eps=0.2, expert="r1", gold="answer", quality=quality),
+    )
+    answered = [replace(one, fields={"text": "x", "answer": truth[one.id]}) for one in task.items]
+    answered[0].fields.pop("answer")
+    task = task.model_copy(update={"items": tuple(answered)})
+    flipped = {item: "A" if i % 3 == 0 else label for i, (item, label) in enumerate(truth.items())}
+    section = rater_replacement.section(prepare(source_of(task, {"z": flipped})))
+    assert section.eps == 0.2
+    [judge] = section.judges
+    panel = Panel.of((i, r, v) for r, rated in ratings.items() for i, v in rated.items())
+    gold = dict(list(truth.items())[1:])
+    table = SimilarityTable(("A", "B"), -np.array(costs)[:2, :2])
+    same_result(judge.variants["expert=r1"], found_by(panel, flipped, eps=0.2, expert="r1"))
+    same_result(judge.variants["gold=answer, eps=0"], found_by(panel, flipped, eps=0, gold=gold))
+    same_result(judge.variants["quality"], found_by(panel, flipped, eps=0.2, quality=quality))
+    same_result(judge.variants["score=weights"], found_by(panel, flipped, eps=0.2, score=table))
+    assert judge.variants["gold=answer, eps=0"].advantage.n_used == 39
+
+
+def test_an_expert_without_ratings_here_is_na_with_the_reason():
+    """As when items are limited to those of others; so it is with raters to be combined."""
+    ratings, truth = panel_of(10)
+    said = AltTestFields(expert="dr", combine=(("r0",), ("dr",)))
+    task = task_of(ratings, alt_test=said)
+    [judge] = rater_replacement.section(prepare(source_of(task, {"z": truth}))).judges
+    found = judge.variants["expert=dr"]
+    assert (found.winning_rate.value, found.winning_rate.reason) == (None, "no_expert_ratings")
+    assert (judge.combined.n_pairings, judge.combined.reason) == (0, "no_ratings_of_one_set")
+
+
+def test_a_criterion_of_one_item_ends_no_validation():
+    """`--limit` may leave one item of a criterion, which cannot be resampled: a traceback."""
+    said = {"i0": "A", "i1": "B", "i2": "A"}
+    criteria = {item: {"criterion": one} for item, one in zip(said, "aab", strict=True)}
+    task = task_of({"r": said, "s": said, "t": said}, items=criteria)
+    found = validate(source_of(task, {"z": said}))
+    [judge] = found.replacement.judges
+    assert set(judge.criteria) == {"a", "b"}
+    assert judge.criteria["b"].winning_rate.interval is None
+
+
+def test_one_item_on_an_ordered_scale_ends_no_validation():
+    """`harness run --limit 1` on an ordinal task ended with a traceback."""
+    ratings = {"r": {"i0": "1"}, "s": {"i0": "2"}, "t": {"i0": "3"}}
+    task = task_of(ratings, options=("1", "2", "3"), scale="ordinal", positive=())
+    [judge] = validate(source_of(task, {"z": {"i0": "2"}})).replacement.judges
+    assert (judge.winning_rate.interval, judge.winning_rate.n_used) == (None, 1)
+
+
+def test_each_criterion_is_tested_by_itself_and_all_are_adjusted_together():
+    """The winning rate is one per criterion, the family has the raters of all."""
+    ratings, truth = panel_of(60, noise=0.3)
+    items = {item: {"criterion": "ab"[i % 2]} for i, item in enumerate(truth)}
+    task = task_of(ratings, items=items)
+    [judge] = rater_replacement.section(prepare(source_of(task, {"z": truth}))).judges
+    tests = {}
+    for name in "ab":
+        here = [item for item in truth if items[item]["criterion"] == name]
+        panel = Panel.of((i, r, rated[i]) for i in here for r, rated in ratings.items())
+        tests[name] = found_by(panel, truth)
+    wanted = together(tests)
+    assert set(judge.criteria) == {"a", "b"}
+    for name, found in judge.criteria.items():
+        same_result(found, wanted[name])
+        assert found.n_family == 6
+        assert found.winning_rate.interval is not None
+    [alone] = section_of(ratings, {"z": truth}).judges
+    assert alone.criteria == {}
+
+
+def test_raters_of_different_items_are_combined_as_the_task_says():
+    """Means over the ways to join one of each set, each way a test."""
+    ratings, truth = panel_of(40, raters=4)
+    first = set(list(truth)[:20])
+    halves = {
+        r: {i: v for i, v in rated.items() if (i in first) == (r in {"r0", "r1"})}
+        for r, rated in ratings.items()
+    }
+    sets = (("r0", "r1"), ("r2", "r3"))
+    criteria = {item: {"criterion": "ab"[item in first]} for item in truth}
+    task = task_of(halves, alt_test=AltTestFields(combine=sets), items=criteria)
+    found = validate(source_of(task, {"z": truth}))
+    [judge] = found.replacement.judges
+    panel = Panel.of((i, r, v) for r, rated in halves.items() for i, v in rated.items())
+    design = AltTestDesign(score="accuracy", eps=0.1)
+    wanted = combined_annotator_test(panel, truth, design, sets, rng=np.random.default_rng(0))
+    mean = judge.combined
+    assert (mean.n_pairings, mean.winning_rate) == (2, wanted.winning_rate)
+    assert (mean.advantage, mean.passes_share) == (wanted.advantage, wanted.passes_share)
+    html = page(found)
+    assert "raters combined, mean of 2 ways" in html
+    assert "2 of 2 criteria" in html
+
+
+@pytest.mark.parametrize(("kind", "eps"), [("expert", 0.2), ("skilled", 0.15), ("crowd", 0.1)])
+def test_the_margin_follows_the_kind_of_raters(kind, eps):
+    """0.2, 0.15 and 0.1, as the paper has it."""
+    ratings, truth = panel_of(10)
+    assert section_of(ratings, {"z": truth}, raters=kind).eps == eps
+
+
+def test_a_good_judge_passes_with_every_control_beside_it():
+    """Per-rater table, sweep, smallest margin, random and majority judge, human agreement."""
+    ratings, truth = panel_of(120)
+    found = section_of(ratings, {"z": truth})
+    [judge] = found.judges
+    assert judge.passes is True
+    assert judge.winning_rate.value == 1.0
+    assert judge.winning_rate.interval is not None
+    assert judge.advantage.interval.low <= judge.advantage.value <= judge.advantage.interval.high
+    assert [row.rater for row in judge.raters] == ["r0", "r1", "r2"]
+    assert all(row.rejected and row.n == 120 and row.p_adjusted >= row.p for row in judge.raters)
+    assert judge.joint is None
+    controls = found.controls
+    assert controls.random.n_draws == 20
+    assert controls.random.passes_share <= 0.05
+    assert controls.majority_winning_rate.value is not None
+    assert set(controls.human_agreement) == {"pairwise_agreement", "krippendorff_alpha_nominal"}
+
+
+def test_the_sweep_holds_the_margin_of_every_kind_and_only_rises():
+    """A wider margin never costs a win, and the smallest one that passes passes."""
+    ratings, truth = panel_of(seed=3, noise=0.1)
+    worse = {item: "A" if i % 5 == 0 else label for i, (item, label) in enumerate(truth.items())}
+    [judge] = section_of(ratings, {"z": worse}).judges
+    grid = [point.eps for point in judge.sweep]
+    assert {0.0, 0.1, 0.15, 0.2, 0.5} <= set(grid)
+    rates = [point.winning_rate for point in judge.sweep]
+    assert rates == sorted(rates)
+    assert 0 < judge.smallest_eps < 0.5
+    assert all(point.passes == (point.eps >= judge.smallest_eps) for point in judge.sweep)
+
+
+def test_silence_does_not_lift_the_winning_rate():
+    """A judge that answers only what it has right loses the rest, unless told otherwise."""
+    ratings, truth = panel_of(60)
+    silent = {item: label if i % 2 else INVALID for i, (item, label) in enumerate(truth.items())}
+    [loss] = section_of(ratings, {"z": silent}).judges
+    left_out = section_of(ratings, {"z": silent}, source={"unanswered": "exclude"})
+    assert left_out.unanswered == "exclude"
+    [exclude] = left_out.judges
+    assert (loss.winning_rate.value, exclude.winning_rate.value) == (0.0, 1.0)
+    assert loss.answered_fraction == exclude.answered_fraction == 0.5
+    assert any(warning.startswith("unanswered_excluded") for warning in exclude.warnings)
+
+
+def test_coin_flip_humans_pass_a_coin_with_a_warning():
+    """Where raters toss coins, judges that answer at random pass, and that is said."""
+    rng = np.random.default_rng(0)
+    ratings = {f"r{j}": {f"i{i}": str(rng.choice(["A", "B"])) for i in range(200)} for j in "012"}
+    coin = {f"i{i}": str(rng.choice(["A", "B"])) for i in range(200)}
+    found = section_of(ratings, {"z": coin}, raters="expert")
+    assert found.controls.random.passes_share > 0.5
+    assert any(one.startswith("random_judge_passes") for one in found.controls.warnings)
+    assert found.controls.human_agreement["krippendorff_alpha_nominal"].value < 0.2
+
+
+def test_a_pass_on_fewer_than_30_items_carries_a_warning():
+    """The raters concerned are named."""
+    ratings, truth = panel_of(20, noise=0.3, seed=1)
+    [judge] = section_of(ratings, {"z": truth}).judges
+    assert judge.passes
+    assert judge.raters[0].test == "wilcoxon"
+    assert any(one.startswith("few_items: passes with fewer than 30") for one in judge.warnings)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "answers", "reason"),
+    [
+        ({"r0": {"i0": "A", "i1": "B"}}, {"i0": "A"}, "too_few_raters"),
+        ({"r0": {"i0": "A"}, "r1": {"i1": "B"}}, {"i0": "A"}, "no_overlap"),
+        ({"r0": {"i0": "CANNOT_ASSESS"}}, {"i0": "A"}, "no_items"),
+    ],
+)
+def test_too_little_to_test_is_na_with_the_reason(ratings, answers, reason):
+    """No division by zero, no pass, no rate."""
+    [judge] = section_of(ratings, {"z": answers}).judges
+    assert (judge.winning_rate.value, judge.winning_rate.reason) == (None, reason)
+    assert (judge.passes, judge.smallest_eps, judge.n_tested) == (None, None, 0)
+
+
+def test_several_judges_are_also_adjusted_together():
+    """One family of the raters of all judges; baselines are controls and not in it."""
+    ratings, truth = panel_of(120)
+    judges = {"y": truth, "z": truth, "random": dict.fromkeys(truth, "A")}
+    found = section_of(ratings, judges, source={"baselines": ("random",)})
+    y, z, baseline = found.judges
+    assert y.joint.n_family == z.joint.n_family == 6
+    assert y.joint.rejected == ("r0", "r1", "r2")
+    assert baseline.joint is None
+    assert baseline.baseline
+
+
+def test_tied_samples_are_drawn_and_counted():
+    """One verdict is needed; the number of those drawn stands beside the result."""
+    ratings, truth = panel_of()
+    tied = {item: ["A", "B"] if i < 7 else label for i, (item, label) in enumerate(truth.items())}
+    [judge] = section_of(ratings, {"z": tied}).judges
+    assert judge.n_tied_verdicts == 7
+    assert judge.answered_fraction == 1.0
+
+
+def test_ordered_scales_are_scored_by_rmse_of_medians():
+    """The judge's samples count as their median, which no tie is drawn for."""
+    rng = np.random.default_rng(0)
+    levels = rng.integers(1, 6, 40)
+    ratings = {
+        f"r{j}": {
+            f"i{i}": str(np.clip(x + rng.integers(-1, 2), 1, 5)) for i, x in enumerate(levels)
+        }
+        for j in range(3)
+    }
+    judge = {f"i{i}": [str(x), str(min(x + 1, 5))] for i, x in enumerate(levels)}
+    judges = {"z": judge, "flat": dict.fromkeys(judge, "3")}
+    found = section_of(ratings, judges, options="12345", scale="ordinal", positive=())
+    assert (found.score, found.judges[0].n_tied_verdicts) == ("neg_rmse", 0)
+    panel = Panel.of((i, r, float(v)) for r, rated in ratings.items() for i, v in rated.items())
+    verdicts = {f"i{i}": (x + min(x + 1, 5)) / 2 for i, x in enumerate(levels.tolist())}
+    design = AltTestDesign(score="neg_rmse", eps=0.1)
+    alone = annotator_test(panel, verdicts, design, rng=np.random.default_rng(0), n_resamples=0)
+    assert found.judges[0].advantage.value == pytest.approx(alone.advantage.value)
+    assert found.judges[0].smallest_eps == smallest_eps(alone)
+    judged = list(verdicts.values())
+    each = [
+        np.corrcoef([float(v) for v in rated.values()], judged)[0, 1] for rated in ratings.values()
+    ]
+    assert found.judges[0].pearson_mean_over_raters.value == pytest.approx(np.mean(each))
+    assert found.judges[0].pearson_mean_over_raters.interval is not None
+    assert found.judges[1].pearson_mean_over_raters.reason == "constant_labels"
+
+
+def test_without_judges_there_is_nothing_to_test():
+    """The reason says so."""
+    ratings, _ = panel_of(5)
+    assert section_of(ratings, {}).reason == "no_judges"
+
+
+@pytest.mark.parametrize("name", ["wax", "mtbench"])
+def test_real_data_gives_what_the_statistics_give(truth, tmp_path, name):
+    """The judges of the truth folder, tested one at a time, give the same rates and rows."""
+    source = truth_source(truth, name, tmp_path, judges=3)
+    found = rater_replacement.section(prepare(source))
+    panel = Panel.of(
+        ((one.item, one.rater, one.value) for one in source.task.ratings),
+        items=[item.id for item in source.items],
+    )
+    design = AltTestDesign(score="accuracy", eps=found.eps)
+    for judge in found.judges:
+        verdicts = {one.item: one.value for one in source.verdicts[judge.judge]}
+        alone = annotator_test(panel, verdicts, design, rng=np.random.default_rng(0), n_resamples=0)
+        assert judge.winning_rate.value == pytest.approx(alone.winning_rate.value)
+        assert judge.advantage.value == pytest.approx(alone.advantage.value)
+        assert [row.p for row in judge.raters] == [row.p for row in alone.per_rater]
+        points = eps_sweep(alone, [point.eps for point in judge.sweep])
+        assert [point.passes for point in judge.sweep] == [point.passes for point in points]

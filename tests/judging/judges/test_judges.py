@@ -1,0 +1,369 @@
+"""Judges by name: aliases, who runs, who cannot, what they cost."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from support.making import make_task
+
+import harness.judging
+from harness.errors import JudgeError, JudgeUnavailable
+from harness.judging.judges.config import JudgeSpec, key_of, user_file
+from harness.judging.judges.pricing import Price
+from harness.judging.judges.registry import (
+    build,
+    check,
+    estimate,
+    load_judges,
+    notice_of,
+    price_of,
+    resolve,
+)
+from harness.judging.prompts.requests import Message, Prompts, Request, Unit
+from harness.tasks import load_task
+
+CANARY = "sk-canary-0123456789"
+
+
+@pytest.fixture
+def task(tmp_path):
+    return load_task(str(make_task(tmp_path / "small")))
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Write a judges file and return its path."""
+
+    def write(text):
+        path = tmp_path / "judges.yaml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+# -- aliases ----------------------------------------------------------------------------------
+
+
+def test_shipped_aliases_are_those_the_readme_names():
+    """gpt, claude, gemini, mistral and llama are hosted; the rest need no key."""
+    judges = load_judges()
+    hosted = {name: spec for name, spec in judges.items() if spec.kind == "litellm"}
+    assert set(hosted) == {"gpt", "claude", "gemini", "mistral", "llama"}
+    assert set(judges) - set(hosted) == {"smollm2", "lexicon", "random", "majority"}
+    assert all(spec.key_env for spec in hosted.values())
+
+
+def test_shipped_hosted_judges_have_a_listed_price():
+    """What a run with a shipped alias costs can be said beforehand."""
+    for spec in load_judges().values():
+        price = price_of(spec)
+        assert price is not None, spec.name
+        assert (price.output > 0) == spec.remote, spec.name
+
+
+def test_defaults_follow_the_kind():
+    """Hosted and random judges give 10 samples that differ; the others give one."""
+    judges = load_judges()
+    assert {name: spec.samples for name, spec in judges.items()} == {
+        **dict.fromkeys(("gpt", "claude", "gemini", "mistral", "llama", "random"), 10),
+        **dict.fromkeys(("smollm2", "lexicon", "majority"), 1),
+    }
+    assert judges["gpt"].params["temperature"] == 1.0
+    assert judges["smollm2"].params["temperature"] == 0.0
+
+
+def test_own_file_adds_and_overrides(own):
+    """An entry of the user's replaces the shipped one of its name; params join the defaults."""
+    path = own("""
+judges:
+  gpt: {model: openai/gpt-4o, key_env: MY_KEY, params: {max_tokens: 64, temperature: null}}
+  local: {base_url: "http://127.0.0.1:8000/v1/", model: qwen}
+""")
+    judges = load_judges(path)
+    assert judges["gpt"].model == "openai/gpt-4o"
+    assert judges["gpt"].sent_params == {"max_tokens": 64}
+    assert judges["local"].kind == "endpoint"
+    assert judges["local"].base_url == "http://127.0.0.1:8000/v1"
+    assert "claude" in judges
+
+
+def test_specifications_survive_a_manifest(own):
+    """What is written to a run folder reads back the same, defaults taken away included."""
+    path = own("judges: {gpt: {model: openai/gpt-4o, params: {temperature: null}, key_env: null}}")
+    for spec in load_judges(path).values():
+        assert JudgeSpec.model_validate_json(spec.model_dump_json()) == spec
+        assert JudgeSpec.model_validate(spec.model_dump(mode="json")) == spec
+
+
+def test_own_file_is_looked_for_where_the_help_says(tmp_path, monkeypatch):
+    """$HARNESS_JUDGES goes before the configuration folder's file."""
+    assert user_file() is None
+    home = tmp_path / "config"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    (home / "judge-harness").mkdir(parents=True)
+    (home / "judge-harness" / "judges.yaml").write_text("judges: {a: {model: openai/a}}")
+    assert "a" in load_judges()
+    other = tmp_path / "other.yaml"
+    other.write_text("judges: {b: {model: openai/b}}")
+    monkeypatch.setenv("HARNESS_JUDGES", str(other))
+    assert "b" in load_judges()
+    assert "a" not in load_judges()
+
+
+@pytest.mark.parametrize(
+    ("text", "mentions"),
+    [
+        ("judges: {a: {model: openai/a, smaples: 3}}", ["judges.a.smaples", "no such field"]),
+        ("judges: {a: {model: openai/a, samples: 0}}", ["judges.a.samples", "greater than"]),
+        ("judges: {a: {kind: magic, model: m}}", ["judges.a.kind"]),
+        ("judges: {a: {kind: endpoint, model: m}}", ["judges.a", "base_url is missing"]),
+        ("judges: {a: {kind: lexicon, base_url: 'http://h'}}", ["judges.a", "means nothing"]),
+        ("judges: {a: {model: m, base_url: 'ftp://h/v1'}}", ["judges.a.base_url", "http://"]),
+        ("judges: {a: {model: m, base_url: 'http://u:p@h/v1'}}", ["base_url", "no user name"]),
+        ("judges: {a: {model: m, base_url: 'http://h:99999/v1'}}", ["base_url", "0-65535"]),
+        ('judges: {a: {model: m, base_url: "http://h/\\r\\nX: y"}}', ["base_url", "no control"]),
+        ('judges: {a: {model: "m\\0"}}', ["judges.a.model"]),
+        ('judges: {a: {model: "m\\ud800"}}', ["line 1", "surrogate"]),
+        ("judges: {a: {model: openai/a, params: {top_p: .nan}}}", ["a.params", "JSON"]),
+        (
+            "judges: {a: {model: openai/a, params: {api_key: x}}}",
+            ["a.params", "api_key", "key_env"],
+        ),
+        ("judges: {a: {model: openai/a, params: {stream: true}}}", ["a.params", "stream"]),
+        ("judges: {a: just text}", ["judges.a", "wanted fields"]),
+        ("judges: {a: {name: b, model: m}}", ["judges.a", "no `name:`"]),
+        ("judges:\n  a: {model: m}\n  a: {model: n}", ["line 3", "'a' is defined twice"]),
+        ("judges:\n  a: &x {model: m}\n  b: *x", ["line 2", "anchors"]),
+        ("judges: {a: {model: m}", ["line 1", "not valid YAML"]),
+        ("judges: {a: {model: 2020-13-45}}", ["number or date"]),
+        (f"judges: {{a: {{model: m, samples: {'9' * 5000}}}}}", ["number or date"]),
+        ("other: {}", ["`judges:`"]),
+        ("[]", ["`judges:`"]),
+        ("", ["`judges:`"]),
+        (b"judges: {a: {model: \xff}}", ["not UTF-8"]),
+        ("judges: {a: {model: m}}" + " " * (1 << 20), ["larger than"]),
+        ("judges: " + "[" * 600 + "]" * 600, ["nested too deeply"]),
+        ("judges: {a: !!python/object/apply:os.system [x]}", ["line 1", "not valid YAML"]),
+    ],
+)
+def test_faults_in_a_judges_file_name_file_and_field(own, text, mentions):
+    """Every fault says where it is and what was wanted."""
+    with pytest.raises(JudgeError) as caught:
+        load_judges(own(text))
+    for words in ["judges.yaml", *mentions]:
+        assert words in str(caught.value)
+
+
+def test_a_missing_judges_file_is_named(tmp_path):
+    """A path that was given must be there."""
+    with pytest.raises(JudgeError, match=r"gone\.yaml.*cannot be read"):
+        load_judges(tmp_path / "gone.yaml")
+
+
+def test_a_key_written_in_the_wrong_place_is_not_repeated(own):
+    """A message about a bad field never quotes it: it may be the key itself."""
+    for text in (
+        f"judges: {{a: {{model: openai/a, key_env: {CANARY}}}}}",
+        f"judges: {{a: {{model: openai/a, params: {{api_key: {CANARY}}}}}}}",
+        f"judges: {{a: {{model: openai/a, samples: {CANARY}}}}}",
+        f"judges: {{a: {{model: m, base_url: 'http://h/v1?key={CANARY}'}}}}",
+    ):
+        with pytest.raises(JudgeError) as caught:
+            load_judges(own(text))
+        assert CANARY not in str(caught.value)
+        assert "judges.a" in str(caught.value)
+
+
+# -- who runs ---------------------------------------------------------------------------------
+
+
+def test_without_names_all_embedded_judges_run(task):
+    """What applies runs; what does not is skipped with a reason; the baselines come last."""
+    specs, skipped = resolve(None, task, load_judges())
+    assert [spec.name for spec in specs][-2:] == ["random", "majority"]
+    assert [name for name, _ in skipped if name != "smollm2"] == ["lexicon"]
+    assert "lexicon:" in dict(skipped)["lexicon"]
+
+
+def test_baselines_join_every_run_unless_told_not_to(task):
+    """random and majority are there whoever is named."""
+    judges = load_judges()
+    assert [s.name for s in resolve(["gpt"], task, judges).specs] == ["gpt", "random", "majority"]
+    assert [s.name for s in resolve(["gpt"], task, judges, baselines=False).specs] == ["gpt"]
+    named = resolve(["majority", "gpt"], task, judges).specs
+    assert [s.name for s in named] == ["majority", "gpt", "random"]
+
+
+def test_a_named_judge_that_does_not_apply_is_an_error(task):
+    """Asking for it by name means wanting it."""
+    with pytest.raises(JudgeUnavailable, match=r"lexicon.*'small'.*lexicon:"):
+        resolve(["lexicon"], task, load_judges())
+
+
+def test_any_model_string_works_as_it_is(task):
+    """A name with a slash needs no alias; its provider's key variable is known."""
+    (spec, other) = resolve(
+        ["openai/gpt-4o", "ollama/llama3"], task, load_judges(), baselines=False
+    ).specs
+    assert (spec.name, spec.kind, spec.model) == ("openai/gpt-4o", "litellm", "openai/gpt-4o")
+    assert spec.key_env == "OPENAI_API_KEY"
+    assert other.key_env is None
+
+
+def test_a_base_url_makes_model_names_endpoints(task):
+    """With an address on the command line a name that is no alias is that server's model."""
+    (spec,) = resolve(
+        ["qwen"],
+        task,
+        load_judges(),
+        baselines=False,
+        base_url="http://127.0.0.1:1/v1",
+        key_env="MY_KEY",
+    ).specs
+    assert (spec.kind, spec.model, spec.key_env) == ("endpoint", "qwen", "MY_KEY")
+
+
+def test_a_key_is_not_sent_to_an_address_of_ones_own():
+    """A provider's key goes to that provider; elsewhere a key must be named."""
+    spec = JudgeSpec(name="a", kind="litellm", model="openai/a", base_url="http://127.0.0.1:1/v1")
+    assert spec.key_env is None
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["gpt", "gpt"], "'gpt' is named twice"),
+        (["gtp"], r"unknown judge 'gtp'; known are gpt, claude.*openai/gpt-4o"),
+        (["openai/\x00"], "name"),
+    ],
+)
+def test_names_that_cannot_be_meant_are_errors(task, names, message):
+    """Duplicates and unknown aliases stop before anything is asked."""
+    with pytest.raises(JudgeError, match=message):
+        resolve(names, task, load_judges())
+
+
+# -- who cannot -------------------------------------------------------------------------------
+
+
+def test_a_missing_key_names_its_variable(monkeypatch):
+    """One line, before anything is spent."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(JudgeUnavailable, match=r"^gpt: no key; set .*OPENAI_API_KEY"):
+        check(load_judges()["gpt"])
+
+
+def test_a_key_that_is_there_is_never_shown(monkeypatch):
+    """Neither the specification nor the judge tells it; a broken one is not quoted."""
+    spec = load_judges()["gpt"]
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    check(spec)
+    assert key_of(spec) == CANARY
+    assert CANARY not in f"{spec!r} {spec} {spec.model_dump_json()}"
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY + "\nX-Evil: 1")
+    with pytest.raises(JudgeUnavailable) as caught:
+        check(spec)
+    assert CANARY not in str(caught.value)
+
+
+def test_checking_a_guarded_judge_does_not_import_litellm(monkeypatch):
+    """Listing judges stays quick."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from harness.judging.judges.registry import *; s = load_judges()['gpt'];"
+        "check(s); price_of(s); assert 'litellm' not in sys.modules, 'imported'"
+    )
+    env = {**os.environ, "OPENAI_API_KEY": CANARY}
+    subprocess.run([sys.executable, "-c", code], check=True, env=env)
+
+
+def test_a_provider_that_cannot_be_guarded_needs_permission():
+    """One line says so; with permission it runs."""
+    spec = JudgeSpec(name="b", model="bedrock/anthropic.claude")
+    with pytest.raises(JudgeUnavailable, match=r"bedrock.*--allow-redirects"):
+        check(spec)
+    check(spec.model_copy(update={"allow_redirects": True}))
+    assert "redirects are followed" in notice_of(spec)
+
+
+def test_what_a_reader_should_know_is_one_line():
+    """The majority has seen the answers and breaks ties by order; most judges need no remark."""
+    notices = {name: notice_of(spec) for name, spec in load_judges().items()}
+    assert "in-sample" in notices.pop("majority")
+    assert set(notices.values()) == {""}
+
+
+def test_reprs_fit_a_line(task):
+    """A judge tells what it is at a glance."""
+    prompts = Prompts.load(task)
+    for name in ("random", "majority"):
+        spec = load_judges()[name]
+        for shown in (repr(spec), repr(build(spec, task, prompts))):
+            assert "\n" not in shown
+            assert len(shown) < 100
+
+
+# -- what is asked, and what it costs -------------------------------------------------------------
+
+
+def test_requests_hold_all_that_can_change_the_reply(task):
+    """Address, model, parameters, item, elicitation and sample change the hash; the alias not."""
+    prompts = Prompts.load(task)
+    base = {"kind": "endpoint", "model": "m", "base_url": "http://127.0.0.1:1/v1"}
+    unit = Unit(item="i1", elicitation="forced_choice")
+
+    def hash_of(unit=unit, **changed):
+        spec = JudgeSpec(**({"name": "a"} | base | changed))
+        return build(spec, task, prompts).request(unit).hash
+
+    same = hash_of()
+    assert hash_of(name="another") == same
+    others = [
+        hash_of(model="n"),
+        hash_of(base_url="http://127.0.0.1:2/v1"),
+        hash_of(params={"temperature": 0.5}),
+        hash_of(unit=unit._replace(item="i2")),
+        hash_of(unit=unit._replace(elicitation="response_set")),
+        hash_of(unit=unit._replace(sample=1)),
+    ]
+    assert len({same, *others}) == 1 + len(others)
+
+
+def test_cost_by_hand():
+    """(900 fresh x 2 + 100 cached x 0.5 + 10 x 8) / 1e6 = 0.00193 USD."""
+    price = Price(input=2, output=8, cached=0.5)
+    assert price.cost_usd(1000, 10, 100) == pytest.approx(0.00193)
+    assert Price(input=2, output=8).cost_usd(1000, 10, 100) == pytest.approx(0.00208)
+
+
+def test_prices_are_looked_up_or_unknown():
+    """The judge's own price first, then litellm's list; an endpoint's is unknown, ours are free."""
+    own = Price(input=1, output=2)
+    assert price_of(JudgeSpec(name="a", model="openai/gpt-4o", price=own)) == own
+    listed = price_of(JudgeSpec(name="a", model="openai/gpt-4o"))
+    assert listed is not None
+    assert listed.input == pytest.approx(2.5)
+    assert price_of(JudgeSpec(name="a", model="openai/no-such-model")) is None
+    assert price_of(JudgeSpec(name="a", model="m", base_url="http://127.0.0.1:1/v1")) is None
+    assert price_of(load_judges()["random"]) == Price(input=0, output=0)
+
+
+def test_estimates_are_near_what_servers_count():
+    """400 bytes are about 100 tokens; the reply's limit is the judge's own."""
+    spec = JudgeSpec(name="a", model="openai/a", params={"max_tokens": 20})
+    request = Request(
+        provider="litellm", model="a", messages=(Message(role="user", content="x" * 400),)
+    )
+    assert estimate(spec, request) == (104, 20)
+
+
+def test_exported_names_are_importable():
+    """All that harness.judging promises is there, and nothing else answers."""
+    for name in harness.judging.__all__:
+        assert getattr(harness.judging, name).__name__ == name
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = harness.judging.nothing

@@ -1,0 +1,429 @@
+"""Requests in batches: handed in once, read as if asked one by one, resumed after any end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support.forking import shared
+from support.making import make_task
+from support.running import SOON, Hearing, run_judge
+from support.stubbing import start_stub
+
+from harness.app import begin, execute, make_plan, resume_plan
+from harness.errors import RunError
+from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.registry import build
+from harness.judging.prompts.requests import Prompts
+from harness.judging.running.batch_api import style_of
+from harness.judging.running.batches import BatchRunner
+from harness.judging.running.budget import Budget
+from harness.judging.running.jobs import Job
+from harness.judging.storage.batch_ledger import Book, Ticket
+from harness.judging.storage.response_cache import DiskStore
+from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of
+from harness.runs import RunConfig, RunFolder
+from harness.tasks import load_task
+
+SCRIPT = Path(__file__).resolve().parents[2] / "support" / "batch_stub.py"
+PRICE = {"input": 100.0, "output": 400.0, "batch": 0.5}
+N_ITEMS = 5
+EVERY = ("forced_choice", "response_set", "paired")
+
+
+@pytest.fixture(scope="module")
+def provider():
+    with start_stub(SCRIPT) as running:
+        yield running
+
+
+@pytest.fixture
+def place(tmp_path, provider):
+    """A folder, a task, and a way to ask about it in batches or one by one."""
+    provider.reset()
+    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+
+    def go(
+        stub,
+        *,
+        batch=True,
+        elicitations=EVERY,
+        log="log.jsonl",
+        book="batches.json",
+        store=None,
+        limit=None,
+        runner=BatchRunner,
+        **more,
+    ):
+        style = {"name": "far", "model": "stub", "price": PRICE, "base_url": stub.url()}
+        style |= {"batch_poll_s": 0.02} | more
+        spec = JudgeSpec.model_validate(style)
+        go.budget = Budget(limit)
+        asking = {"elicitations": elicitations, "samples": 2, "store": store, "budget": go.budget}
+        if batch:
+            spec = spec.model_copy(update={"price": spec.price.in_batch()})
+            asking |= {"runner": runner, "book": Book(tmp_path / book)}
+        done, end, _ = run_judge(spec, task, tmp_path / log, **asking)
+        return done, end
+
+    go.folder = tmp_path
+    return go
+
+
+def values(log):
+    return {key: (verdict.outcome, verdict.value) for key, verdict in log.final.items()}
+
+
+def cost(log):
+    bought = {r.request: r for v in log.final.values() for r in replies_of(v)}
+    return sum(reply.cost_usd for reply in bought.values())
+
+
+def test_batch_gives_what_single_requests_give_at_half_the_price(place, provider, stub):
+    """The same verdicts, pairs included; second turns go into a second batch."""
+    batched, end = place(provider)
+    single, _ = place(stub, batch=False, log="single.jsonl")
+    assert end == ""
+    assert values(batched) == values(single)
+    assert cost(batched) == pytest.approx(cost(single) / 2)
+    assert place.budget.limit_usd is None
+    stats = provider.stats()
+    assert stats["batches"] == 2
+    assert stats["requests"] == N_ITEMS * 2 * 3, "first turns are the response sets' requests"
+    assert json.loads((place.folder / "batches.json").read_text()) == []
+
+
+@pytest.mark.litellm
+@pytest.mark.parametrize("model", ["openai/stub", "anthropic/stub"])
+def test_hosted_judges_hand_in_what_litellm_would_send(place, provider, stub, model, monkeypatch):
+    """Both providers' forms, written and read by the code that asks one by one."""
+    monkeypatch.setenv("STUB_KEY", "sk-canary-1")
+    style = {"kind": "litellm", "model": model, "key_env": "STUB_KEY", "elicitations": EVERY[:1]}
+    batched, end = place(provider, **style)
+    assert end == ""
+    single, _ = place(stub, batch=False, log="single.jsonl", **style)
+    assert values(batched) == values(single)
+    assert cost(batched) == pytest.approx(cost(single) / 2)
+    assert "sk-canary" not in (place.folder / "batches.json").read_text()
+
+
+def test_replies_of_a_batch_reach_the_cache(place, provider, tmp_path):
+    """A second run finds them there and hands nothing in."""
+    store = DiskStore(tmp_path / "cache")
+    place(provider, store=store)
+    before = provider.stats()["requests"]
+    log, _ = place(provider, store=store, log="second.jsonl")
+    store.close()
+    assert provider.stats()["requests"] == before
+    assert all(verdict.cached for verdict in log.final.values())
+    assert len(log.final) == N_ITEMS * 2 * 3, "pairs too, whose turns are both known"
+
+
+def together(place, task, specs, *, elicitations, runner=BatchRunner):
+    """Ask several judges in one run; return why each stopped."""
+    store = DiskStore(place / "cache")
+    store.follow(place / "log.jsonl", place / "batches.json")
+    prompts = Prompts.load(task)
+    jobs = [Job(build(s, task, prompts), task.items, elicitations, 2) for s in specs]
+    with VerdictLog.open(place / "log.jsonl") as log:
+        running = runner(
+            task,
+            jobs,
+            log=log,
+            store=store,
+            done=read_log(place / "log.jsonl").final,
+            observer=Hearing(),
+            budget=Budget(None),
+            settings=SOON,
+            book=Book(place / "batches.json"),
+        )
+        ends = asyncio.run(running.run())
+    store.close()
+    return ends
+
+
+class Leaving(BatchRunner):
+    """Hands a batch in and is gone before its results are there."""
+
+    async def _wait(self, lane, seconds):
+        self.drain()
+        await super()._wait(lane, seconds)
+
+
+@pytest.fixture
+def one_cache(place, tmp_path):
+    """A way to begin or to resume runs on one cache, each in a folder of its own."""
+
+    def go(run, stub, said=None, **more):
+        (tmp_path / run).mkdir(exist_ok=True)
+        store = DiskStore(tmp_path / "cache", ([] if said is None else said).append)
+        store.follow(tmp_path / run / "log.jsonl", tmp_path / run / "batches.json")
+        more = {"elicitations": ("forced_choice",), "store": store} | more
+        log, end = place(stub, log=f"{run}/log.jsonl", book=f"{run}/batches.json", **more)
+        store.close()
+        return log, end
+
+    return go
+
+
+@pytest.mark.parametrize("ended", ["left", "killed"])
+def test_requests_in_a_batch_of_another_run_are_not_asked_again(
+    one_cache, provider, tmp_path, ended
+):
+    """What one run has handed in another leaves out, in batches or not, and goes on with the rest;
+    both end with every reply, each paid for once. So also if the one was killed too soon to write
+    down what its batch is called."""
+    each = N_ITEMS * 2
+    one_cache("first", provider, runner=Leaving)
+    if ended == "killed":
+        book = Book(tmp_path / "first" / "batches.json")
+        book.put(book.tickets[0]._replace(id=""))
+    assert provider.stats()["requests"] == each
+    for run, batch in (("second", True), ("third", False)):
+        both = {"batch": batch, "elicitations": EVERY[:2]}
+        log, end = one_cache(run, provider, **both)
+        assert (end, len(log.final)) == ("in_a_batch", each), "response sets alone"
+        assert provider.stats()["requests"] == each * 2
+    one_cache("first", provider)
+    for run, batch in (("second", True), ("third", False)):
+        log, end = one_cache(run, provider, batch=batch, elicitations=EVERY[:2])
+        assert (end, len(log.final)) == ("", each * 2)
+    assert provider.stats()["requests"] == each * 2
+
+
+def test_second_turn_in_a_batch_of_another_run_is_not_asked_again(one_cache, provider):
+    """A pair whose first turn is known waits for its second with the run that handed that in."""
+    one_cache("first", provider, elicitations=EVERY[1:2])
+    one_cache("first", provider, elicitations=EVERY[2:], runner=Leaving)
+    before = provider.stats()["requests"]
+    assert before == N_ITEMS * 4
+    log, end = one_cache("second", provider, batch=False, elicitations=EVERY[2:])
+    assert (end, len(log.final), provider.stats()["requests"]) == ("in_a_batch", 0, before)
+
+
+@pytest.mark.parametrize("why", ["gone", "old"])
+def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provider, tmp_path, why):
+    """Their run was deleted, or the provider no longer keeps their results: one line says so."""
+    one_cache("first", provider, runner=Leaving)
+    if why == "gone":
+        shutil.rmtree(tmp_path / "first")
+    else:
+        book = Book(tmp_path / "first" / "batches.json")
+        book.put(book.tickets[0]._replace(created=time.time() - 30 * 86400))
+    for run in ("second", "third"):
+        said = []
+        log, end = one_cache(run, provider, said)
+        assert (end, len(log.final)) == ("", N_ITEMS * 2)
+        assert provider.stats()["requests"] == N_ITEMS * 4
+        if run == "second":
+            [line] = said
+            assert str(tmp_path / "first") in line
+            assert "is asked again" in line
+
+
+def test_what_another_run_hands_in_after_a_look_is_waited_for(tmp_path):
+    """Its book is read again when it has changed, for as long as anything is outstanding."""
+    theirs, ours = DiskStore(tmp_path / "cache"), DiskStore(tmp_path / "cache")
+    theirs.follow(tmp_path / "log.jsonl", tmp_path / "batches.json")
+    book, keys = Book(tmp_path / "batches.json"), ["1" * 64, "2" * 64]
+    tickets = [Ticket("j", key, time.time(), 1, requests=[key]) for key in keys]
+    for ticket in tickets:
+        book.put(ticket)
+        assert ticket.requests[0] in ours.awaited(keys, "j")
+    for ticket in tickets:
+        book.drop(ticket)
+        assert ticket.requests[0] not in ours.awaited(keys, "j")
+    ours.close()
+    theirs.close()
+
+
+def test_a_book_of_another_run_that_cannot_be_looked_at_is_one_line(tmp_path):
+    """It might hold what we would ask for."""
+    book = tmp_path / "batches.json"
+    theirs, ours = DiskStore(tmp_path / "cache"), DiskStore(tmp_path / "cache")
+    theirs.follow(tmp_path / "log.jsonl", book)
+    book.symlink_to(book)
+    with pytest.raises(RunError, match=r"batches\.json: cannot be read \(.*--cache DIR"):
+        ours.awaited(["0" * 64], "j")
+    ours.close()
+    theirs.close()
+
+
+def test_a_run_that_waits_for_nothing_leaves_no_note(one_cache, provider, tmp_path):
+    """Others do not look for its batches."""
+    one_cache("first", provider)
+    assert list((tmp_path / "cache" / "batches").iterdir()) == []
+
+
+def test_judge_does_not_wait_for_a_batch_that_its_run_cannot_get(tmp_path, provider):
+    """Of two judges of one model the first handed in; its batch is lost, and the second neither
+    waits for ever nor pays again."""
+    provider.reset()
+    given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
+    specs = [JudgeSpec(name=name, **given) for name in ("near", "far")]
+    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+    together(tmp_path, task, specs[1:], elicitations=EVERY[:1], runner=Leaving)
+    [ticket] = Book(tmp_path / "batches.json").tickets
+    Book(tmp_path / "batches.json").put(ticket._replace(id="lost"))
+    ends = together(tmp_path, task, specs, elicitations=EVERY[:1])
+    assert ends == {"near": "in_a_batch", "far": "not_found"}
+    assert provider.stats()["requests"] == N_ITEMS * 2
+
+
+def test_two_judges_of_one_model_hand_each_request_in_once(tmp_path, provider):
+    """A lease on each request lets one of them ask; the other takes the replies from the cache."""
+    provider.reset()
+    given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
+    specs = [JudgeSpec(name=name, **given) for name in ("far", "near")]
+    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+    ends = together(tmp_path, task, specs, elicitations=EVERY)
+    assert ends == {"far": "", "near": ""}
+    final = read_log(tmp_path / "log.jsonl").final
+    assert Counter(verdict.outcome for verdict in final.values()) == {"answered": N_ITEMS * 12}
+    assert provider.stats()["requests"] == N_ITEMS * 2 * 3
+    assert sum(not verdict.cached for verdict in final.values()) == N_ITEMS * 2 * 3
+
+
+def test_looks_at_a_batch_grow_rarer(place, provider):
+    """From the judge's own first wait to ten times that."""
+    waits = []
+
+    class Patient(BatchRunner):
+        async def _wait(self, lane, seconds):
+            waits.append(seconds)
+            if len(waits) == 8:
+                provider.tell("/go")
+
+    provider.tell("/hold")
+    place(provider, runner=Patient, elicitations=("forced_choice",), batch_poll_s=2.0)
+    assert waits == pytest.approx([2, 3, 4.5, 6.75, 10.125, 15.1875, 20, 20])
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_other_run_that_waits_for_batches_is_named(tmp_path, provider, batch):
+    """What it handed in would be paid for again: that is said before anything is."""
+    provider.reset()
+    make_task(tmp_path / "task", N_ITEMS)
+    judge = {"model": "stub", "base_url": provider.url(), "price": PRICE, "batch_poll_s": 0.02}
+    (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
+    config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",), batch=batch)
+    plan = make_plan(config, judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False)
+    first, second = (begin(plan, tmp_path / "runs") for _ in range(2))
+    Book(first.batches).put(Ticket("far", "token", time.time(), N_ITEMS, "batch_1"))
+    hearing = Hearing()
+    execute(plan, second, observer=hearing, use_cache=False, settings=SOON)
+    assert hearing.lines[0].startswith(f"{first.path.name} waits for batches; resume it first")
+
+
+def test_requests_without_an_answer_fail_and_are_asked_on_resume(place, provider):
+    """One refused, one expired: two failures with their reasons, then answers."""
+    provider.tell("/spoil")
+    log, end = place(provider, elicitations=("forced_choice",))
+    assert end == "batch_unanswered"  # so that the run is resumable, which asks for both again
+    reasons = Counter(v.reason for v in log.final.values() if v.outcome == "failed")
+    assert reasons == {"bad_request": 1, "batch_unanswered": 1}
+    log, end = place(provider, elicitations=("forced_choice",))
+    assert end == ""
+    assert {verdict.outcome for verdict in log.final.values()} == {"answered"}
+    assert provider.stats()["requests"] == N_ITEMS * 2 + 2
+
+
+def test_lost_answer_to_a_batch_does_not_hand_it_in_twice(place, provider):
+    """The provider took the batch in and the connection broke: it is found by our token."""
+    provider.tell("/lose")
+    log, end = place(provider, elicitations=("forced_choice",))
+    assert (end, len(log.final)) == ("", N_ITEMS * 2)
+    assert provider.stats()["batches"] == 1
+
+
+def test_ticket_without_an_id_is_looked_for_on_resume(place, provider):
+    """Killed between handing in and writing the id down: found if it arrived, else handed in."""
+    place(provider, elicitations=("forced_choice",))
+    book = Book(place.folder / "batches.json")
+    book.put(Ticket("far", "never-received", time.time(), 10))
+    log, _ = place(provider, elicitations=("response_set",))
+    assert len(log.final) == N_ITEMS * 4
+    assert provider.stats()["batches"] == 2
+    assert Book(place.folder / "batches.json").tickets == []
+
+
+def test_limit_bounds_what_is_handed_in(place, provider):
+    """A batch holds only what the limit surely covers; the rest waits for a resume."""
+    whole, _ = place(provider, elicitations=("forced_choice",))
+    limit = cost(whole) * 0.6
+    (place.folder / "log.jsonl").unlink()
+    log, _ = place(provider, elicitations=("forced_choice",), limit=limit)
+    assert 0 < cost(log) <= limit
+    assert place.budget.exhausted
+    assert 0 < len(log.final) < N_ITEMS * 2
+
+
+def test_refused_key_stops_the_judge_before_anything_is_handed_in(place, stub):
+    """A server without batches says 404: the judge stops, nothing stays outstanding."""
+    log, end = place(stub)
+    assert (end, log.n_lines) == ("not_found", 0)
+    assert Book(place.folder / "batches.json").tickets == []
+
+
+def test_damaged_list_of_batches_is_refused(tmp_path):
+    """Going on without it could hand everything in twice."""
+    (tmp_path / "batches.json").write_text("[{]")
+    with pytest.raises(RunError, match="handed in twice"):
+        Book(tmp_path / "batches.json")
+
+
+def test_only_known_providers_take_batches():
+    """OpenAI's and Anthropic's own models, and servers that speak OpenAI's language."""
+    taken = {"openai/gpt-4o": True, "claude-haiku-4-5": True, "gemini/gemini-2.5-flash": False}
+    for model, expected in taken.items():
+        assert (style_of(JudgeSpec(name="j", model=model)) is not None) is expected
+    assert style_of(JudgeSpec(name="j", kind="random")) is None
+
+
+def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provider):
+    """kill -9 while a batch is being worked on: another run names the one to resume and asks for
+    nothing of it; the resumed run collects that very batch, and the other takes its replies."""
+    provider.reset()
+    provider.tell("/hold")
+    make_task(tmp_path / "task", N_ITEMS)
+    judge = {"model": "stub", "base_url": provider.url(), "samples": 2, "price": PRICE}
+    judge |= {"batch_poll_s": 0.02}
+    (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
+    options = ["--task", "task", "--judges", "far", "--judges-file", "judges.yaml"]
+    options += ["--no-baselines", "--batch", "--elicitation", "forced_choice", "--quiet"]
+    options += ["--cache", "cache"]
+    run = shared().start("run", *options, cwd=tmp_path)
+    ends = time.monotonic() + 60
+    while not provider.stats()["looks"] and time.monotonic() < ends:
+        time.sleep(0.05)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    assert run.returncode == -signal.SIGKILL
+    [folder] = (tmp_path / "runs").iterdir()
+    assert json.loads((folder / "batches.json").read_text())[0]["id"] == "batch_1"
+    provider.tell("/go")
+    config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",))
+    plan = make_plan(config, judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False)
+    other, hearing = begin(plan, tmp_path / "others"), Hearing()
+    cache = tmp_path / "cache"
+    result = execute(plan, other, observer=hearing, cache=cache, settings=SOON)
+    assert (result.exit_code, other.manifest.ended) == (3, {"far": "in_a_batch"})
+    line, last = hearing.lines
+    assert last.endswith(f"Resume with: harness run --resume --run {other.path} --cache {cache}")
+    assert line.startswith(f"far: {N_ITEMS * 2} units wait in batches of another run")
+    assert f"`harness run --resume --run {folder} --cache {cache}`" in line
+    for opened in (RunFolder.open(folder), other):
+        plan = resume_plan(opened)
+        result = execute(plan, opened, observer=Hearing(), cache=cache, settings=SOON)
+        assert result.exit_code == 0
+        assert len(opened.read_verdicts().final) == N_ITEMS * 2
+    assert provider.stats()["batches"] == 1
+    assert provider.stats()["requests"] == N_ITEMS * 2
+    log = read_log(folder / "verdicts.jsonl")
+    assert len(log.final) == log.n_lines == N_ITEMS * 2

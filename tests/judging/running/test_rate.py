@@ -1,0 +1,228 @@
+"""The pace of a judge on a simulated clock: low start, addition, cuts, limits held."""
+
+from __future__ import annotations
+
+import heapq
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.judging.running.rate_limit import CUT, Allowance, Rate, allowances
+
+WALL = 1_800_000_000.0
+
+
+def play(rate: Rate, *, n: int, latency_s: float, capacity=None, tokens=0.0) -> list[float]:
+    """Ask a server that answers 429 beyond ``capacity`` in flight; give the times of sending."""
+    now, waiting, flying, sent = 0.0, n, [], []
+    while waiting or flying:
+        while waiting and not rate.full:
+            waiting -= 1
+            ticket, wait_s = rate.enter(now, tokens)
+            sent.append(now + wait_s)
+            at_work = sum(start <= now + wait_s < end for end, _, start, _ in flying)
+            refused = capacity is not None and at_work >= capacity
+            heapq.heappush(flying, (now + wait_s + latency_s, ticket, now + wait_s, refused))
+        now, ticket, _, refused = heapq.heappop(flying)
+        if refused:
+            rate.limited(now, ticket)
+            waiting += 1
+        else:
+            rate.succeeded(now)
+        rate.leave()
+    return sorted(sent)
+
+
+def test_pace_starts_low_and_reaches_the_ceiling_within_as_many_replies():
+    """From a quarter to all of 64 in 48 replies."""
+    rate = Rate(64, start=16)
+    assert int(rate.limit) == 16
+    for _ in range(47):
+        rate.succeeded(1.0)
+    assert int(rate.limit) == 63
+    rate.succeeded(1.0)
+    assert rate.limit == 64
+    assert [event.reason for event in rate.history] == ["start", "ceiling"]
+
+
+def test_judge_with_a_setting_of_its_own_starts_there():
+    """Without a start the ceiling holds from the first call."""
+    assert int(Rate(256).limit) == 256
+
+
+def test_one_episode_cuts_once():
+    """Thirty-two 429 of one moment halve the limit once; the next afterwards halves it again."""
+    rate = Rate(32)
+    tickets = [rate.enter(0.0)[0] for _ in range(32)]
+    for ticket in tickets:
+        rate.limited(1.0, ticket)
+        rate.leave()
+    assert rate.limit == 32 * CUT
+    rate.limited(2.0, rate.enter(2.0)[0])
+    assert rate.limit == 32 * CUT * CUT
+    assert [event.reason for event in rate.history] == ["start", "cut", "cut"]
+
+
+def test_after_a_cut_growth_is_one_per_round():
+    """As many replies as may be in flight allow about one more call."""
+    rate = Rate(100)
+    rate.limited(0.0, rate.enter(0.0)[0])
+    before = rate.limit
+    for _ in range(int(before)):
+        rate.succeeded(1.0)
+    assert before + 0.9 < rate.limit <= before + 1
+
+
+def test_pace_finds_what_a_server_can_take():
+    """Of a server that refuses beyond 20 in flight, few calls are refused and it is kept busy."""
+    rate = Rate(256, start=64)
+    sent = play(rate, n=5000, latency_s=1.0, capacity=20)
+    assert len(sent) - 5000 < 0.15 * 5000, "refused calls"
+    assert 5000 / sent[-1] > 0.6 * 20, "calls per second of 20 possible"
+
+
+@given(
+    rpm=st.integers(1, 6000),
+    n=st.integers(2, 300),
+    latency_s=st.floats(0.001, 5),
+    ceiling=st.integers(1, 64),
+)
+def test_no_minute_has_more_requests_than_allowed(rpm, n, latency_s, ceiling):
+    """In every half-open minute at most rpm requests are sent."""
+    sent = play(Rate(ceiling, rpm=rpm), n=n, latency_s=latency_s)
+    assert all(late - early >= 60 - 1e-6 for early, late in zip(sent, sent[rpm:], strict=False))
+
+
+@given(tpm=st.integers(100, 100_000), tokens=st.integers(1, 500), n=st.integers(2, 200))
+def test_no_minute_has_more_tokens_than_allowed_but_for_the_last_request(tpm, tokens, n):
+    """Tokens of a minute, without those of its last request, stay below tpm."""
+    sent = play(Rate(16, tpm=tpm), n=n, latency_s=0.01, tokens=tokens)
+    within = int(tpm // tokens) + 1  # so many requests and one more cannot start within a minute
+    assert all(late - early >= 60 - 1e-6 for early, late in zip(sent, sent[within:], strict=False))
+
+
+def test_limit_per_minute_is_used_to_nearly_all_of_it():
+    """600 requests per minute are sent at 98 % of that."""
+    sent = play(Rate(64, rpm=600), n=3000, latency_s=0.1)
+    assert 3000 / sent[-1] * 60 > 0.95 * 600
+
+
+@given(
+    st.lists(st.sampled_from(["enter", "ok", "429", "lost"]), max_size=200),
+    st.integers(1, 64),
+    st.integers(1, 64),
+)
+def test_limit_stays_between_one_and_the_ceiling(steps, ceiling, start):
+    """Whatever happens, at least one call may be sent and never more than the ceiling."""
+    rate, flying = Rate(ceiling, start=start), []
+    for now, step in enumerate(steps):
+        if step == "enter" and not rate.full:
+            flying.append(rate.enter(float(now))[0])
+        elif step != "enter" and flying:
+            ticket = flying.pop(0)
+            if step == "ok":
+                rate.succeeded(float(now))
+            elif step == "429":
+                rate.limited(float(now), ticket)
+            rate.leave()
+        assert 1 <= rate.limit <= ceiling
+        assert rate.in_flight == len(flying) <= ceiling
+
+
+@pytest.mark.parametrize(
+    ("headers", "found"),
+    [
+        (
+            {"x-ratelimit-remaining-requests": "59", "x-ratelimit-reset-requests": "1s"},
+            [("requests", 59, 1.0)],
+        ),
+        (
+            {"x-ratelimit-remaining-tokens": "100", "x-ratelimit-reset-tokens": "6m0s"},
+            [("tokens", 100, 360.0)],
+        ),
+        (
+            {"x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "1h2m3.5s"},
+            [("tokens", 9, 3723.5)],
+        ),
+        (
+            {"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "20ms"},
+            [("requests", 1, 0.02)],
+        ),
+        (
+            {
+                "anthropic-ratelimit-requests-remaining": "3",
+                "anthropic-ratelimit-requests-reset": "2027-01-15T08:00:30Z",
+                "anthropic-ratelimit-input-tokens-remaining": "7",
+                "anthropic-ratelimit-input-tokens-reset": "2027-01-15T08:00:10Z",
+            },
+            [("requests", 3, 30.0), ("input-tokens", 7, 10.0)],
+        ),
+        ({"x-ratelimit-remaining-requests": "many", "x-ratelimit-reset-requests": "1s"}, []),
+        ({"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "soon"}, []),
+        ({"x-ratelimit-remaining-requests": "1"}, []),
+        ({}, []),
+    ],
+)
+def test_headers_of_both_styles_are_read(headers, found):
+    """What is left, and for how long; what cannot be read says nothing."""
+    assert list(allowances(headers, WALL)) == [Allowance(*one) for one in found]
+
+
+@given(st.text(max_size=12), st.text(max_size=20))
+def test_no_header_crashes_the_pace(remaining, reset):
+    """A server may send anything."""
+    rate = Rate(4)
+    for style in ("x-ratelimit-remaining-tokens", "anthropic-ratelimit-tokens-remaining"):
+        other = style.replace("remaining", "reset")
+        rate.told(0.0, {style: remaining, other: reset}, WALL)
+    assert rate.enter(0.0, 10.0)[1] <= 60.0 or remaining.isdecimal()
+
+
+def test_nothing_left_pauses_until_the_reset():
+    """With no request left, the next one waits for the reset, at most a minute."""
+    rate = Rate(8)
+    headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "12s"}
+    rate.told(100.0, headers, WALL)
+    assert rate.enter(100.0)[1] == pytest.approx(12.0)
+    assert rate.blocked_s(113.0) == 0.0
+    rate.told(200.0, headers | {"x-ratelimit-reset-requests": "6h0m0s"}, WALL)
+    assert rate.enter(200.0)[1] == pytest.approx(60.0)
+
+
+def test_what_is_full_again_tomorrow_is_not_spread_over_the_day():
+    """One request left for 24 hours: the next waits a minute, and the server is asked what then."""
+    rate = Rate(1)
+    headers = {"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "24h0m0s"}
+    rate.told(0.0, headers, WALL)
+    waits = [rate.enter(0.0)[1] for _ in range(2)]
+    assert waits == pytest.approx([0.0, 59.0])
+    assert rate.enter(200.0)[1] == 0.0
+
+
+def test_little_left_is_spread_over_the_time_until_the_reset():
+    """Ten requests left for 30 seconds leave three seconds apart, after a burst of one second."""
+    rate = Rate(64)
+    headers = {"x-ratelimit-remaining-requests": "10", "x-ratelimit-reset-requests": "30s"}
+    rate.told(0.0, headers, WALL)
+    waits = [rate.enter(0.0)[1] for _ in range(4)]
+    assert waits == pytest.approx([0.0, 2.0, 5.0, 8.0])
+
+
+def test_headers_steer_a_server_with_a_bucket_to_its_own_rate():
+    """A bucket of 60 refilled once a second is drained to its rate without one refusal."""
+    rate, left, last, now, refused = Rate(64), 60.0, 0.0, 0.0, 0
+    for _ in range(400):
+        _, wait_s = rate.enter(now)
+        now += max(wait_s, 0.001)
+        left, last = min(60.0, left + (now - last)), now
+        refused += left < 1
+        left = max(0.0, left - 1)
+        headers = {
+            "x-ratelimit-remaining-requests": str(int(left)),
+            "x-ratelimit-reset-requests": f"{60 - left:.3f}s",
+        }
+        rate.told(now, headers, WALL)
+        rate.leave()
+    assert refused == 0
+    assert 400 / now > 0.7, "requests per second of one possible"

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.stats.data.arrays import SHORT, distinct, ratio, remembered
+
+steps = st.lists(st.integers(-5, 5), max_size=12)
+
+
+@given(steps=steps, low=st.sampled_from([0.0, 0.5, -1e9, 1 / 3]))
+def test_distinct_values_are_those_of_a_sort(steps, low):
+    """Counting on a short scale finds what numpy's unique finds."""
+    values = np.array(steps, dtype=float) + low
+    found, place = distinct(values)
+    wanted, wanted_place = np.unique(values, return_inverse=True)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(place, wanted_place)
+
+
+@pytest.mark.parametrize("values", [[0.0, SHORT], [0.0, 0.5, 1.0], [1e300, -1e300], [np.inf, 0.0]])
+def test_values_off_a_short_scale_are_sorted(values):
+    """A long way apart, or not in whole steps: nothing is rounded."""
+    found, place = distinct(np.array(values))
+    np.testing.assert_array_equal(found[place], values)
+    assert found.tolist() == sorted(values)
+
+
+def test_ratio_is_nan_where_undefined():
+    """No infinity and no warning."""
+    found = ratio(np.array([1.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0]))
+    np.testing.assert_array_equal(found, [0.5, np.nan, np.nan])
+
+
+def test_a_first_step_is_remembered_for_the_same_array_alone():
+    """Equal numbers in another array are looked at anew."""
+    seen = []
+
+    @remembered
+    def doubled(totals):
+        seen.append(totals.copy())
+        return 2.0 * totals
+
+    one = np.ones(2)
+    np.testing.assert_array_equal(doubled(one), doubled(one))
+    assert len(seen) == 1
+    doubled(one.copy())
+    doubled(one)
+    assert len(seen) == 3

@@ -1,0 +1,114 @@
+"""Abstentions and criteria turned into ordinary ratings, and metrics averaged over criteria."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness import stats
+from harness.stats.data.resolved_tables import one_verdict_per_group, resolve_abstentions
+from harness.stats.inference.criterion_means import macro
+
+ABSTAINED = 1
+
+
+def abstaining(counted, *, pairs=(), asked=(0, 1)):
+    """Two items of two ratings; on the first somebody also abstained from what was asked."""
+    choices = [["toxic", "fine"], ["fine", "fine"]]
+    sets = [[("toxic",), ("fine",)], [("fine",), ("toxic", "fine")]]
+    made = counted("z", choices if 0 in asked else (), sets if 1 in asked else (), pairs)
+    outcomes = made.outcomes.copy()
+    outcomes[0, list(asked), ABSTAINED] = 1
+    fields = {field: getattr(made, field) for field in made.__slots__}
+    return stats.RatingTable(**fields | {"outcomes": outcomes})
+
+
+def test_exclude_leaves_the_table_as_it_is(counted):
+    """Abstentions stay outcomes."""
+    table = abstaining(counted)
+    assert resolve_abstentions(table, "exclude") is table
+
+
+def test_recode_adds_the_option_to_choices_and_sets(counted):
+    """One more choice of fine, one more set of fine alone; the outcome counts as answered."""
+    found = resolve_abstentions(abstaining(counted), "recode", option="fine")
+    assert found.forced_choice.tolist() == [[1, 2], [0, 2]]
+    assert found.response_set.tolist() == [[1, 2, 0], [0, 1, 1]]
+    assert found.outcomes[:, :, ABSTAINED].sum() == 0
+    assert found.outcomes[0, :2, 0].tolist() == [3, 3]
+
+
+def test_third_class_is_an_option_of_its_own(counted):
+    """The old sets keep their counts, wherever the new space puts them."""
+    found = resolve_abstentions(abstaining(counted), "third_class", option="CANNOT_ASSESS")
+    assert found.space.options == ("toxic", "fine", "CANNOT_ASSESS")
+    assert found.forced_choice.tolist() == [[1, 1, 1], [0, 2, 0]]
+    shown = dict(zip(found.space.sets, found.response_set.T.tolist(), strict=True))
+    assert shown == {
+        ("toxic",): [1, 0],
+        ("fine",): [1, 1],
+        ("CANNOT_ASSESS",): [1, 0],
+        ("toxic", "fine"): [0, 1],
+    }
+    with pytest.raises(ValueError, match="'fine' is given twice"):
+        resolve_abstentions(abstaining(counted), "third_class", option="fine")
+
+
+@pytest.mark.parametrize("mode", ["recode", "third_class"])
+def test_abstention_from_a_pair_counts_jointly(counted, mode):
+    """It is one more pair, and one more choice and set where only pairs were asked for."""
+    pairs = [[(("toxic", "fine"), "fine")], [(("fine",), "fine")]]
+    option = "fine" if mode == "recode" else "none"
+    before = abstaining(counted, pairs=pairs, asked=(2,))
+    found = resolve_abstentions(before, mode, option=option)
+    k, v = found.space.option_index(option), found.space.set_index((option,))
+    assert found.joint.sum() == before.joint.sum() + 1
+    assert found.joint[0, k, v] == 1
+    assert found.forced_choice.sum() == before.forced_choice.sum() + 1
+    assert found.response_set.sum() == before.response_set.sum() + 1
+    both = found.space.set_index(("toxic", "fine"))
+    assert found.joint[0, found.space.option_index("fine"), both] == 1
+
+
+def test_group_is_met_when_enough_of_its_items_are(counted):
+    """All of them by default, half of them on request; an item without a choice leaves it open."""
+    table = counted("z", [["toxic"], ["fine"], ["toxic"], ["toxic"], ["toxic"], []])
+    groups = ["a", "a", "b", "b", "c", "c"]
+    every = one_verdict_per_group(table, groups, positive=("toxic",))
+    assert every.items == ("a", "b", "c")
+    assert every.forced_choice.tolist() == [[0, 1], [1, 0], [0, 0]]
+    half = one_verdict_per_group(table, groups, positive=("toxic",), threshold=0.5)
+    assert half.forced_choice.tolist() == [[1, 0], [1, 0], [0, 0]]
+    with pytest.raises(ValueError, match="groups has 1 entries for 6 items"):
+        one_verdict_per_group(table, ["a"], positive=("toxic",))
+
+
+def test_average_over_criteria_is_na_where_one_of_them_is(counted, evaluate):
+    """Kappa of a criterion with constant labels has no value, and the average none either."""
+    human = counted("human", [["toxic"], ["fine"], ["toxic"], ["toxic"]])
+    judge = counted("z", [["toxic"], ["toxic"], ["toxic"], ["toxic"]])
+    criteria = ["a", "a", "b", "b"]
+    found = evaluate(human, judge, criteria=criteria).estimates["z"]
+    assert found["hit_rate(h/h)"].value == pytest.approx(0.75)
+    kappa = found["cohen_kappa(h/h)"]
+    assert (kappa.value, kappa.reason) == (None, "constant_labels")
+    assert kappa.counts == {"criteria": 2.0, "undefined_criteria": 1.0}
+    with pytest.raises(ValueError, match="criteria has 1 entries for 4 items"):
+        evaluate(human, judge, criteria=["a"])
+
+
+def test_criteria_of_unequal_size_weigh_the_same(counted, evaluate):
+    """The mean of 1 and 0, though three of four items agree."""
+    human = counted("human", [["toxic"], ["fine"], ["toxic"], ["toxic"]])
+    judge = counted("z", [["toxic"], ["fine"], ["toxic"], ["fine"]])
+    found = evaluate(human, judge, criteria=["a", "a", "a", "b"]).estimates["z"]["hit_rate(h/h)"]
+    assert found.value == 0.5
+    assert (found.interval.unit, found.n_used) == ("criterion", 2)
+
+
+def test_no_statistics_have_no_average():
+    """Without jobs there is nothing to average, whatever the criteria are."""
+    groups, units = macro([{}], ["a", "b", "a"])
+    assert groups == [{}]
+    assert (units.n_units, units.kind) == (2, "criterion")
+    np.testing.assert_array_equal(units.of_item, [0, 1])

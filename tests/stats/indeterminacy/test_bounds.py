@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from harness import stats
+from harness.stats import Limit, OptionSpace, common_bounds, free_bounds, omega_bounds
+from harness.stats.indeterminacy.bounds import meets_bounds
+
+BOTH = ("toxic", "fine")
+THREE = OptionSpace.powerset(("toxic", "rude", "fine"))
+
+
+def common(human, judges, limits, **options):
+    """Bounds at tau 0.5 on the option "toxic", seeded."""
+    chosen = {"tau": 0.5, "positive": ("toxic",), "n_resamples": 100} | options
+    return common_bounds(human, judges, limits, rng=np.random.default_rng(0), **chosen)
+
+
+def free(human, *judges, **options):
+    """Bounds over any F', the same way."""
+    chosen = {"tau": 0.5, "positive": ("toxic",), "n_resamples": 100} | options
+    return free_bounds(human, judges, rng=np.random.default_rng(0), **chosen)
+
+
+def test_omega_bounds_in_closed_form():
+    """O_k <= Omega_k <= the sum of O_j over the j that share an admissible set with k."""
+    space = OptionSpace(("a", "b", "c"), [("a",), ("b",), ("c",), ("a", "b")])
+    low, high = omega_bounds(np.array([[0.2, 0.3, 0.5], [np.nan] * 3]), space)
+    np.testing.assert_allclose(low, [[0.2, 0.3, 0.5], [np.nan] * 3])
+    np.testing.assert_allclose(high, [[0.5, 0.5, 0.5], [np.nan] * 3])
+
+
+def test_lower_end_counts_options_that_are_only_admissible_together():
+    """Who chooses b endorses {a, b}, there being no other set with b."""
+    space = OptionSpace(("a", "b"), [("a",), ("a", "b")])
+    low, high = omega_bounds(np.array([[0.4, 0.6]]), space)
+    np.testing.assert_allclose(low, [[1.0, 0.6]])
+    np.testing.assert_allclose(high, [[1.0, 1.0]])
+
+
+def test_fully_specified_tasks_leave_nothing_open():
+    """Both ends are O."""
+    low, high = omega_bounds(np.array([[0.4, 0.6]]), OptionSpace.singletons(BOTH))
+    np.testing.assert_allclose(low, high)
+    np.testing.assert_allclose(low, [[0.4, 0.6]])
+
+
+def test_every_admissible_reverse_translation_stays_within_the_bounds():
+    """A thousand random F' per item, and the two extreme ones that attain the ends."""
+    rng = np.random.default_rng(0)
+    chosen = rng.dirichlet(np.ones(3), 5)
+    low, high = omega_bounds(chosen, THREE)
+    inside = THREE.membership.T.astype(float)
+    for _ in range(1000):
+        family = rng.dirichlet(np.full(7, 0.3), 3).T * inside + 1e-12 * inside
+        omega = stats.multilabel(
+            stats.reconstruct_theta(chosen, family / family.sum(axis=0)), THREE
+        )
+        assert (omega >= low - 1e-9).all()
+        assert (omega <= high + 1e-9).all()
+    meets_low, meets_high = meets_bounds(chosen, THREE, ("toxic", "rude"))
+    np.testing.assert_allclose(meets_low, chosen[:, :2].sum(axis=1))
+    np.testing.assert_allclose(meets_high, 1.0)
+
+
+def test_consistency_and_bias_are_bounded_item_by_item(counted):
+    """Item 1 is surely positive; 2 and 3 may be either; the judge says yes, yes, no.
+
+    Consistent for certain on item 1 alone, possibly on all; humans have 1 to 3 positives of 3, the
+    judge 2.
+    """
+    human = counted("human", [["toxic", "toxic"], ["fine"], ["fine"]])
+    judge = counted("z", sets=[[BOTH], [BOTH], [("fine",)]])
+    found = free(human, judge)["z"]
+    consistency, bias = found["decision_consistency"], found["prevalence_bias"]
+    assert consistency.kind == "free_per_item"
+    assert (consistency.low.value, consistency.high.value) == (pytest.approx(1 / 3), 1.0)
+    assert (bias.low.value, bias.high.value) == (pytest.approx(-1 / 3), pytest.approx(1 / 3))
+    assert consistency.low.interval.low == 0.0
+
+
+def test_bounds_without_a_side_are_na(counted):
+    """The reason says which; items that lack one are counted."""
+    human = counted("human", [["fine"], ["fine"], []])
+    judge = counted("z", sets=[[BOTH], [], [BOTH]])
+    found = free(human, judge)["z"]["decision_consistency"].low
+    assert (found.n_used, found.n_excluded) == (1, 2)
+    assert found.excluded == (
+        stats.Exclusion("human_no_forced_choices", 1),
+        stats.Exclusion("judge_no_response_sets", 1),
+    )
+    chose = counted("y", [["fine"]] * 3)
+    assert free(human, chose)["y"]["prevalence_bias"].high.reason == "no_response_sets"
+    apart = counted("human", [[], ["fine"], []])
+    assert free(apart, judge)["z"]["prevalence_bias"].high.reason == "no_overlap"
+    mute = counted("human", sets=[[BOTH]] * 3)
+    limits = [Limit("fine", ("toxic",), 0.0, 0.5)]
+    for found in (free(mute, judge), common(mute, [judge], limits)):
+        assert found["z"]["prevalence_bias"].low.reason == "no_forced_choices"
+        assert found["z"]["prevalence_bias"].low.value is None
+
+
+def by_grid(human, judge, low, high):
+    """Least and greatest consistency and bias over a fine grid of beta."""
+    dist, space = stats.Distributions.of(human), human.space
+    decision = stats.aggregate(
+        stats.Distributions.of(judge), "decision", tau=0.5, positive=("toxic",)
+    )
+    rows = [
+        stats.find_metric(n, stats.METRICS) for n in ("decision_consistency", "prevalence_bias")
+    ]
+    values = []
+    for beta in np.linspace(low, high, 2001):
+        family = stats.sensitivity_family(space, beta, {"fine": ("toxic",)})
+        omega = stats.multilabel(stats.reconstruct_theta(dist.O, family), space)
+        mine = stats.reaches(omega[:, [space.option_index("toxic")]], 0.5)
+        values.append([row.value(row.contributions(mine, decision).sum(axis=0)) for row in rows])
+    return np.min(values, axis=0), np.max(values, axis=0)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.1, 0.35), (0.3, 0.3)])
+def test_common_bounds_are_exact_over_the_break_points(table, low, high):
+    """A grid of 2,001 betas finds the same ends."""
+    human, judge = table("human", 0), table("z", 1)
+    found = common(human, [judge], [Limit("fine", ("toxic",), low, high)])["z"]
+    least, greatest = by_grid(human, judge, low, high)
+    for i, name in enumerate(("decision_consistency", "prevalence_bias")):
+        assert found[name].kind == "common"
+        assert found[name].low.value == pytest.approx(least[i])
+        assert found[name].high.value == pytest.approx(greatest[i])
+        assert found[name].low.interval.low <= found[name].low.value
+        assert found[name].low.n_resamples == 100
+
+
+def test_common_bounds_lie_within_the_free_ones(table):
+    """One F' for all items is one of the F' per item."""
+    human, judge = table("human", 0), table("z", 1)
+    wide = free(human, judge)["z"]
+    narrow = common(human, [judge], [Limit("fine", ("toxic",), 0.0, 1.0)])["z"]
+    for name, one in narrow.items():
+        assert wide[name].low.value <= one.low.value <= one.high.value <= wide[name].high.value
+
+
+def test_two_open_limits_are_not_computed(table):
+    """NA says so; a closed limit is no free parameter."""
+    human, judge = table("human", 0), table("z", 1)
+    limits = [Limit("fine", ("toxic",), 0.0, 0.5), Limit("rude", ("toxic",), 0.0, 0.5)]
+    found = common(human, [judge], limits)["z"]["decision_consistency"]
+    assert (found.low.value, found.low.reason, found.kind) == (None, "not_computed", "common")
+    closed = [limits[0], Limit("rude", ("toxic",), 0.25, 0.25)]
+    assert common(human, [judge], closed)["z"]["decision_consistency"].low.value is not None
+
+
+def test_limits_that_cannot_be_are_refused(table):
+    """The message names the limit."""
+    human = table("human", 0)
+    with pytest.raises(ValueError, match="limits: an option is limited twice"):
+        common(human, [], [Limit("fine", ("toxic",), 0.0, 0.5)] * 2)
+    with pytest.raises(ValueError, match="is no range of chances"):
+        common(human, [], [Limit("fine", ("toxic",), 0.5, 0.4)])
+
+
+def test_resampled_ends_are_those_of_the_resampled_items(table):
+    """Each replicate's ends are what the bounds of its items, repeated, would be."""
+    human, judge = table("human", 0, n=12), table("z", 1, n=12)
+    limit = [Limit("fine", ("toxic",), 0.0, 0.6)]
+    found = common(human, [judge], limit, n_resamples=3)["z"]["decision_consistency"].low
+    seed = stats.Resamples.draw(12, 3, np.random.default_rng(0))
+    [weights] = seed.weights()
+    lows = []
+    for row in weights.astype(int):
+        chosen = list(itertools.chain.from_iterable([i] * w for i, w in enumerate(row)))
+        again = [pick(one, chosen) for one in (human, judge)]
+        lows.append(common(again[0], again[1:], limit, n_resamples=0)["z"])
+    values = [one["decision_consistency"].low.value for one in lows]
+    assert found.interval.low == pytest.approx(np.quantile(values, 0.025))
+
+
+def pick(given, rows):
+    """Return a table of these rows, under new item ids."""
+    return stats.RatingTable(
+        space=given.space,
+        name=given.name,
+        items=tuple(map(str, range(len(rows)))),
+        forced_choice=given.forced_choice[rows],
+        response_set=given.response_set[rows],
+        joint=None,
+        outcomes=given.outcomes[rows],
+    )

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness import stats
+from harness.stats import beta_sweep, break_even, winning_regions
+from harness.stats.indeterminacy.decision_changes import Flips
+
+BOTH = ("toxic", "fine")
+ADDS = {"fine": ("toxic",)}
+CUT = {"tau": 0.5, "positive": ("toxic",)}
+
+
+def sweep(human, judges, betas, **options):
+    """Sweep at tau 0.5 on the option "toxic", seeded."""
+    chosen = {"adds": ADDS, "n_resamples": 50} | CUT | options
+    return beta_sweep(human, judges, betas=betas, rng=np.random.default_rng(0), **chosen)
+
+
+def test_sweep_at_beta_zero_takes_choices_for_sets(counted, evaluate):
+    """The implied sets are the singletons of what was chosen."""
+    choices = [["toxic", "toxic", "fine"], ["fine"]]
+    human = counted("human", choices)
+    same = counted("human", choices, [[(option,) for option in given] for given in choices])
+    judge = counted("z", [["toxic"], ["fine"]], [[BOTH], [("fine",)]])
+    [point] = sweep(human, [judge], [0.0])
+    known = evaluate(same, judge, n_resamples=50)
+    for row in point.metrics:
+        assert point.estimates["z"][row.name].value == known.estimates["z"][row.name].value, row
+
+
+def test_sweep_by_hand(counted):
+    """At beta 0.5, omega of toxic is O + 0.5 (1 - O): 2/3, 1/2 and 1/4 + ... per item."""
+    human = counted("human", [["toxic", "fine", "fine"], ["fine"], ["fine"] * 3])
+    judge = counted("z", sets=[[BOTH], [BOTH], [("fine",)]])
+    start, middle = sweep(human, [judge], [0.0, 0.5])
+    assert start.prevalence.value == 0.0
+    assert middle.prevalence.value == 1.0
+    assert start.estimates["z"]["decision_consistency"].value == pytest.approx(1 / 3)
+    assert middle.estimates["z"]["decision_consistency"].value == pytest.approx(2 / 3)
+    mse = ((1 / 3) ** 2 + (1 / 3) ** 2 + 0.5**2 + 0.5**2) / 3  # toxic 2/3 and 1/2 against 1, 1, 0
+    assert middle.estimates["z"]["mse(srs/srs)"].value == pytest.approx(mse)
+    assert middle.prevalence.ratings_per_item == 3
+
+
+def test_sweep_variant_is_by_name(counted):
+    """The printed table takes the chosen option out of the set: omega of fine falls."""
+    human, judge = counted("human", [["fine"]]), counted("z", sets=[[BOTH]])
+    [kept], [printed] = (
+        sweep(human, [judge], [0.3], variant=variant) for variant in ("keeps_choice", "table_2")
+    )
+    name = "mse(srs/srs)"
+    assert kept.estimates["z"][name].value == pytest.approx(0.7**2)
+    assert printed.estimates["z"][name].value == pytest.approx(0.7**2 + 0.3**2)
+
+
+def test_all_betas_share_their_resamples(table):
+    """A metric on choices is the same at every beta, replicate by replicate."""
+    human, judges = table("human", 0), [table("a", 1), table("b", 2)]
+    points = sweep(human, judges, [0.0, 0.4, 1.0])
+    for point in points[1:]:
+        for name in ("hit_rate(h/h)", "js_divergence(s/s)"):
+            np.testing.assert_array_equal(point.replicates[name], points[0].replicates[name])
+    assert points[1].ranking("mse(srs/srs)").rows[0].rank == 1
+    assert repr(points[1]) == "SweepPoint(beta 0.4, 2 judges)"
+
+
+def test_judges_without_sets_are_na_in_the_sweep(counted):
+    """Their decisions are unknown, whatever beta of the humans."""
+    human = counted("human", [["fine"], []])
+    [point] = sweep(human, [counted("z", [["fine"], ["fine"]])], [0.2])
+    found = point.estimates["z"]["decision_consistency"]
+    assert (found.value, found.reason) == (None, "no_response_sets")
+    assert point.estimates["z"]["hit_rate(h/h)"].value == 1.0
+    assert (point.prevalence.n_used, point.prevalence.n_excluded) == (1, 1)
+
+
+def test_break_even_by_hand(counted):
+    """Toxic on 0 of 2, 1 of 4 choices: items turn positive at beta 1/2 and 1/3.
+
+    The judge that says yes to all wins from where more items are positive than not; in between,
+    where one of two is, both are right once.
+    """
+    human = counted("human", [["fine"] * 2, ["toxic"] + ["fine"] * 3])
+    yes = counted("yes", sets=[[BOTH], [BOTH]])
+    no = counted("no", sets=[[("fine",)], [("fine",)]])
+    found = break_even(human, [yes, no], "decision_consistency", adds=ADDS, **CUT)
+    np.testing.assert_allclose(found.betas, [1 / 3, 1 / 2])
+    assert [piece.winners for piece in found.pieces] == [("no",), ("yes", "no"), ("yes",)]
+    assert found.winners(0.0) == ("no",)
+    assert found.winners(0.5) == found.winners(1.0) == ("yes",)
+    with pytest.raises(ValueError, match=r"beta is 1\.5"):
+        found.winners(1.5)
+    assert repr(found) == "BreakEven('decision_consistency', tau 0.5, 3 pieces)"
+
+
+@pytest.mark.parametrize(
+    "metric", ["decision_consistency", "prevalence_bias", "mse(srs/srs)", "coverage(h/hrs)"]
+)
+def test_break_even_agrees_with_a_fine_sweep(table, metric):
+    """At every beta of a grid, who wins is who the sweep ranks first."""
+    human, judges = table("human", 0), [table(name, i) for i, name in enumerate("abcd", 1)]
+    found = break_even(human, judges, metric, adds=ADDS, **CUT)
+    assert found.betas or metric == "mse(srs/srs)"
+    betas = np.linspace(0.0, 1.0, 101)
+    for point in sweep(human, judges, betas, metrics=[metric], n_resamples=0):
+        rows = point.ranking(metric).rows
+        assert set(found.winners(point.beta)) == {row.judge for row in rows if row.rank == 1}
+
+
+def test_break_even_of_curves_is_where_they_cross(counted):
+    """MSE beta^2 for the judge that says no, (1 - beta)^2 for the one that allows both."""
+    human = counted("human", [["fine"]])
+    judges = [counted("no", sets=[[("fine",)]]), counted("both", sets=[[BOTH]])]
+    found = break_even(human, judges, "mse(srs/srs)", adds=ADDS, **CUT)
+    np.testing.assert_allclose(found.betas, [0.5])
+    assert [piece.winners for piece in found.pieces] == [("no",), ("both",)]
+
+
+def test_break_even_of_a_metric_on_choices_is_one_piece(table):
+    """beta of the humans does not enter."""
+    human, judges = table("human", 0), [table("a", 1), table("b", 2)]
+    found = break_even(human, judges, "hit_rate(h/h)", adds=ADDS, **CUT)
+    assert found.betas == ()
+    assert (found.pieces[0].low, found.pieces[0].high) == (0.0, 1.0)
+
+
+def test_break_even_of_other_curves_is_not_computed(table):
+    """A metric that is no curve of second degree in beta is NA, never approximated."""
+    row = stats.find_metric("mse(srs/srs)", stats.METRICS)
+    cubed = stats.MetricRow(
+        **{field: getattr(row, field) for field in row.__slots__}
+        | {"contributions": lambda h, z: row.contributions(h**3, z)}
+    )
+    found = break_even(table("human", 0), [table("a", 1)], cubed, adds=ADDS, **CUT)
+    assert (found.pieces, found.reason) == ((), "not_computed")
+
+
+def test_nobody_wins_where_the_metric_is_undefined(counted):
+    """No winner rather than the first judge; no judge, no piece."""
+    human = counted("human", [["fine"]])
+    for metric in ("decision_consistency", "mse(srs/srs)"):
+        found = break_even(human, [counted("z", [["fine"]])], metric, adds=ADDS, **CUT)
+        assert found.pieces[0].winners == ()
+        assert break_even(human, [], metric, adds=ADDS, **CUT).pieces == ()
+
+
+def test_regions_are_exact_in_beta_at_every_cut_off(table):
+    """One row per tau, each the break-even at that tau."""
+    human, judges = table("human", 0), [table("a", 1), table("b", 2)]
+    options = {"adds": ADDS, "positive": ("toxic",)}
+    found = winning_regions(human, judges, "decision_consistency", taus=(0.3, 0.7), **options)
+    assert [one.tau for one in found] == [0.3, 0.7]
+    alone = break_even(human, judges, "decision_consistency", tau=0.7, **options)
+    assert found[1].pieces == alone.pieces
+
+
+def test_shares_that_fall_have_no_flips():
+    """Break points are only those of entries that turn positive."""
+    with pytest.raises(ValueError, match="a share falls"):
+        Flips.of(np.array([[0.5]]), np.array([[0.4]]), 0.5)
+    found = Flips.of(np.array([[0.2], [np.nan]]), np.array([[0.8], [np.nan]]), 0.5)
+    assert repr(found) == "Flips(2 items, 1 break points)"
+    np.testing.assert_allclose(found.at, [0.5])

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness import stats
+from harness.stats.data.arrays import Rows
+from harness.stats.inference import bootstrap
+from harness.stats.inference.interval_methods import percentile_ends
+from harness.stats.inference.metric import mean
+
+
+def weighted(values):
+    """Contributions of a mean."""
+    values = np.asarray(values, float)
+    return np.stack([values, np.ones(len(values))], axis=1)
+
+
+def run(contributions, **options):
+    """Bootstrap a mean, seeded."""
+    return stats.bootstrap(contributions, mean, rng=np.random.default_rng(0), **options)
+
+
+def test_bootstrap_against_theory():
+    """The interval of a mean is about +-1.96 standard errors."""
+    values = np.random.default_rng(1).normal(size=400)
+    found = run(weighted(values), n_resamples=4000)
+    half = 1.96 * values.std() / 20
+    assert found.value == pytest.approx(values.mean())
+    assert found.interval.low == pytest.approx(values.mean() - half, abs=0.006)
+    assert found.interval.high == pytest.approx(values.mean() + half, abs=0.006)
+
+
+def test_bootstrap_draws_with_replacement():
+    """Every resample has as many items as the data, and some items more than once."""
+    weights = np.concatenate(list(stats.Resamples(50, 300, 7).weights()))
+    assert weights.shape == (300, 50)
+    assert (weights.sum(axis=1) == 50).all()
+    assert weights.max() > 1
+    assert weights.mean(axis=0) == pytest.approx(np.ones(50), abs=0.3)
+
+
+def test_weights_do_not_depend_on_the_size_of_chunks(monkeypatch):
+    """Memory is a matter of the machine, the replicates are not."""
+    resamples = stats.Resamples(37, 20, 5)
+    whole = np.concatenate(list(resamples.weights()))
+    monkeypatch.setattr(bootstrap, "CHUNK_CELLS", 100)
+    monkeypatch.setattr(bootstrap, "DRAWN_CELLS", 40)
+    chunks = list(resamples.weights())
+    assert len(chunks) == 10
+    np.testing.assert_array_equal(np.concatenate(chunks), whole)
+
+
+def alike(n_each):
+    """Contributions of a mean in which each of four rows occurs n_each times."""
+    return np.repeat(weighted([0.0, 1.0, 2.5, 0.25]), n_each, axis=0)
+
+
+def test_units_that_contribute_alike_are_drawn_together():
+    """What is resampled once may draw rows instead of units: totals vary as if units were drawn."""
+    sums = alike(100)
+    rows = bootstrap.OneWalk(400, 20_000, 3).totals([sums])
+    units = bootstrap.Resamples(400, 20_000, 4).totals([sums])
+    assert (rows[:, 1] == 400).all()
+    assert rows.mean(axis=0) == pytest.approx(sums.sum(axis=0), rel=0.002)
+    assert rows.std(axis=0) == pytest.approx(units.std(axis=0), rel=0.03)
+    theory = 20.0 * sums[:, 0].std()
+    assert rows[:, 0].std() == pytest.approx(theory, rel=0.03)
+
+
+def test_statistics_of_one_walk_stay_paired():
+    """Statistics that are one number by definition have one number in every replicate."""
+    sums = alike(100)
+    both = bootstrap.OneWalk(400, 500, 3).totals([sums, 2.0 * sums])
+    np.testing.assert_allclose(both[:, 2:], 2.0 * both[:, :2], rtol=1e-12)
+
+
+def test_units_that_differ_are_drawn_one_by_one():
+    """With nothing to draw together, the draws are those that everybody else sees."""
+    sums = weighted(np.random.default_rng(0).normal(size=60))
+    once = bootstrap.OneWalk(60, 30, 3).totals([sums])
+    np.testing.assert_array_equal(once, bootstrap.Resamples(60, 30, 3).totals([sums]))
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Let 100 units be many, in blocks of 64."""
+    monkeypatch.setattr(bootstrap, "MANY", 100)
+    monkeypatch.setattr(bootstrap, "BLOCK", 64)
+    monkeypatch.setattr("harness.stats.data.arrays.BLOCK", 64)
+
+
+def rows_of(values):
+    """Contributions that are made when they are asked for."""
+    return Rows(lambda some: np.stack([some, np.ones_like(some)], axis=1), (values,))
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize("n_resamples", [0, 4000])
+def test_many_units_are_drawn_block_by_block(n_resamples):
+    """Every resample has as many units as the data, and sums vary as if each were drawn alone."""
+    values = np.random.default_rng(0).normal(size=400)
+    walk, units = bootstrap.OneWalk(400, n_resamples, 3), bootstrap.Units.of(400, None)
+    totals, found = walk.sums([rows_of(values), weighted(values)], units)
+    np.testing.assert_allclose(totals, [values.sum(), 400.0] * 2)
+    assert found.shape == (n_resamples, 4)
+    np.testing.assert_array_equal(found[:, :2], found[:, 2:])
+    assert (found[:, 1] == 400).all()
+    if n_resamples:
+        theory = 20.0 * values.std()
+        assert found[:, 0].mean() == pytest.approx(values.sum(), abs=4.0 * theory / 60.0)
+        assert found[:, 0].std() == pytest.approx(theory, rel=0.05)
+
+
+@pytest.mark.usefixtures("many")
+def test_replicates_of_many_units_do_not_depend_on_memory(monkeypatch):
+    """They are the same however many are held at once."""
+    values = np.random.default_rng(0).normal(size=400)
+    units = bootstrap.Units.of(400, None)
+    _, whole = bootstrap.OneWalk(400, 7, 3).sums([rows_of(values)], units)
+    monkeypatch.setattr(bootstrap, "CHUNK_CELLS", 150)
+    monkeypatch.setattr(bootstrap, "DRAWN_CELLS", 64)
+    _, chunks = bootstrap.OneWalk(400, 7, 3).sums([rows_of(values)], units)
+    np.testing.assert_allclose(chunks, whole, rtol=1e-12)
+
+
+def test_order_of_units_is_nothing_where_they_are_drawn_together():
+    """The same rows in another order give the same replicates."""
+    sums = alike(100)
+    again = sums[np.random.default_rng(1).permutation(400)]
+    one, two = (bootstrap.OneWalk(400, 50, 3).totals([each]) for each in (sums, again))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_same_seed_gives_the_same_interval():
+    """Randomness comes from rng alone."""
+    values = weighted(np.arange(30.0))
+    assert run(values) == run(values)
+
+
+def test_groups_are_resampled_as_a_whole():
+    """Items of a group travel together: with constant groups the interval is as wide as theirs."""
+    by_group = np.random.default_rng(2).normal(size=40)
+    groups = [f"g{i}" for i in range(40) for _ in range(5)]
+    found = run(weighted(np.repeat(by_group, 5)), groups=groups)
+    alone = run(weighted(by_group))
+    assert found.interval.unit == "group"
+    assert alone.interval.unit == "item"
+    assert found.interval.low == pytest.approx(alone.interval.low)
+    naive = run(weighted(np.repeat(by_group, 5)))
+    assert naive.interval.high - naive.interval.low < found.interval.high - found.interval.low
+
+
+def test_item_without_a_group_is_a_group_of_its_own():
+    """None never joins items together."""
+    units = stats.Units.of(5, ["a", None, "a", None, "b"])
+    assert units.of_item.tolist() == [0, 1, 0, 2, 3]
+    assert repr(units) == "Units(5 items in 4 groups)"
+    with pytest.raises(ValueError, match="groups has 2 entries for 5 items"):
+        stats.Units.of(5, ["a", "b"])
+
+
+def test_undefined_bootstrap_replicates_are_dropped():
+    """Their share is reported: the interval is conditional on being defined."""
+    contributions = np.zeros((10, 2))
+    contributions[:2] = 1.0
+    found = run(contributions)
+    assert found.undefined_share == pytest.approx(0.8**10, abs=0.03)
+    assert (found.interval.low, found.interval.high) == (1.0, 1.0)
+    assert (found.n_used, found.n_excluded, found.n_resamples) == (2, 8, 2000)
+
+
+def test_undefined_value_is_na_with_a_reason():
+    """No interval stands beside a value that does not exist."""
+    found = run(np.zeros((3, 2)))
+    assert (found.value, found.reason, found.interval) == (None, "no_items", None)
+    assert found.undefined_share == 1.0
+    zero_weight = np.array([[1.0, 0.0]])
+    assert run(zero_weight).reason == "undefined"
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_fewer_than_two_units_have_no_interval(n):
+    """One item resampled is the same item again, which says nothing about spread."""
+    found = run(weighted(np.ones(n)))
+    assert found.interval is None
+    assert found.undefined_share is None
+    assert found.n_resamples == 0
+
+
+@pytest.mark.parametrize("groups", [None, ["a", "a", "b", "c"]])
+def test_one_item_that_enters_among_others_has_no_interval_either(groups):
+    """Resamples that draw it agree, so its interval had no width: [1.250, 1.250] on 1 item."""
+    contributions = np.zeros((4, 2))
+    contributions[: 1 if groups is None else 2] = (1.25, 1.0)
+    found = run(contributions, groups=groups)
+    assert (found.value, found.interval) == (1.25, None)
+    assert found.undefined_share > 0.2
+
+
+def test_no_resamples_no_interval():
+    """Point estimates alone can be asked for."""
+    found = run(weighted([1.0, 2.0]), n_resamples=0)
+    assert (found.value, found.interval) == (1.5, None)
+
+
+def test_bad_arguments_are_refused():
+    """The message names the argument and what was wanted."""
+    with pytest.raises(ValueError, match="level is 95"):
+        run(weighted([1.0, 2.0]), level=95)
+    with pytest.raises(ValueError, match="n_resamples is -1"):
+        run(weighted([1.0, 2.0]), n_resamples=-1)
+    with pytest.raises(ValueError, match="contributions has shape"):
+        run(np.ones(3))
+    with pytest.raises(ValueError, match="finite"):
+        run(weighted([np.nan, 1.0]))
+
+
+def test_interval_is_read_as_covering_the_population_value(counted, evaluate):
+    """Each interval names its estimand, the design value, and how many ratings it depends on.
+
+    Humans and judge share one distribution per item, so the population MSE is 0. With 3 ratings per
+    item the design value is sum_k 2 p_k (1 - p_k) / 3 = 1/3 at p = 1/2: that is covered, 0 is not.
+    """
+    rng = np.random.default_rng(3)
+    answers = [
+        [("toxic",) if one else ("fine",) for one in row] for row in rng.random((300, 6)) < 0.5
+    ]
+    human = counted("human", sets=[row[:3] for row in answers])
+    judge = counted("z", sets=[row[3:] for row in answers])
+    found = evaluate(human, judge).estimates["z"]["mse(srs/srs)"]
+    assert found.interval.estimand == "design value"
+    assert found.ratings_per_item == 3.0
+    assert found.interval.low > 0.0
+    assert found.interval.low < 1 / 3 < found.interval.high
+
+
+def test_reprs_fit_a_line():
+    """One glance."""
+    assert repr(stats.Resamples(5, 20, 1)) == "Resamples(20 of 5 units, seed 1)"
+    assert repr(rows_of(np.arange(5.0))) == "Rows(5, 2)"
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 2000])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+def test_percentiles_are_numpys(n, level):
+    """Ends lie between two replicates where numpy's quantiles do; nan is left out."""
+    replicates = np.random.default_rng(n).normal(size=n)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    ends = percentile_ends(np.append(replicates, np.nan), level)
+    assert ends == pytest.approx(np.quantile(replicates, tails), abs=1e-14)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from harness.stats.data.dataset_facts import dataset_facts
+from harness.stats.data.labels import label_counts
+from harness.stats.data.rating_table import hard
+from harness.stats.inference.measures import estimate
+from harness.stats.metrics.binned_divergence import (
+    binned_divergence,
+    binned_measures,
+    binned_sums,
+    binned_totals,
+    bins_of,
+    median_totals,
+)
+from harness.stats.metrics.win_rates import win_rate_measures, win_sums
+
+LIKERT = ("1", "2", "3")
+counts_of_items = arrays.arrays(np.int64, (7, 3), elements=st.integers(0, 3))
+
+
+def divergence(human, judge, by="median", options=LIKERT, **chosen):
+    """Evaluate without intervals, unless asked otherwise."""
+    settings_ = {"n_resamples": 0, "rng": np.random.default_rng(0)} | chosen
+    return binned_divergence(np.array(human), np.array(judge), by=by, options=options, **settings_)
+
+
+def test_divergence_is_eq_2_and_not_the_square_root_of_the_code():
+    """The toy example of A.7: 0.2463 bits by Eq. 2, 0.3956 by the code, each under its name."""
+    human, judge = [[0, 2, 1], [1, 2, 0], [0, 1, 2]], [[0, 1, 1], [2, 0, 0], [0, 2, 0]]
+    found = divergence(human, judge, n_resamples=100)
+    assert found.js_divergence_bits.value == pytest.approx(0.24627602037593696)
+    assert found.js_distance_nat.value == pytest.approx(0.3956045508244973)
+    assert [(one.label, one.n_items) for one in found.bins] == [(2.0, 2), (3.0, 1)]
+    assert found.js_divergence_bits.interval.low >= 0
+    assert repr(found).startswith("BinnedDivergence(2 bins, 0.246")
+
+
+def test_items_whose_median_is_a_half_point_have_their_bin():
+    """Medians 1.5 and 2 are two bins; nothing falls between them."""
+    found = divergence([[1, 1, 0], [0, 2, 0]], [[1, 0, 0], [0, 1, 0]])
+    assert [one.label for one in found.bins] == [1.5, 2.0]
+    assert sum(one.weight for one in found.bins) == 1
+
+
+def test_tied_modes_enter_their_bins_in_equal_parts():
+    """An item with modes A and B is half in each bin, labels and all, and is counted."""
+    found = divergence([[1, 1, 0], [2, 0, 0]], [[1, 0, 0], [1, 0, 0]], by="majority")
+    assert [(one.label, one.n_items) for one in found.bins] == [("1", 1.5), ("2", 0.5)]
+    assert found.n_tied == 1
+
+
+def test_items_without_labels_on_one_side_are_left_out_and_counted():
+    """No overlap at all is NA; a missing side never counts as an empty distribution."""
+    found = divergence([[1, 0, 0], [0, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 0, 0], [0, 0, 0]])
+    one = found.js_divergence_bits
+    assert (one.value, one.n_used, one.n_excluded) == (0.0, 1, 2)
+    assert {x.reason: x.n_items for x in one.excluded} == {
+        "human_no_ratings": 1,
+        "judge_no_ratings": 1,
+    }
+    nothing = divergence([[1, 0, 0]], [[0, 0, 0]])
+    assert (nothing.js_distance_nat.value, nothing.js_distance_nat.reason) == (None, "no_overlap")
+    assert divergence(np.empty((0, 3)), np.empty((0, 3))).js_distance_nat.reason == "no_items"
+
+
+@settings(deadline=None)
+@given(human=counts_of_items, judge=counts_of_items)
+def test_divergence_keeps_its_laws(human, judge):
+    """0 for the humans themselves, within bounds, and the same from totals as from items."""
+    for by in ("median", "majority"):
+        bins, _ = bins_of(human, by, options=LIKERT)
+        totals = binned_sums(bins, human, judge).sum(axis=0)
+        np.testing.assert_allclose(binned_totals(bins, human, judge), totals)
+        for measure in binned_measures(3):
+            value = float(measure.value(totals))
+            itself = float(measure.value(binned_totals(bins, human, human)))
+            assert np.isnan(value) or -1e-12 <= value <= measure.bounds[1] + 1e-12
+            assert np.isnan(itself) or itself == pytest.approx(0, abs=1e-7)
+
+
+@settings(deadline=None)
+@given(
+    human=arrays.arrays(np.int64, (6, 4), elements=st.integers(0, 3)),
+    judge=arrays.arrays(np.int64, (6, 2), elements=st.integers(0, 3)),
+)
+def test_complete_labels_take_the_quick_way(human, judge):
+    """The same sums, half points and uneven scales included."""
+    scale = [1, 2, 4, 7]
+    h, j = label_counts(human, 4), label_counts(judge, 4)
+    bins, _ = bins_of(h, "median", options="abcd", scale=scale)
+    found = median_totals(human, judge, 4, scale=scale)
+    np.testing.assert_array_equal(found, binned_totals(bins, h, j))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: divergence([[1, 0, 0]], [[1, 0, 0]], by="mean"), "by is 'mean'"),
+        (lambda: median_totals([[0.5]], [[1]], 2), r"wanted \(n, m\) integers"),
+        (lambda: median_totals([[1]], [[2]], 2), "no option index from 0 to 1"),
+        (lambda: median_totals([[1]], [[1], [0]], 2), "human has 1 items and judge 2"),
+        (lambda: divergence([[1, 0, 0]], [[1, 0]]), r"human has shape \(1, 3\) and judge \(1, 2\)"),
+    ],
+)
+def test_bad_input_is_refused_by_name(call, message):
+    """The message names the argument and what was wanted."""
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_win_rates_of_both_sides_and_their_difference():
+    """Ties of the mode are split; an option that means a tie is nobody's win."""
+    human = hard(np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0, 0, 1], [0, 1, 0]]))
+    judge = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [np.nan] * 3])
+    measures = win_rate_measures(("A", "B", "tie"))
+    found = estimate(
+        win_sums(human, judge), measures, rng=np.random.default_rng(0), n_resamples=200
+    )
+    assert found["human_win_rate[A]"].value == pytest.approx(1.5 / 3)
+    assert found["judge_win_rate[A]"].value == pytest.approx(2 / 3)
+    assert found["win_rate_difference[A]"].value == pytest.approx(0.5 / 3)
+    assert found["human_win_rate[tie]"].value == pytest.approx(1 / 3)
+    assert found["win_rate_difference[A]"].interval is not None
+    nobody = estimate(win_sums(human[:0], judge[:0]), measures, rng=np.random.default_rng(0))
+    assert {one.reason for one in nobody.values()} == {"no_items"}
+
+
+def test_facts_by_pairs_against_by_hand():
+    """Raters a and b share 3 items, b and c share 1: kappas 2/5 and none, mae 1/3 and 1."""
+    ratings = np.array([[0, 0, np.nan], [1, 1, np.nan], [1, 0, 1], [np.nan] * 3])
+    found = dataset_facts(ratings, 2)
+    assert (found.n_raters, found.n_items, found.n_pairs) == (3, 3, 3)
+    assert found.items_per_rater == pytest.approx(7 / 3)
+    kappa = found.by_pairs["cohen_kappa"]  # a, b: 2/5; a, c: constant; b, c: 0
+    assert (kappa.value, kappa.n_used, kappa.n_excluded) == (pytest.approx(0.2), 2, 1)
+    assert found.by_pairs["cohen_kappa_overlap_weighted"].value == pytest.approx(1.2 / 4)
+    assert found.by_pairs["mae"].value == pytest.approx((1 / 3 + 0 + 1) / 3)
+    assert found.by_pairs["pearson"].n_used == 1
+    assert repr(found) == "DatasetFacts(3 items, 3 raters)"
+
+
+def test_facts_of_nothing_are_na():
+    """No ratings, or one rater: NA with the reason."""
+    nothing = dataset_facts(np.full((2, 2), np.nan), 2)
+    assert (nothing.n_items, nothing.items_per_rater, nothing.raters_per_item) == (0, None, None)
+    assert nothing.by_pairs["mae"].reason == "too_few_raters"
+    assert dataset_facts([[0], [1]], 2).agreement["pairwise_agreement"].reason == "too_few_raters"

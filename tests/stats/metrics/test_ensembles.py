@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from harness.stats.data.aggregation import levels
+from harness.stats.metrics.confusion import BINARY
+from harness.stats.metrics.judge_agreement import ensemble_agreement
+
+[KAPPA] = [one for one in BINARY if one.name == "kappa"]
+binary_votes = arrays.arrays(np.float64, (8, 4), elements=st.integers(0, 1).map(float))
+
+
+def ensemble(votes, options=("no", "yes"), **chosen):
+    """Evaluate votes without intervals, unless asked otherwise."""
+    votes = np.asarray(votes, float)
+    settings_ = {"n_resamples": 0, "positive": options[-1]} | chosen
+    judges = [f"judge {r}" for r in range(votes.shape[1])]
+    return ensemble_agreement(
+        votes, options, judges=judges, rng=np.random.default_rng(0), **settings_
+    )
+
+
+@settings(deadline=None)
+@given(votes=binary_votes)
+def test_alpha_is_fleiss_up_to_a_finite_sample_correction(votes):
+    """Eq. 16: alpha = kappa + (1 - kappa) / (N R) on complete data, labelled as one number."""
+    assume(np.ptp(votes) > 0)
+    found = ensemble(votes).agreement
+    kappa, alpha = (found[n].value for n in ("fleiss_kappa", "krippendorff_alpha_nominal"))
+    assert alpha == pytest.approx(kappa + (1 - kappa) / votes.size, abs=1e-12)
+    assert found["alpha_from_fleiss"].value == pytest.approx(alpha, abs=1e-12)
+
+
+def test_mean_pairwise_phi_is_fleiss_where_judges_share_one_rate():
+    """Observation 2, and it is not where they do not."""
+    shared = [[1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1], [0, 0, 0], [0, 0, 0]]
+    found = ensemble(shared, n_resamples=200)
+    for name in ("mean_pairwise_phi", "fleiss_kappa", "randolph_kappa"):
+        assert found.agreement[name].value == pytest.approx(1 / 3)
+        assert found.agreement[name].interval is not None
+    assert (found.n_pairs, found.n_pairs_undefined) == (3, 0)
+    assert repr(found).startswith("Ensemble(3 pairs, alpha 0.37")
+
+
+def test_constant_judge_makes_the_mean_phi_na_with_counts():
+    """It has no phi with anybody; the pairs concerned are counted, not dropped."""
+    found = ensemble([[1, 1, 0], [1, 0, 1], [1, 1, 1], [1, 0, 0]])
+    phi = found.agreement["mean_pairwise_phi"]
+    assert (phi.value, phi.reason) == (None, "constant_labels")
+    assert (found.n_pairs, found.n_pairs_undefined) == (3, 2)
+
+
+def test_missing_votes_leave_alpha_and_not_strict_fleiss():
+    """Unequal numbers of votes: NA with the reason, while alpha takes them as they are."""
+    found = ensemble([[1, 1, np.nan], [0, 0, 1], [1, 0, 1], [0, 0, 0]]).agreement
+    assert (found["fleiss_kappa"].value, found["fleiss_kappa"].reason) == (None, "unequal_raters")
+    assert found["alpha_from_fleiss"].reason == "unequal_raters"
+    assert found["krippendorff_alpha_nominal"].value is not None
+    alone = ensemble([[1], [0]]).agreement
+    assert {one.reason for one in alone.values()} == {"too_few_raters"}
+
+
+def test_each_judge_has_its_confusion_matrix():
+    """Errors to either side stay apart; unanswered items are in no cell."""
+    human = np.array([[1.0, 0], [0, 1], [0.5, 0.5]])
+    found = ensemble([[0, 1], [1, 1], [0, np.nan]], human=human).confusions
+    np.testing.assert_allclose(found["judge 0"], [[1.5, 0], [0.5, 1]])
+    np.testing.assert_allclose(found["judge 1"], [[0, 1], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ensemble([[2, 0]]), "no option index from 0 to 1"),
+        (lambda: ensemble([[1, 0]], positive="maybe"), "option 'maybe'"),
+        (lambda: ensemble([[1, 0]], human=np.ones((2, 2))), r"human has shape \(2, 2\)"),
+        (
+            lambda: ensemble_agreement(
+                np.ones((2, 2)),
+                ("a", "b"),
+                judges=["z", "z"],
+                positive="a",
+                rng=np.random.default_rng(0),
+            ),
+            "a name is repeated",
+        ),
+        (
+            lambda: ensemble_agreement(
+                np.ones((2, 2)),
+                ("a", "b"),
+                judges=["z"],
+                positive="a",
+                rng=np.random.default_rng(0),
+            ),
+            r"votes has shape \(2, 2\) for 1 judges",
+        ),
+    ],
+)
+def test_bad_input_is_refused_by_name(call, message):
+    """The message names the argument and what was wanted."""
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def at_levels(human, judge, criteria, items, **chosen):
+    """Evaluate kappa on every level."""
+    settings_ = {"n_resamples": 200, "rng": np.random.default_rng(0)} | chosen
+    return levels(
+        np.array(human, float),
+        np.array(judge, float),
+        criteria=criteria,
+        items=items,
+        measure=KAPPA,
+        **settings_,
+    )
+
+
+def test_levels_of_aggregation_are_three_estimands():
+    """Micro, macro and item level differ, and each names the unit that was resampled."""
+    rng = np.random.default_rng(1)
+    n = 60
+    human = np.concatenate([rng.random(n) < 0.8, rng.random(n) < 0.3]).astype(float)
+    judge = np.where(rng.random(2 * n) < np.repeat([0.05, 0.4], n), 1 - human, human)
+    criteria = ["a"] * n + ["b"] * n
+    items = [f"i{i}" for i in range(n)] * 2
+    found = at_levels(human, judge, criteria, items)
+    each = [one.value for one in found.per_criterion.values()]
+    assert found.macro.value == pytest.approx(np.mean(each))
+    both = [(side[:n] * side[n:]) for side in (human, judge)]
+    assert found.item.value == pytest.approx(at_levels(*both, ["all"] * n, items[:n]).micro.value)
+    assert len({round(one.value, 6) for one in (found.micro, found.macro, found.item)}) == 3
+    units = [one.interval.unit for one in (found.micro, found.macro, found.item)]
+    assert units == ["item", "group", "item"]
+    assert (found.micro.n_used, found.macro.n_used, found.item.n_used) == (2 * n, 2, n)
+    assert repr(found).startswith("Levels('kappa', micro ")
+
+
+def test_degenerate_criterion_is_na_with_counts_not_dropped():
+    """A criterion with one label on both sides has no kappa, and so the macro mean has none."""
+    found = at_levels([1, 0, 1, 1], [1, 0, 1, 1], ["a", "a", "b", "b"], ["x", "y", "x", "y"])
+    assert found.per_criterion["b"].reason == "constant_labels"
+    assert (found.macro.value, found.macro.reason) == (None, "constant_labels")
+    assert found.macro.counts == {"criteria": 2, "undefined_criteria": 1}
+    empty = at_levels([], [], [], [])
+    assert {one.reason for one in (empty.micro, empty.macro, empty.item)} == {"no_items"}
+
+
+def test_item_level_takes_weights_and_a_threshold():
+    """A weighted share of met criteria is cut; an item with a gap enters no item level."""
+    human = [1, 0, 0, 1, 1, np.nan]
+    judge = [1, 0, 0, 1, 1, 1]
+    found = at_levels(
+        human, judge, list("ababab"), list("xxyyzz"), weights={"a": 3, "b": 1}, threshold=0.75
+    )
+    assert (found.item.n_used, found.item.n_excluded) == (2, 1)
+    assert found.item.value == 1
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"criteria": ["a"], "items": ["x", "y"]}, "criteria has 1 entries"),
+        ({"criteria": ["a", "a"], "items": ["x", "x"]}, "criterion 'a' twice"),
+        ({"criteria": ["a", "b"], "items": ["x", "x"], "weights": {"a": 1}}, "'b' has none"),
+        (
+            {"criteria": ["a", "b"], "items": ["x", "x"], "weights": {"a": 1, "b": -1}},
+            "finite number, 0 or more",
+        ),
+    ],
+)
+def test_bad_levels_are_refused_by_name(chosen, message):
+    """The message names the argument and what was wanted."""
+    with pytest.raises(ValueError, match=message):
+        at_levels([1, 0], [1, 0], **chosen)

@@ -1,0 +1,327 @@
+"""What every row of the metric table keeps; a new row cannot escape."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from harness import stats
+from harness.stats.metrics import downstream, multi_label, registry
+from harness.stats.metrics.confusion import binary_rows
+from harness.stats.metrics.weighted_agreement import ORDINAL_METRICS
+from harness.stats.selection.ranking import loss
+
+CUT = {"tau": 0.6, "positive": ("toxic",)}
+OPTIONS = ("toxic", "rude", "fine")
+BINARY_ROWS = binary_rows(stats.OptionSpace.powerset(OPTIONS), ("toxic",))
+ROWS = (*stats.METRICS, *ORDINAL_METRICS, *BINARY_ROWS)
+every_metric = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+
+
+def forms(row, human, judge):
+    """Aggregate two tables into the forms that a row compares."""
+    return (
+        stats.aggregate(stats.Distributions.of(human), row.human_form, **CUT),
+        stats.aggregate(stats.Distributions.of(judge), row.judge_form, **CUT),
+    )
+
+
+def value(row, human, judge):
+    """Evaluate a row on two tables."""
+    return float(row.value(row.contributions(*forms(row, human, judge)).sum(axis=0)))
+
+
+def full(table, name, seed, **options):
+    """Make a table in which no share is 0, so that every row is defined."""
+    made = table(name, seed, **options)
+    fields = {field: getattr(made, field) for field in made.__slots__}
+    fields["forced_choice"] = made.forced_choice + 1
+    return stats.RatingTable(**fields)
+
+
+@every_metric
+def test_perfect_agreement_is_best(row, table):
+    """No judge beats one that answers as the humans did (labels without ties)."""
+    human = full(table, "human", 0)
+    twin = value(row, human, human)
+    others = [value(row, human, full(table, "z", seed)) for seed in range(1, 20)]
+    if row.perfect != "other":
+        others = np.array(others)[~np.isnan(others)]  # infinite is worse than any
+        assert (loss(twin, row.better) <= loss(others, row.better) + 1e-12).all()
+    if row.perfect == "bound":
+        best = {"higher": row.bounds[1], "lower": row.bounds[0], "zero": 0.0}[row.better]
+        assert twin == pytest.approx(best)
+
+
+def test_rows_without_a_best_twin_are_these():
+    """Forms that differ, sizes, the judge's own code, and differences of estimates: no others."""
+    named = {
+        "ce(s/s, judge->human)",  # a judge that always says what humans say most is cheaper
+        "ce_dirichlet_0.5(s/s, judge->human)",
+        "predictive_efficiency(h/-)",  # 1 for every judge
+        "predictive_efficiency(hrs/-)",  # an empty set is the smallest
+        "mse_without_rater_noise(s/s)",  # may be negative
+        "mse_without_rater_noise(srs/srs)",
+    }
+    found = {row.name for row in ROWS if row.perfect == "other"}
+    assert found == named | {row.name for row in ROWS if row.human_form != row.judge_form}
+
+
+@every_metric
+def test_order_of_items_is_nothing(row, table):
+    """Shuffled items give the same sums."""
+    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    order = np.random.default_rng(0).permutation(len(y))
+    sums = row.contributions(y, z).sum(axis=0)
+    np.testing.assert_allclose(row.contributions(y[order], z[order]).sum(axis=0), sums)
+
+
+@every_metric
+def test_order_of_options_is_nothing(row, table):
+    """The same ratings over permuted options give the same value."""
+    human, judge = full(table, "human", 0), full(table, "z", 1)
+    ordered = row in ORDINAL_METRICS  # such a scale may only be turned round
+    options = OPTIONS[::-1] if ordered else ("fine", "toxic", "rude")
+    permuted = [permute(one, options) for one in (human, judge)]
+    again = row
+    if row in BINARY_ROWS:  # these hold the place of the positive option
+        again = binary_rows(permuted[0].space, ("toxic",))[BINARY_ROWS.index(row)]
+    assert value(again, *permuted) == pytest.approx(
+        value(row, human, judge), abs=1e-12, nan_ok=True
+    )
+
+
+def permute(table, options):
+    """Rewrite a table for the same options in another order."""
+    space = stats.OptionSpace.powerset(options)
+    choices = [table.space.option_index(option) for option in options]
+    sets = [table.space.set_index(one) for one in space.sets]
+    return stats.RatingTable(
+        space=space,
+        name=table.name,
+        items=table.items,
+        forced_choice=table.forced_choice[:, choices],
+        response_set=table.response_set[:, sets],
+        joint=None,
+        outcomes=table.outcomes,
+    )
+
+
+@every_metric
+def test_two_shards_sum_to_the_whole(row, table):
+    """Sums computed on different machines add up."""
+    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    whole = row.contributions(y, z).sum(axis=0)
+    shards = [
+        row.contributions(y[part], z[part]).sum(axis=0) for part in (slice(9), slice(9, None))
+    ]
+    np.testing.assert_allclose(sum(shards), whole)
+
+
+@every_metric
+def test_symmetry_is_as_declared(row, table):
+    """Swapping human and judge vectors changes the value exactly where the row says so."""
+    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    forward = row.value(row.contributions(y, z).sum(axis=0))
+    back = row.value(row.contributions(z, y).sum(axis=0))
+    if row.human_form == row.judge_form:
+        alike = np.isclose(forward, back, atol=1e-12, equal_nan=True)  # infinite both ways
+        assert alike == row.symmetric
+    else:
+        assert not row.symmetric
+
+
+@every_metric
+def test_values_lie_within_bounds(row, table):
+    """Bounds hold with ties, few ratings and perfect agreement alike."""
+    tables = [table(str(s), s, n_raters=1 + s % 4, tied=True, n=5) for s in range(12)]
+    tables.append(unanimous(tables[0]))  # modes that miss cost infinitely much elsewhere
+    values = np.array([value(row, human, judge) for human in tables for judge in tables])
+    defined = values[~np.isnan(values)]
+    assert defined.size
+    assert (defined >= row.bounds[0] - 1e-12).all()
+    assert (defined <= row.bounds[1] + 1e-12).all()
+
+
+def unanimous(table):
+    """Let two raters choose and endorse the first option of every item, and nothing else."""
+    fields = {field: getattr(table, field) for field in table.__slots__}
+    for field in ("forced_choice", "response_set"):
+        counts = np.zeros_like(fields[field])
+        counts[:, 0] = 2
+        fields[field] = counts
+    return stats.RatingTable(**fields)
+
+
+@every_metric
+def test_items_without_one_side_add_nothing(row, table):
+    """A nan row contributes zeros, its weight included."""
+    y, z = (one.copy() for one in forms(row, full(table, "human", 0), full(table, "z", 1)))
+    kept = row.contributions(y[4:], z[4:]).sum(axis=0)
+    y[:2], z[1:4] = np.nan, np.nan
+    np.testing.assert_allclose(row.contributions(y, z)[:4], 0.0)
+    np.testing.assert_allclose(row.contributions(y, z).sum(axis=0), kept)
+
+
+@every_metric
+def test_no_items_is_undefined_with_its_reason(row, table):
+    """Zero sums have no value, and the row says why."""
+    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    totals = row.contributions(y[:0], z[:0]).sum(axis=0)
+    assert np.isnan(row.value(totals))
+    assert row.why(totals) == "no_items"
+
+
+@every_metric
+def test_values_of_many_sums_come_at_once(row, table):
+    """``value`` takes sums of any leading shape."""
+    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    sums = np.random.default_rng(0).multinomial(40, np.full(40, 1 / 40), (3, 2)) @ (
+        row.contributions(y, z)
+    )
+    one_by_one = [[float(row.value(each)) for each in pair] for pair in sums]
+    np.testing.assert_allclose(row.value(sums), one_by_one)
+
+
+@every_metric
+def test_vectors_of_different_shape_are_refused(row, table):
+    """Both sides have the same items and options."""
+    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    with pytest.raises(ValueError, match=r"human has shape|broadcast"):
+        row.contributions(y, z[:-1])
+
+
+@every_metric
+def test_name_shows_the_forms_as_judge_then_human(row):
+    """As the papers print them."""
+    forms_of = {"smoothed": "s", "noisy_s": "s", "smoothed_srs": "srs", "noisy_srs": "srs"}
+    judge, human = (forms_of.get(form, form) for form in (row.judge_form, row.human_form))
+    if row.contributions is multi_label.predictive_efficiency:
+        human = "-"  # looks at no human rating
+    if row.human_form != "decision":
+        assert f"({judge}/{human}" in row.name
+    assert row.name in repr(row)
+    assert row.paper
+
+
+def test_names_are_unique():
+    """A name finds one row."""
+    names = [row.name for row in ROWS]
+    assert len(set(names)) == len(names)
+    assert stats.find_metric("mse(s/s)", stats.METRICS).human_form == "s"
+    with pytest.raises(ValueError, match="no metric is named 'kappa'"):
+        stats.find_metric("kappa", stats.METRICS)
+
+
+@pytest.mark.parametrize("module", [registry, downstream, multi_label])
+def test_every_public_metric_is_in_the_table(module):
+    """A function that stands in no row would escape this contract."""
+    public = {
+        function
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
+    }
+    assert public <= {row.contributions for row in stats.METRICS}
+
+
+PAIRS = {
+    "hit_rate": "h/h",
+    "cohen_kappa": "h/h",
+    "scott_pi": "h/h",  # and Fleiss' kappa, of two raters the same number
+    "krippendorff_alpha_nominal": "h/h",
+    "kl": "s/s",
+    "ce": "s/s",
+    "js_divergence": "s/s",
+    "coverage": "h/hrs hrs/h hrs/hrs",
+    "multi_label_recall": "h/hrs hrs/hrs",
+    "multi_label_precision": "hrs/h hrs/hrs",
+    "predictive_efficiency": "h/- hrs/-",
+    "bce": "h/h s/h hrs/h srs/h h/hrs s/hrs hrs/hrs srs/hrs",
+    "mse": " ".join(f"{j}/{h}" for j in ("h", "s", "hrs", "srs") for h in ("h", "s", "hrs", "srs")),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_admissible_pair_of_aggregations_has_its_row(name):
+    """Guerdan et al. 2025, table 1; pairs that give the number of another row are its ``also``."""
+    for forms in PAIRS[name].split():
+        starts = tuple(f"{name}({forms}{end}" for end in "),")
+        found = [row for row in stats.METRICS if row.name.startswith(starts)]
+        assert len(found) == (2 if name in {"kl", "ce"} else 1), forms
+    also = " ".join(one for row in stats.METRICS for one in row.also)
+    for same in ("coverage, multi-label precision and recall (h/h)", "fleiss_kappa"):
+        assert same in also
+    for same in ("multi-label precision(h/hrs)", "multi-label recall(hrs/h)"):
+        assert same in also
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("coverage(h/hrs)", "multi_label_precision(hrs/hrs)"),
+        ("coverage(hrs/h)", "multi_label_recall(hrs/hrs)"),
+    ],
+)
+def test_precision_and_recall_of_one_label_are_coverage(table, name, same):
+    """With the mode on one side, the share is the chance."""
+    cover, share = (stats.find_metric(one, stats.METRICS) for one in (name, same))
+    y, z = forms(cover, full(table, "human", 0), full(table, "z", 1))
+    a, b = (row.value(row.contributions(y, z).sum(axis=0)) for row in (cover, share))
+    assert a == pytest.approx(b)
+
+
+def test_redundant_coefficients_are_printed_once(table):
+    """With two options, equal numbers stand in one row that names the others."""
+    space = stats.OptionSpace.powerset(("yes", "no"))
+    rows = stats.metrics_for(space, scale="ordinal", positive=("yes",))
+    human, judge = (full(table, name, seed, space=space) for name, seed in (("h", 0), ("z", 1)))
+    cut = {"tau": 0.6, "positive": ("yes",)}
+
+    def number(row):
+        sides = (
+            stats.aggregate(stats.Distributions.of(one), form, **cut)
+            for one, form in ((human, row.human_form), (judge, row.judge_form))
+        )
+        return float(row.value(row.contributions(*sides).sum(axis=0)))
+
+    dropped = {
+        row.name: row
+        for row in (*stats.ordinal_rows(), *stats.binary_rows(space, ("yes",)))
+        if row.name not in {one.name for one in rows}
+    }
+    assert len(dropped) == 8
+    for name, row in dropped.items():
+        [first] = [one for one in rows if name in one.also]
+        assert number(row) == pytest.approx(number(first)), name
+    values = [round(number(row), 9) for row in rows if row.family in {"binary", "categorical"}]
+    tied = {"hit_rate(h/h)", "hit_rate_ties_lost(h/h)", "hit_rate_ties_won(h/h)"}  # no ties here
+    assert len(values) - len(set(values)) == len(tied) - 1
+
+
+def test_ratio_alpha_of_two_amounts_is_nominal_alpha():
+    """On two options all distances are one."""
+    stars = stats.OptionSpace.powerset(("1", "3"))
+    rows = stats.metrics_for(stars, scale="ordinal", positive=())
+    ratio = stats.find_metric("krippendorff_alpha_ratio(h/h)", stats.ordinal_rows([1, 3]))
+    [nominal] = [one for one in rows if ratio.name in one.also]
+    cells = np.array([5.0, 2.0, 1.0, 4.0])
+    assert nominal.value(cells) == pytest.approx(float(ratio.value(cells)))
+
+
+def test_scale_decides_which_rows_are_added():
+    """Ordered options add ordinal rows, positive options those of a yes-or-no decision."""
+    three = stats.OptionSpace.powerset(OPTIONS)
+    plain = stats.metrics_for(three, scale="nominal", positive=())
+    assert plain == stats.METRICS
+    ordinal = stats.metrics_for(three, scale="ordinal", positive=("toxic",))
+    assert {row.family for row in ordinal} - {row.family for row in plain} == {"ordinal", "binary"}
+    stars = stats.OptionSpace.powerset(("1", "2", "5"))
+    [interval] = [
+        row.value(np.array([3.0, 0, 1, 0, 2, 0, 0, 1, 2]))
+        for row in stats.metrics_for(stars, scale="ordinal", positive=())
+        if row.name == "krippendorff_alpha_interval(h/h)"
+    ]
+    steps = stats.ordinal_rows([1.0, 2.0, 5.0])[3].value(np.array([3.0, 0, 1, 0, 2, 0, 0, 1, 2]))
+    assert interval == steps

@@ -1,0 +1,211 @@
+"""Metrics on several options at once, against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness import stats
+from harness.stats.inference.interval_methods import bca_ends, jackknife_ends, percentile_ends
+from harness.stats.metrics import multi_label
+
+HUMAN = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])  # allowed options
+JUDGE = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
+
+
+def value(contributions, human, judge):
+    """Divide the first sum by the second."""
+    totals = contributions(np.array(human, dtype=float), np.array(judge, dtype=float)).sum(axis=0)
+    return totals[0] / totals[1]
+
+
+def test_sets_that_meet_are_covered():
+    """One of three items shares an option, whatever else is allowed."""
+    assert value(multi_label.coverage, HUMAN, JUDGE) == pytest.approx(1 / 3)
+
+
+def test_recall_and_precision_leave_out_empty_sets_and_count_them():
+    """Recall (1/2 + 0) / 2, precision (1/2 + 0 + 0) / 3: an empty set is no 0 and no 1."""
+    assert value(multi_label.recall, HUMAN, JUDGE) == pytest.approx(1 / 4)
+    assert value(multi_label.precision, HUMAN, JUDGE) == pytest.approx(1 / 6)
+    assert multi_label.recall(HUMAN, JUDGE).sum(axis=0)[2] == 1
+    row = stats.find_metric("multi_label_recall(hrs/hrs)", stats.METRICS)
+    nothing = row.contributions(np.zeros((2, 3)), JUDGE[:2]).sum(axis=0)
+    assert np.isnan(row.value(nothing))
+    assert row.why(nothing) == "empty_sets"
+    assert row.counts(nothing, None) == {"empty_sets": 2.0}
+
+
+def test_predictive_efficiency_is_the_size_of_the_set():
+    """(2 + 1 + 2) / 3 options."""
+    assert value(multi_label.predictive_efficiency, HUMAN, JUDGE) == pytest.approx(5 / 3)
+
+
+def test_binary_cross_entropy_sums_over_options():
+    """-ln 0.8 - ln 0.5 for a human mode on the first of two options."""
+    found = value(multi_label.binary_cross_entropy, [[1, 0]], [[0.8, 0.5]])
+    assert found == pytest.approx(-np.log(0.8) - np.log(0.5))
+
+
+def test_impossible_option_makes_binary_cross_entropy_infinite():
+    """NA with the number of cells, not a large number that an epsilon made."""
+    row = stats.find_metric("bce(s/h)", stats.METRICS)
+    totals = row.contributions(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])).sum(axis=0)
+    assert np.isnan(row.value(totals))
+    assert row.why(totals) == "infinite"
+    assert row.counts(totals, None) == {"empty_cells": 2.0}
+
+
+def test_cross_entropy_is_divergence_and_entropy():
+    """CE(human->judge) = KL(human->judge) + H(human)."""
+    rng = np.random.default_rng(0)
+    human, judge = rng.dirichlet(np.ones(3), 9), rng.dirichlet(np.ones(3), 9)
+    ce, kl = (
+        stats.find_metric(f"{name}(s/s, human->judge)", stats.METRICS) for name in ("ce", "kl")
+    )
+    both = [float(row.value(row.contributions(human, judge).sum(axis=0))) for row in (ce, kl)]
+    entropy = float(-(human * np.log(human)).sum(axis=1).mean())
+    assert both[0] == pytest.approx(both[1] + entropy)
+
+
+@pytest.mark.parametrize(
+    ("contributions", "tied"),
+    [
+        (multi_label.mse_of_judge_modes, "judge"),
+        (multi_label.mse_of_human_modes, "human"),
+        (multi_label.mse_of_modes, "both"),
+    ],
+)
+def test_tied_modes_give_the_expected_error_over_the_draw(contributions, tied):
+    """The mean over the options drawn, not the error of the split vector."""
+    split, fixed = np.array([[0.5, 0.5, 0.0]]), np.array([[0.2, 0.8, 0.3]])
+    human = split if tied in {"human", "both"} else fixed
+    judge = split if tied in {"judge", "both"} else fixed
+    draws = np.eye(3)[:2]
+    humans = draws if tied in {"human", "both"} else fixed
+    judges = draws if tied in {"judge", "both"} else fixed
+    expected = np.mean([((h - j) ** 2).sum() for h in humans for j in judges])
+    assert value(contributions, human, judge) == pytest.approx(expected)
+    assert value(multi_label.mse, human, judge) != pytest.approx(expected)
+
+
+def test_tied_judge_mode_never_is_certain():
+    """A draw among options is infinitely costly whenever it may miss."""
+    totals = multi_label.binary_cross_entropy_of_modes(
+        np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.5, 0.5], [1.0, 0.0]])
+    ).sum(axis=0)
+    assert totals.tolist() == [0.0, 2.0, 2.0]
+
+
+def test_mse_without_rater_noise_estimates_the_population_value():
+    """With few raters the plain MSE is far off, and this one is right on average."""
+    rng = np.random.default_rng(0)
+    space = stats.OptionSpace.powerset(("yes", "no"))
+    n, m, samples = 4000, 4, 5
+    theta = rng.dirichlet(np.ones(3), n)
+    judged = rng.dirichlet(np.ones(3), n)
+    true = float(
+        ((stats.multilabel(theta, space) - stats.multilabel(judged, space)) ** 2).sum() / n
+    )
+
+    def rated(shares, ratings, name):
+        counts = np.array([rng.multinomial(ratings, one) for one in shares])
+        outcomes = np.zeros((n, 3, 5), dtype=np.int64)
+        outcomes[:, 1, 0] = ratings
+        nothing = np.zeros((n, 2), dtype=np.int64)
+        ids = tuple(f"i{i}" for i in range(n))
+        return stats.RatingTable(
+            space=space,
+            name=name,
+            items=ids,
+            forced_choice=nothing,
+            response_set=counts,
+            joint=None,
+            outcomes=outcomes,
+        )
+
+    found = stats.evaluate(
+        rated(theta, m, "human"),
+        [rated(judged, samples, "z")],
+        tau=0.5,
+        positive=("yes",),
+        rng=rng,
+        metrics=["mse(srs/srs)", "mse_without_rater_noise(srs/srs)"],
+        n_resamples=200,
+    ).estimates["z"]
+    plain, population = found["mse(srs/srs)"], found["mse_without_rater_noise(srs/srs)"]
+    assert population.interval.low < true < population.interval.high
+    assert plain.interval.low > true  # the interval of the design value does not cover it
+    assert (plain.estimand, population.estimand) == ("design value", "population value")
+    assert population.interval.estimand == "population value"
+
+
+def test_one_rating_shows_no_noise(counted, evaluate):
+    """NA, and the items say why they were left out."""
+    human = counted("human", [["toxic", "fine"], ["fine", "fine"]])
+    once = counted("z", [["toxic"], ["fine"]])
+    found = evaluate(human, once).estimates["z"]["mse_without_rater_noise(s/s)"]
+    assert (found.value, found.reason) == (None, "single_rating")
+    assert [(one.reason, one.n_items) for one in found.excluded] == [("judge_single_rating", 2)]
+
+
+def test_bca_moves_the_ends_of_a_skewed_statistic():
+    """For a mean of skewed data both ends lie higher, as published examples show."""
+    rng = np.random.default_rng(0)
+    data = rng.exponential(size=40)
+    replicates = rng.choice(data, (4000, 40)).mean(axis=1)
+    left_out = (data.sum() - data) / 39
+    plain, bca = (
+        percentile_ends(replicates, 0.95),
+        bca_ends(data.mean(), replicates, left_out, 0.95),
+    )
+    assert bca[0] > plain[0]
+    assert bca[1] > plain[1]
+
+
+def test_bca_against_scipy():
+    """scipy.stats.bootstrap on the same replicates, method BCa."""
+    from scipy.stats import bootstrap
+
+    data = np.random.default_rng(3).exponential(size=30)
+    theirs = bootstrap(
+        (data,), np.mean, n_resamples=3000, method="BCa", rng=np.random.default_rng(5)
+    )
+    ours = bca_ends(data.mean(), theirs.bootstrap_distribution, (data.sum() - data) / 29, 0.95)
+    np.testing.assert_allclose(ours, theirs.confidence_interval, rtol=1e-6)
+
+
+def test_bca_without_a_bias_to_tell_is_the_percentile_interval():
+    """All replicates on one side of the value."""
+    replicates = np.linspace(1.0, 2.0, 101)
+    assert bca_ends(0.5, replicates, np.array([0.4, 0.6]), 0.9) == percentile_ends(replicates, 0.9)
+    assert bca_ends(0.5, np.array([np.nan]), np.array([0.4, 0.6]), 0.9) is None
+
+
+def test_jackknife_of_a_mean_is_the_normal_interval():
+    """mean -/+ 1.96 s / sqrt(n)."""
+    data = np.array([1.0, 2.0, 4.0, 7.0])
+    low, high = jackknife_ends(data.mean(), (data.sum() - data) / 3, 0.95)
+    reach = 1.959964 * data.std(ddof=1) / 2
+    assert (low, high) == (
+        pytest.approx(data.mean() - reach),
+        pytest.approx(data.mean() + reach),
+    )
+    assert jackknife_ends(1.0, np.array([1.0]), 0.95) is None
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
+def test_every_interval_names_its_method(table, evaluate, method):
+    """Values are the same; intervals differ a little and say how they were made."""
+    human, judge = table("human", 0), table("x", 1)
+    plain = evaluate(human, judge).estimates["x"]["mse(srs/srs)"]
+    found = evaluate(human, judge, interval=method).estimates["x"]["mse(srs/srs)"]
+    assert found.value == plain.value
+    assert found.interval.method == method
+    assert found.interval.low == pytest.approx(plain.interval.low, abs=0.05)
+
+
+def test_unknown_interval_is_refused(table, evaluate):
+    """The message lists those that there are."""
+    with pytest.raises(ValueError, match="interval is 'normal'; wanted one of percentile"):
+        evaluate(table("human", 0), table("x", 1), interval="normal")

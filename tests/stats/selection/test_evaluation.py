@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import doctest
+import sys
+from importlib import import_module
+from subprocess import run
+
+import numpy as np
+import pytest
+
+from harness import stats
+
+
+def test_every_metric_of_every_judge_is_estimated(table, evaluate):
+    """A row is never dropped: it has a value with interval, or a reason."""
+    found = evaluate(table("human", 0), table("x", 1), table("y", 2))
+    assert found.judges == ("x", "y")
+    for judge in found.judges:
+        assert list(found.estimates[judge]) == [row.name for row in stats.METRICS]
+        for estimate in found.estimates[judge].values():
+            assert (estimate.value is None) == bool(estimate.reason) == (estimate.interval is None)
+            assert estimate.n_used + estimate.n_excluded == 40
+    assert repr(found) == (
+        f"Evaluation(2 judges, {len(stats.METRICS)} metrics, Units(40 items in 40 items))"
+    )
+
+
+def test_point_estimates_do_not_depend_on_who_else_is_compared(table, evaluate):
+    """Nor do the replicates: all come from the same weights."""
+    human, x, y = table("human", 0), table("x", 1), table("y", 2)
+    together, alone = evaluate(human, x, y), evaluate(human, y, metrics=["mse(srs/srs)"])
+    one, other = (found.estimates["y"]["mse(srs/srs)"] for found in (together, alone))
+    assert one.value == other.value
+    assert one.interval.low == pytest.approx(other.interval.low, abs=1e-12)
+    np.testing.assert_allclose(
+        together.replicates["mse(srs/srs)"][1], alone.replicates["mse(srs/srs)"][0]
+    )
+
+
+def test_replicates_of_metrics_see_the_same_items(table, evaluate):
+    """Replicate b of two metrics is one draw: 2-option mse(s/s) is a function of nothing else."""
+    found = evaluate(table("human", 0), table("x", 1), table("y", 1))
+    for name in ("mse(s/s)", "cohen_kappa(h/h)"):
+        np.testing.assert_allclose(*found.replicates[name])
+        assert found.ranking(name).indistinguishable == ("y",)
+        assert all(not each.separated for each in found.differences(name))
+
+
+def test_groups_are_resampled_for_every_metric(table, evaluate):
+    """One cluster per two items: the unit of every interval is the group."""
+    groups = [f"doc {i // 2}" for i in range(40)]
+    found = evaluate(table("human", 0), table("x", 1), groups=groups)
+    assert found.units.n_units == 20
+    units = {one.interval.unit for one in found.estimates["x"].values() if one.interval}
+    assert units == {"group"}
+    assert found.ranking("mse(srs/srs)").rows[0].estimate.interval.unit == "group"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"interval": "jackknife"}, {"groups": list("abcd") * 10}, {"criteria": list("abcd") * 10}],
+    ids=str,
+)
+def test_very_many_items_say_what_few_do(table, evaluate, monkeypatch, options):
+    """What items add is made a block at a time then: values and counts stay, intervals nearly."""
+    tables = table("human", 0), table("x", 1)
+    few = evaluate(*tables, **options).estimates["x"]
+    for module in ("data.arrays", "inference.bootstrap"):
+        monkeypatch.setattr(f"harness.stats.{module}.MANY", 30)
+        monkeypatch.setattr(f"harness.stats.{module}.BLOCK", 16)
+    for name, found in evaluate(*tables, **options).estimates["x"].items():
+        wanted = few[name]
+        assert (found.n_used, found.excluded) == (wanted.n_used, wanted.excluded)
+        assert found.counts == pytest.approx(wanted.counts)
+        assert (found.value, found.reason) == (pytest.approx(wanted.value), wanted.reason)
+        if wanted.interval:
+            wide = wanted.interval.high - wanted.interval.low
+            same = 0.0 if options else 0.4 * wide
+            assert found.interval.low == pytest.approx(wanted.interval.low, abs=same + 1e-9)
+            assert found.interval.high == pytest.approx(wanted.interval.high, abs=same + 1e-9)
+
+
+def test_differences_compare_each_pair_once(table, evaluate):
+    """Later against earlier, as losses."""
+    found = evaluate(table("human", 0), table("human", 0), table("y", 2), table("x", 1))
+    pairs = [(each.judge, each.reference) for each in found.differences("mse(srs/srs)")]
+    assert pairs == [("y", "human"), ("x", "human"), ("x", "y")]
+    first = found.differences("hit_rate(h/h)")[0]
+    assert first.value > 0  # y has the greater loss
+    assert first.separated
+
+
+def test_judge_without_response_sets_is_na_there_alone(counted, evaluate):
+    """The reason is what is missing, and forced-choice metrics stand."""
+    human = counted("human", [["toxic"], ["fine"]], [[("toxic",)], [("fine",)]])
+    found = evaluate(human, counted("z", [["toxic"], ["fine"]])).estimates["z"]
+    assert found["mse(srs/srs)"].reason == "no_response_sets"
+    assert found["decision_consistency"].reason == "no_response_sets"
+    assert found["hit_rate(h/h)"].value == 1.0
+    back = evaluate(counted("human", [["toxic"], ["fine"]]), human).estimates["human"]
+    assert back["coverage(h/hrs)"].reason == "no_response_sets"
+    silent = evaluate(human, counted("z", [[], []], [[("toxic",)], []])).estimates["z"]
+    assert silent["hit_rate(h/h)"].reason == "no_forced_choices"
+
+
+def test_reasons_tell_abstention_from_absence(counted, evaluate):
+    """Everything abstained, no common item and no item at all are different answers."""
+    human = counted("human", [["toxic"], []])
+    judge = counted("z", [[], ["fine"]])
+    estimate = evaluate(human, judge).estimates["z"]["hit_rate(h/h)"]
+    assert estimate.reason == "no_overlap"
+    assert {one.reason: one.n_items for one in estimate.excluded} == {
+        "human_not_asked": 1,
+        "judge_not_asked": 1,
+    }
+    silent = counted("z", [[], []])
+    outcomes = silent.outcomes.copy()
+    outcomes[:, 0, 1] = 2
+    abstaining = replace(silent, outcomes=outcomes)
+    estimate = evaluate(human, abstaining).estimates["z"]["hit_rate(h/h)"]
+    assert estimate.reason == "all_abstained"
+    nothing = counted("human")
+    assert evaluate(nothing, counted("z")).estimates["z"]["mse(s/s)"].reason == "no_items"
+
+
+def replace(table, **fields):
+    """Copy a table with some fields changed."""
+    return stats.RatingTable(**{f: getattr(table, f) for f in table.__slots__} | fields)
+
+
+def test_exclusions_name_the_outcome(counted, evaluate):
+    """Refused, invalid and mixed outcomes are told apart, and add up."""
+    human = counted("human", [["toxic"]] * 4)
+    judge = counted("z", [["toxic"], [], [], []])
+    outcomes = judge.outcomes.copy()
+    outcomes[1, 0, 2] = outcomes[2, 0, 3] = outcomes[3, 0, 1] = outcomes[3, 0, 3] = 1
+    estimate = evaluate(human, replace(judge, outcomes=outcomes)).estimates["z"]["hit_rate(h/h)"]
+    assert {one.reason: one.n_items for one in estimate.excluded} == {
+        "judge_refused": 1,
+        "judge_invalid": 1,
+        "judge_mixed_outcomes": 1,
+    }
+    assert estimate.n_excluded == 3
+
+
+def test_fully_specified_task_needs_no_response_sets(evaluate):
+    """Every metric is defined from forced choices; silence there is named as such."""
+    space = stats.OptionSpace.singletons(("toxic", "fine"))
+    items = ["a", "b", "c"]
+    human = stats.RatingTable.count(space, "h", items, forced_choice=[(i, "toxic") for i in items])
+    judge = stats.RatingTable.count(
+        space, "z", items, forced_choice=[("a", "toxic"), ("b", "fine")]
+    )
+    outcomes = judge.outcomes.copy()
+    outcomes[2, 0, 2] = 1
+    found = evaluate(human, replace(judge, outcomes=outcomes)).estimates["z"]
+    assert found["mse(srs/srs)"].value == found["mse(s/s)"].value == 1.0
+    assert found["decision_consistency"].value == 0.5
+    assert found["mse(srs/srs)"].excluded == (stats.Exclusion("judge_refused", 1),)
+
+
+def test_metric_that_ranks_follows_what_the_humans_gave(counted):
+    """mse(srs/srs) with response sets or pairs, else js_divergence(s/s)."""
+    assert stats.primary_metric(counted("h", [["toxic"]])) == "js_divergence(s/s)"
+    assert stats.primary_metric(counted("h", sets=[[("toxic",)]])) == "mse(srs/srs)"
+    paired = counted("h", pairs=[[(("toxic",), "toxic")]])
+    only_joint = replace(paired, response_set=np.zeros((1, 3), int))
+    assert stats.primary_metric(only_joint) == "mse(srs/srs)"
+    names = [row.name for row in stats.METRICS]
+    assert {"js_divergence(s/s)", "mse(srs/srs)"} <= set(names)
+
+
+def test_users_own_row_is_evaluated_like_any_other(table, evaluate):
+    """A metric is a row, given as such."""
+    base = stats.find_metric("mse(s/s)", stats.METRICS)
+    fields = {field: getattr(base, field) for field in base.__slots__} | {"name": "mine(s/s)"}
+    found = evaluate(table("human", 0), table("x", 1), metrics=[stats.MetricRow(**fields), base])
+    assert found.estimates["x"]["mine(s/s)"] == found.estimates["x"]["mse(s/s)"]
+    assert found.ranking("mine(s/s)").best == "x"
+
+
+def test_tables_that_do_not_belong_together_are_refused(table, evaluate, counted):
+    """The message names the judge and the argument."""
+    human = table("human", 0)
+    with pytest.raises(ValueError, match="'z' was rated in another option space"):
+        evaluate(human, counted("z", [["toxic"]] * 40))
+    with pytest.raises(ValueError, match="'z' has other items"):
+        evaluate(human, table("z", 1, n=39))
+    with pytest.raises(ValueError, match="repeated"):
+        evaluate(human, table("z", 1), table("z", 2))
+    with pytest.raises(ValueError, match="no metric is named"):
+        evaluate(human, table("z", 1), metrics=["kappa"])
+    with pytest.raises(ValueError, match="'nice'"):
+        evaluate(human, positive=("nice",))
+    with pytest.raises(ValueError, match="tau is 0"):
+        evaluate(human, tau=0)
+    with pytest.raises(ValueError, match="level is 2"):
+        evaluate(human, level=2)
+
+
+def test_exported_members_are_importable():
+    """``__all__`` equals what can be asked for."""
+    assert all(getattr(stats, name) is not None for name in stats.__all__)
+    assert dir(stats) == sorted(stats.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'kappa'"):
+        _ = stats.kappa
+
+
+@pytest.mark.parametrize("name", ["data.option_space", "data.rating_table", "inference.estimate"])
+def test_examples_in_docstrings_run(name):
+    """What a docstring shows is what happens."""
+    found = doctest.testmod(import_module(f"harness.stats.{name}"))
+    assert found.attempted
+    assert not found.failed
+
+
+def test_importing_stats_imports_neither_numpy_nor_scipy():
+    """They come when a name is first asked for; scipy.stats never does."""
+    code = (
+        "import sys; from harness import stats\n"
+        "assert not {'numpy', 'scipy'} & sys.modules.keys()\n"
+        "[getattr(stats, name) for name in stats.__all__]\n"
+        "assert 'scipy.stats' not in sys.modules\n"
+    )
+    assert run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.stats import Estimate, rank
+from harness.stats.selection.ranking import loss
+
+
+def ranking(better, values, spread=0.01, **options):
+    """Rank judges a, b, c... whose replicates scatter around their values."""
+    rng = np.random.default_rng(0)
+    estimates = [
+        Estimate(value=v, n_used=9) if v is not None else Estimate(value=None, reason="x", n_used=0)
+        for v in values
+    ]
+    centres = np.array([np.nan if v is None else v for v in values])
+    replicates = centres[:, None] + rng.normal(0, spread, (len(values), 400))
+    judges = "abcdef"[: len(values)]
+    chosen = {"level": 0.95, "unit": "item"} | options
+    return rank("metric", better, judges, estimates, chosen.pop("replicates", replicates), **chosen)
+
+
+@pytest.mark.parametrize(
+    ("better", "order"), [("higher", "cba"), ("lower", "abc"), ("zero", "bac")]
+)
+def test_direction_is_data_on_the_row(better, order):
+    """The ranker reads ``better`` and nothing else."""
+    found = ranking(better, [-0.4, 0.1, 0.9])
+    assert [row.judge for row in found.rows] == list(order)
+    assert found.best == order[0]
+
+
+def test_signed_bias_is_minimised():
+    """-0.4 does not beat 0: bias ranks by its absolute value and keeps its sign."""
+    found = ranking("zero", [-0.4, 0.0, 0.3])
+    assert [row.judge for row in found.rows] == ["b", "c", "a"]
+    assert found.rows[-1].estimate.value == -0.4
+    assert found.rows[-1].difference.value == pytest.approx(0.4)
+
+
+def test_undefined_judges_come_last_without_a_rank():
+    """NA is no score: it neither wins nor is told apart."""
+    found = ranking("lower", [None, 0.2, 0.1])
+    assert [(row.judge, row.rank) for row in found.rows] == [("c", 1), ("b", 2), ("a", None)]
+    assert found.rows[-1].difference is None
+    assert "a" not in found.indistinguishable
+    assert ranking("lower", [None, None]).best is None
+    assert ranking("lower", []).best is None
+
+
+def test_equal_values_share_a_rank():
+    """1, 1, 3, in the order given."""
+    found = ranking("higher", [0.5, 0.7, 0.7])
+    assert [(row.judge, row.rank) for row in found.rows] == [("b", 1), ("c", 1), ("a", 3)]
+
+
+def test_judges_that_cannot_be_told_apart_from_the_best():
+    """The interval of the difference holds 0."""
+    found = ranking("lower", [0.10, 0.101, 0.5])
+    assert found.indistinguishable == ("b",)
+    near, far = found.rows[1].difference, found.rows[2].difference
+    assert near.interval.low < 0 < near.interval.high
+    assert (far.judge, far.reference, far.separated) == ("c", "a", True)
+    assert far.interval.low > 0
+    assert repr(found) == "Ranking('metric', a < b < c)"
+
+
+def test_differences_are_paired():
+    """Judges that move together are told apart although their own intervals overlap."""
+    common = np.random.default_rng(1).normal(0, 1, 400)
+    replicates = np.stack([0.1 + common, 0.2 + common])
+    assert ranking("lower", [0.1, 0.2], replicates=replicates).indistinguishable == ()
+
+
+def test_identical_judges_cannot_be_told_apart():
+    """A difference of 0 in every resample is no difference, whatever the rounding."""
+    same = np.random.default_rng(1).normal(0, 1, 400)
+    replicates = np.stack([same, same + 1e-16])
+    assert ranking("lower", [0.1, 0.1], replicates=replicates).indistinguishable == ("b",)
+
+
+def test_without_replicates_nothing_is_told_apart():
+    """No interval, no claim."""
+    found = ranking("lower", [0.1, 0.9], replicates=np.empty((2, 0)))
+    assert found.indistinguishable == ("b",)
+    assert found.rows[1].difference.interval is None
+
+
+def test_loss_is_lower_for_the_better():
+    """For all three directions."""
+    values = np.array([-2.0, 1.0])
+    assert loss(values, "higher").tolist() == [2.0, -1.0]
+    assert loss(values, "lower").tolist() == [-2.0, 1.0]
+    assert loss(values, "zero").tolist() == [2.0, 1.0]

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from harness import stats
+from harness.stats.subsets.abstention import (
+    abstention_cells,
+    abstention_modes,
+    excluding,
+    recoding,
+    with_abstention,
+)
+from harness.stats.subsets.selective_prediction import abstention_test, risk_coverage
+
+OPTIONS = ("MET", "UNMET")
+tables = arrays.arrays(np.int64, 9, elements=st.integers(0, 5))
+
+
+def modes(table, **chosen):
+    """Resolve the abstentions of a 3 x 3 table of counts."""
+    options = {"positive": "MET", "recode_to": "UNMET", "n_resamples": 0} | chosen
+    return abstention_modes(
+        np.repeat(np.eye(9), np.asarray(table).ravel(), axis=0),
+        OPTIONS,
+        rng=np.random.default_rng(0),
+        **options,
+    )
+
+
+def test_three_modes_differ_and_are_named():
+    """Appendix B of rao2026: 0.714, 0.700 and 0.600 from one table, with the answered fraction."""
+    found = modes([[30, 10, 5], [10, 20, 5], [5, 5, 10]], n_resamples=300)
+    assert found.exclude["accuracy"].value == pytest.approx(50 / 70)
+    assert found.recode["accuracy"].value == pytest.approx(0.7)
+    assert found.third_class["accuracy"].value == pytest.approx(0.6)
+    assert found.rates["answered_fraction"].value == pytest.approx(0.8)
+    assert found.primary == "exclude"
+    assert repr(found) == "AbstentionModes(primary 'exclude', answered_fraction 0.8)"
+    assert all(one.interval for mode in (found.exclude, found.rates) for one in mode.values())
+    assert (found.exclude["kappa"].n_used, found.exclude["kappa"].n_excluded) == (70, 30)
+    assert {one.reason: one.n_items for one in found.exclude["kappa"].excluded} == {
+        "both_abstained": 10,
+        "human_abstained": 10,
+        "judge_abstained": 10,
+    }
+
+
+def test_all_abstained_is_na_in_one_mode_and_a_number_in_another():
+    """Nothing is left to exclude mode, while recode still has a number: the mode must be named."""
+    found = modes([[0, 0, 40], [0, 0, 50], [0, 0, 10]])
+    assert {one.reason for one in found.exclude.values()} == {"all_abstained"}
+    assert found.recode["accuracy"].value == pytest.approx(0.6)
+    nothing = modes(np.zeros((3, 3), int))
+    assert {one.reason for one in nothing.exclude.values()} == {"no_items"}
+
+
+@settings(deadline=None)
+@given(table=tables)
+def test_modes_keep_the_pairs_they_say(table):
+    """Recode keeps every pair and exclude those that both answered; else they agree."""
+    assert recoding(table, 1).sum() == table.sum()
+    assert excluding(table).sum() == table.reshape(3, 3)[:2, :2].sum()
+    answered = np.where(np.isin(np.arange(9), [0, 1, 3, 4]), table, 0)
+    np.testing.assert_array_equal(recoding(answered, 1), excluding(answered))
+
+
+def test_abstentions_of_tables_are_counted_as_an_option():
+    """The mode of raters may be to abstain; a tie with it is split."""
+    space = stats.OptionSpace.singletons(OPTIONS)
+    outcomes = np.zeros((3, 3, 5), np.int64)
+    outcomes[:, 0, 0], outcomes[:, 0, 1] = [2, 1, 0], [0, 1, 3]
+    human = stats.RatingTable(
+        space=space,
+        name="human",
+        items=("a", "b", "c"),
+        forced_choice=np.array([[2, 0], [1, 0], [0, 0]]),
+        response_set=np.zeros((3, 2), np.int64),
+        joint=None,
+        outcomes=outcomes,
+    )
+    np.testing.assert_array_equal(with_abstention(human), [[2, 0, 0], [1, 0, 1], [0, 0, 3]])
+    cells = abstention_cells(with_abstention(human), np.array([[1, 0, 0], [1, 0, 0], [0, 0, 0]]))
+    np.testing.assert_allclose(cells[:, [0, 6]], [[1, 0], [0.5, 0.5], [0, 0]])
+
+
+def test_unknown_option_and_wrong_cells_are_refused():
+    """The message names what was wanted."""
+    with pytest.raises(ValueError, match="option 'CA' is not one of 'MET', 'UNMET'"):
+        modes(np.eye(3, dtype=int), recode_to="CA")
+    with pytest.raises(ValueError, match=r"cells has shape \(2, 4\); wanted \(n, 9\)"):
+        abstention_modes(
+            np.ones((2, 4)),
+            OPTIONS,
+            positive="MET",
+            recode_to="MET",
+            rng=np.random.default_rng(0),
+        )
+
+
+def test_risk_coverage_against_by_hand():
+    """Scores 9, 5, 5, 1 with the last two wrong: equal scores enter together."""
+    found = risk_coverage([9, 5, 5, 1, np.nan, 7], [1, 1, 0, 0, 1, np.nan])
+    np.testing.assert_array_equal(found.threshold, [9, 5, 1])
+    np.testing.assert_allclose(found.answered_fraction, [1 / 5, 3 / 5, 4 / 5])
+    np.testing.assert_allclose(found.risk, [0, 1 / 3, 1 / 2])
+    assert found.area == pytest.approx((0 + 1 / 3 + 1 / 3 + 1 / 2) / 4)
+    assert (found.n_used, found.n_excluded) == (5, 1)
+    assert repr(found).startswith("RiskCoverage(3 thresholds")
+
+
+def test_risk_coverage_without_answers_is_na():
+    """All abstained and no items are told apart."""
+    assert risk_coverage([np.nan], [1]).reason == "all_abstained"
+    assert risk_coverage([0.5], [np.nan]).reason == "no_items"
+    assert risk_coverage([], []).area is None
+
+
+@settings(deadline=None)
+@given(
+    score=arrays.arrays(np.float64, 12, elements=st.integers(0, 4).map(float)),
+    correct=arrays.arrays(np.float64, 12, elements=st.integers(0, 1).map(float)),
+)
+def test_last_point_of_risk_coverage_is_accuracy(score, correct):
+    """Answering everything, the risk is the error rate, and coverage only grows."""
+    found = risk_coverage(score, correct)
+    assert found.risk[-1] == pytest.approx(1 - correct.mean())
+    assert found.answered_fraction[-1] == 1
+    assert (np.diff(found.answered_fraction) > 0).all()
+
+
+def test_abstention_depends_on_difficulty():
+    """A judge that abstains on hard items is found out; one that abstains at random is not."""
+    rng = np.random.default_rng(0)
+    difficulty = rng.random(200)
+    hard = (rng.random(200) < difficulty).astype(float)
+    blind = (rng.random(200) < 0.5).astype(float)
+    found = abstention_test(hard, difficulty, rng=rng)
+    assert (found.p, found.n_draws, found.permuted) == (1 / 10_000, 9999, "items")
+    assert abstention_test(blind, difficulty, rng=rng).p > 0.05
+    assert repr(found) == "AbstentionTest(p 0.0001, permuted items)"
+
+
+def test_abstention_test_permutes_what_is_exchangeable():
+    """Whole groups where the factor is theirs, within groups where it varies inside them."""
+    rng = np.random.default_rng(0)
+    groups = [f"g{i // 4}" for i in range(80)]
+    by_group = ["hard" if i // 4 < 10 else "easy" for i in range(80)]
+    inside = ["ab"[i % 2] for i in range(80)]
+    # whole groups abstain by chance: permuting items would call this significant
+    abstained = np.repeat((rng.random(20) < 0.5).astype(float), 4)
+    whole = abstention_test(abstained, by_group, groups=groups, rng=rng, n_draws=999)
+    flat = abstention_test(abstained, by_group, rng=rng, n_draws=999)
+    assert whole.permuted == "groups"
+    assert whole.p > flat.p
+    depends = np.array([one == "a" for one in inside], dtype=float)
+    depends[::8] = 0
+    within = abstention_test(depends, inside, groups=groups, rng=rng, n_draws=999)
+    assert (within.permuted, within.p) == ("items within groups", 1 / 1000)
+    assert within.rates == {"a": 0.75, "b": 0.0}
+
+
+def test_abstention_test_keeps_its_level():
+    """Under independence p is at most 0.1 in about a tenth of 200 seeded data sets."""
+    rejected = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        abstained = (rng.random(40) < 0.3).astype(float)
+        factor = rng.choice(["x", "y", "z"], 40).tolist()
+        rejected += abstention_test(abstained, factor, rng=rng, n_draws=99).p <= 0.1
+    assert 8 <= rejected <= 34
+
+
+@pytest.mark.parametrize(
+    ("abstained", "factor", "groups", "reason"),
+    [
+        ([np.nan, np.nan], [1.0, 2.0], None, "no_items"),
+        ([0, 0, 0], [1.0, 2.0, 3.0], None, "constant_abstention"),
+        ([0, 1, 0], ["a", "a", None], None, "constant_factor"),
+        ([0, 1], ["a", "a"], ["g", "g"], "constant_factor"),
+    ],
+)
+def test_abstention_test_without_variation_is_na(abstained, factor, groups, reason):
+    """There is nothing to test; the reason says which side is constant."""
+    found = abstention_test(abstained, factor, groups=groups, rng=np.random.default_rng(0))
+    assert (found.p, found.statistic, found.reason) == (None, None, reason)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda rng: abstention_test([1], ["a", "b"], rng=rng), r"factor has shape \(2,\)"),
+        (lambda rng: abstention_test([1], ["a"], rng=rng, n_draws=0), "n_draws is 0"),
+        (lambda rng: risk_coverage([1], [1, 2]), r"score has shape \(1,\)"),
+        (lambda rng: risk_coverage([1], [2]), r"outside \[0, 1\]"),
+    ],
+)
+def test_bad_input_is_refused_by_name(call, message):
+    """The message names the argument and what was wanted."""
+    with pytest.raises(ValueError, match=message):
+        call(np.random.default_rng(0))

@@ -1,0 +1,390 @@
+"""A judge on loopback, in a process of its own: speaks the providers' languages and can misbehave.
+
+    python tests/support/stub.py --port 0          prints its port, then serves until it is ended
+
+POST [/ms/N][/fault/PLAN][/say/TEXT]/v1/chat/completions                        OpenAI
+POST [...]/v1/messages                                                          Anthropic
+POST [...]/models/MODEL:generateContent                                         Gemini
+POST [...]/api/chat or /api/generate                                            Ollama
+GET  [...]/v1/models                  one model, "stub" unless /say/NAME
+GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "by_path": {...}}
+GET  /seen     the last requests: [{"path", "headers", "body"}, ...]
+POST /reset    forgets both
+
+The answer is a function of the prompt: one of the option keys that stand at the start of its lines
+("A: Toxic", "- B. Fine"), or several where a set is asked for. `/say/TEXT` gives the answer itself.
+
+A plan is `FAULT`, or `FAULT*N` for the first N requests of each prompt, several joined by commas:
+`/fault/429*2,500*1/v1`. It may also end the model's name: `stub+429*2`. What a fault needs to know
+follows it: `429;retry-after=1`, `307;to=http://127.0.0.1:8000/x` (percent-encoded in a path).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import hashlib
+import json
+import os
+import re
+import sys
+import threading
+from collections import Counter, deque
+from functools import cache
+from itertools import pairwise
+from urllib.parse import unquote
+
+from aiohttp import web
+
+SEEN = deque(maxlen=1000)
+COUNTS = Counter()
+BY_PATH = Counter()
+TURNS = Counter()  # requests so far, by path and prompt
+BIG = 60 << 20
+OPTION = re.compile(r"^[\s>*-]*\(?([A-Za-z0-9_]{1,12})\s*[:.)=]\s+\S", re.MULTILINE)
+
+
+def options_of(body: dict) -> list[str]:
+    """Option keys that the prompt lists; A and B when it lists none."""
+    keys = []
+    for text in texts_of(body):
+        keys += [key for key in OPTION.findall(text) if key not in keys and len(key) <= 3]
+    return keys or ["A", "B"]
+
+
+def texts_of(body: dict) -> list[str]:
+    """Every message's text, whatever the provider's form."""
+    turns = [body["system"]] if body.get("system") else []
+    turns += [body["prompt"]] if body.get("prompt") else []
+    turns += [turn.get("content", turn.get("parts")) for turn in body.get("messages", [])]
+    turns += [turn["parts"] for turn in body.get("contents", [])]
+    return [
+        turn if isinstance(turn, str) else " ".join(p.get("text", "") for p in turn)
+        for turn in turns
+    ]
+
+
+def answer_to(body: dict) -> str:
+    """One option, or a few where a set is asked for; decided by the prompt's hash."""
+    texts = texts_of(body)
+    digest = hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).digest()
+    keys = options_of(body)
+    wants_set = "every option" in texts[-1].lower()
+    if wants_set:
+        chosen = [key for place, key in enumerate(keys) if digest[1 + place] % 2]
+        return ", ".join(chosen or keys[:1])
+    return keys[digest[0] % len(keys)]
+
+
+def openai_reply(body: dict, text: str | None, finish: str = "stop", **message) -> dict:
+    n_in, n_out = tokens(body, text)
+    choice = {"role": "assistant", "content": text, "refusal": None} | message
+    return {
+        "id": "chatcmpl-stub",
+        "object": "chat.completion",
+        "created": 1_700_000_000,
+        "model": str(body.get("model", "stub")) + "-2026-01-01",
+        "service_tier": "default",
+        "choices": [
+            {"index": i, "message": choice, "logprobs": None, "finish_reason": finish}
+            for i in range(int(body.get("n") or 1))
+        ],
+        "usage": {
+            "prompt_tokens": n_in,
+            "completion_tokens": n_out,
+            "total_tokens": n_in + n_out,
+            "prompt_tokens_details": {"cached_tokens": n_in // 2},
+        },
+    }
+
+
+def anthropic_reply(body: dict, text: str | None, finish: str = "stop", **_message) -> dict:
+    n_in, n_out = tokens(body, text)
+    reasons = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
+    return {
+        "id": "msg_stub",
+        "type": "message",
+        "role": "assistant",
+        "model": str(body.get("model", "stub")) + "-20260101",
+        "content": [] if text is None else [{"type": "text", "text": text}],
+        "stop_reason": reasons.get(finish, finish),
+        "stop_sequence": None,
+        "usage": {"input_tokens": n_in, "output_tokens": n_out},
+    }
+
+
+def gemini_reply(body: dict, text: str | None, finish: str = "stop", **_message) -> dict:
+    n_in, n_out = tokens(body, text)
+    reasons = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
+    parts = [] if text is None else [{"text": text}]
+    return {
+        "candidates": [
+            {
+                "content": {"role": "model", "parts": parts},
+                "finishReason": reasons[finish],
+                "index": 0,
+            }
+        ],
+        "usageMetadata": {
+            "promptTokenCount": n_in,
+            "candidatesTokenCount": n_out,
+            "totalTokenCount": n_in + n_out,
+        },
+        "modelVersion": "stub",
+    }
+
+
+def ollama_reply(body: dict, text: str | None, finish: str = "stop", **_message) -> dict:
+    n_in, n_out = tokens(body, text)
+    return {
+        "model": body.get("model", "stub"),
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": {"role": "assistant", "content": text or ""},
+        "response": text or "",
+        "done": True,
+        "done_reason": finish,
+        "prompt_eval_count": n_in,
+        "eval_count": n_out,
+    }
+
+
+def tokens(body: dict, text: str | None) -> tuple[int, int]:
+    size = sum(len(t.encode("utf-8", "replace")) for t in texts_of(body))
+    return max(1, size // 4), max(1, len(str(text or "")) // 4)
+
+
+STYLES = {
+    "/chat/completions": openai_reply,
+    "/messages": anthropic_reply,
+    ":generateContent": gemini_reply,
+    "/api/chat": ollama_reply,
+    "/api/generate": ollama_reply,
+}
+
+
+def error_body(kind: str, message: str, code: str | None = None) -> dict:
+    """An error that both OpenAI's and Anthropic's clients can read."""
+    return {
+        "type": "error",
+        "error": {"type": kind, "message": message, "code": code, "param": None},
+    }
+
+
+ERRORS = {
+    "400": (400, "invalid_request_error", "unknown parameter", None),
+    "401": (401, "authentication_error", "invalid key", "invalid_api_key"),
+    "403": (403, "permission_error", "not allowed", None),
+    "404": (404, "not_found_error", "no such model", "model_not_found"),
+    "408": (408, "timeout", "too slow", None),
+    "409": (409, "conflict", "try again", None),
+    "422": (422, "invalid_request_error", "cannot be processed", None),
+    "429": (429, "rate_limit_error", "rate limited", "rate_limit_exceeded"),
+    "500": (500, "server_error", "stub fault", None),
+    "502": (502, "server_error", "stub fault", None),
+    "503": (503, "server_error", "stub fault", None),
+    "504": (504, "server_error", "stub fault", None),
+    "529": (529, "overloaded_error", "overloaded", None),
+    "quota": (429, "insufficient_quota", "You exceeded your current quota", "insufficient_quota"),
+    "credit": (400, "invalid_request_error", "Your credit balance is too low to go on", None),
+    "payment": (402, "payment_required", "insufficient credits", None),
+    "badkey400": (400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", None),
+    "context": (
+        400,
+        "invalid_request_error",
+        "This model's maximum context length is 8 tokens.",
+        "context_length_exceeded",
+    ),
+    "toolong": (400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum", None),
+    "filter400": (400, "invalid_request_error", "content management policy", "content_filter"),
+    "error200": (200, "server_error", "stub fault", None),
+}
+
+
+def fault_for(plan: str, turn: int) -> tuple[str, dict[str, str]]:
+    """The fault of a prompt's n-th request (from 1), and what it needs to know."""
+    for part in plan.split(","):
+        name, *facts = part.split(";")
+        name, _, times = name.partition("*")
+        if not times or turn <= int(times):
+            return name, dict(fact.split("=", 1) for fact in facts)
+        turn -= int(times)
+    return "", {}
+
+
+async def misbehave(request, fault: str, facts: dict[str, str], reply) -> web.StreamResponse:
+    """Play one line of the fault matrix; ``reply(text, finish)`` makes a good body."""
+    if fault in ERRORS:
+        status, kind, message, code = ERRORS[fault]
+        return web.json_response(error_body(kind, message, code), status=status, headers=facts)
+    if fault in {"301", "302", "303", "307", "308"}:
+        return web.Response(status=int(fault), headers={"Location": facts["to"]})
+    if fault == "reset":
+        request.transport.abort()
+        return web.Response()
+    if fault == "hang":
+        await asyncio.sleep(3600)
+    if fault in {"drip", "cut", "resetbody", "halves"}:
+        return await in_pieces(request, fault, json.dumps(reply("A")).encode())
+    if fault in {"gzip", "bomb"}:
+        body = gzip.compress(json.dumps(reply("A")).encode()) if fault == "gzip" else bomb()
+        packed = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+        return web.Response(body=body, headers=packed)
+    return web.Response(body=odd_body(fault, reply), content_type="application/json")
+
+
+@cache
+def bomb() -> bytes:
+    """A small body that unpacks to a large one."""
+    return gzip.compress(b"\0" * BIG * 4)
+
+
+def odd_body(fault: str, reply) -> bytes:
+    """A body with status 200 that no client should trust."""
+    good = json.dumps(reply("A"))
+    bodies = {
+        "trunc": good[: len(good) // 2].encode,
+        "html": lambda: b"<html><body>Sign in to the hotel network</body></html>",
+        "utf8": lambda: good.replace('"A"', '"@"').encode().replace(b"@", b"\xff\xfe"),
+        "empty": lambda: b"",
+        "list": lambda: b"[]",
+        "deep": lambda: b"[" * 200_000,
+        "nochoices": lambda: json.dumps(
+            reply("A") | {"choices": [], "content": [], "candidates": []}
+        ).encode(),
+        "n1": lambda: json.dumps(reply("A") | {"choices": reply("A")["choices"][:1]}).encode(),
+        "nousage": lambda: json.dumps(
+            {name: part for name, part in reply("A").items() if name != "usage"}
+        ).encode(),
+        "number": lambda: json.dumps(reply(7)).encode(),
+        "null": lambda: json.dumps(reply(None)).encode(),
+        "filter": lambda: json.dumps(reply(None, "content_filter")).encode(),
+        "refusal": lambda: json.dumps(
+            reply(None, "stop", refusal="I cannot help with that.")
+        ).encode(),
+        "length": lambda: json.dumps(reply("The answer to this", "length")).encode(),
+        "nul": lambda: json.dumps(reply("A\0")).encode(),
+        "surrogate": lambda: json.dumps(reply("A\ud800")).encode(),
+        "bidi": lambda: json.dumps(reply("\u202eA\u202c")).encode(),
+        "big": lambda: json.dumps(reply("A" * BIG)).encode(),
+        "code200": lambda: json.dumps({"error": {"code": 429, "message": "slow down"}}).encode(),
+    }
+    return bodies[fault]()
+
+
+async def in_pieces(request, fault: str, body: bytes) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    response.content_length = len(body)
+    await response.prepare(request)
+    if fault == "drip":
+        for byte in body:
+            await response.write(bytes([byte]))
+            await asyncio.sleep(0.2)
+    await response.write(body[: len(body) // 2])
+    await asyncio.sleep(0.05)
+    if fault == "halves":
+        await response.write(body[len(body) // 2 :])
+        return response
+    request.transport.abort() if fault == "resetbody" else request.transport.close()
+    return response
+
+
+async def complete(request: web.Request) -> web.StreamResponse:
+    raw = await request.read()
+    COUNTS["requests"] += 1
+    BY_PATH[request.path] += 1
+    SEEN.append(
+        {
+            "path": request.raw_path,
+            "headers": dict(request.headers),
+            "body": raw.decode("utf-8", "replace"),
+        }
+    )
+    if request.method == "GET" and request.path.endswith("/models"):
+        return await models(request)
+    make = next((make for end, make in STYLES.items() if request.path.endswith(end)), None)
+    if make is None or request.method != "POST":
+        return web.json_response(error_body("not_found_error", "no such path"), status=404)
+    body = json.loads(raw)
+    parts = request.raw_path.split("/")
+    given = {key: unquote(value) for key, value in pairwise(parts)}
+    plan = given.get("fault") or str(body.get("model", "")).partition("+")[2]
+    turn = (request.path, hashlib.sha256(raw).digest())
+    TURNS[turn] += 1
+    fault, facts = fault_for(plan, TURNS[turn]) if plan else ("", {})
+    await asyncio.sleep(float(given.get("ms", 0)) / 1000)
+    if fault == "n400":  # a server that refuses to be asked for several samples
+        fault = "400" if int(body.get("n") or 1) > 1 else ""
+    if fault == "limits":  # a good answer that says what is left
+        said = given.get("say") or answer_to(body)
+        return web.json_response(make(body, said), headers=facts)
+    if fault:
+        return await misbehave(
+            request,
+            fault,
+            facts,
+            lambda text, finish="stop", **more: make(body, text, finish, **more),
+        )
+    return web.json_response(make(body, given.get("say") or answer_to(body)))
+
+
+async def models(request: web.Request) -> web.StreamResponse:
+    parts = request.raw_path.split("/")
+    given = {key: unquote(value) for key, value in pairwise(parts)}
+    listed = {"object": "list", "data": [{"id": given.get("say", "stub"), "object": "model"}]}
+    fault, facts = fault_for(given["fault"], 1) if "fault" in given else ("", {})
+    if fault:
+        return await misbehave(request, fault, facts, lambda *_, **__: listed)
+    return web.json_response(listed)
+
+
+async def in_turn(request: web.Request) -> web.StreamResponse:
+    COUNTS["in_flight"] += 1
+    COUNTS["max_in_flight"] = max(COUNTS["max_in_flight"], COUNTS["in_flight"])
+    try:
+        return await complete(request)
+    finally:
+        COUNTS["in_flight"] -= 1
+
+
+async def stats(_request: web.Request) -> web.Response:
+    counts = {name: COUNTS[name] for name in ("requests", "in_flight", "max_in_flight")}
+    return web.json_response(counts | {"by_path": dict(BY_PATH)})
+
+
+async def seen(_request: web.Request) -> web.Response:
+    return web.json_response(list(SEEN))
+
+
+async def reset(_request: web.Request) -> web.Response:
+    for store in (SEEN, BY_PATH, TURNS, COUNTS):
+        store.clear()
+    return web.json_response({})
+
+
+async def serve(port: int, max_seconds: float) -> None:
+    app = web.Application(client_max_size=1 << 30)
+    app.router.add_get("/stats", stats)
+    app.router.add_get("/seen", seen)
+    app.router.add_post("/reset", reset)
+    app.router.add_route("*", "/{tail:.*}", in_turn)
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", port, backlog=4096, shutdown_timeout=0.1)
+    await site.start()
+    sys.stdout.write(f"{runner.addresses[0][1]}\n")
+    sys.stdout.flush()
+    await asyncio.sleep(max_seconds)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    parser.add_argument("--with-parent", action="store_true", help="end when stdin does")
+    parser.add_argument(
+        "--max-seconds", type=float, default=3600, help="ends by itself after this long"
+    )
+    given = parser.parse_args()
+    if given.with_parent:
+        threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+    asyncio.run(serve(given.port, given.max_seconds))

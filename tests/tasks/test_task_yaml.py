@@ -1,0 +1,262 @@
+"""`task.yaml` is read safely; each fault names the field, what was found and what to do."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from harness.errors import TaskError
+from harness.tasks import Option, TaskFile, task_schema
+from harness.tasks.plain_yaml import read_yaml
+from harness.tasks.task_yaml import read_task_file
+
+GOOD = """\
+name: demo
+property: whether it is toxic
+scale: nominal
+options: [{key: A, label: Toxic}, {key: B, label: Not toxic}, {key: C, label: Unsure}]
+"""
+
+
+def write(tmp_path, text):
+    path = tmp_path / "task.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def fault(tmp_path, text):
+    path = write(tmp_path, text)
+    with pytest.raises(TaskError) as found:
+        read_task_file(path)
+    assert str(found.value).startswith(f"{path}: ")
+    assert "\n" not in str(found.value)
+    return str(found.value).removeprefix(f"{path}: ")
+
+
+def test_what_is_left_out_has_a_default(tmp_path):
+    """Four fields make a task."""
+    task = read_task_file(write(tmp_path, GOOD))
+    assert (task.tau, task.abstain, task.response_sets, task.text) == (0.5, False, "all", ("text",))
+    assert (task.raters, task.rater_ids, task.positive, task.lexicon) == ("crowd", "real", (), None)
+
+
+def test_options_stay_the_text_that_was_written(tmp_path):
+    """`no` is no truth value, `010` no eight, `1:30` no ninety, `1.50` keeps its nought."""
+    text = GOOD.replace(
+        GOOD.splitlines()[3], "options: [yes, no, on, 010, 1:30, 1.50, null, ~, 2020-01-01]"
+    )
+    keys = [option.key for option in read_task_file(write(tmp_path, text)).options]
+    assert keys == ["yes", "no", "on", "010", "1:30", "1.50", "null", "~", "2020-01-01"]
+
+
+def test_options_may_be_numbers(tmp_path):
+    """An ordinal scale is written as its numbers, and each is its own label."""
+    text = GOOD.replace("nominal", "ordinal").replace(
+        GOOD.splitlines()[3], "options: [1, 2, 3, 4, 5]"
+    )
+    options = read_task_file(write(tmp_path, text)).options
+    assert [(option.key, option.label) for option in options] == [(k, k) for k in "12345"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: &x 1\n", "line 1: found an anchor or alias"),
+        ("a: 1\nb: *x\n", "line 2: found an anchor or alias"),
+        ("a: !!python/object/apply:os.system [ls]\n", "line 1: found a tag"),
+        ("a: !!str 1\n", "line 1: found a tag"),
+        ("a: !x 1\n", "line 1: found a tag"),
+        ("a: 1\nb: {c: 1,\n c: 2}\n", "line 3: key 'c' is given twice"),
+        ("name: a\nname: b\n", "line 2: key 'name' is given twice"),
+        ("a: " + "[" * 20 + "]" * 20, "line 1: nested deeper than 16 levels"),
+        ("[" * 100_000, "line 1: nested deeper than 16 levels"),
+        ("? [a]\n: 1\n", "line 1: found a key that is no text"),
+        ("a: 1\n---\nb: 1\n", "line 2: a second document begins"),
+        ("a: [1\n", "line 2: not YAML"),
+        ("a: 'x\n", "line 2: not YAML"),
+        ("a: \x01\n", "not YAML"),
+        (b"a: \xff\n", "line 1: byte 0xff is not UTF-8"),
+        ("\ufeffname: a\n".encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
+        (b"x" * 300_000, "larger than 262144 bytes"),
+        ("", "found no 'key: value' lines"),
+        ("- a\n", "found no 'key: value' lines"),
+        ("just text", "found no 'key: value' lines"),
+    ],
+)
+def test_yaml_that_is_more_than_plain_is_refused(tmp_path, text, message):
+    """Anchors, aliases, tags, repeated keys, depth, size, encoding: refused with the line."""
+    assert fault(tmp_path, text).startswith(message)
+
+
+def test_a_missing_task_file_is_one_clear_line(tmp_path):
+    """No traceback where there is no file."""
+    with pytest.raises(TaskError, match="cannot be read \\(No such file"):
+        read_task_file(tmp_path / "task.yaml")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("colour: red", "colour: unknown field; remove it, or use one of name, property,"),
+        ("tau: 0", "tau: found '0'; input should be greater than 0."),
+        ("tau: 1.1", "tau: found '1.1'; input should be less than or equal to 1."),
+        ("tau: half", "tau: found 'half'; input should be a valid number"),
+        ("tau: nan", "tau: found 'nan'; input should be"),
+        ("abstain: perhaps", "abstain: found 'perhaps'; input should be a valid boolean"),
+        ("positive: A", "positive: found 'A'; input should be a valid tuple."),
+        ("positive: [X]", "positive: 'X' is no option; the option keys are A, B, C."),
+        ("positive: [A, A]", "positive: 'A' is given twice; name it once"),
+        ("positive: [A, B, C]", "positive: every option is positive"),
+        ("response_sets: some", "response_sets: found 'some'; input should be 'all'."),
+        ("response_sets: [[A], [B]]", "response_sets: option 'C' is in no set; put it into one."),
+        ("response_sets: [[A, X], [B, C]]", "response_sets: 'X' is no option"),
+        ("response_sets: [[A, B], [C], [B, A]]", "response_sets: B, A is given twice"),
+        ("response_sets: [[A, A], [B, C]]", "response_sets: 'A' is given twice"),
+        ("response_sets: [[], [A, B, C]]", "response_sets: a set is empty"),
+        ("response_sets: []", "response_sets: option 'A' is in no set"),
+        ("sensitivity: {X: [A]}", "sensitivity: 'X' is no option"),
+        ("sensitivity: {B: [X]}", "sensitivity: 'X' is no option"),
+        ("sensitivity: {B: [B]}", "sensitivity: give the options other than 'B'"),
+        ("sensitivity: {B: []}", "sensitivity: give the options other than 'B'"),
+        ("positive: [A]\nsensitivity: {A: [B]}", "sensitivity: 'A' is positive"),
+        ("lexicon: {positive: B, negative: X}", "lexicon: 'X' is no option"),
+        ("lexicon: {positive: B, negative: B}", "lexicon: 'B' is given twice"),
+        ("lexicon: {positive: B}", "lexicon.negative: not found; add it."),
+        ("lexicon: {positive: B, negative: A, cutoff: 2}", "lexicon.cutoff: found '2'"),
+        (
+            "raters: robots",
+            "raters: found 'robots'; input should be 'expert', 'skilled' or 'crowd'.",
+        ),
+        ("rater_ids: fake", "rater_ids: found 'fake'; input should be 'real' or 'positional'."),
+        ("ignore_labels: [A]", "ignore_labels: 'A' is an option"),
+        ("text: []", "text: found []; "),
+        ("text: [a, a]", "text: 'a' is given twice"),
+        ("items:", "items: found ''; "),
+    ],
+)
+def test_faults_of_a_field_name_it_and_the_remedy(tmp_path, line, message):
+    """Each wrong field is told in one line, in the words of the file."""
+    assert fault(tmp_path, f"{GOOD}{line}\n").startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("[A]", "options: found ['A']; "),
+        ("[A, A]", "options: 'A' is given twice; give each its own key (case does not count)."),
+        ("[a, A]", "options: 'A' is given twice; give each its own key"),
+        (
+            "[{key: A, label: X}, {key: B, label: x}]",
+            "options: 'x' is given twice; give each its own label",
+        ),
+        (
+            "[{key: A, label: b}, {key: B, label: c}]",
+            "options: label 'b' of option 'A' is the key of option 'B'",
+        ),
+        (
+            "[{key: A, colour: red}, B]",
+            "options.0.colour: unknown field; remove it, or use one of key,",
+        ),
+        ("[{label: A}, B]", "options.0.key: not found; add it."),
+        ("['', B]", "options.0.key: found ''; write 1 to 64 printable characters"),
+        ("[' A', B]", "options.0.key: found ' A'; write 1 to 64"),
+        ('["A\\nB", B]', "options.0.key: found 'A\\nB'; write 1 to 64"),
+        ("['A,B', B]", "options.0.key: found ',' in 'A,B'"),
+        ("[CANNOT_ASSESS, B]", "options.0.key: CANNOT_ASSESS is no option; say 'abstain: true'"),
+        ("[{key: A, label: cannot_assess}, B]", "options.0.label: CANNOT_ASSESS is no option"),
+        ("[[A], B]", "options.0: found ['A']; "),
+        ("all", "options: found 'all'; "),
+    ],
+)
+def test_faults_of_an_option_say_which(tmp_path, options, message):
+    """Keys and labels must be tellable apart in a reply."""
+    assert fault(tmp_path, GOOD.replace(GOOD.splitlines()[3], f"options: {options}")).startswith(
+        message
+    )
+
+
+@pytest.mark.parametrize(
+    ("scale", "options", "message"),
+    [
+        ("binary", "[A, B, C]", "options: a binary scale has 2 options, found 3."),
+        ("ordinal", "[1, 3, 2]", "options: 1, 3, 2 are not in order"),
+        ("ordinal", "['1', '1.0']", "options: two keys are the same number"),
+        (
+            "continuous",
+            "[A, B]",
+            "scale: 'continuous' cannot be loaded; the scales that can are binary,",
+        ),
+        ("text", "[A, B]", "scale: 'text' cannot be loaded"),
+        (
+            "rainbow",
+            "[A, B]",
+            "scale: found 'rainbow'; input should be 'binary', 'nominal', 'ordinal'",
+        ),
+    ],
+)
+def test_faults_of_the_scale_are_explained(tmp_path, scale, options, message):
+    """The scale and its options fit each other, and scales that cannot be loaded are named."""
+    text = GOOD.replace("nominal", scale).replace(GOOD.splitlines()[3], f"options: {options}")
+    assert fault(tmp_path, text).startswith(message)
+
+
+@pytest.mark.parametrize("options", ["[5, 4, 3]", "[-1, 0, 1]", "[low, mid, high]", "[0.5, 1]"])
+def test_ordinal_scales_rise_fall_or_have_words(tmp_path, options):
+    """Any order that is one is accepted."""
+    text = GOOD.replace("nominal", "ordinal").replace(GOOD.splitlines()[3], f"options: {options}")
+    assert read_task_file(write(tmp_path, text)).scale == "ordinal"
+
+
+def test_pairwise_is_nominal_with_options(tmp_path):
+    """A comparison of two outputs has the options of its task."""
+    text = GOOD.replace("nominal", "pairwise").replace(GOOD.splitlines()[3], "options: [a, b, tie]")
+    assert len(read_task_file(write(tmp_path, text)).options) == 3
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "-a", "a b", "x" * 65])
+def test_a_name_can_be_part_of_a_path(tmp_path, name):
+    """A task's name becomes part of a run folder's."""
+    assert fault(tmp_path, GOOD.replace("demo", repr(name))).startswith("name: found ")
+
+
+def test_several_faults_are_counted(tmp_path):
+    """The first is told, the others are not hidden."""
+    assert fault(tmp_path, f"{GOOD}tau: 2\ncolour: red\n").endswith("(1 more after this)")
+
+
+def test_the_schema_accepts_what_the_reader_accepts():
+    """Options may be keys or objects; unknown fields are refused; what must be there is named."""
+    schema = task_schema()
+    assert set(schema["properties"]) == set(TaskFile.model_fields)
+    assert schema["required"] == ["name", "property", "scale", "options"]
+    assert schema["additionalProperties"] is False
+    kinds = schema["properties"]["options"]["items"]["anyOf"]
+    assert {"type": "string"} in kinds
+    assert {"$ref": "#/$defs/Option"} in kinds
+
+
+def test_an_option_cannot_be_changed():
+    """A task's parts are values."""
+    with pytest.raises(ValidationError):
+        Option(key="A").key = "B"
+
+
+PLAIN = st.recursive(
+    st.text(st.characters(categories=("L", "N", "P", "S", "Zs"))),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(categories=("L",))), inner, max_size=3)
+    ),
+    max_leaves=8,
+)  # fmt: skip -- one line per branch
+
+
+@given(value=PLAIN)
+def test_plain_yaml_reads_what_a_dumper_writes(tmp_path_factory, value):
+    """Texts, lists and mappings survive, whatever the texts look like."""
+    path = tmp_path_factory.mktemp("yaml") / "x.yaml"
+    path.write_text(yaml.safe_dump(value, allow_unicode=True), encoding="utf-8")
+    assert read_yaml(path) == value

@@ -1,0 +1,183 @@
+"""Which part may import which: read from the source, so that lazy imports count too."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+HARNESS = Path(__file__).resolve().parent.parent / "harness"
+
+# Each module may import only from those in earlier rows (errors may be imported by all but stats).
+LAYERS = (
+    ("stats",),
+    ("tasks",),
+    ("judging.cache_folder", "judging.prompts", "judging.parsing"),
+    ("judging.judges",),
+    ("judging.storage",),
+    ("judging.running",),
+    ("ratings",),
+    ("analysis",),
+    ("runs",),
+    ("report",),
+    ("app", "curation", "doctor", "experiments", "probe"),
+    ("cli",),
+)
+HEAVY = {
+    "litellm",
+    "datasets",
+    "pyarrow",
+    "pandas",
+    "aiohttp",
+    "xllamacpp",
+    "vaderSentiment",
+    "uvloop",
+}
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(HARNESS).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def rank(module: str) -> int | None:
+    for level, row in enumerate(LAYERS):
+        if any(module == name or module.startswith(f"{name}.") for name in row):
+            return level
+    return None
+
+
+@dataclass(frozen=True)
+class Module:
+    """What a file of the package imports, and how long it and its functions are, in lines."""
+
+    name: str
+    in_stats: bool
+    imports: set[str]
+    imports_at_once: set[str]  # when it is imported itself
+    n_lines: int
+    functions: dict[str, int]  # without their docstrings
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    return tuple(
+        read(path) for path in sorted(HARNESS.rglob("*.py")) if "_bundled" not in path.parts
+    )
+
+
+def read(path: Path) -> Module:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    return Module(
+        name=module_name(path),
+        in_stats="stats" in path.parts,
+        imports=imported(nodes),
+        imports_at_once=imported(tree.body),
+        n_lines=len(text.splitlines()),
+        functions=function_lengths(nodes),
+    )
+
+
+def imported(nodes: list[ast.AST]) -> set[str]:
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+def function_lengths(nodes: list[ast.AST]) -> dict[str, int]:
+    lengths = {}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+            lengths[f"{node.name}:{node.lineno}"] = length
+    return lengths
+
+
+def test_a_module_imports_only_from_layers_left_of_it():
+    """No layer knows the one above it."""
+    faults = []
+    for module in modules():
+        if module.name in ("", "__main__", "errors", "judging"):
+            continue
+        own = rank(module.name)
+        assert own is not None, f"{module.name} stands in no layer; add it to LAYERS"
+        for name in module.imports:
+            other = rank(name.removeprefix("harness.")) if name.startswith("harness.") else None
+            if other is not None and other > own:
+                faults.append(f"{module.name} imports {name}")
+    assert faults == []
+
+
+def test_stats_needs_numpy_and_scipy_alone():
+    """The statistics know nothing of files, models or screens, not even this package's errors."""
+    allowed = {"numpy", "scipy", *sys.stdlib_module_names}
+    statistics = [module for module in modules() if module.in_stats]
+    assert len(statistics) > 50
+    faults = [
+        f"{module.name} imports {name}"
+        for module in statistics
+        for name in module.imports
+        if name.split(".")[0] not in allowed
+        and not name.startswith("harness.stats")
+        and name != "harness"
+    ]
+    assert faults == []
+
+
+def test_heavy_packages_are_imported_only_when_used():
+    """No module pays for a heavy package on import."""
+    faults = [
+        f"{module.name} imports {name}"
+        for module in modules()
+        for name in module.imports_at_once
+        if name.split(".")[0] in HEAVY
+    ]
+    assert faults == []
+
+
+def test_help_and_tasks_import_nothing_heavy():
+    """`harness --help` and `harness tasks` start without the heavy packages."""
+    heavy = sorted({"litellm", "datasets", "scipy.stats", "pyarrow", "pandas"})
+    for arguments in (["--help"], ["tasks"]):
+        code = (
+            "import sys; from harness.cli import main\n"
+            f"sys.argv = ['harness', *{arguments!r}]\n"
+            "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+            f"found = [name for name in {heavy!r} if name in sys.modules]\n"
+            "assert not found, found\n"
+        )
+        result = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, result.stderr
+
+
+def test_stats_runs_where_only_numpy_and_scipy_can_be_imported():
+    """`from harness import stats` works when every other package is out of reach."""
+    code = (
+        "import sys\n"
+        "class Wall:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        root = name.split('.')[0]\n"
+        "        own = {'numpy', 'scipy', 'harness', *sys.stdlib_module_names}\n"
+        "        if root not in own and not root.startswith('_sysconfigdata'):\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Wall())\n"
+        "from harness import stats\n"
+        "assert all(getattr(stats, name) is not None for name in stats.__all__)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
