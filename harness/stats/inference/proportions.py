@@ -55,4 +55,6 @@ def wilson_interval(
     z = NormalDist().inv_cdf((1 + level) / 2)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Interval(max(0.0, centre - half), min(1.0, centre + half), level, "wilson", unit)
+    low = max(0.0, centre - half) if share > 0 else 0.0  # exactly, not but for rounding
+    high = min(1.0, centre + half) if share < 1 else 1.0
+    return Interval(low, high, level, "wilson", unit)

@@ -1,0 +1,184 @@
+"""Baseline judges that ignore the item: uniform, the raters' marginal, the most frequent answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import comb, isinf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
+from harness.stats.selection.replies import MAX_DRAWS, Replies, draw_probability
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.stats.data.arrays import BoolArray, IntArray
+    from harness.stats.selection.replies import Contributions, SquaredDistance, Vectors
+
+BASELINES = ("uniform", "prior", "most_frequent")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BaselineFit:
+    """What the raters answered overall.
+
+    Attributes
+    ----------
+    uniform : (W,) array
+        The same probability for every answer.
+    prior : (W,) array
+        Share of each answer among all ratings, pooled over items; nan without ratings.
+    most_frequent : (W,) bool array
+        The answer or, when tied, the answers that were given most often.
+    """
+
+    uniform: FloatArray
+    prior: FloatArray
+    most_frequent: BoolArray
+
+    def __repr__(self) -> str:
+        return f"BaselineFit({len(self.prior)} answers, {self.most_frequent.sum()} most frequent)"
+
+
+def fit_baselines(counts: IntArray) -> BaselineFit:
+    """Fit the baselines to (n, W) counts of ratings, pooled over items."""
+    pooled = np.asarray(counts, dtype=np.float64).sum(axis=0)
+    W = len(pooled)
+    return BaselineFit(
+        uniform=np.full(W, 1.0 / W),
+        prior=ratio(pooled, np.full(W, pooled.sum())),
+        most_frequent=_most_frequent(pooled[None])[0],
+    )
+
+
+def _most_frequent(pooled: FloatArray) -> BoolArray:
+    greatest = pooled.max(axis=1, keepdims=True)
+    return np.asarray((pooled >= greatest - TOLERANCE) & (greatest > 0), dtype=np.bool_)
+
+
+def baseline_values(
+    contributions: Contributions,
+    value: Callable[[FloatArray], FloatArray],
+    human: FloatArray,
+    counts: IntArray,
+    n_replies: float,
+    *,
+    vectors: Vectors,
+    evaluated: BoolArray | None = None,
+    weights: FloatArray | None = None,
+    squared: SquaredDistance | None = None,
+) -> dict[str, FloatArray]:
+    """Return a metric's value for each baseline, fitted anew under each row of weights.
+
+    Parameters
+    ----------
+    contributions, value
+        Of a `Metric`.
+    human : (n, D) array
+        Rating vectors of the raters; nan rows where an item has none.
+    counts : (n, W) array
+        Ratings on which the baselines are fitted.
+    n_replies : int or inf
+        Replies per item, drawn independently from the baseline's distribution.
+    vectors : callable
+        ``(n, W) shares -> (n, D')``: rating vectors in the judge's form.
+    evaluated : (n,) bool array, optional
+        The items on which the metric is computed; the baselines are fitted on all.
+    weights : (B, n) array, optional
+        How often each item counts, in fitting and in the metric. Default: once.
+    squared : SquaredDistance, optional
+        See `contributions_at_replies`.
+
+    Returns
+    -------
+    dict of str to (B,) array
+        By name of the baseline; nan where undefined. Of several most frequent answers, the mean
+        of the values that always giving one of them has.
+    """
+    n, W = np.shape(counts)
+    weights = np.ones((1, n)) if weights is None else weights
+    inside = weights if evaluated is None else weights * evaluated
+    pooled = weights @ counts
+    prior = ratio(pooled, pooled.sum(axis=1, keepdims=True))
+    distributions = {"uniform": np.full((len(weights), W), 1.0 / W), "prior": prior}
+
+    def score(shares: FloatArray) -> FloatArray:
+        judge = vectors(shares)
+        return contributions(human, np.broadcast_to(judge, (n, judge.shape[1])))
+
+    if squared is None:
+        totals = _totals_by_draw(score, inside, W, n_replies)
+    else:
+        totals = _totals_in_closed_form(human, vectors, inside, n_replies, squared)
+    values = {name: value(totals(shares)) for name, shares in distributions.items()}
+    most_frequent = _most_frequent(pooled)
+    values["most_frequent"] = _constant_values(score, value, inside, most_frequent)
+    return {name: values[name] for name in BASELINES}
+
+
+def _constant_values(
+    score: Vectors,
+    value: Callable[[FloatArray], FloatArray],
+    weights: FloatArray,
+    most_frequent: BoolArray,
+) -> FloatArray:
+    """Return (B,) means over the tied answers of what always giving that answer is worth."""
+    B, W = most_frequent.shape
+    values = np.zeros((B, W))
+    for k in np.flatnonzero(most_frequent.any(axis=0)):
+        constant = value(weights @ score(np.eye(W)[k : k + 1]))
+        values[:, k] = np.where(most_frequent[:, k], constant, 0.0)
+    return ratio(values.sum(axis=1), most_frequent.sum(axis=1).astype(np.float64))
+
+
+def _totals_by_draw(
+    score: Vectors, weights: FloatArray, W: int, n_replies: float
+) -> Callable[[FloatArray], FloatArray]:
+    """Return a function from (B, W) distributions to (B, d) totals expected from r replies."""
+
+    def at_distribution(shares: FloatArray) -> FloatArray:
+        rows = [weights[b] @ score(shares[b : b + 1]) for b in range(len(shares))]
+        return np.array(rows)
+
+    if isinf(n_replies):
+        return at_distribution
+    r = int(n_replies)
+    if comb(W + r - 1, r) > MAX_DRAWS:
+        raise ValueError(f"{r} replies of {W} answers have too many different draws to enumerate")
+
+    def over_draws(shares: FloatArray) -> FloatArray:
+        replies, totals = Replies.of_distribution(shares), np.zeros(0)
+        for answers in combinations_with_replacement(range(W), r):
+            drawn = np.bincount(answers, minlength=W).astype(np.float64)
+            sums = weights @ score(drawn[None] / r)
+            added = draw_probability(replies, drawn)[:, None] * sums
+            totals = added + totals if totals.size else added
+        return totals
+
+    return over_draws
+
+
+def _totals_in_closed_form(
+    human: FloatArray,
+    vectors: Vectors,
+    weights: FloatArray,
+    n_replies: float,
+    squared: SquaredDistance,
+) -> Callable[[FloatArray], FloatArray]:
+    """Do as `_totals_by_draw` for a squared distance."""
+    rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)
+    raters = squared.linear(np.where(rated[:, None], human, 0.0))
+    raters = np.where(rated[:, None], raters, 0.0)
+    squares = weights @ (raters**2).sum(axis=1)
+    sums, n_items = weights @ raters, weights @ rated.astype(np.float64)
+
+    def totals(shares: FloatArray) -> FloatArray:
+        judge = squared.linear(vectors(shares))
+        distance = squares - 2.0 * (sums * judge).sum(axis=1) + n_items * (judge**2).sum(axis=1)
+        noise = 0.0 if isinf(n_replies) else (judge * (1.0 - judge)).sum(axis=1) / n_replies
+        return np.column_stack([squared.scale * (distance + n_items * noise), n_items])
+
+    return totals

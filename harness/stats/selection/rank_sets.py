@@ -1,0 +1,135 @@
+"""Simultaneous comparison of judges: rank sets, and an interval for the winner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import BoolArray, FloatArray
+
+NO_SPREAD = 1e-12  # standard errors up to this are those of equal judges
+MIN_JUDGES = 2
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RankSets:
+    """Ranks that each judge may have, all of them right at once with the nominal level.
+
+    Attributes
+    ----------
+    ranks : tuple of (int, int)
+        Best and worst possible rank of each judge, 1 for the best judge.
+    better : (J, J) bool array
+        Whether judge j is significantly better than judge k.
+    critical_value : float or None
+        Of the largest standardised difference; None where no two judges differ in any resample.
+    n_pairs_equal : int
+        Pairs without any difference, which tie.
+    """
+
+    ranks: tuple[tuple[int, int], ...]
+    better: BoolArray
+    critical_value: float | None
+    n_pairs_equal: int
+
+    def __repr__(self) -> str:
+        return f"RankSets({self.ranks})"
+
+
+@dataclass(frozen=True, slots=True)
+class SimultaneousInterval:
+    """Interval of the best of several judges, wide enough for having been chosen.
+
+    Attributes
+    ----------
+    winner : int
+        Place of the judge with the best estimate.
+    low, high : float or None
+        Ends; None where the winner's estimate does not vary between resamples.
+    critical_value : float or None
+        Of the largest absolute standardised deviation over the judges.
+    """
+
+    winner: int
+    low: float | None
+    high: float | None
+    critical_value: float | None
+
+
+def rank_sets(losses: FloatArray, replicates: FloatArray, *, level: float = 0.95) -> RankSets:
+    """Return the ranks that judges may have, by a sup-t over all ordered pairs.
+
+    Parameters
+    ----------
+    losses : (J,) array
+        Estimates; lower is better.
+    replicates : (J, B) array
+        Losses in each resample, defined throughout.
+    level : float, optional
+        Probability that all rank sets hold the true ranks at once.
+
+    Returns
+    -------
+    RankSets
+        In the order of the judges.
+
+    References
+    ----------
+    M. Mogstad, J. P. Romano, A. M. Shaikh, D. Wilhelm, Inference for ranks with applications to
+    mobility across neighbourhoods and academic achievement across countries, Review of Economic
+    Studies 91 (2024).
+    """
+    J = len(losses)
+    gains = losses[None, :] - losses[:, None]  # how much better row j is than column k
+    drawn = replicates[None, :, :] - replicates[:, None, :]
+    errors = _standard_errors(drawn)
+    kept = errors > NO_SPREAD
+    n_pairs_equal = int((~kept[np.triu_indices(J, 1)]).sum())
+    better = np.zeros((J, J), dtype=np.bool_)
+    critical_value = None
+    if kept.any():
+        largest = ((drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]).max(axis=0)
+        critical_value = _upper_quantile(largest, level)
+        better[kept] = gains[kept] > critical_value * errors[kept]
+    ranks = tuple((1 + int(better[:, j].sum()), J - int(better[j].sum())) for j in range(J))
+    return RankSets(ranks, better, critical_value, n_pairs_equal)
+
+
+def winner_interval(
+    losses: FloatArray, replicates: FloatArray, *, level: float = 0.95
+) -> SimultaneousInterval:
+    """Return an interval for the best judge that holds although it was chosen for its estimate.
+
+    Parameters
+    ----------
+    losses, replicates, level
+        As in `rank_sets`.
+
+    Returns
+    -------
+    SimultaneousInterval
+        Of the loss of the judge with the lowest estimate.
+    """
+    winner = int(np.argmin(losses))
+    errors = _standard_errors(replicates)
+    kept = errors > NO_SPREAD
+    if not kept.any():
+        return SimultaneousInterval(winner, None, None, None)
+    off = np.abs(replicates[kept] - losses[kept, None]) / errors[kept, None]
+    critical_value = _upper_quantile(off.max(axis=0), level)
+    reach = critical_value * float(errors[winner])
+    if not kept[winner]:
+        return SimultaneousInterval(winner, None, None, critical_value)
+    value = float(losses[winner])
+    return SimultaneousInterval(winner, value - reach, value + reach, critical_value)
+
+
+def _standard_errors(replicates: FloatArray) -> FloatArray:
+    return np.asarray(replicates.std(axis=-1, ddof=1), dtype=np.float64)
+
+
+def _upper_quantile(values: FloatArray, level: float) -> float:
+    return float(np.quantile(values, level, method="higher"))

@@ -1,0 +1,259 @@
+"""Metrics at a common number of replies per item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import comb, inf, isinf
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from scipy.special import binom, gammaln, xlogy
+
+from harness.stats.data.arrays import BoolArray, FloatArray, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from harness.stats.data.arrays import IntArray
+
+Contributions: TypeAlias = "Callable[[FloatArray, FloatArray], FloatArray]"
+Vectors: TypeAlias = "Callable[[FloatArray], FloatArray]"
+MAX_DRAWS = 2_000  # different draws of replies that are enumerated
+N_SAMPLED = 200  # draws of replies per item where there are more
+MIN_SAMPLES = 2  # one sample shows no reply noise
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredDistance:
+    """Form of a metric whose expectation over replies is known in closed form.
+
+    The metric of an item is ``scale`` times the sum of squared differences between a linear
+    function of the raters' and of the judge's rating vector.
+
+    Attributes
+    ----------
+    linear : callable
+        ``(n, D) rating vectors -> (n, D')``.
+    scale : float
+        Factor of the sum.
+    """
+
+    linear: Vectors
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Replies:
+    """What a judge answered per item, as shares of the answers that are possible.
+
+    Attributes
+    ----------
+    shares : (n, W) array
+        Shares of the W options or response sets; nan rows where the item was not answered.
+    n_samples : (n,) array
+        Answered samples s behind each row; infinite for a judge that gives a distribution, 0 where
+        the item was not answered.
+    """
+
+    shares: FloatArray
+    n_samples: FloatArray
+
+    def __post_init__(self) -> None:
+        for field in ("shares", "n_samples"):
+            array = np.asarray(getattr(self, field), dtype=np.float64)
+            object.__setattr__(self, field, frozen(array))
+        if self.shares.shape[:1] != self.n_samples.shape:
+            raise ValueError(
+                f"shares has {len(self.shares)} rows but n_samples {len(self.n_samples)}"
+            )
+
+    def __repr__(self) -> str:
+        return f"Replies({len(self.shares)} items, {self.shares.shape[1]} possible answers)"
+
+    @classmethod
+    def of_counts(cls, counts: IntArray) -> Replies:
+        """Make them of (n, W) counts of answered samples."""
+        n_samples = np.asarray(counts, dtype=np.float64).sum(axis=1)
+        shares = np.full(np.shape(counts), np.nan)
+        np.divide(counts, n_samples[:, None], out=shares, where=n_samples[:, None] > 0)
+        return cls(shares, n_samples)
+
+    @classmethod
+    def of_distribution(cls, distribution: FloatArray) -> Replies:
+        """Make them of (n, W) distributions, nan rows where the judge gave none."""
+        unanswered = np.isnan(distribution).any(axis=1)
+        return cls(distribution, np.where(unanswered, 0.0, inf))
+
+    def answered(self, n_replies: float) -> BoolArray:
+        """Return (n,) bool: which items have enough samples for so many replies.
+
+        Without reply noise (``n_replies`` infinite) an item needs two samples, which show it.
+        """
+        needed = MIN_SAMPLES if isinf(n_replies) else n_replies
+        return np.asarray(self.n_samples >= needed, dtype=np.bool_)
+
+
+def contributions_at_replies(
+    contributions: Contributions,
+    human: FloatArray,
+    replies: Replies,
+    n_replies: float,
+    *,
+    vectors: Vectors,
+    squared: SquaredDistance | None = None,
+    rng: np.random.Generator | None = None,
+) -> FloatArray:
+    """Return the contributions of a metric expected from r replies per item.
+
+    The r replies are drawn from an item's s answered samples without replacement, each subset
+    equally likely; from a judge's distribution they are drawn independently.
+
+    Parameters
+    ----------
+    contributions : callable
+        ``(human, judge) -> (n, d)``, of a `Metric`.
+    human : (n, D) array
+        Rating vectors of the raters.
+    replies : Replies
+        What the judge answered on the same items.
+    n_replies : int or inf
+        r. Infinite: without reply noise, for quadratic metrics and distributions alone.
+    vectors : callable
+        ``(n, W) shares -> (n, D')``: rating vectors in the judge's form.
+    squared : SquaredDistance, optional
+        For a metric that is a squared distance: its expectation has a closed form.
+    rng : numpy Generator, optional
+        Draws replies where there are too many different draws to enumerate. Default: seed 0.
+
+    Returns
+    -------
+    (n, d) array
+        nan rows where the judge has fewer than r samples.
+
+    Raises
+    ------
+    ValueError
+        If r is not positive, or infinite for a metric without a closed form on counted samples.
+
+    Notes
+    -----
+    The closed form of ``sum_k (H_k - J_k)^2`` adds ``(1/r - 1/s) s/(s - 1) J_k (1 - J_k)`` per
+    entry, where J are the shares of all s samples, and ``J_k (1 - J_k) / r`` where s is infinite.
+    """
+    if not n_replies > 0:
+        raise ValueError(f"n_replies is {n_replies}; wanted 1 or more")
+    answered = replies.answered(n_replies)
+    if not answered.all():
+        kept = contributions_at_replies(
+            contributions,
+            human[answered],
+            Replies(replies.shares[answered], replies.n_samples[answered]),
+            n_replies,
+            vectors=vectors,
+            squared=squared,
+            rng=rng,
+        )
+        expanded = np.full((len(human), kept.shape[1]), np.nan)
+        expanded[answered] = kept
+        return expanded
+    if squared is not None:
+        judge = vectors(replies.shares)
+        sums = contributions(human, judge)
+        noise = squared.linear(judge) * (1.0 - squared.linear(judge))
+        added = squared.scale * noise.sum(axis=1) * _noise_factor(replies.n_samples, n_replies)
+        sums[:, 0] += sums[:, 1] * added
+        return sums
+    if isinf(n_replies):
+        if not np.isinf(replies.n_samples).all():
+            raise ValueError("only quadratic metrics can be freed of reply noise")
+        return contributions(human, vectors(replies.shares))
+    if (replies.n_samples == n_replies).all():
+        return contributions(human, vectors(replies.shares))
+
+    def score(shares: FloatArray) -> FloatArray:
+        judge = vectors(shares)
+        return contributions(human, np.broadcast_to(judge, (len(human), judge.shape[1])))
+
+    return _expected(score, replies, int(n_replies), rng)
+
+
+def _noise_factor(s: FloatArray, n_replies: float) -> FloatArray:
+    """Return (n,): what J (1 - J) is multiplied with for r replies in place of all s samples."""
+    factor = np.zeros(len(s))
+    finite = ~np.isinf(s)
+    if isinf(n_replies):
+        factor[finite] = -1.0 / (s[finite] - 1.0)
+    else:
+        factor[~finite] = 1.0 / n_replies
+        more = finite & (s > n_replies)
+        factor[more] = (1.0 / n_replies - 1.0 / s[more]) * s[more] / (s[more] - 1.0)
+    return factor
+
+
+def _expected(
+    score: Callable[[FloatArray], FloatArray],
+    replies: Replies,
+    n_replies: int,
+    rng: np.random.Generator | None,
+) -> FloatArray:
+    """Average the (n, d) score of (n, W) or (1, W) shares over the draws of replies."""
+    possible = np.flatnonzero((replies.shares > 0).any(axis=0))
+    expected = np.zeros(0)
+    if comb(len(possible) + n_replies - 1, n_replies) <= MAX_DRAWS:
+        draws = _enumerated(replies, n_replies, possible)
+    else:
+        draws = _sampled(replies, n_replies, np.random.default_rng(0) if rng is None else rng)
+    for shares, probability in draws:
+        expected = probability[:, None] * score(shares) + (expected if expected.size else 0.0)
+    return expected
+
+
+def _enumerated(
+    replies: Replies, n_replies: int, possible: IntArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield every draw as (1, W) shares and the (n,) probability that each item gives it."""
+    for answers in combinations_with_replacement(possible.tolist(), n_replies):
+        drawn = np.bincount(answers, minlength=replies.shares.shape[1]).astype(np.float64)
+        yield drawn[None] / n_replies, draw_probability(replies, drawn)
+
+
+def draw_probability(replies: Replies, drawn: FloatArray) -> FloatArray:
+    """Return the (n,) probability that each item's replies are ``drawn``, (W,) counts.
+
+    Multivariate hypergeometric for counted samples, multinomial for distributions.
+    """
+    n_replies = drawn.sum()
+    finite = ~np.isinf(replies.n_samples)
+    probability = np.empty(len(finite))
+    counts = np.rint(replies.shares[finite] * replies.n_samples[finite, None])
+    ways = binom(counts, drawn).prod(axis=1)
+    probability[finite] = ways / binom(replies.n_samples[finite], n_replies)
+    orders = gammaln(n_replies + 1.0) - gammaln(drawn + 1.0).sum()
+    probability[~finite] = np.exp(orders + xlogy(drawn, replies.shares[~finite]).sum(axis=1))
+    return probability
+
+
+def _sampled(
+    replies: Replies, n_replies: int, rng: np.random.Generator
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield (n, W) shares of drawn replies, each draw as probable as the others."""
+    equal = np.full(len(replies.shares), 1.0 / N_SAMPLED)
+    finite = ~np.isinf(replies.n_samples)
+    counts = np.rint(replies.shares[finite] * replies.n_samples[finite, None]).astype(np.int64)
+    drawn = np.empty(replies.shares.shape)
+    for _ in range(N_SAMPLED):
+        drawn[finite] = _without_replacement(counts, n_replies, rng)
+        drawn[~finite] = rng.multinomial(n_replies, replies.shares[~finite])
+        yield drawn / n_replies, equal
+
+
+def _without_replacement(counts: IntArray, n_drawn: int, rng: np.random.Generator) -> IntArray:
+    """Draw from each row of (n, W) counts without replacement, answer by answer."""
+    drawn = np.zeros_like(counts)
+    left, remaining = counts.sum(axis=1), np.full(len(counts), n_drawn)
+    for k in range(counts.shape[1]):
+        left = left - counts[:, k]
+        drawn[:, k] = rng.hypergeometric(counts[:, k], left, remaining)
+        remaining = remaining - drawn[:, k]
+    return drawn
