@@ -82,11 +82,7 @@ class Annotators:
                 panel,
                 {name: self.verdicts[name] for name in some},
                 design,
-                rng=self.p.rng(),
-                groups=groups,
-                n_resamples=self.p.source.n_resamples,
-                level=self.p.source.confidence,
-                interval=self.p.source.interval,
+                resampling=self.p.resampling(groups=groups),
             )
         return tests
 

@@ -233,11 +233,7 @@ def traditional(annotators: Annotators) -> dict[str, Estimate]:
         )
     found = estimate_batches(
         batches,
-        rng=p.rng(),
-        groups=p.groups,
-        n_resamples=p.source.n_resamples,
-        level=p.source.confidence,
-        interval=p.source.interval,
+        resampling=p.resampling(groups=p.groups),
     )
     return {name: each[PEARSON_OVER_RATERS.name] for name, each in found.items()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -271,12 +272,8 @@ def _sweep(p: Prepared) -> dict[str, Any]:
         judges,
         betas=CURVE_BETAS,
         tau=p.tau,
-        rng=p.rng(),
-        groups=p.groups,
+        resampling=p.resampling(groups=p.groups),
         metrics=GOALS,
-        n_resamples=p.source.n_resamples,
-        level=p.source.confidence,
-        interval=p.source.interval,
         **about,
     )
     return {
@@ -322,10 +319,7 @@ def _without_sets(p: Prepared) -> dict[str, Any]:
     about: dict[str, Any] = {
         "tau": p.tau,
         "positive": p.compared.positive,
-        "groups": p.groups,
-        "level": p.source.confidence,
     }
-    n_resamples = p.source.n_resamples
     low, high = omega_bounds(Distributions.of(human).O, human.space)
     limits = [Limit(option, tuple(adds), 0.0, 1.0) for option, adds in p.task.sensitivity.items()]
     found: dict[str, Any] = {
@@ -335,12 +329,14 @@ def _without_sets(p: Prepared) -> dict[str, Any]:
         ),
     }
     if p.compared.positive:
-        found["bounds"] = free_bounds(human, judges, rng=p.rng(), n_resamples=n_resamples, **about)
+        resampling = p.resampling(groups=p.groups)
+        found["bounds"] = free_bounds(human, judges, resampling=resampling, **about)
     if limits and p.compared.positive:
         cells = max(len(human.items) * len(judges), 1)
-        few = min(n_resamples, int(np.clip(COMMON_CELLS // cells, *COMMON_RESAMPLES)))
+        few = min(p.source.n_resamples, int(np.clip(COMMON_CELLS // cells, *COMMON_RESAMPLES)))
+        resampling = replace(p.resampling(groups=p.groups), n_resamples=few)
         found["common_bounds"] = common_bounds(
-            human, judges, limits, rng=p.rng(), n_resamples=few, **about
+            human, judges, limits, resampling=resampling, **about
         )
     return found
 
@@ -354,18 +350,14 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
     human = p.compared.human
     if human.joint is None:
         return None
-    implied = reconstruct(human, rng=p.rng(), n_resamples=0)
+    implied = reconstruct(human, resampling=replace(p.resampling(), n_resamples=0))
     evaluation = evaluate(
         human,
         p.compared.judges,
         tau=p.tau,
         positive=p.compared.positive,
-        rng=p.rng(),
-        groups=p.groups,
+        resampling=p.resampling(groups=p.groups),
         metrics=RECONSTRUCTED,
-        n_resamples=p.source.n_resamples,
-        level=p.source.confidence,
-        interval=p.source.interval,
         implied=implied.distributions,
     )
     reasons = Counter(reason for reason in implied.reasons if reason)
@@ -439,7 +431,7 @@ def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonMatrix | None, Estim
         return CommonMatrix.not_computed(table.space), na if positive else None
     if positive:
         found, beta = F_and_beta_by_likelihood(
-            table, positive, rng=p.rng(), groups=p.groups, level=p.source.confidence
+            table, positive, resampling=replace(p.resampling(groups=p.groups), n_resamples=0)
         )
     else:
         found = F_by_likelihood(table, rng=p.rng())

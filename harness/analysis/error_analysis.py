@@ -20,7 +20,6 @@ from harness.analysis.rater_agreement import (
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats.data.aggregation import levels_of_judges
 from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
-from harness.stats.inference.bootstrap import OneWalk, Units
 from harness.stats.inference.estimate import Estimate, Exclusion, estimate_all
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS, n_var_kappa, n_var_phi
 from harness.stats.metrics.judge_agreement import ensemble_agreement
@@ -275,13 +274,11 @@ def _estimated(
         for part, batch in _batches(p, each, lost[name]).items():
             jobs.append(batch.jobs())
             places.append((name, part))
-    units = Units.of(len(p.human.items), p.groups)
-    resamples = OneWalk.of(units, p.source.n_resamples, p.rng())
+    resampling = p.resampling(groups=p.groups)
+    units = resampling.units(len(p.human.items))
     raters, *judges = (
         {measure: one.estimate for measure, one in each.items()}
-        for each in estimate_all(
-            jobs, units, resamples, p.source.confidence, method=p.source.interval
-        )
+        for each in estimate_all(jobs, units, resampling)
     )
     for (name, part), one in zip(places, judges, strict=True):
         found[name][part] = one
@@ -366,10 +363,7 @@ def _levels(p: Prepared) -> tuple[dict[str, dict[str, LevelEstimates]], str]:
         criteria=[str(one) for one in criteria],
         items=_whole_items(p),
         measures=[one for one in BINARY if one.name in LEVEL_MEASURES],
-        rng=p.rng(),
-        n_resamples=p.source.n_resamples,
-        level=p.source.confidence,
-        interval=p.source.interval,
+        resampling=p.resampling(),
     )
     return {
         judge: {name: _level_estimates(one) for name, one in each.items()}
@@ -442,12 +436,8 @@ def _ensemble(p: Prepared, judges: list[RatingTable]) -> Ensemble:
         options,
         judges=names,
         positive=p.task.positive or of_two,
-        rng=p.rng(),
+        resampling=p.resampling(groups=p.groups),
         human=modes(p.human.forced_choice.astype(np.float64)),
-        groups=p.groups,
-        n_resamples=p.source.n_resamples,
-        level=p.source.confidence,
-        interval=p.source.interval,
     )
     return Ensemble(
         judges=names,

@@ -19,8 +19,9 @@ from harness.stats.data.resolved_tables import (
 )
 from harness.stats.indeterminacy.beta_sweep import suppose
 from harness.stats.indeterminacy.translation import sensitivity_family
-from harness.stats.inference.estimate import check_level
+from harness.stats.inference.interval_methods import check_level
 from harness.stats.inference.metric import find_metric
+from harness.stats.inference.resampling import Resampling
 from harness.stats.metrics.task_metrics import metrics_for
 from harness.stats.selection.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
 
@@ -119,6 +120,20 @@ class Prepared:
         """Return a generator that starts from the run's seed, the same for whoever asks."""
         return np.random.default_rng(self.source.seed)
 
+    def resampling(self, *, groups: Sequence[str | None] | None = None) -> Resampling:
+        """Return how intervals are made, of groups where there are any, from the run's seed."""
+        return _resampling(self.source, groups)
+
+
+def _resampling(source: Source, groups: Sequence[str | None] | None) -> Resampling:
+    return Resampling(
+        rng=np.random.default_rng(source.seed),
+        groups=groups,
+        n_resamples=source.n_resamples,
+        level=source.confidence,
+        method=source.interval,
+    )
+
 
 def prepare(source: Source) -> Prepared:
     """Count, resolve and evaluate.
@@ -143,12 +158,8 @@ def prepare(source: Source) -> Prepared:
             compared.judges,
             tau=task.tau if source.tau is None else source.tau,
             positive=compared.positive,
-            rng=np.random.default_rng(source.seed),
-            groups=compared.groups,
+            resampling=_resampling(source, compared.groups),
             metrics=compared.rows,
-            n_resamples=source.n_resamples,
-            level=source.confidence,
-            interval=source.interval,
             implied=_implied(source, compared.human),
             criteria=compared.criteria,
         )

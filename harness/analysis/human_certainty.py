@@ -15,6 +15,7 @@ from harness.stats.data.labels import means, medians
 from harness.stats.inference.bootstrap import OneWalk, Units
 from harness.stats.inference.estimate import Estimate, Exclusion
 from harness.stats.inference.measures import Batch
+from harness.stats.inference.resampling import Resampling
 from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
 from harness.stats.metrics.association import correlation_measures, correlations_by_jackknife
 from harness.stats.metrics.binned_divergence import (
@@ -211,12 +212,8 @@ def section(p: Prepared) -> Certainty:
         judges or {"": np.zeros_like(human)},
         strata=strata,
         level=scale.level,
-        rng=p.rng(),
+        resampling=p.resampling(groups=p.groups),
         scale=scale.numbers,
-        groups=p.groups,
-        n_resamples=p.source.n_resamples,
-        confidence=p.source.confidence,
-        interval=p.source.interval,
     )
     everywhere = _on_all_items(p, scale, human, judges)
     return Certainty(
@@ -376,9 +373,8 @@ def _judge_bins(
         judge,
         by=by,
         options=scale.options,
-        rng=np.random.default_rng(0),  # nothing is drawn
+        resampling=Resampling(rng=np.random.default_rng(0), n_resamples=0),  # nothing is drawn
         scale=scale.numbers,
-        n_resamples=0,
     )
     members, labels = bins_of(human, by, options=scale.options, scale=scale.numbers)
     column = {label: b for b, label in enumerate(labels)}

@@ -219,13 +219,9 @@ def _tested(
     controls = annotator_controls(
         annotators.panel,
         design,
-        rng=p.rng(),
+        resampling=p.resampling(groups=p.groups),
         options=scale.options if scale.numbers is None else scale.numbers.tolist(),
-        groups=p.groups,
         n_draws=N_DRAWS,
-        n_resamples=p.source.n_resamples,
-        level=p.source.confidence,
-        interval=p.source.interval,
     )
     rivals = {name: test for name, test in tests.items() if name not in p.baselines}
     joint = together(rivals, design.q) if len(rivals) > 1 else {}

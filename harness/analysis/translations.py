@@ -143,11 +143,7 @@ def translated(p: Prepared, table: RatingTable) -> Translated | None:
         ),
         selection_effect=selection_effects(
             table,
-            rng=p.rng(),
-            groups=p.compared.groups,
-            n_resamples=p.source.n_resamples,
-            level=p.source.confidence,
-            interval=p.source.interval,
+            resampling=p.resampling(groups=p.compared.groups),
         ),
     )
 

@@ -4,7 +4,8 @@
 
     space = stats.OptionSpace.powerset(("toxic", "fine"))
     human = stats.RatingTable.count(space, "human", items, forced_choice=..., response_set=...)
-    result = stats.evaluate(human, judges, tau=0.5, positive=("toxic",), rng=rng)
+    resampling = stats.Resampling(rng=np.random.default_rng(0))
+    result = stats.evaluate(human, judges, tau=0.5, positive=("toxic",), resampling=resampling)
     result.estimates["gpt"]["mse(srs/srs)"]     # value or NA with reason, interval, n
     result.ranking("mse(srs/srs)").best
 
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.measures import Batch, Measure, estimate, estimate_batches, read
     from harness.stats.inference.metric import MetricRow, find_metric
     from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli, holm
+    from harness.stats.inference.resampling import Resampling
     from harness.stats.metrics.alpha import alpha_measure, coincidences, krippendorff_alpha
     from harness.stats.metrics.association import (
         contingency,
@@ -227,6 +229,7 @@ __all__ = [
     "Reconstruction",
     "Regret",
     "Resamples",
+    "Resampling",
     "RiskCoverage",
     "SignedRankTest",
     "SimilarityTable",
@@ -422,6 +425,7 @@ _MODULES = {
     "indeterminacy.reconstruction": ("Reconstruction", "reconstruct"),
     "selection.regret": ("Regret", "regret_matrix", "regret_of"),
     "inference.bootstrap": ("Resamples", "Units"),
+    "inference.resampling": ("Resampling",),
     "data.option_space": ("OptionSpace",),
     "inference.metric": ("MetricRow", "find_metric"),
     "selection.confidence_set": (

@@ -7,6 +7,7 @@ from support.validating import INVALID, source_of, task_of, truth_source, verdic
 from harness.analysis import human_certainty
 from harness.analysis.estimates import prepare
 from harness.judging.parsing.verdict import CANNOT_ASSESS
+from harness.stats import Resampling
 from harness.stats.metrics.association import correlations
 from harness.stats.metrics.binned_divergence import binned_divergence
 
@@ -282,8 +283,7 @@ def test_real_data_gives_what_the_statistics_give(truth, tmp_path, name, criteri
             table.forced_choice,
             by=found.bins_by,
             options=found.options,
-            rng=p.rng(),
-            n_resamples=0,
+            resampling=Resampling(rng=p.rng(), n_resamples=0),
         )
         assert mine.binned["js_divergence_bits"].value == pytest.approx(
             alone.js_divergence_bits.value

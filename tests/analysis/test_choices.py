@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from support.indeterminate import make_source, make_task
+from support.resampling import seeded
 
 from harness.analysis import Choices, check_choices, validate
 from harness.analysis.estimates import prepare
@@ -45,9 +45,8 @@ def test_table_2_is_there_by_name():
         p.judges,
         tau=task.tau,
         positive=task.positive,
-        rng=np.random.default_rng(0),
+        resampling=seeded(n_resamples=0),
         metrics=names,
-        n_resamples=0,
         implied=suppose(p.human, 0.4, task.sensitivity, variant="table_2"),
     )
     mse, consistency = ([v.judge("strict").metrics[n] for v in (kept, printed)] for n in names)

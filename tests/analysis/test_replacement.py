@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.resampling import seeded
 from support.validating import INVALID, source_of, task_of, truth_source
 
 from harness.analysis import rater_replacement, validate
@@ -65,7 +66,7 @@ def test_named_variants_stand_beside_the_result():
     assert set(judge.variants) == set(fields)
     for name, field in fields.items():
         design = AltTestDesign(score="accuracy", eps=0.1, **field)
-        wanted = annotator_test(panel, said, design, rng=np.random.default_rng(0), n_resamples=0)
+        wanted = annotator_test(panel, said, design, resampling=seeded(n_resamples=0))
         found = judge.variants[name]
         assert (found.winning_rate.value, found.passes) == (
             wanted.winning_rate.value,
@@ -89,7 +90,7 @@ def test_named_variants_stand_beside_the_result():
 def found_by(panel, said, **fields):
     """Do the test alone, without intervals."""
     design = AltTestDesign(**{"score": "accuracy", "eps": 0.1} | fields)
-    return annotator_test(panel, said, design, rng=np.random.default_rng(0), n_resamples=0)
+    return annotator_test(panel, said, design, resampling=seeded(n_resamples=0))
 
 
 def same_result(found, wanted):
@@ -329,7 +330,7 @@ def test_ordered_scales_are_scored_by_rmse_of_medians():
     panel = Panel.of((i, r, float(v)) for r, rated in ratings.items() for i, v in rated.items())
     verdicts = {f"i{i}": (x + min(x + 1, 5)) / 2 for i, x in enumerate(levels.tolist())}
     design = AltTestDesign(score="neg_rmse", eps=0.1)
-    alone = annotator_test(panel, verdicts, design, rng=np.random.default_rng(0), n_resamples=0)
+    alone = annotator_test(panel, verdicts, design, resampling=seeded(n_resamples=0))
     assert found.judges[0].advantage.value == pytest.approx(alone.advantage.value)
     assert found.judges[0].smallest_eps == smallest_eps(alone)
     judged = list(verdicts.values())
@@ -359,7 +360,12 @@ def test_real_data_gives_what_the_statistics_give(truth, tmp_path, name):
     design = AltTestDesign(score="accuracy", eps=found.eps)
     for judge in found.judges:
         verdicts = {one.item: one.value for one in source.verdicts[judge.judge]}
-        alone = annotator_test(panel, verdicts, design, rng=np.random.default_rng(0), n_resamples=0)
+        alone = annotator_test(
+            panel,
+            verdicts,
+            design,
+            resampling=seeded(n_resamples=0),
+        )
         assert judge.winning_rate.value == pytest.approx(alone.winning_rate.value)
         assert judge.advantage.value == pytest.approx(alone.advantage.value)
         assert [row.p for row in judge.raters] == [row.p for row in alone.per_rater]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.indeterminate import make_source, make_task
+from support.resampling import seeded
 
 from harness.analysis import beta_sensitivity, validate
 from harness.analysis.estimates import prepare
@@ -75,10 +76,8 @@ def test_curves_are_those_of_the_sweep_with_intervals(source, found):
         adds=p.task.sensitivity,
         tau=0.5,
         positive=("A",),
-        rng=np.random.default_rng(0),
+        resampling=seeded(groups=p.groups, n_resamples=300),
         metrics=GOALS,
-        groups=p.groups,
-        n_resamples=300,
     )
     for name, by_goal in found.curves.items():
         for goal, curve in by_goal.items():

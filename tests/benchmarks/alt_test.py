@@ -80,7 +80,9 @@ def arrays(panel, judges, score, eps):
     """Do the same with this package."""
     design = stats.AltTestDesign(score=score, eps=eps, unanswered="exclude")
     rng = np.random.default_rng(0)
-    found = stats.annotator_tests(panel, judges, design, rng=rng, n_resamples=0)
+    found = stats.annotator_tests(
+        panel, judges, design, resampling=stats.Resampling(rng=rng, n_resamples=0)
+    )
     return [(one.winning_rate.value, one.advantage.value) for one in found.values()]
 
 

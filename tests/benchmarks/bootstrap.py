@@ -74,7 +74,9 @@ def one_judge(human: np.ndarray, judge: np.ndarray) -> tuple[float, float]:
     row, one_hot = stats.find_metric(KAPPA, stats.METRICS), np.eye(2)
     cells = row.contributions(one_hot[human], one_hot[judge])
     measure = stats.Measure(name=KAPPA, value=row.value, why=row.why, paper=row.paper)
-    found = stats.estimate(cells, [measure], rng=np.random.default_rng(7), n_resamples=B)[KAPPA]
+    found = stats.estimate(
+        cells, [measure], resampling=stats.Resampling(rng=np.random.default_rng(7), n_resamples=B)
+    )[KAPPA]
     return found.interval.low, found.interval.high
 
 
@@ -107,9 +109,7 @@ def main() -> None:
             tau=0.5,
             positive=("yes",),
             metrics=[KAPPA],
-            rng=np.random.default_rng(7),
-            groups=groups,
-            n_resamples=B,
+            resampling=stats.Resampling(rng=np.random.default_rng(7), groups=groups, n_resamples=B),
         )
 
     items = drawn_items(N, 2, 7, np.arange(N))

@@ -54,7 +54,11 @@ def evaluation(n: int, raters: int = 5, samples: int = 5) -> Callable[[], object
     theta = rng.dirichlet((1, 1, 1), n)
     human, judge = table("human", theta, raters, rng), table("judge", theta, samples, rng)
     return lambda: stats.evaluate(
-        human, [judge], tau=0.5, positive=("toxic",), rng=rng, n_resamples=FEW
+        human,
+        [judge],
+        tau=0.5,
+        positive=("toxic",),
+        resampling=stats.Resampling(rng=rng, n_resamples=FEW),
     )
 
 
@@ -81,7 +85,11 @@ def binned(n: int) -> Callable[[], object]:
     human, judge = (stats.label_counts(one, 5) for one in (labels(n), labels(n)[::-1]))
     options, rng = tuple("12345"), np.random.default_rng(0)
     return lambda: binned_divergence(
-        human, judge, by="median", options=options, rng=rng, n_resamples=FEW
+        human,
+        judge,
+        by="median",
+        options=options,
+        resampling=stats.Resampling(rng=rng, n_resamples=FEW),
     )
 
 
@@ -90,7 +98,9 @@ def kappa(n: int) -> Callable[[], object]:
     human, judge = np.eye(5)[labels(n)[:, 0]], np.eye(5)[labels(n)[:, 1]]
     row, rng = stats.find_metric("cohen_kappa(h/h)", stats.METRICS), np.random.default_rng(0)
     return lambda: stats.bootstrap(
-        row.contributions(human, judge), row.value, rng=rng, n_resamples=FEW
+        row.contributions(human, judge),
+        row.value,
+        resampling=stats.Resampling(rng=rng, n_resamples=FEW),
     )
 
 
@@ -99,7 +109,11 @@ def stratified(n: int) -> Callable[[], object]:
     human, judge = (stats.label_counts(one, 5) for one in (labels(n), labels(n)[::-1]))
     strata, rng = stats.default_strata(5, ordinal=True), np.random.default_rng(0)
     return lambda: stats.stratify(
-        human, judge, strata=strata, level="ordinal", rng=rng, n_resamples=FEW
+        human,
+        judge,
+        strata=strata,
+        level="ordinal",
+        resampling=stats.Resampling(rng=rng, n_resamples=FEW),
     )
 
 
@@ -114,7 +128,9 @@ def annotator_test(n: int) -> Callable[[], object]:
     panel = stats.Panel.of(ratings, items=items)
     verdicts = panel.coded(dict(zip(items, raw[::-1, 0].tolist(), strict=True)))
     design = stats.AltTestDesign(score="neg_rmse", eps=0.1)
-    return lambda: stats.annotator_test(panel, verdicts, design, rng=rng, n_resamples=FEW)
+    return lambda: stats.annotator_test(
+        panel, verdicts, design, resampling=stats.Resampling(rng=rng, n_resamples=FEW)
+    )
 
 
 WORK = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.stats import Resampling
 from harness.stats.data.aggregation import levels
 from harness.stats.metrics.confusion import BINARY, CELLS
 from harness.stats.metrics.judge_agreement import ensemble_agreement
@@ -24,8 +25,7 @@ def test_abstention_modes(golden, reproduce, result):
             positive=inputs["positive"],
             recode_to=inputs["recode_to"],
             weights=np.subtract.outer(place, place) ** 2,
-            n_resamples=0,
-            rng=np.random.default_rng(0),
+            resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
         modes = {mode: values(getattr(found, mode)) for mode in ("exclude", "recode")}
         classes = values(found.third_class)
@@ -77,8 +77,7 @@ def test_micro_macro(golden, reproduce, result):
             criteria=criteria,
             items=items,
             measure=kappa,
-            n_resamples=0,
-            rng=np.random.default_rng(0),
+            resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
         each = [one.value for one in found.per_criterion.values()]
         return result(
@@ -102,8 +101,7 @@ def test_ensemble_agreement(golden, reproduce, result):
             ("0", "1"),
             judges=[f"judge {r}" for r in range(votes.shape[1])],
             positive="1",
-            n_resamples=0,
-            rng=np.random.default_rng(0),
+            resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
         names = {
             "fleiss_kappa": "fleiss_kappa",

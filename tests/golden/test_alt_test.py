@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+from support.resampling import seeded
 
 from harness import stats
 
@@ -130,7 +131,10 @@ def run(inputs, dataset):
 
 def judged(panel, verdicts, chosen):
     return stats.annotator_test(
-        panel, verdicts, chosen, rng=np.random.default_rng(0), n_resamples=0
+        panel,
+        verdicts,
+        chosen,
+        resampling=seeded(n_resamples=0),
     )
 
 

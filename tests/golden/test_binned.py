@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from support.golden_units import counts_of, judge_labels, units_of
 
+from harness.stats import Resampling
 from harness.stats.data.labels import means, medians
 from harness.stats.metrics.alpha import krippendorff_alpha
 from harness.stats.metrics.association import correlations
@@ -30,8 +31,7 @@ def test_binned_jsd(golden, reproduce, result, dataset):
             by=inputs["bin"],
             options=options,
             scale=scale,
-            n_resamples=0,
-            rng=np.random.default_rng(0),
+            resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
         whole = [one for one in found.bins if one.label in options]
         values = {

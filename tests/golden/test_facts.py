@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.golden_units import units_of
+from support.resampling import seeded
 
 from harness import stats
 from harness.stats.data.dataset_facts import dataset_facts
@@ -96,7 +97,9 @@ def test_cluster_bootstrap_se(golden, reproduce, result, dataset):
             [found] = replicate([statistic], units, draws)
             errors.append(float(found.replicates.std()))
         estimate = stats.bootstrap(
-            statistic.contributions, mean, rng=np.random.default_rng(0), n_resamples=0
+            statistic.contributions,
+            mean,
+            resampling=seeded(n_resamples=0),
         )
         return result(
             {

@@ -45,8 +45,7 @@ def test_human_agreement(golden, reproduce, result):
             [],
             tau=0.5,
             positive=inputs["options"][:1],
-            n_resamples=0,
-            rng=np.random.default_rng(0),
+            resampling=stats.Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         ).human_agreement
         names = {
             "fleiss": "fleiss_kappa",
@@ -95,8 +94,7 @@ def accuracy(ratings, verdicts):
         tau=0.5,
         positive=labels[:1],
         metrics=list(MAJORITY.values()),
-        n_resamples=0,
-        rng=np.random.default_rng(0),
+        resampling=stats.Resampling(n_resamples=0, rng=np.random.default_rng(0)),
     ).estimates["judge"]
     expected = found["hit_rate(h/h)"]
     values = {key: found[name].value for key, name in MAJORITY.items()}

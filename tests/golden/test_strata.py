@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from support.golden_units import counts_of, units_of
 
+from harness.stats import Resampling
 from harness.stats.subsets.strata import Stratum, stratify
 
 
@@ -23,8 +24,7 @@ def test_human_agreement_stratum(golden, reproduce, result, dataset):
             strata=[stratum],
             level=inputs["level"],
             scale=inputs["options"] if numeric else None,
-            n_resamples=0,
-            rng=np.random.default_rng(0),
+            resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
         names = {
             "alpha": f"krippendorff_alpha_{inputs['level']}",
@@ -62,8 +62,7 @@ def test_random_rater(golden, reproduce, result):
             strata=strata,
             level=inputs["level"],
             scale=inputs["options"] if numeric else None,
-            n_resamples=0,
-            rng=np.random.default_rng(0),
+            resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
         return result(
             {

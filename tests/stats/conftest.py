@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.resampling import split_options
 
 from harness import stats
 
@@ -52,8 +53,9 @@ def evaluate():
     """Compare judges with humans at tau 0.5 on the option "toxic", seeded."""
 
     def run(human, *judges, **options):
-        chosen = {"tau": 0.5, "positive": ("toxic",), "n_resamples": 200}
-        return stats.evaluate(human, judges, rng=np.random.default_rng(0), **(chosen | options))
+        defaults = {"tau": 0.5, "positive": ("toxic",), "n_resamples": 200}
+        resampling, chosen = split_options(options, **defaults)
+        return stats.evaluate(human, judges, resampling=resampling, **chosen)
 
     return run
 

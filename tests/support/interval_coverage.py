@@ -101,9 +101,8 @@ def estimates(data: DataSet, n_resamples: int) -> dict[str, stats.Estimate | sta
         data.judges,
         tau=0.5,
         positive=("toxic",),
-        rng=data.rng,
+        resampling=stats.Resampling(rng=data.rng, n_resamples=n_resamples),
         metrics=METRICS,
-        n_resamples=n_resamples,
     )
     return (
         {name: found.estimates["near"][name] for name in METRICS}
@@ -125,7 +124,7 @@ def advantage(data: DataSet, n_resamples: int) -> stats.Estimate:
     )
     verdicts = dict(zip(items, data.verdicts.tolist(), strict=True))
     return stats.annotator_test(
-        panel, verdicts, DESIGN, rng=data.rng, n_resamples=n_resamples
+        panel, verdicts, DESIGN, resampling=stats.Resampling(rng=data.rng, n_resamples=n_resamples)
     ).advantage
 
 

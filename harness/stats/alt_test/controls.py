@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- whoever reads a result's fields needs their types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.panel import Panel
-    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.resampling import Resampling
 
 N_DRAWS = 20
 
@@ -81,22 +81,18 @@ def annotator_controls(
     panel: Panel,
     design: AltTestDesign,
     *,
-    rng: np.random.Generator,
+    resampling: Resampling,
     options: Sequence[Hashable] | None = None,
-    groups: Sequence[str | None] | None = None,
     n_draws: int = N_DRAWS,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
 ) -> Controls:
     """Test judges that know nothing, and measure how the humans agree.
 
     Parameters
     ----------
-    panel, design, groups, n_resamples, level, interval
+    panel, design
         As in `annotator_test`.
-    rng : numpy Generator
-        Draws the random verdicts and the seeds of the resamples.
+    resampling : Resampling
+        How intervals are made; its generator draws the random verdicts as well.
     options : sequence, optional
         What a random judge may answer. Default: the distinct values of the ratings.
     n_draws : int
@@ -107,31 +103,24 @@ def annotator_controls(
     Raters who toss coins are beaten by a coin: the test compares, it does not certify.
     """
     values = panel.labels if options is None else tuple(options)
-    drawn = rng.integers(max(len(values), 1), size=(n_draws, len(panel.items))).tolist()
+    drawn = resampling.rng.integers(max(len(values), 1), size=(n_draws, len(panel.items))).tolist()
     judges = {
         str(b): {item: values[k] for item, k in zip(panel.items, row, strict=True)}
         for b, row in enumerate(drawn if values else ())
     }
-    random = _random(annotator_tests(panel, judges, design, rng=rng, n_resamples=0))
+    point_only = replace(resampling, groups=None, n_resamples=0)
+    random = _random(annotator_tests(panel, judges, design, resampling=point_only))
     majority = annotator_test(
         panel,
         dict.fromkeys(panel.items, _most_frequent(panel)),
         design,
-        rng=rng,
-        groups=groups,
-        n_resamples=n_resamples,
-        level=level,
-        interval=interval,
+        resampling=resampling,
     )
     agreement = {
         name: bootstrap(
             np.asarray(one.contributions),
             one.value,
-            rng=rng,
-            groups=groups,
-            n_resamples=n_resamples,
-            level=level,
-            interval=interval,
+            resampling=resampling,
         )
         for name, one in _agreement(panel, design).items()
     }

@@ -29,8 +29,7 @@ from harness.stats.alt_test.rater_comparisons import (
 from harness.stats.data.arrays import BoolArray, FloatArray, frozen, ratio
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.inference.bootstrap import ALIKE, OneWalk, Unit, Units
-from harness.stats.inference.estimate import Estimate, Exclusion, check_level
-from harness.stats.inference.interval_methods import check_method
+from harness.stats.inference.estimate import Estimate, Exclusion
 from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
     from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.panel import Coded, Panel
-    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.resampling import Resampling
 
 MIN_TESTED = 2  # of n items, a t-test needs two
 MIN_RATERS = 2  # voices: raters, and the gold labels where there are any
@@ -49,11 +48,7 @@ def annotator_test(
     verdicts: Mapping[str, Hashable] | Coded,
     design: AltTestDesign,
     *,
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
+    resampling: Resampling,
 ) -> AltTest:
     """Test whether a judge may take a rater's place.
 
@@ -66,16 +61,9 @@ def annotator_test(
         saves coding them again for another design.
     design : AltTestDesign
         Score, margin and variant.
-    rng : numpy Generator
-        Gives the seed of the resamples.
-    groups : sequence of str or None, optional
-        The cluster of each of ``panel.items``, resampled as a whole. Default: items are resampled.
-    n_resamples : int, optional
-        Bootstrap replicates; 0 for none.
-    level : float, optional
-        Confidence level of the intervals.
-    interval : {"percentile", "bca", "jackknife"}, optional
-        How that of the advantage is made; that of the winning rate is of percentiles.
+    resampling : Resampling
+        How intervals are made, with one group per item of the panel; that of the winning rate is
+        of percentiles.
 
     Returns
     -------
@@ -90,22 +78,19 @@ def annotator_test(
 
     Examples
     --------
-    >>> from harness.stats import AltTestDesign, Panel
+    >>> from harness.stats import AltTestDesign, Panel, Resampling
     >>> panel = Panel.of((f"i{i}", r, "ab"[i % 2]) for i in range(40) for r in ("x", "y", "z"))
     >>> design = AltTestDesign(score="accuracy", eps=0.1)
-    >>> rng = np.random.default_rng(0)
-    >>> annotator_test(panel, {f"i{i}": "ab"[i % 2] for i in range(40)}, design, rng=rng)
+    >>> verdicts = {f"i{i}": "ab"[i % 2] for i in range(40)}
+    >>> resampling = Resampling(rng=np.random.default_rng(0))
+    >>> annotator_test(panel, verdicts, design, resampling=resampling)
     AltTest(passes, winning rate 1.0, advantage 1.0, 3 raters)
     """
     found = annotator_tests(
         panel,
         {"": verdicts},
         design,
-        rng=rng,
-        groups=groups,
-        n_resamples=n_resamples,
-        level=level,
-        interval=interval,
+        resampling=resampling,
     )
     return found[""]
 
@@ -115,38 +100,32 @@ def annotator_tests(
     judges: Mapping[str, Mapping[str, Hashable] | Coded],
     design: AltTestDesign,
     *,
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
+    resampling: Resampling,
 ) -> dict[str, AltTest]:
     """Test several judges on the same resamples, each adjusted over its raters alone.
 
     Parameters and errors are those of `annotator_test`, with a mapping of judge to verdicts;
     `together` adjusts over all judges.
     """
-    check_level(level)
-    check_method(interval)
     ring = Ring.of(panel, design)
-    units = Units.of(len(panel.items), groups)
-    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
+    units = resampling.units(len(panel.items))
+    resamples = resampling.draw(units)
     duels = [ring.against(ring.coded(given)) for given in judges.values()]
     tallies = [_tally(ring, one) for one in duels]
     p, means = _tested(design, tallies, _resampled(duels, units, resamples, len(panel.raters)))
     without = np.empty((0, len(duels)))
-    if interval != "percentile":
+    if resampling.method != "percentile":
         without = _left_out(tallies, duels, units)
     found = benjamini_yekutieli(p, design.q)
     results = {}
     for j, name in enumerate(judges):
-        undecided = _undecided(ring, duels[j], tallies[j], p[:, j], level, units.kind)
+        undecided = _undecided(ring, duels[j], tallies[j], p[:, j], resampling.level, units.kind)
         advantage = with_interval(
             undecided.advantage,
             means[:, j],
-            level,
+            resampling.level,
             unit=units.kind,
-            method=interval,
+            method=resampling.method,
             left_out=without[:, j],
         )
         replicates = frozen(means[1:, j])

@@ -15,6 +15,7 @@ from harness.stats.alt_test.procedure import annotator_test
 from harness.stats.alt_test.rater_comparisons import winning_rates
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray
 from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli
+from harness.stats.inference.resampling import Resampling
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -258,8 +259,7 @@ def combined_annotator_test(
             combine_raters(panel, [(a, str(b)) for a, b in zip(small, pairing, strict=True)]),
             verdicts,
             design,
-            rng=rng,
-            n_resamples=0,
+            resampling=Resampling(rng=rng, n_resamples=0),
         )
         for pairing in chosen
     )

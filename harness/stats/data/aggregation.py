@@ -6,8 +6,8 @@ Each level is estimated with the bootstrap that matches it (Rao and Callison-Bur
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harness.stats.data.arrays import IntArray
-    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.resampling import Resampling
 
 _PAPER = "Rao and Callison-Burch 2026, section 5.1"
 UNGROUPED = "decisions_not_grouped"
@@ -65,12 +65,9 @@ def levels(
     criteria: Sequence[str],
     items: Sequence[str],
     measure: Measure,
-    rng: np.random.Generator,
+    resampling: Resampling,
     weights: Mapping[str, float] | None = None,
     threshold: float = 1.0,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
 ) -> Levels:
     """Evaluate a measure of tp, fn, fp, tn on every level of aggregation.
 
@@ -82,8 +79,8 @@ def levels(
         What each decision is about.
     measure : Measure
         A row of `BINARY` or `DIAGNOSTICS`.
-    rng, n_resamples, level, interval
-        As in `evaluate`.
+    resampling : Resampling
+        How intervals are made, without groups: ``items`` says which decisions belong together.
     weights : mapping of str to float, optional
         Weight of each criterion in an item's score; by default all alike.
     threshold : float, optional
@@ -101,12 +98,9 @@ def levels(
         criteria=criteria,
         items=items,
         measures=(measure,),
-        rng=rng,
+        resampling=resampling,
         weights=weights,
         threshold=threshold,
-        n_resamples=n_resamples,
-        level=level,
-        interval=interval,
     )
     return found[""][measure.name]
 
@@ -118,12 +112,9 @@ def levels_of_judges(
     criteria: Sequence[str],
     items: Sequence[str] | None,
     measures: Sequence[Measure],
-    rng: np.random.Generator,
+    resampling: Resampling,
     weights: Mapping[str, float] | None = None,
     threshold: float = 1.0,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
 ) -> dict[str, dict[str, Levels]]:
     """Evaluate several judges and measures at every level, each level on one bootstrap.
 
@@ -148,8 +139,8 @@ def levels_of_judges(
         batches = {
             name: Batch(contributions=each, measures=tuple(chosen)) for name, each in rows.items()
         }
-        how: dict[str, Any] = {"n_resamples": n_resamples, "level": level, "interval": interval}
-        return estimate_batches(batches, rng=rng, groups=groups, **how) if batches else {}
+        regrouped = replace(resampling, groups=groups)
+        return estimate_batches(batches, resampling=regrouped) if batches else {}
 
     by_criterion = {
         name: run({judge: rows[of_criterion == c] for judge, rows in cells.items()})

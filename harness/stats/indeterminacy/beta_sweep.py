@@ -20,8 +20,8 @@ from harness.stats.indeterminacy.translation import (
     reconstruct_theta,
     sensitivity_family,
 )
-from harness.stats.inference.bootstrap import OneWalk, Statistic, Unit, Units
-from harness.stats.inference.estimate import Estimate, Estimated, Job, check_level, estimate_all
+from harness.stats.inference.bootstrap import Statistic, Unit
+from harness.stats.inference.estimate import Estimate, Estimated, Job, estimate_all
 from harness.stats.inference.metric import MetricRow, find_metric, mean, weighted, why_no_mean
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.comparisons import Cut, Side, metric_jobs
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.resampling import Resampling
 
 NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_set")
 
@@ -91,13 +91,9 @@ def beta_sweep(
     adds: Mapping[str, Iterable[str]],
     tau: float,
     positive: Sequence[str],
-    rng: np.random.Generator,
+    resampling: Resampling,
     variant: SweepVariant = "keeps_choice",
-    groups: Sequence[str | None] | None = None,
     metrics: Sequence[str | MetricRow] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
 ) -> tuple[SweepPoint, ...]:
     """Compare judges with humans as `evaluate` does, supposing each beta of a grid in turn.
 
@@ -111,7 +107,7 @@ def beta_sweep(
         The grid.
     adds, variant
         As in `sensitivity_family`.
-    tau, positive, rng, groups, metrics, n_resamples, level, interval
+    tau, positive, metrics, resampling
         As in `evaluate`.
 
     Returns
@@ -128,7 +124,6 @@ def beta_sweep(
     -----
     Guerdan et al. 2025, section 7: figures 7 and 8, tables 3 and 4.
     """
-    check_level(level)
     chosen = METRICS if metrics is None else metrics
     rows = tuple(find_metric(one, METRICS) if isinstance(one, str) else one for one in chosen)
     cut = Cut(tau, tuple(positive))
@@ -146,9 +141,9 @@ def beta_sweep(
             for same, side in zip(once, sides, strict=True)
         ]
         jobs.append({"prevalence": _prevalence(one)})
-    units = Units.of(len(human.items), groups)
-    resamples = OneWalk.of(units, n_resamples, rng)
-    found = estimate_all(jobs, units, resamples, level, method=interval)
+    units = resampling.units(len(human.items))
+    level = resampling.level
+    found = estimate_all(jobs, units, resampling)
     each = len(judges) + 1
     names = tuple(table.name for table in judges)
     return tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -11,12 +11,11 @@ from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.rating_table import Distributions, check_rows, check_tau, reaches
 from harness.stats.indeterminacy.decision_changes import Flips
 from harness.stats.indeterminacy.translation import sensitivity_family
-from harness.stats.inference.bootstrap import OneWalk, Resamples, Statistic, Units
+from harness.stats.inference.bootstrap import Resamples, Statistic, Units
 from harness.stats.inference.estimate import (
     Estimate,
     Exclusion,
     Job,
-    check_level,
     estimate_all,
     percentile_interval,
 )
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.metric import MetricRow
+    from harness.stats.inference.resampling import Resampling
 
 Kind: TypeAlias = Literal["free_per_item", "common"]
 
@@ -142,10 +142,7 @@ def free_bounds(
     *,
     tau: float,
     positive: Sequence[str],
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
+    resampling: Resampling,
 ) -> dict[str, dict[str, Bound]]:
     """Bound each judge's decision consistency and prevalence bias over any F' per item.
 
@@ -155,8 +152,10 @@ def free_bounds(
         Its forced choices are used and nothing else.
     judges : sequence of RatingTable
         With response sets: their decisions are known.
-    tau, positive, rng, groups, n_resamples, level
+    tau, positive
         As in `evaluate`.
+    resampling : Resampling
+        How intervals are made; they are percentiles whatever its method.
 
     Returns
     -------
@@ -169,14 +168,12 @@ def free_bounds(
     ValueError
         If an argument does not fit.
     """
-    check_level(level)
     dist = Distributions.of(human)
     ends = [reaches(end, tau)[:, None] for end in meets_bounds(dist.O, human.space, positive)]
     rated = [Side.of(table, Cut(tau, tuple(positive)), ROWS) for table in judges]
-    units = Units.of(len(human.items), groups)
-    resamples = OneWalk.of(units, n_resamples, rng)
+    units = resampling.units(len(human.items))
     jobs = [_free_jobs(ends[0], ends[1], side.forms["decision"], dist.n_forced) for side in rated]
-    found = estimate_all(jobs, units, resamples, level)
+    found = estimate_all(jobs, units, replace(resampling, method="percentile"))
     return {
         table.name: {
             row.name: Bound(
@@ -236,16 +233,13 @@ def common_bounds(
     *,
     tau: float,
     positive: Sequence[str],
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
+    resampling: Resampling,
 ) -> dict[str, dict[str, Bound]]:
     """Bound consistency and bias over one F' common to all items, within stated limits.
 
     Parameters
     ----------
-    human, judges, tau, positive, rng, groups, n_resamples, level
+    human, judges, tau, positive, resampling
         As in `free_bounds`.
     limits : sequence of Limit
         Of every option whose choice may hide others; the rest hide nothing.
@@ -261,21 +255,22 @@ def common_bounds(
     ValueError
         If a limit is no range of chances or given twice, or an argument does not fit.
     """
-    check_level(level)
     check_tau(tau)
     ends = _ends(human.space, limits)
     dist = Distributions.of(human)
     meets = human.space.meets(positive)[:, None].astype(np.float64)
     first, last = (dist.O @ (F_reverse.T @ meets) for F_reverse in ends)
     flips = Flips.of(first, last, tau)
-    units = Units.of(len(human.items), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    units = resampling.units(len(human.items))
+    resamples = resampling.draw(units)
     computed = sum(limit.low < limit.high for limit in limits) <= 1
     bounds: dict[str, dict[str, Bound]] = {}
     for table in judges:
         judge = Side.of(table, Cut(tau, tuple(positive)), ROWS).forms["decision"]
         bounds[table.name] = {
-            row.name: _common(row, flips, judge, (units, resamples, level), computed=computed)
+            row.name: _common(
+                row, flips, judge, (units, resamples, resampling.level), computed=computed
+            )
             for row in ROWS
         }
     return bounds

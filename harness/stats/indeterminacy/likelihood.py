@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, frozen, ratio
-from harness.stats.inference.bootstrap import Resamples, Units
 from harness.stats.inference.estimate import (
     Estimate,
     Exclusion,
     Interval,
-    check_level,
     percentile_interval,
 )
 from harness.stats.inference.interval_methods import normal_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.resampling import Resampling
 
 N_DRAWS = (16, 64)  # least and most draws of theta per item
 ALL_DRAWS = 30_000  # draws for all items, as far as the bounds allow
@@ -131,10 +130,7 @@ def beta_by_likelihood(
     table: RatingTable,
     positive: Iterable[str],
     *,
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 0,
-    level: float = 0.95,
+    resampling: Resampling,
 ) -> Estimate:
     """Estimate P(a positive option in S, given a negative one was chosen) from independent calls.
 
@@ -144,9 +140,10 @@ def beta_by_likelihood(
         As in `F_by_likelihood`.
     positive : iterable of str
         The positive options; all others are negative.
-    rng, groups, n_resamples, level
-        As in `evaluate`. Each replicate climbs anew from the fit, which takes long; so the default
-        is none, and an interval from how much each unit weighs in the estimate.
+    resampling : Resampling
+        How the interval is made, whatever its method. Each replicate climbs anew from the fit,
+        which takes long; with ``n_resamples=0`` the interval comes from how much each unit weighs
+        in the estimate.
 
     Returns
     -------
@@ -165,32 +162,26 @@ def beta_by_likelihood(
     items, 5 or 10 calls of each kind, theta from Dirichlet distributions with 0.3, 1 or 3 per set),
     96 % of the intervals held the beta of the population, and the bias was below 0.002.
     """
-    return F_and_beta_by_likelihood(
-        table, positive, rng=rng, groups=groups, n_resamples=n_resamples, level=level
-    )[1]
+    return F_and_beta_by_likelihood(table, positive, resampling=resampling)[1]
 
 
 def F_and_beta_by_likelihood(
     table: RatingTable,
     positive: Iterable[str],
     *,
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 0,
-    level: float = 0.95,
+    resampling: Resampling,
 ) -> tuple[CommonF, Estimate]:
     """Return what `F_by_likelihood` and `beta_by_likelihood` do, from one fit."""
-    check_level(level)
     calls, space = _Calls.of(table), table.space
     chosen = tuple(positive)
     meets, negative = space.meets(chosen), ~space.option_mask(chosen)
-    units = Units.of(len(calls.used), groups)
+    units = resampling.units(len(calls.used))
     hidden = space.membership[negative].any(axis=0) & meets
     unknown = np.array([one == "not_identified" for one in _reasons(calls, space)])
     reason = "not_identified" if (unknown & hidden).any() else ""
     reason = reason if calls.used.any() else "no_calls"
     value, replicates, weighs = np.nan, np.empty(0), np.empty(0)
-    fitted = _fit(calls, space, rng) if calls.used.any() else None
+    fitted = _fit(calls, space, resampling.rng) if calls.used.any() else None
     if fitted is not None and not reason:
         fit, draws = fitted
         value = _beta(fit, np.ones(len(draws.forced)), meets, negative)
@@ -200,14 +191,16 @@ def F_and_beta_by_likelihood(
         influence = _influence(fit, draws, meets, negative)
         weighs = np.zeros(units.n_units)
         np.add.at(weighs, of_item, influence)
-        weights = Resamples.draw(units.n_units, n_resamples, rng).weights()
+        weights = resampling.draw(units).weights()
         rows = (row[of_item] for block in weights for row in block)
         again = ((row, _climb(draws.fewer(row), fit.F, row, ROUGH_STEP)) for row in rows)
         replicates = np.array([_beta(one, row, meets, negative) for row, one in again])
-    interval, undefined_share = percentile_interval(replicates, level, units.kind)
-    if not n_resamples and (np.abs(weighs) > TOLERANCE).any():
-        low, high = normal_ends(value, float(np.sqrt((weighs**2).sum())), level)
-        interval = Interval(max(low, 0.0), min(high, 1.0), level, "jackknife", units.kind)
+    interval, undefined_share = percentile_interval(replicates, resampling.level, units.kind)
+    if not resampling.n_resamples and (np.abs(weighs) > TOLERANCE).any():
+        low, high = normal_ends(value, float(np.sqrt((weighs**2).sum())), resampling.level)
+        interval = Interval(
+            max(low, 0.0), min(high, 1.0), resampling.level, "jackknife", units.kind
+        )
     n_used, n = len(calls.forced), len(calls.used)
     beta = Estimate(
         value=None if reason else value,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.estimate import Estimate
-    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.resampling import Resampling
 
 HALF = 0.5
 
@@ -120,11 +120,7 @@ def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> Float
 def selection_effects(
     table: RatingTable,
     *,
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
+    resampling: Resampling,
 ) -> dict[str, Estimate]:
     """Estimate Gamma of each option from paired ratings, pooled over items.
 
@@ -132,8 +128,8 @@ def selection_effects(
     ----------
     table : RatingTable
         With ``joint``; pairs whose choice is outside their set are left out.
-    rng, groups, n_resamples, level, interval
-        As in `evaluate`.
+    resampling : Resampling
+        How intervals are made.
 
     Returns
     -------
@@ -155,9 +151,7 @@ def selection_effects(
             measures=(_gamma_measure(space.membership[:, held].sum(axis=0), alone=alone),),
             nothing="no_pairs",
         )
-    found = estimate_batches(
-        batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level, interval=interval
-    )
+    found = estimate_batches(batches, resampling=resampling)
     return {option: each["selection_effect"] for option, each in found.items()}
 
 

@@ -10,13 +10,11 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, FloatArray, frozen, ratio
 from harness.stats.data.rating_table import Distributions
 from harness.stats.inference.bootstrap import Resamples, Units
-from harness.stats.inference.estimate import check_level
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harness.stats.data.arrays import BoolArray, IntArray
     from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.resampling import Resampling
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -61,10 +59,7 @@ class Reconstruction:
 def reconstruct(
     table: RatingTable,
     *,
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
+    resampling: Resampling,
 ) -> Reconstruction:
     """Say what raters who chose one option would have endorsed, from a paired subset of items.
 
@@ -72,8 +67,8 @@ def reconstruct(
     ----------
     table : RatingTable
         Forced choices of all items, and ``joint`` of some, about 100 of them.
-    rng, groups, n_resamples, level
-        As in `evaluate`; the paired items are resampled.
+    resampling : Resampling
+        How intervals are made: of the paired items, and percentiles whatever its method.
 
     Returns
     -------
@@ -91,7 +86,6 @@ def reconstruct(
     average over items like the paired ones, and for an item as far as P(set | choice) does not
     depend on the item. Pairs whose choice is outside their set are left out.
     """
-    check_level(level)
     space, dist = table.space, Distributions.of(table)
     K, V = space.membership.shape
     inside: IntArray = np.zeros((len(table.items), K, V), dtype=np.int64)
@@ -110,11 +104,13 @@ def reconstruct(
         n_sets=np.where(reasons == "", dist.n_forced, 0.0),
     )
     paired = np.asarray(inside.any(axis=(1, 2)), dtype=np.bool_)
-    units = Units.of(len(table.items), groups)
-    resamples = Resamples.draw(units.n_units, n_resamples, rng)
+    units = resampling.units(len(table.items))
+    resamples = Resamples.draw(units.n_units, resampling.n_resamples, resampling.rng)
     implications = _implications(inside, space.membership, units, resamples)
     kept = ~np.isnan(implications[:, :, ~unpaired]).any(axis=(1, 2))
-    low, high = _interval(np.nan_to_num(implications[kept]), dist.O, reasons == "", level)
+    low, high = _interval(
+        np.nan_to_num(implications[kept]), dist.O, reasons == "", resampling.level
+    )
     return Reconstruction(
         distributions=implied,
         F_reverse=frozen(F_reverse),
@@ -123,7 +119,7 @@ def reconstruct(
         n_paired_items=int(paired.sum()),
         omega_low=frozen(low),
         omega_high=frozen(high),
-        level=level,
+        level=resampling.level,
         undefined_share=float(1.0 - kept.mean()) if kept.size else None,
     )
 

@@ -10,9 +10,7 @@ import numpy as np
 
 from harness.stats.data.arrays import how_many
 from harness.stats.inference.bootstrap import (
-    OneWalk,
     Replicated,
-    Resamples,
     Statistic,
     Unit,
     Units,
@@ -20,7 +18,6 @@ from harness.stats.inference.bootstrap import (
 )
 from harness.stats.inference.interval_methods import (
     IntervalMethod,
-    check_method,
     interval_ends,
     jackknife,
     percentile_ends,
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.inference.resampling import Resampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +135,6 @@ def percentile_interval(
     return Interval(*ends, level, "percentile", unit) if ends else None, undefined_share
 
 
-def check_level(level: float) -> None:
-    """Refuse a confidence level outside (0, 1)."""
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level is {level!r}; a confidence level lies between 0 and 1")
-
-
 def _no_counts(totals: FloatArray) -> dict[str, float]:  # noqa: ARG001 -- the shape of Job.counts
     return {}
 
@@ -195,17 +187,14 @@ class Estimated:
 def estimate_all(
     groups: Sequence[Mapping[str, Job]],
     units: Units,
-    resamples: Resamples,
-    level: float,
-    *,
-    method: IntervalMethod = "percentile",
+    resampling: Resampling,
 ) -> list[dict[str, Estimated]]:
     """Do all jobs of all groups on the same resamples, keeping the shape of ``groups``."""
-    check_method(method)
     jobs = [job for group in groups for job in group.values()]
-    results = replicate([job.statistic for job in jobs], units, resamples)
+    results = replicate([job.statistic for job in jobs], units, resampling.draw(units))
+    how = (resampling.level, resampling.method, units)
     done = iter(
-        Estimated(_describe(job, result, (level, method, units)), result.replicates)
+        Estimated(_describe(job, result, how), result.replicates)
         for job, result in zip(jobs, results, strict=True)
     )
     return [{name: next(done) for name in group} for group in groups]
@@ -256,11 +245,7 @@ def bootstrap(
     contributions: FloatArray,
     value: Callable[[FloatArray], FloatArray],
     *,
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
+    resampling: Resampling,
 ) -> Estimate:
     """Estimate one statistic of item sums with its interval.
 
@@ -270,8 +255,8 @@ def bootstrap(
         What each item adds; all zeros for an item that does not enter.
     value : callable
         Sums of shape (..., d) to values of shape (...); nan where undefined.
-    rng, groups, n_resamples, level, interval
-        As in `evaluate`.
+    resampling : Resampling
+        How intervals are made.
 
     Returns
     -------
@@ -286,18 +271,18 @@ def bootstrap(
     Examples
     --------
     >>> from harness.stats.inference.metric import mean
+    >>> from harness.stats.inference.resampling import Resampling
     >>> ones = np.ones((4, 1))
     >>> hits = np.array([[1.0], [0.0], [1.0], [1.0]])
-    >>> bootstrap(np.hstack([hits, ones]), mean, rng=np.random.default_rng(0)).value
+    >>> resampling = Resampling(rng=np.random.default_rng(0))
+    >>> bootstrap(np.hstack([hits, ones]), mean, resampling=resampling).value
     0.75
     """
     sums = np.asarray(contributions, dtype=np.float64)
     if sums.ndim != 2 or not np.isfinite(sums).all():  # noqa: PLR2004 -- a matrix has two axes
         raise ValueError(f"contributions has shape {sums.shape}; wanted finite numbers, (n, d)")
-    check_level(level)
-    units = Units.of(len(sums), groups)
-    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
+    units = resampling.units(len(sums))
     used = np.asarray(sums.any(axis=1), dtype=np.bool_)
     job = Job(statistic=Statistic(sums, value), used=used, why=lambda _: "undefined")
-    [found] = estimate_all([{"": job}], units, resamples, level, method=interval)
-    return found[""].estimate
+    [estimated] = estimate_all([{"": job}], units, resampling)
+    return estimated[""].estimate

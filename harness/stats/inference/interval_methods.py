@@ -21,7 +21,13 @@ _NORMAL = NormalDist()
 def check_method(method: str) -> None:
     """Refuse a method that is none of `METHODS`."""
     if method not in METHODS:
-        raise ValueError(f"interval is {method!r}; wanted one of {', '.join(METHODS)}")
+        raise ValueError(f"method is {method!r}; wanted one of {', '.join(METHODS)}")
+
+
+def check_level(level: float) -> None:
+    """Refuse a confidence level outside (0, 1)."""
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level is {level!r}; a confidence level lies between 0 and 1")
 
 
 def interval_ends(

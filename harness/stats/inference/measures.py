@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.inference.bootstrap import OneWalk, Statistic, Units
-from harness.stats.inference.estimate import Estimate, Exclusion, Job, check_level, estimate_all
+from harness.stats.inference.bootstrap import Statistic
+from harness.stats.inference.estimate import Estimate, Exclusion, Job, estimate_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from harness.stats.data.arrays import BoolArray, FloatArray
-    from harness.stats.inference.interval_methods import IntervalMethod
     from harness.stats.inference.metric import Better
+    from harness.stats.inference.resampling import Resampling
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -138,11 +138,7 @@ class Batch:
 def estimate_batches(
     batches: Mapping[str, Batch],
     *,
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
+    resampling: Resampling,
 ) -> dict[str, dict[str, Estimate]]:
     """Evaluate batches of the same items on one bootstrap, so that they can be compared.
 
@@ -150,8 +146,8 @@ def estimate_batches(
     ----------
     batches : mapping of str to Batch
         All over the same n items.
-    rng, groups, n_resamples, level, interval
-        As in `evaluate`.
+    resampling : Resampling
+        How intervals are made.
 
     Returns
     -------
@@ -166,11 +162,9 @@ def estimate_batches(
     lengths = {len(batch.contributions) for batch in batches.values()}
     if len(lengths) != 1:
         raise ValueError(f"batches have {sorted(lengths)} items; wanted one number of items")
-    check_level(level)
-    units = Units.of(lengths.pop(), groups)
-    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
+    units = resampling.units(lengths.pop())
     jobs = [batch.jobs() for batch in batches.values()]
-    found = estimate_all(jobs, units, resamples, level, method=interval)
+    found = estimate_all(jobs, units, resampling)
     return {
         name: {measure: one.estimate for measure, one in each.items()}
         for name, each in zip(batches, found, strict=True)
@@ -181,11 +175,7 @@ def estimate(
     contributions: FloatArray,
     measures: Iterable[Measure],
     *,
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
+    resampling: Resampling,
 ) -> dict[str, Estimate]:
     """Evaluate measures of the same contributions on one bootstrap.
 
@@ -195,8 +185,8 @@ def estimate(
         What each item adds; zeros where it does not enter.
     measures : iterable of Measure
         What to evaluate.
-    rng, groups, n_resamples, level, interval
-        As in `evaluate`.
+    resampling : Resampling
+        How intervals are made.
 
     Returns
     -------
@@ -211,9 +201,5 @@ def estimate(
     batch = Batch(contributions=contributions, measures=tuple(measures))
     return estimate_batches(
         {"": batch},
-        rng=rng,
-        groups=groups,
-        n_resamples=n_resamples,
-        level=level,
-        interval=interval,
+        resampling=resampling,
     )[""]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, distinct, frozen, ratio
-from harness.stats.inference.estimate import Estimate, Interval, check_level
-from harness.stats.inference.interval_methods import jackknife_ends
+from harness.stats.inference.estimate import Estimate, Interval
+from harness.stats.inference.interval_methods import check_level, jackknife_ends
 from harness.stats.inference.measures import Measure, read
 
 if TYPE_CHECKING:

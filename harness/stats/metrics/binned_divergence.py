@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, Counts, IntArray
     from harness.stats.inference.estimate import Estimate
+    from harness.stats.inference.resampling import Resampling
 
 BinBy: TypeAlias = Literal["median", "majority"]
 _PAPER = "Elangovan et al. 2025, Eq. 1 and 2"
@@ -233,11 +234,8 @@ def binned_divergence(
     *,
     by: BinBy,
     options: Sequence[str],
-    rng: np.random.Generator,
+    resampling: Resampling,
     scale: ArrayLike | None = None,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
 ) -> BinnedDivergence:
     """Compare the labels of a judge with those of the humans, bin by bin.
 
@@ -249,8 +247,8 @@ def binned_divergence(
         What bins items: the median human label of an ordinal scale, or the most frequent one.
     options : K names
         The columns.
-    rng, groups, n_resamples, level
-        As in `evaluate`.
+    resampling : Resampling
+        How intervals are made.
     scale : (K,) numbers, optional
         What the options stand for, increasing; by default 1 to K.
 
@@ -272,9 +270,7 @@ def binned_divergence(
         excluded=tuple(Exclusion(why, int(which.sum())) for why, which in missing if which.any()),
         nothing="no_overlap" if len(counts) else "no_items",
     )
-    found = estimate_batches(
-        {"": batch}, rng=rng, groups=groups, n_resamples=n_resamples, level=level
-    )[""]
+    found = estimate_batches({"": batch}, resampling=resampling)[""]
     n, bits = _per_bin(sums.sum(axis=0), counts.shape[1])
     share, distance = ratio(n, n.sum()), _distance(bits)
     return BinnedDivergence(

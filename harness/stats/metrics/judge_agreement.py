@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import IntArray
     from harness.stats.inference.estimate import Estimate
-    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.resampling import Resampling
 
 _PAPER = "Rao and Callison-Burch 2026, section 7"
 _PAIR = 2
@@ -71,12 +71,8 @@ def ensemble_agreement(
     *,
     judges: Sequence[str],
     positive: str | Sequence[str],
-    rng: np.random.Generator,
+    resampling: Resampling,
     human: FloatArray | None = None,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
 ) -> Ensemble:
     """Measure the agreement of judges with each other.
 
@@ -91,8 +87,8 @@ def ensemble_agreement(
         The columns.
     positive : str or sequence of str
         The options whose votes the pairwise phi compares with all others; without any it is NA.
-    rng, groups, n_resamples, level, interval
-        As in `evaluate`.
+    resampling : Resampling
+        How intervals are made.
     human : (n, K) array, optional
         Mode of the human ratings, as `hard` gives it, for the confusion matrices.
 
@@ -123,9 +119,7 @@ def ensemble_agreement(
             nothing=_why_no_phi(counts, wanted),
         ),
     }
-    found = estimate_batches(
-        batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level, interval=interval
-    )
+    found = estimate_batches(batches, resampling=resampling)
     undefined = np.isnan(_phis(compared.sum(axis=0)))
     return Ensemble(
         agreement={name: one for each in found.values() for name, one in each.items()},

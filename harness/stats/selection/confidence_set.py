@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, frozen
-from harness.stats.inference.estimate import check_level
+from harness.stats.inference.interval_methods import check_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

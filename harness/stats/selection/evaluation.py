@@ -11,9 +11,9 @@ from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.data.rating_table import RatingTable, check_tau
 from harness.stats.indeterminacy.translation import F_hat, Translation
-from harness.stats.inference.bootstrap import ALIKE, OneWalk, Units
+from harness.stats.inference.bootstrap import ALIKE, Units
 from harness.stats.inference.criterion_means import macro
-from harness.stats.inference.estimate import Estimate, Estimated, check_level, estimate_all
+from harness.stats.inference.estimate import Estimate, Estimated, estimate_all
 from harness.stats.inference.metric import MetricRow, find_metric
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.comparisons import Cut, Side, beta_jobs, human_jobs, metric_jobs
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.stats.data.rating_table import Distributions
-    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.resampling import Resampling
 
 RANKS_WITH_SETS = "mse(srs/srs)"
 RANKS_WITHOUT_SETS = "js_divergence(s/s)"
@@ -140,12 +140,8 @@ def evaluate(
     *,
     tau: float,
     positive: Sequence[str],
-    rng: np.random.Generator,
-    groups: Sequence[str | None] | None = None,
+    resampling: Resampling,
     metrics: Sequence[str | MetricRow] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
     implied: Distributions | None = None,
     criteria: Sequence[str] | None = None,
 ) -> Evaluation:
@@ -161,18 +157,10 @@ def evaluate(
         Cut-off of the forms hrs and decision.
     positive : sequence of str
         Positive options, for decisions and beta.
-    rng : numpy Generator
-        Gives the seed of the resamples.
-    groups : sequence of str or None, optional
-        The cluster of each item, resampled as a whole. Default: items are resampled.
+    resampling : Resampling
+        How intervals are made.
     metrics : sequence of str or MetricRow, optional
         Default: all rows of `METRICS`; see `metrics_for`.
-    n_resamples : int, optional
-        Bootstrap replicates; 0 for none.
-    level : float, optional
-        Confidence level of the intervals.
-    interval : {"percentile", "bca", "jackknife"}, optional
-        How they are made; differences between judges keep the percentiles of their replicates.
     implied : Distributions, optional
         What the humans' response sets are supposed to be, in place of those they gave; see
         `suppose` and `reconstruct`.
@@ -192,15 +180,14 @@ def evaluate(
     """
     _check_tables(human, judges)
     check_tau(tau)
-    check_level(level)
     rows = tuple(
         find_metric(row, METRICS) if isinstance(row, str) else row
         for row in (METRICS if metrics is None else metrics)
     )
-    units = resampled = Units.of(len(human.items), groups)
+    units = resampled = resampling.units(len(human.items))
     cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
     seen: Sequence[RatingTable] = (human, *judges)
-    if groups is None and criteria is None and implied is None:
+    if resampling.groups is None and criteria is None and implied is None:
         seen, resampled = _alike(seen, units)
     raters, *rated = [
         Side.of(table, cut, rows, None if i else implied, resampled.times)
@@ -209,13 +196,11 @@ def evaluate(
     metric_groups = [metric_jobs(raters, side, rows) for side in rated]
     beta_groups = [beta_jobs(side, cut) for side in (raters, *rated)]
     jobs = [*metric_groups, *beta_groups, human_jobs(seen[0], resampled.times)]
-    resamples = OneWalk.of(resampled, n_resamples, rng)
-    found = estimate_all(jobs, resampled, resamples, level, method=interval)
+    found = estimate_all(jobs, resampled, resampling)
     compared, betas, agreement = found[: len(names)], found[len(names) : -1], found[-1]
     if criteria is not None:
         averaged, units = macro(metric_groups, criteria)
-        again = OneWalk.of(units, n_resamples, rng)
-        compared = estimate_all(averaged, units, again, level, method=interval)
+        compared = estimate_all(averaged, units, resampling)
     human_translation, *translations = [
         TableTranslation(F_hat(table), each["beta"].estimate, each["cross_call_beta"].estimate)
         for table, each in zip((human, *judges), betas, strict=True)
@@ -229,7 +214,7 @@ def evaluate(
         human_translation=human_translation,
         translations=dict(zip(names, translations, strict=True)),
         tau=tau,
-        level=level,
+        level=resampling.level,
         positive=cut.positive,
         units=units,
     )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, ratio
-from harness.stats.inference.estimate import Interval, check_level, percentile_interval
+from harness.stats.inference.estimate import Interval, percentile_interval
+from harness.stats.inference.interval_methods import check_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

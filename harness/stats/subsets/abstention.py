@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.resampling import Resampling
 
 Mode: TypeAlias = Literal["exclude", "recode", "third_class"]
 _PAPER = "Rao and Callison-Burch 2026, section 6"
@@ -123,13 +123,9 @@ def abstention_modes(
     *,
     positive: str,
     recode_to: str,
-    rng: np.random.Generator,
+    resampling: Resampling,
     primary: Mode = "exclude",
     weights: ArrayLike | None = None,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    interval: IntervalMethod = "percentile",
 ) -> AbstentionModes:
     """Evaluate the three modes side by side.
 
@@ -143,8 +139,8 @@ def abstention_modes(
         The positive option of f1 and phi.
     recode_to : str
         The option that abstention becomes in mode recode.
-    rng, groups, n_resamples, level, interval
-        As in `evaluate`.
+    resampling : Resampling
+        How intervals are made.
     primary : {"exclude", "recode", "third_class"}, optional
         The mode that a single number would come from.
     weights : (K + 1, K + 1) array, optional
@@ -159,9 +155,7 @@ def abstention_modes(
     batches = mode_batches(
         cells, options, positive=(positive,), recode_to=recode_to, weights=weights
     )
-    found = estimate_batches(
-        batches, rng=rng, groups=groups, n_resamples=n_resamples, level=level, interval=interval
-    )
+    found = estimate_batches(batches, resampling=resampling)
     return AbstentionModes(primary=primary, **found)
 
 

@@ -23,9 +23,6 @@ from harness.stats.data.labels import (
     numbers_of,
 )
 from harness.stats.data.rating_table import hard
-from harness.stats.inference.bootstrap import OneWalk, Units
-from harness.stats.inference.estimate import check_level
-from harness.stats.inference.interval_methods import check_method
 from harness.stats.inference.measures import Batch
 from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
 from harness.stats.metrics.binned_divergence import (
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, Counts
     from harness.stats.inference.estimate import Estimate
-    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.resampling import Resampling
     from harness.stats.inference.strata_bootstrap import Found
     from harness.stats.metrics.alpha import Level
     from harness.stats.metrics.binned_divergence import BinBy
@@ -164,12 +161,8 @@ def stratify(
     *,
     strata: Sequence[Stratum],
     level: Level,
-    rng: np.random.Generator,
+    resampling: Resampling,
     scale: ArrayLike | None = None,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    confidence: float = 0.95,
-    interval: IntervalMethod = "percentile",
 ) -> tuple[StratumResult, ...]:
     """Measure agreement in each stratum, all on one bootstrap.
 
@@ -181,14 +174,10 @@ def stratify(
         They may overlap.
     level : {"nominal", "ordinal", "interval", "ratio"}
         Of the scale: modes are compared on the nominal one, medians on the others.
-    rng, groups, n_resamples
-        As in `evaluate`.
+    resampling : Resampling
+        How intervals are made.
     scale : (K,) numbers, optional
         What the options stand for, increasing; by default 1 to K.
-    confidence : float, optional
-        Level of the intervals.
-    interval : {"percentile", "bca", "jackknife"}, optional
-        How they are made.
 
     Returns
     -------
@@ -206,12 +195,8 @@ def stratify(
         judges,
         strata=strata,
         level=level,
-        rng=rng,
+        resampling=resampling,
         scale=scale,
-        groups=groups,
-        n_resamples=n_resamples,
-        confidence=confidence,
-        interval=interval,
     )
     return found[""]
 
@@ -222,12 +207,8 @@ def stratify_judges(
     *,
     strata: Sequence[Stratum],
     level: Level,
-    rng: np.random.Generator,
+    resampling: Resampling,
     scale: ArrayLike | None = None,
-    groups: Sequence[str | None] | None = None,
-    n_resamples: int = 2000,
-    confidence: float = 0.95,
-    interval: IntervalMethod = "percentile",
 ) -> dict[str, tuple[StratumResult, ...]]:
     """Measure several judges in each stratum on one bootstrap; what is said of humans is shared.
 
@@ -237,10 +218,8 @@ def stratify_judges(
     given = {name: _of_shape(h, counts) for name, counts in judges.items()}
     if not strata:
         raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
-    check_level(confidence)
-    check_method(interval)
-    units = Units.of(len(h), groups)
-    resamples = OneWalk.draw(units.n_units, n_resamples, rng)
+    units = resampling.units(len(h))
+    resamples = resampling.draw(units)
     kinds = Kinds.of(h)
     of_kind, n_of_kind = h[kinds.first], kinds.times
     members = np.stack([one.members(of_kind, scale) for one in strata], axis=1)
@@ -250,7 +229,9 @@ def stratify_judges(
         width = batch.contributions.shape[1]
         apart = judge_columns(width, h.shape[1]) if part == "js_b" else None
         cuts[name, part] = pieces.cut(batch, alike, apart=apart)
-    replicated = replicate_strata(cuts, pieces, resamples, leave_out=interval != "percentile")
+    replicated = replicate_strata(
+        cuts, pieces, resamples, leave_out=resampling.method != "percentile"
+    )
     cuts |= {(name, "delta"): cuts[name, "hw_mw"] for name in given}
     results: dict[str, list[StratumResult]] = {name: [] for name in given}
     for s, (stratum, found) in enumerate(zip(strata, replicated, strict=True)):
@@ -262,9 +243,9 @@ def stratify_judges(
                 each,
                 cuts[key],
                 (n_items, int(cuts[key].n_used[s])),
-                level=confidence,
+                level=resampling.level,
                 unit=units.kind,
-                method=interval,
+                method=resampling.method,
             )
             for key, each in found.items()
         }

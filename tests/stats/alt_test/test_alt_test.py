@@ -8,6 +8,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from support.resampling import seeded
 
 from harness import stats
 
@@ -32,7 +33,10 @@ def judged(panel, verdicts, *, n_resamples=0, groups=None, **design):
     given = verdicts if isinstance(verdicts, dict) else verdicts_of(verdicts)
     rng = np.random.default_rng(0)
     return stats.annotator_test(
-        panel, given, chosen, rng=rng, groups=groups, n_resamples=n_resamples
+        panel,
+        given,
+        chosen,
+        resampling=stats.Resampling(rng=rng, groups=groups, n_resamples=n_resamples),
     )
 
 
@@ -70,7 +74,7 @@ def test_coin_flip_judge_among_coin_flip_humans_is_called_out():
     design = stats.AltTestDesign(score="accuracy", eps=0.2)
     found = judged(panel, coins(9, 400, "a", "b"), eps=0.2)
     assert found.winning_rate.value == 1.0
-    controls = stats.annotator_controls(panel, design, rng=np.random.default_rng(0), n_resamples=50)
+    controls = stats.annotator_controls(panel, design, resampling=seeded(n_resamples=50))
     assert controls.random.passes_share > 0.8
     assert any(w.startswith("random_judge_passes") for w in controls.warnings)
     agreement = controls.human_agreement
@@ -90,7 +94,7 @@ def test_majority_judge_passes_on_imbalanced_labels_and_ipw_stops_it():
     panel, design = panel_of(**raters), stats.AltTestDesign(score="accuracy", eps=0.1)
     weighted = stats.AltTestDesign(score="accuracy", eps=0.1, weighting="ipw")
     plain, fair = (
-        stats.annotator_controls(panel, one, rng=np.random.default_rng(0), n_resamples=0)
+        stats.annotator_controls(panel, one, resampling=seeded(n_resamples=0))
         for one in (design, weighted)
     )
     assert plain.majority.passes
@@ -233,7 +237,10 @@ def test_verdicts_coded_for_one_design_serve_another():
         plain = judged(panel, values, **design)
         chosen = stats.AltTestDesign(score="accuracy", eps=0.1, **design)
         again = stats.annotator_test(
-            panel, coded, chosen, rng=np.random.default_rng(0), n_resamples=0
+            panel,
+            coded,
+            chosen,
+            resampling=seeded(n_resamples=0),
         )
         assert again.per_rater == plain.per_rater
     with pytest.raises(ValueError, match="coded for 1 items; the panel has 60"):
@@ -241,7 +248,7 @@ def test_verdicts_coded_for_one_design_serve_another():
             panel,
             stats.Panel.of([("i", "x", "a")]).coded({"i": "a"}),
             chosen,
-            rng=np.random.default_rng(0),
+            resampling=seeded(),
         )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.resampling import seeded
 
 from harness import stats
 
@@ -35,8 +36,7 @@ def run(ratings, verdicts, **design):
         stats.Panel.by_rater(ratings),
         verdicts,
         stats.AltTestDesign(**chosen),
-        rng=np.random.default_rng(0),
-        n_resamples=0,
+        resampling=seeded(n_resamples=0),
     )
 
 

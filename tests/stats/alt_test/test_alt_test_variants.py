@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.resampling import seeded, split_options
 
 from harness import stats
 
@@ -26,8 +27,8 @@ DESIGN = stats.AltTestDesign(score="accuracy", eps=0.1)
 
 
 def run(panel, verdicts, design=DESIGN, seed=0, **options):
-    options = {"n_resamples": 0} | options
-    return stats.annotator_test(panel, verdicts, design, rng=np.random.default_rng(seed), **options)
+    resampling, rest = split_options(options, seed, n_resamples=0)
+    return stats.annotator_test(panel, verdicts, design, resampling=resampling, **rest)
 
 
 def test_interval_of_the_advantage_against_resampling_by_hand():
@@ -70,8 +71,7 @@ def test_judges_tested_together_share_their_resamples():
         panel,
         {"one": verdicts, "two": verdicts},
         DESIGN,
-        rng=np.random.default_rng(0),
-        n_resamples=40,
+        resampling=seeded(n_resamples=40),
     )
     np.testing.assert_array_equal(
         found["one"].advantage_replicates, found["two"].advantage_replicates
@@ -229,9 +229,8 @@ def test_controls_measure_agreement_under_the_score():
         controls = stats.annotator_controls(
             panel,
             stats.AltTestDesign(score=score, eps=0.1),
-            rng=np.random.default_rng(0),
+            resampling=seeded(n_resamples=0),
             n_draws=3,
-            n_resamples=0,
         )
         assert list(controls.human_agreement) == [name]
         assert controls.human_agreement[name].value == pytest.approx(wanted)
@@ -241,7 +240,9 @@ def test_controls_measure_agreement_under_the_score():
 def test_controls_of_nothing_are_na():
     """Without ratings there is no random judge, no majority and no agreement."""
     controls = stats.annotator_controls(
-        stats.Panel.of([]), DESIGN, rng=np.random.default_rng(0), n_resamples=0
+        stats.Panel.of([]),
+        DESIGN,
+        resampling=seeded(n_resamples=0),
     )
     assert (controls.random.winning_rate, controls.majority.passes) == (None, None)
     assert controls.human_agreement["pairwise_agreement"].value is None

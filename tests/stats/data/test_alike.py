@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from support.resampling import seeded
 
 from harness import stats
 from harness.stats.data import item_kinds
@@ -76,10 +77,7 @@ def test_items_alike_are_evaluated_as_if_apart(interval, monkeypatch):
             [judge],
             tau=0.5,
             positive=("toxic",),
-            rng=np.random.default_rng(1),
-            groups=groups,
-            n_resamples=50,
-            interval=interval,
+            resampling=seeded(1, groups=groups, n_resamples=50, method=interval),
         )
 
     monkeypatch.setattr("harness.stats.inference.bootstrap.ALIKE", 1)
@@ -119,9 +117,7 @@ def test_strata_of_items_alike_are_those_of_items_apart(groups, monkeypatch):
             judge,
             strata=stats.default_strata(3, ordinal=True),
             level="ordinal",
-            rng=np.random.default_rng(1),
-            groups=groups,
-            n_resamples=50,
+            resampling=seeded(1, groups=groups, n_resamples=50),
         )
 
     together = found()

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from support.resampling import split_options
 
 from harness import stats
 from harness.stats import Limit, OptionSpace, common_bounds, free_bounds, omega_bounds
@@ -15,14 +16,16 @@ THREE = OptionSpace.powerset(("toxic", "rude", "fine"))
 
 def common(human, judges, limits, **options):
     """Bounds at tau 0.5 on the option "toxic", seeded."""
-    chosen = {"tau": 0.5, "positive": ("toxic",), "n_resamples": 100} | options
-    return common_bounds(human, judges, limits, rng=np.random.default_rng(0), **chosen)
+    defaults = {"tau": 0.5, "positive": ("toxic",), "n_resamples": 100}
+    resampling, chosen = split_options(options, **defaults)
+    return common_bounds(human, judges, limits, resampling=resampling, **chosen)
 
 
 def free(human, *judges, **options):
     """Bounds over any F', the same way."""
-    chosen = {"tau": 0.5, "positive": ("toxic",), "n_resamples": 100} | options
-    return free_bounds(human, judges, rng=np.random.default_rng(0), **chosen)
+    defaults = {"tau": 0.5, "positive": ("toxic",), "n_resamples": 100}
+    resampling, chosen = split_options(options, **defaults)
+    return free_bounds(human, judges, resampling=resampling, **chosen)
 
 
 def test_omega_bounds_in_closed_form():

@@ -8,6 +8,7 @@ import pytest
 from harness.stats import (
     METRICS,
     OptionSpace,
+    Resampling,
     error_matrix,
     find_metric,
     identifiability,
@@ -146,13 +147,17 @@ def test_selection_effect_is_counted_from_pairs(counted):
     """Two of three who endorse both choose fine: 4/3 as likely as chance, averaged with 1 alone."""
     pairs = [[(("toxic", "fine"), "fine")] * 2 + [(("toxic", "fine"), "toxic")]] * 2
     rng = np.random.default_rng(0)
-    found = selection_effects(counted("z", pairs=pairs), rng=rng, n_resamples=20)
+    found = selection_effects(
+        counted("z", pairs=pairs), resampling=Resampling(rng=rng, n_resamples=20)
+    )
     assert found["fine"].value == pytest.approx((1 + 4 / 3) / 2)
     assert found["toxic"].value == pytest.approx((1 + 2 / 3) / 2)
     assert found["fine"].interval.low == pytest.approx(found["fine"].value)
-    alone = selection_effects(counted("z", pairs=[[(("fine",), "fine")]]), rng=rng)
+    alone = selection_effects(
+        counted("z", pairs=[[(("fine",), "fine")]]), resampling=Resampling(rng=rng)
+    )
     assert (alone["fine"].value, alone["fine"].reason) == (None, "set_never_endorsed")
-    nobody = selection_effects(counted("z", [["fine"]]), rng=rng)
+    nobody = selection_effects(counted("z", [["fine"]]), resampling=Resampling(rng=rng))
     assert (nobody["fine"].value, nobody["fine"].reason) == (None, "no_pairs")
 
 

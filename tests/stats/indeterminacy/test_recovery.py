@@ -56,7 +56,9 @@ def test_theta_F_and_beta_are_recovered(n_raters):  # noqa: N802 -- F is the pap
     assert np.abs(dist.theta - theta).mean() < per_item
     assert np.abs(dist.O - theta @ F.T).mean() < per_item
     assert np.abs(stats.F_hat(table).F - F).max() < pooled
-    found = stats.evaluate(table, [], tau=0.5, positive=("toxic",), rng=rng, n_resamples=0)
+    found = stats.evaluate(
+        table, [], tau=0.5, positive=("toxic",), resampling=stats.Resampling(rng=rng, n_resamples=0)
+    )
     beta = (0.7 * theta[:, 2].sum()) / (theta[:, 1] + 0.7 * theta[:, 2]).sum()
     assert found.human_translation.beta.value == pytest.approx(beta, abs=pooled)
 

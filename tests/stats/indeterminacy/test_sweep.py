@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.resampling import split_options
 
 from harness import stats
 from harness.stats import beta_sweep, break_even, winning_regions
@@ -14,8 +15,8 @@ CUT = {"tau": 0.5, "positive": ("toxic",)}
 
 def sweep(human, judges, betas, **options):
     """Sweep at tau 0.5 on the option "toxic", seeded."""
-    chosen = {"adds": ADDS, "n_resamples": 50} | CUT | options
-    return beta_sweep(human, judges, betas=betas, rng=np.random.default_rng(0), **chosen)
+    resampling, chosen = split_options(options, adds=ADDS, n_resamples=50, **CUT)
+    return beta_sweep(human, judges, betas=betas, resampling=resampling, **chosen)
 
 
 def test_sweep_at_beta_zero_takes_choices_for_sets(counted, evaluate):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.resampling import split_options
 
 from harness import stats
 from harness.stats.data.arrays import Rows
@@ -18,7 +19,8 @@ def weighted(values):
 
 def run(contributions, **options):
     """Bootstrap a mean, seeded."""
-    return stats.bootstrap(contributions, mean, rng=np.random.default_rng(0), **options)
+    resampling, _ = split_options(options)
+    return stats.bootstrap(contributions, mean, resampling=resampling)
 
 
 def test_bootstrap_against_theory():

@@ -113,7 +113,13 @@ def test_without_positive_options_decisions_are_na_with_that_reason():
         for name in ("human", "judge")
     ]
     rng = np.random.default_rng(0)
-    result = stats.evaluate(tables[0], tables[1:], tau=0.5, positive=(), rng=rng, n_resamples=0)
+    result = stats.evaluate(
+        tables[0],
+        tables[1:],
+        tau=0.5,
+        positive=(),
+        resampling=stats.Resampling(rng=rng, n_resamples=0),
+    )
     for name in ("decision_consistency", "prevalence_bias"):
         one = result.estimates["judge"][name]
         assert (one.value, one.reason, one.n_used) == (None, "no_positive_option", 0)

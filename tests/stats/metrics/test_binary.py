@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
+from support.resampling import seeded
 
 from harness import stats
 from harness.stats.inference.measures import estimate, read
@@ -113,7 +114,11 @@ def test_constant_labels_are_na_with_counts(counted, evaluate):
 def test_undefined_replicates_are_counted():
     """The interval is conditional on being defined, so the share that is not is reported."""
     human, judge = np.array([1.0, 0, 0, 0, 0]), np.array([1.0, 0, 0, 0, 0])
-    found = estimate(binary_cells(human, judge), BINARY, rng=np.random.default_rng(0))
+    found = estimate(
+        binary_cells(human, judge),
+        BINARY,
+        resampling=seeded(),
+    )
     assert found["phi"].undefined_share == pytest.approx(0.8**5, abs=0.03)
     assert found["phi"].interval is not None
     assert found["accuracy"].undefined_share == 0
@@ -123,7 +128,7 @@ def test_items_without_a_verdict_add_nothing():
     """nan on either side is no negative."""
     cells = binary_cells(np.array([1, np.nan, 0.5]), np.array([np.nan, 1, 1]))
     np.testing.assert_allclose(cells, [[0, 0, 0, 0], [0, 0, 0, 0], [0.5, 0, 0.5, 0]])
-    found = estimate(cells, BINARY, rng=np.random.default_rng(0), n_resamples=0)
+    found = estimate(cells, BINARY, resampling=seeded(n_resamples=0))
     assert (found["accuracy"].n_used, found["accuracy"].n_excluded) == (1, 2)
 
 
@@ -169,7 +174,7 @@ def test_bootstrap_agrees_with_the_variances():
     """2,000 resamples of 400 items: standard errors within 5 % of the closed forms."""
     cells = np.eye(4)[np.repeat(np.arange(4), [160, 40, 60, 140])]
     rng = np.random.default_rng(0)
-    found = estimate(cells, BINARY, rng=rng)
+    found = estimate(cells, BINARY, resampling=stats.Resampling(rng=rng))
     p = np.array([[0.4, 0.1], [0.15, 0.35]])
     for name, variance in (("kappa", n_var_kappa), ("phi", n_var_phi)):
         width = found[name].interval.high - found[name].interval.low
@@ -187,7 +192,10 @@ def test_bootstrap_agrees_with_the_variances():
             lambda: binary_rows(stats.OptionSpace.powerset(("a", "b")), ("a", "b")),
             "at least one must be negative",
         ),
-        (lambda: estimate(np.ones(3), BINARY, rng=np.random.default_rng(0)), r"wanted .*\(n, d\)"),
+        (
+            lambda: estimate(np.ones(3), BINARY, resampling=seeded()),
+            r"wanted .*\(n, d\)",
+        ),
     ],
 )
 def test_bad_input_is_refused_by_name(call, message):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from support.resampling import seeded, split_options
 
 from harness.stats.data.dataset_facts import dataset_facts
 from harness.stats.data.labels import label_counts
@@ -26,8 +27,10 @@ counts_of_items = arrays.arrays(np.int64, (7, 3), elements=st.integers(0, 3))
 
 def divergence(human, judge, by="median", options=LIKERT, **chosen):
     """Evaluate without intervals, unless asked otherwise."""
-    settings_ = {"n_resamples": 0, "rng": np.random.default_rng(0)} | chosen
-    return binned_divergence(np.array(human), np.array(judge), by=by, options=options, **settings_)
+    resampling, rest = split_options(chosen, n_resamples=0)
+    return binned_divergence(
+        np.array(human), np.array(judge), by=by, options=options, resampling=resampling, **rest
+    )
 
 
 def test_divergence_is_eq_2_and_not_the_square_root_of_the_code():
@@ -120,14 +123,20 @@ def test_win_rates_of_both_sides_and_their_difference():
     judge = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [np.nan] * 3])
     measures = win_rate_measures(("A", "B", "tie"))
     found = estimate(
-        win_sums(human, judge), measures, rng=np.random.default_rng(0), n_resamples=200
+        win_sums(human, judge),
+        measures,
+        resampling=seeded(n_resamples=200),
     )
     assert found["human_win_rate[A]"].value == pytest.approx(1.5 / 3)
     assert found["judge_win_rate[A]"].value == pytest.approx(2 / 3)
     assert found["win_rate_difference[A]"].value == pytest.approx(0.5 / 3)
     assert found["human_win_rate[tie]"].value == pytest.approx(1 / 3)
     assert found["win_rate_difference[A]"].interval is not None
-    nobody = estimate(win_sums(human[:0], judge[:0]), measures, rng=np.random.default_rng(0))
+    nobody = estimate(
+        win_sums(human[:0], judge[:0]),
+        measures,
+        resampling=seeded(),
+    )
     assert {one.reason for one in nobody.values()} == {"no_items"}
 
 

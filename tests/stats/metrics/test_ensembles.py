@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from support.resampling import seeded, split_options
 
 from harness.stats.data.aggregation import levels
 from harness.stats.metrics.confusion import BINARY
@@ -17,11 +18,9 @@ binary_votes = arrays.arrays(np.float64, (8, 4), elements=st.integers(0, 1).map(
 def ensemble(votes, options=("no", "yes"), **chosen):
     """Evaluate votes without intervals, unless asked otherwise."""
     votes = np.asarray(votes, float)
-    settings_ = {"n_resamples": 0, "positive": options[-1]} | chosen
+    resampling, rest = split_options(chosen, n_resamples=0, positive=options[-1])
     judges = [f"judge {r}" for r in range(votes.shape[1])]
-    return ensemble_agreement(
-        votes, options, judges=judges, rng=np.random.default_rng(0), **settings_
-    )
+    return ensemble_agreement(votes, options, judges=judges, resampling=resampling, **rest)
 
 
 @settings(deadline=None)
@@ -84,7 +83,7 @@ def test_each_judge_has_its_confusion_matrix():
                 ("a", "b"),
                 judges=["z", "z"],
                 positive="a",
-                rng=np.random.default_rng(0),
+                resampling=seeded(),
             ),
             "a name is repeated",
         ),
@@ -94,7 +93,7 @@ def test_each_judge_has_its_confusion_matrix():
                 ("a", "b"),
                 judges=["z"],
                 positive="a",
-                rng=np.random.default_rng(0),
+                resampling=seeded(),
             ),
             r"votes has shape \(2, 2\) for 1 judges",
         ),
@@ -108,14 +107,15 @@ def test_bad_input_is_refused_by_name(call, message):
 
 def at_levels(human, judge, criteria, items, **chosen):
     """Evaluate kappa on every level."""
-    settings_ = {"n_resamples": 200, "rng": np.random.default_rng(0)} | chosen
+    resampling, rest = split_options(chosen, n_resamples=200)
     return levels(
         np.array(human, float),
         np.array(judge, float),
         criteria=criteria,
         items=items,
         measure=KAPPA,
-        **settings_,
+        resampling=resampling,
+        **rest,
     )
 
 

@@ -129,9 +129,8 @@ def test_mse_without_rater_noise_estimates_the_population_value():
         [rated(judged, samples, "z")],
         tau=0.5,
         positive=("yes",),
-        rng=rng,
+        resampling=stats.Resampling(rng=rng, n_resamples=200),
         metrics=["mse(srs/srs)", "mse_without_rater_noise(srs/srs)"],
-        n_resamples=200,
     ).estimates["z"]
     plain, population = found["mse(srs/srs)"], found["mse_without_rater_noise(srs/srs)"]
     assert population.interval.low < true < population.interval.high
@@ -169,7 +168,11 @@ def test_bca_against_scipy():
 
     data = np.random.default_rng(3).exponential(size=30)
     theirs = bootstrap(
-        (data,), np.mean, n_resamples=3000, method="BCa", rng=np.random.default_rng(5)
+        (data,),
+        np.mean,
+        n_resamples=3000,
+        rng=np.random.default_rng(5),
+        method="BCa",
     )
     ours = bca_ends(data.mean(), theirs.bootstrap_distribution, (data.sum() - data) / 29, 0.95)
     np.testing.assert_allclose(ours, theirs.confidence_interval, rtol=1e-6)
@@ -199,7 +202,7 @@ def test_every_interval_names_its_method(table, evaluate, method):
     """Values are the same; intervals differ a little and say how they were made."""
     human, judge = table("human", 0), table("x", 1)
     plain = evaluate(human, judge).estimates["x"]["mse(srs/srs)"]
-    found = evaluate(human, judge, interval=method).estimates["x"]["mse(srs/srs)"]
+    found = evaluate(human, judge, method=method).estimates["x"]["mse(srs/srs)"]
     assert found.value == plain.value
     assert found.interval.method == method
     assert found.interval.low == pytest.approx(plain.interval.low, abs=0.05)
@@ -207,5 +210,5 @@ def test_every_interval_names_its_method(table, evaluate, method):
 
 def test_unknown_interval_is_refused(table, evaluate):
     """The message lists those that there are."""
-    with pytest.raises(ValueError, match="interval is 'normal'; wanted one of percentile"):
-        evaluate(table("human", 0), table("x", 1), interval="normal")
+    with pytest.raises(ValueError, match="method is 'normal'; wanted one of percentile"):
+        evaluate(table("human", 0), table("x", 1), method="normal")

@@ -109,7 +109,7 @@ def test_correlations_of_half_points_and_means():
         x = reduce(human, axis=1)
         cells, rows, columns = contingency(x, judge)
         measures = correlation_measures(rows, columns)
-        found = estimate(cells, measures, rng=rng, n_resamples=200)
+        found = estimate(cells, measures, resampling=stats.Resampling(rng=rng, n_resamples=200))
         direct = correlations(x, judge)
         rated = ~np.isnan(judge)
         wanted = scipy.stats.kendalltau(x[rated], judge[rated]).statistic

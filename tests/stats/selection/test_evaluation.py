@@ -58,7 +58,7 @@ def test_groups_are_resampled_for_every_metric(table, evaluate):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"interval": "jackknife"}, {"groups": list("abcd") * 10}, {"criteria": list("abcd") * 10}],
+    [{}, {"method": "jackknife"}, {"groups": list("abcd") * 10}, {"criteria": list("abcd") * 10}],
     ids=str,
 )
 def test_very_many_items_say_what_few_do(table, evaluate, monkeypatch, options):

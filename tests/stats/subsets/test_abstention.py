@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from support.resampling import seeded, split_options
 
 from harness import stats
 from harness.stats.subsets.abstention import (
@@ -22,11 +23,12 @@ tables = arrays.arrays(np.int64, 9, elements=st.integers(0, 5))
 
 def modes(table, **chosen):
     """Resolve the abstentions of a 3 x 3 table of counts."""
-    options = {"positive": "MET", "recode_to": "UNMET", "n_resamples": 0} | chosen
+    defaults = {"positive": "MET", "recode_to": "UNMET", "n_resamples": 0}
+    resampling, options = split_options(chosen, **defaults)
     return abstention_modes(
         np.repeat(np.eye(9), np.asarray(table).ravel(), axis=0),
         OPTIONS,
-        rng=np.random.default_rng(0),
+        resampling=resampling,
         **options,
     )
 
@@ -97,7 +99,7 @@ def test_unknown_option_and_wrong_cells_are_refused():
             OPTIONS,
             positive="MET",
             recode_to="MET",
-            rng=np.random.default_rng(0),
+            resampling=seeded(),
         )
 
 

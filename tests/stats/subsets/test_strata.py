@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from support.resampling import seeded, split_options
 
 from harness.stats.data.labels import (
     label_cells,
@@ -22,10 +23,12 @@ from harness.stats.subsets.strata import Stratum, default_strata, stratify, stra
 counts_of_items = arrays.arrays(np.int64, (6, 4), elements=st.integers(0, 3))
 
 
-def results(human, judge=None, *, strata, level="nominal", **chosen):
+def results(human, judge=None, *, strata, scale_level="nominal", **chosen):
     """Stratify without intervals, unless asked otherwise; give the results by name."""
-    options = {"n_resamples": 0, "rng": np.random.default_rng(0)} | chosen
-    found = stratify(np.array(human), judge, strata=strata, level=level, **options)
+    resampling, rest = split_options(chosen, n_resamples=0)
+    found = stratify(
+        np.array(human), judge, strata=strata, level=scale_level, resampling=resampling, **rest
+    )
     return {one.stratum.name: one for one in found}
 
 
@@ -164,7 +167,7 @@ def test_ordered_scales_compare_medians():
     human = [[1, 1, 0], [0, 1, 1], [2, 0, 0], [0, 0, 2]]
     judge = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]])
     strata = [Stratum("all", "median_share"), Stratum("published", "median_share_floor", 0.5)]
-    found = results(human, judge, strata=strata, level="ordinal")
+    found = results(human, judge, strata=strata, scale_level="ordinal")
     every = found["all"]
     assert every.hw_mw["agreement"].value == 0.5  # medians 1.5, 2.5, 1, 3 against 1, 2, 1, 3
     assert every.hw_mw["spearman"].value == pytest.approx(0.9486832980505138)
@@ -199,7 +202,7 @@ def test_strata_against_a_loop_over_resamples(grouped):
     )
     stratum = Stratum("split", "n_labels", 2)
     chosen = {"n_resamples": n_resamples, "rng": np.random.default_rng(5), "groups": groups}
-    found = results(human, judge, strata=[stratum], confidence=0.5, **chosen)["split"]
+    found = results(human, judge, strata=[stratum], level=0.5, **chosen)["split"]
     inside = stratum.members(human)
     modes = judge == judge.max(axis=1, keepdims=True)
     share = (human / 3 * modes / modes.sum(axis=1, keepdims=True)).sum(axis=1)
@@ -217,7 +220,7 @@ def test_strata_leave_out_one_group_at_a_time(interval):
     judge = rng.multinomial(4, [0.7, 0.3], 24)
     groups = [f"g{i // 3}" for i in range(24)]
     strata = [Stratum("split", "n_labels", 2)]
-    chosen = {"strata": strata, "n_resamples": 40, "interval": interval, "groups": groups}
+    chosen = {"strata": strata, "n_resamples": 40, "method": interval, "groups": groups}
     found = results(human, judge, rng=np.random.default_rng(5), **chosen)["split"]
     kept = [np.array(groups) != group for group in dict.fromkeys(groups)]
     without = [results(human[k], judge[k], strata=strata, n_resamples=0)["split"] for k in kept]
@@ -239,10 +242,20 @@ def test_judges_together_are_judges_alone():
     rng = np.random.default_rng(0)
     human = rng.multinomial(3, [0.5, 0.3, 0.2], 50)
     judges = {name: rng.multinomial(4, [0.4, 0.4, 0.2], 50) for name in "xyz"}
-    common = {"strata": default_strata(3, ordinal=True), "level": "ordinal", "n_resamples": 100}
-    together = stratify_judges(human, judges, rng=np.random.default_rng(1), **common)
+    common = {"strata": default_strata(3, ordinal=True), "level": "ordinal"}
+    together = stratify_judges(
+        human,
+        judges,
+        resampling=seeded(1, n_resamples=100),
+        **common,
+    )
     for name, judge in judges.items():
-        alone = stratify(human, judge, rng=np.random.default_rng(1), **common)
+        alone = stratify(
+            human,
+            judge,
+            resampling=seeded(1, n_resamples=100),
+            **common,
+        )
         for one, other in zip(together[name], alone, strict=True):
             for part in ("hh", "mm", "hw_mw", "h_mw", "random", "delta", "js_b"):
                 assert getattr(one, part) == getattr(other, part)
@@ -272,8 +285,8 @@ def test_units_that_are_alike_are_drawn_together(monkeypatch, grouped):
     ("call", "message"),
     [
         (
-            lambda: results([[1, 1]], strata=default_strata(2, ordinal=True), interval="normal"),
-            "interval is 'normal'; wanted one of percentile",
+            lambda: results([[1, 1]], strata=default_strata(2, ordinal=True), method="normal"),
+            "method is 'normal'; wanted one of percentile",
         ),
         (lambda: Stratum("x", "mood"), "stratum 'x': by is 'mood'"),
         (lambda: Stratum("x", "n_labels", 2, 2), r"stratum 'x': \[2, 2\) is empty"),
