@@ -405,7 +405,7 @@ def _abstained(table: RatingTable) -> FloatArray:
 def _abstention_tests(
     p: Prepared, abstained: dict[str, FloatArray]
 ) -> dict[str, dict[str, AbstentionTest]]:
-    rng, hard = p.rng(), disagreement(p.human)
+    rng, hard = p.rng(), disagreement(p.human.forced_choice)
     criteria = [item.criterion for item in p.source.items]
     return {
         name: {

@@ -81,7 +81,13 @@ def drawn_modes(counts: FloatArray, rng: np.random.Generator) -> tuple[FloatArra
     return np.where(counts.any(axis=1), place, np.nan), int(tied.sum())
 
 
-def disagreement(table: RatingTable) -> FloatArray:
-    """Return (n,): share of the pairs of an item's ratings that differ; nan below two ratings."""
-    agreeing, pairs = pairwise_agreement(table.forced_choice).T
+def disagreement(counts: FloatArray | IntArray) -> FloatArray:
+    """Return (n,): share of the pairs of an item's ratings that differ; nan below two ratings.
+
+    Parameters
+    ----------
+    counts : (n, K) array
+        How often each option was chosen; abstentions are not counted.
+    """
+    agreeing, pairs = pairwise_agreement(counts).T
     return 1.0 - ratio(agreeing, pairs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from harness.analysis.inputs import Frozen
-from harness.analysis.option_scale import Scale, disagreement
+from harness.analysis.option_scale import Scale, disagreement, modes
 from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- pydantic reads it when it runs
 from harness.stats.inference.measures import Batch
 from harness.stats.metrics.alpha import alpha_measure, coincidences
@@ -17,10 +18,10 @@ from harness.stats.subsets.abstention import with_abstention
 from harness.tasks.checks import numeric_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from harness.analysis.estimates import Prepared
-    from harness.stats.data.arrays import IntArray
+    from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.estimate import Job
 
@@ -140,23 +141,55 @@ def _same(counts: IntArray) -> dict[str, str]:
     return same
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Dispute:
+    """How far raters and judges disagree on each item.
+
+    Attributes
+    ----------
+    share : (n,) array
+        Share of the pairs of the raters' choices that differ; nan below two choices.
+    n_apart : (n,) int array
+        Judges whose modes are none of the raters'.
+    order : (n,) int array
+        Items, the most disputed first: by ``share``, then more ratings, then more judges apart.
+    """
+
+    share: FloatArray
+    n_apart: IntArray
+    order: IntArray
+
+    @classmethod
+    def of(cls, human: RatingTable, judges: Sequence[RatingTable]) -> Self:
+        """Measure the dispute on the items of a task, abstentions left out."""
+        share = disagreement(human.forced_choice)
+        human_modes = modes(human.forced_choice.astype(np.float64))
+        apart: IntArray = np.zeros(len(share), dtype=np.int64)
+        for table in judges:
+            common = human_modes * modes(table.forced_choice.astype(np.float64))
+            apart += common.sum(axis=1) == 0.0  # nan where either gave no choice
+        n_ratings = human.forced_choice.sum(axis=1)
+        place = np.arange(len(share))
+        order: IntArray = np.lexsort((place, -apart, -n_ratings, -np.nan_to_num(share)))
+        return cls(share, apart, order)
+
+
 def disputed_items(p: Prepared) -> tuple[DisputedItem, ...]:
-    """Return the items whose raters differ most; of equal ones those with more ratings first."""
-    n = p.human.forced_choice.sum(axis=1)
-    split = np.nan_to_num(disagreement(p.human))
-    order = np.lexsort((np.arange(len(n)), -n, -split))
-    abstained = with_abstention(p.human)[:, -1].astype(np.int64)
+    """Return the items whose raters disagree most, at most 20; see `Dispute`."""
+    dispute = Dispute.of(p.human, p.judges)
+    n_ratings = p.human.forced_choice.sum(axis=1)
+    n_abstained = with_abstention(p.human)[:, -1].astype(np.int64)
     return tuple(
         DisputedItem(
             item=p.human.items[i],
-            n_ratings=int(n[i]),
-            disagreement=float(split[i]),
+            n_ratings=int(n_ratings[i]),
+            disagreement=float(dispute.share[i]),
             human=_counts(p.human, i),
-            human_abstained=int(abstained[i]),
+            human_abstained=int(n_abstained[i]),
             judges={table.name: _counts(table, i) for table in p.judges},
         )
-        for i in order[:MAX_DISPUTED].tolist()
-        if split[i] > 0
+        for i in dispute.order[:MAX_DISPUTED].tolist()
+        if dispute.share[i] > 0
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.analysis.beta_sensitivity import Sensitivity  # noqa: TC001 -- pydantic reads it when it runs
+from harness.analysis.decision import Decision  # noqa: TC001 -- pydantic reads it when it runs
 from harness.analysis.error_analysis import Errors  # noqa: TC001 -- pydantic reads it when it runs
 from harness.analysis.human_certainty import Certainty  # noqa: TC001 -- pydantic reads it when it runs
 from harness.analysis.inputs import AggregationLevel, Frozen, Unanswered
@@ -234,6 +235,8 @@ class Validation(Frozen):
         How to read each metric.
     ranking : Ranking or None
         By the metric that ranks; None without judges.
+    decision : Decision
+        Which judge to use, on what evidence, and what to collect next.
     choosing : Choosing or None
         What choosing by each metric costs downstream, and how firm each order is.
     sensitivity : Sensitivity or None
@@ -249,6 +252,7 @@ class Validation(Frozen):
     judges: tuple[JudgeResult, ...]
     ranking: Ranking | None
     metrics: tuple[MetricFacts, ...]
+    decision: Decision
     choosing: Choosing | None = None
     sensitivity: Sensitivity | None = None
     certainty: Certainty | None = None

@@ -13,6 +13,7 @@ from harness.analysis import (
     metric_choice,
     rater_replacement,
 )
+from harness.analysis.decision import decide
 from harness.analysis.estimates import Prepared, prepare
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.result import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from harness.stats.selection.evaluation import Evaluation, TableTranslation
 
 
+DECIDING = ("choosing", "sensitivity", "replacement", "errors")
 POPULATION_ROWS = {
     "mse(s/s)": "mse_without_rater_noise(s/s)",
     "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
@@ -72,15 +74,19 @@ def validate(source: Source) -> Validation:
     p = prepare(source)
     sections = _sections(p)
     humans = _human_result(p, sections["errors"])
+    judges = tuple(
+        _judge_result(p, facts, table)
+        for facts, table in zip(source.judges, p.compared.judges, strict=True)
+    )
+    ranking = _ranking(source, p.metric, p.evaluation) if judges else None
+    evidence = {name: sections[name] for name in DECIDING}
     return Validation(
         task=_task_facts(source),
         settings=_settings(p),
         humans=humans,
-        judges=tuple(
-            _judge_result(p, facts, table)
-            for facts, table in zip(source.judges, p.compared.judges, strict=True)
-        ),
-        ranking=_ranking(source, p.metric, p.evaluation) if source.judges else None,
+        judges=judges,
+        ranking=ranking,
+        decision=decide(humans, judges, ranking, **evidence),
         metrics=tuple(_metric_facts(row) for row in p.evaluation.metrics),
         notes=(*source.notes, *_left_out(humans), *_notes(p)),
         **sections,

@@ -32,28 +32,14 @@ def in_order(v: Validation) -> list[JudgeResult]:
 
 
 def kinds(v: Validation) -> dict[str, str]:
-    """Say of each judge whether it is the best, tied with it, a baseline, or neither."""
+    """Return each judge's kind: best, tied (not significantly different), baseline or judge."""
     found = {judge.name: "baseline" if judge.baseline else "judge" for judge in v.judges}
     for row in v.ranking.rows if v.ranking else ():
         if not row.baseline and row.rank == 1:
             found[row.judge] = "best"
-        elif not row.baseline and row.judge in may_be_best(v):
+        elif not row.baseline and row.judge in v.decision.not_distinguishable:
             found[row.judge] = "tied"
     return found
-
-
-def may_be_best(v: Validation) -> set[str]:
-    """Return the judges that cannot be told apart from the best, it included.
-
-    The model confidence set where there is one, else those whose paired difference from the best
-    has an interval that holds 0.
-    """
-    if v.ranking is None:
-        return set()
-    order = v.choosing.orders.get(v.ranking.metric) if v.choosing else None
-    inside = {place.judge for place in order.places if place.in_best_set} if order else set()
-    close = {r.judge for r in v.ranking.rows if r.difference and not r.difference.separated}
-    return inside or close
 
 
 def styles(v: Validation) -> dict[str, str]:

@@ -1,8 +1,7 @@
-"""The sentences that end a run: which judge to use, what it hangs on, what to collect next."""
+"""The decision in sentences: which judge to use, on what evidence, and what to collect next."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import (
@@ -19,249 +18,204 @@ from harness.report.formatting import (
 )
 
 if TYPE_CHECKING:
-    from harness.analysis import JudgeResult, Ranking, Validation
-    from harness.analysis.metric_choice import Choosing
-    from harness.analysis.result import RankedJudge
-    from harness.stats.indeterminacy.break_even import BreakEven
-    from harness.stats.selection.regret import Regret
+    from collections.abc import Sequence
+
+    from harness.analysis import JudgeResult, Validation
+    from harness.analysis.decision import UsualChoice
 
 CONSISTENCY = "decision_consistency"
-NAMES = {"hit_rate(h/h)": "Hit rate", "cohen_kappa(h/h)": "kappa"}
-UNANSWERED = ("abstained", "refused", "invalid", "failed", "not_asked")
-SHOWN_CHANGES = 3
-HOPELESS = 50  # times the items at hand that nobody will collect
-ENOUGH_ANSWERED = 0.9
+GOAL_WORDS = {CONSISTENCY: "decision consistency", "prevalence_bias": "prevalence bias"}
+METRIC_WORDS = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "kappa"}
+OUTCOMES = ("abstained", "refused", "invalid", "failed", "not_asked")
+MAX_CHANGES = 3
 HALF = 0.5
 
 
 def sentences(v: Validation) -> list[str]:
     """Return the decision and its evidence, one thought each; the first says what to do."""
-    ranking = v.ranking
-    if ranking is None:
-        return ["No verdicts were given, so only the human ratings are described."]
-    best = next((row.judge for row in ranking.rows if row.rank is not None), None)
-    if best is None:
-        first = v.judge(ranking.rows[0].judge)
-        why = _why(first, ranking)
-        none = f"No judge can be recommended: {ranking.metric} is NA for all of them ({why})."
-        return [none, *_notice(v)]
-    winner = v.judge(best)
-    told = [
-        _choice(v, winner),
-        _evidence(winner, ranking),
-        _others(v, ranking, best),
+    decision = v.decision
+    if decision.reason == "no_verdicts":
+        return ["There are no verdicts of judges: only the human ratings are described."]
+    if decision.leader is None:
+        return [_undefined(v), *_notice(v)]
+    leader = v.judge(decision.leader)
+    parts = [
+        _choice(v, leader),
+        _evidence(v, leader),
+        _others(v),
         _beta(v),
-        _usual(v, ranking, best),
-        _replacing(v, winner),
-        *_next(v, winner, ranking),
+        _usual(v),
+        _annotator_test(v, leader),
+        *_next(v),
         *_notice(v),
     ]
-    return [one for one in told if one]
+    return [sentence for sentence in parts if sentence]
 
 
-def _choice(v: Validation, winner: JudgeResult) -> str:
-    at = f" at tau {v.settings.tau:g}" if v.task.positive else ""
+def _undefined(v: Validation) -> str:
+    metric, first = v.settings.metric, v.judge(v.decision.unranked[0])
+    return f"No judge can be recommended: {metric} is NA for all of them ({why_na(v, first)})."
+
+
+def _choice(v: Validation, leader: JudgeResult) -> str:
+    cutoff = f" at tau {v.settings.tau:g}" if v.task.positive else ""
     assumed = "" if v.settings.beta is None else f" if beta is {v.settings.beta:g}"
-    job = f"to judge {v.task.property}{at}{assumed}"
-    if winner.baseline:
-        return f"Use none {job}: none of these judges does better than the baseline {winner.name}."
-    return f"Use {winner.name} {job}."
+    job = f"to judge {v.task.property}{cutoff}{assumed}"
+    if v.decision.verdict == "none":
+        return f"Use none {job}: none of these judges is better than the baseline {leader.name}."
+    return f"Use {leader.name} {job}."
 
 
-def _evidence(winner: JudgeResult, ranking: Ranking) -> str:
-    metric = winner.metrics[ranking.metric]
-    told = f"Its {ranking.metric} is {in_unit(estimate(metric), ranking.unit)} on "
-    told += f"{counted([metric.n_used])} ({READING[ranking.better]})"
-    decided = winner.metrics[CONSISTENCY]
-    if ranking.metric != CONSISTENCY and decided.value is not None:
-        told += f"; it decides as the raters do on {percent(decided.value)} of {decided.n_used}"
-    return f"{told}; it answered {share(winner.answered_fraction, winner.n_planned)} planned."
+def _evidence(v: Validation, leader: JudgeResult) -> str:
+    assert v.ranking is not None
+    metric = leader.metrics[v.ranking.metric]
+    text = f"Its {v.ranking.metric} is {in_unit(estimate(metric), v.ranking.unit)} on "
+    text += f"{counted([metric.n_used])} ({READING[v.ranking.better]})"
+    consistency = leader.metrics[CONSISTENCY]
+    if v.ranking.metric != CONSISTENCY and consistency.value is not None:
+        decided = f"{percent(consistency.value)} of {consistency.n_used}"
+        text += f"; it decides as the raters do on {decided}"
+    return f"{text}; it answered {share(leader.answered_fraction, leader.n_planned)} planned."
 
 
-def _others(v: Validation, ranking: Ranking, best: str) -> str:
-    """Name the judges that one comparison, or that of all at once, cannot tell from the best."""
-    if len(ranking.rows) < 2:  # noqa: PLR2004 -- a comparison needs two
-        return ""
-    places = v.choosing.orders[ranking.metric].places if v.choosing else ()
-    inside = {place.judge for place in places if place.in_best_set}
-    rivals = [row for row in ranking.rows if row.difference]
-    close = [row for row in rivals if row.difference and not row.difference.separated]
-    held = [row.judge for row in rivals if row not in close and row.judge in inside]
-    told = []
-    if close:
-        named = _listed([_worse(row) for row in close])
-        told.append(f"{named} cannot be told apart from it.")
-    if held:
-        verb = "is" if len(held) == 1 else "are"
-        told.append(
-            f"{_listed(held)} {verb} worse one by one, yet among all at once may still be the best "
-            "(model confidence set)."
-        )
-    unranked = [row.judge for row in ranking.rows if row.rank is None]
-    if not told and rivals:
-        others = "ranked judge" if unranked else "judge"
-        told.append(f"Every other {others} is worse beyond what chance explains.")
-    first = next((place.p_best for place in places if place.judge == best), None)
-    if first is not None and rivals:
-        told.append(f"It comes first in {percent(first)} of {v.settings.n_resamples} resamples.")
-    told += [_unranked(v, ranking, unranked)] if unranked else []
-    return " ".join(told)
+def _others(v: Validation) -> str:
+    """Name the judges that are not significantly different, and those without a rank."""
+    decision, parts = v.decision, []
+    if decision.not_distinguishable:
+        names = [_with_difference(v, name) for name in decision.not_distinguishable]
+        verb = "is" if len(names) == 1 else "are"
+        parts.append(f"{listed(names)} {verb} not significantly different.")
+    elif decision.significantly_worse:
+        others = "ranked judge" if decision.unranked else "judge"
+        level = f"{v.settings.confidence:.0%}".replace("%", " %")
+        parts.append(f"Every other {others} is significantly worse ({level}).")
+    if decision.first_share is not None:
+        times = f"{percent(decision.first_share)} of {v.settings.n_resamples}"
+        parts.append(f"{decision.leader} comes first in {times} resamples.")
+    if decision.unranked:
+        parts.append(_unranked(v, decision.unranked))
+    return " ".join(parts)
 
 
-def _unranked(v: Validation, ranking: Ranking, judges: list[str]) -> str:
-    verb, its = ("has", "its") if len(judges) == 1 else ("have", "their")
-    why = ", ".join(dict.fromkeys(_why(v.judge(judge), ranking) for judge in judges))
-    return f"{_listed(judges)} {verb} no rank: {its} {ranking.metric} is NA ({why})."
+def _with_difference(v: Validation, name: str) -> str:
+    difference = v.decision.differences.get(name)
+    if difference is None:
+        return name
+    return f"{name} (worse by {number(difference.value)} {span(difference.interval)}".rstrip() + ")"
 
 
-def _why(judge: JudgeResult, ranking: Ranking) -> str:
-    """Say why a judge has no rank, and if it answered nothing, what its replies came to."""
-    why = reason(judge.metrics[ranking.metric])
-    if any(one.answered for one in judge.outcomes):
-        return why
-    came_to = {name: sum(getattr(one, name) for one in judge.outcomes) for name in UNANSWERED}
-    told = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in came_to.items() if n)
-    return f"{why}: {told} of {sum(one.planned for one in judge.outcomes)}" if told else why
+def _unranked(v: Validation, names: Sequence[str]) -> str:
+    verb, its = ("has", "its") if len(names) == 1 else ("have", "their")
+    reasons = ", ".join(dict.fromkeys(why_na(v, v.judge(name)) for name in names))
+    return f"{listed(names)} {verb} no rank: {its} {v.settings.metric} is NA ({reasons})."
 
 
-def _worse(row: RankedJudge) -> str:
-    assert row.difference is not None
-    by = f"{number(row.difference.value)} {span(row.difference.interval)}".strip()
-    return f"{row.judge} (worse by {by})"
+def why_na(v: Validation, judge: JudgeResult) -> str:
+    """Say why a judge has no rank, and the outcomes of its replies where it answered nothing."""
+    text = reason(judge.metrics[v.settings.metric])
+    if any(counts.answered for counts in judge.outcomes):
+        return text
+    totals = {name: sum(getattr(counts, name) for counts in judge.outcomes) for name in OUTCOMES}
+    outcomes = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
+    n_planned = sum(counts.planned for counts in judge.outcomes)
+    return f"{text}: {outcomes} of {n_planned}" if outcomes else text
 
 
 def _beta(v: Validation) -> str:
-    """Say at which beta of the raters another judge decides best."""
-    even = v.sensitivity.break_evens.get(CONSISTENCY) if v.sensitivity else None
-    if even is None or not even.pieces or not even.pieces[0].winners:
+    """Say at which beta of the raters another judge is best."""
+    even, goal = v.decision.break_even, GOAL_WORDS[CONSISTENCY]
+    if even is None:
         return ""
-    own = v.humans.beta
-    measured = f" (the raters' own: {resting(own, 2)})" if own.value is not None else ""
-    if len(even.pieces) == 1:
-        winners = even.pieces[0].winners
-        verb = "decides" if len(winners) == 1 else "decide"
-        return f"Whatever beta is{measured}, {_listed(winners)} {verb} best."
-    return f"Who decides best hangs on beta{measured}: {_pieces(even)}."
+    beta = v.humans.beta
+    measured = f" (the raters' beta: {resting(beta, 2)})" if beta.value is not None else ""
+    first, *others = even.pieces
+    if not others:
+        verb = "is" if len(first.winners) == 1 else "are"
+        return f"By {goal}, {listed(first.winners)} {verb} best at every beta{measured}."
+    parts = [f"{listed(first.winners)} below {others[0].low:.2f}"]
+    parts += [f"{listed(piece.winners)} from {piece.low:.2f}" for piece in others[:MAX_CHANGES]]
+    n_more = len(others) - MAX_CHANGES
+    more = f", and {n_more} more change{'s' if n_more > 1 else ''}" if n_more > 0 else ""
+    return f"By {goal}, the best judge depends on beta{measured}: {', '.join(parts)}{more}."
 
 
-def _pieces(even: BreakEven) -> str:
-    told = [f"{_listed(even.pieces[0].winners)} below {even.pieces[1].low:.2f}"]
-    told += [f"{_listed(p.winners)} from {p.low:.2f}" for p in even.pieces[1 : 1 + SHOWN_CHANGES]]
-    more = len(even.pieces) - 1 - SHOWN_CHANGES
-    rest = f", and {more} more change{'s' if more > 1 else ''}" if more > 0 else ""
-    return ", ".join(told) + rest
-
-
-def _usual(v: Validation, ranking: Ranking, best: str) -> str:
+def _usual(v: Validation) -> str:
     """Say what selecting by hit rate or kappa would have cost."""
-    chosen = v.choosing
-    if chosen is None or len(chosen.candidates) < 2:  # noqa: PLR2004 -- nothing to choose
-        return ""
-    same = chosen.regret[ranking.metric][CONSISTENCY].selected
-    ours = () if v.judge(best).baseline else same
-    found: dict[str, list[str]] = {}
-    for metric in chosen.usual:
-        if metric == ranking.metric:
-            continue
-        told = _picked(v, chosen.regret[metric][CONSISTENCY], ours, chosen)
-        if told:
-            found.setdefault(told, []).append(NAMES.get(metric, metric))
+    metrics: dict[str, list[str]] = {}
+    for choice in v.decision.usual_choices:
+        metric = choice.regret.metric
+        metrics.setdefault(_picked(choice), []).append(METRIC_WORDS.get(metric, metric))
     return " ".join(
-        f"{_capital(_listed(names))} would have picked {t}." for t, names in found.items()
+        f"{capitalized(listed(names))} would have picked {pick}." for pick, names in metrics.items()
     )
 
 
-def _picked(v: Validation, cell: Regret, ours: tuple[str, ...], chosen: Choosing) -> str:
-    if not cell.selected:
-        return ""
-    if set(cell.selected) == set(ours):
-        what = "the same judge" if len(ours) == 1 else "the same judges"
-        return what if cell.value is None else f"{what}, with regret {_regret(v, cell)}"
-    names = _listed(cell.selected) if len(cell.selected) < len(chosen.candidates) else "any of them"
-    return names if cell.value is None else f"{names}, with regret {_regret(v, cell)}"
+def _picked(choice: UsualChoice) -> str:
+    if choice.same:
+        names = "the same judge" if len(choice.regret.selected) == 1 else "the same judges"
+    else:
+        names = "any of them" if choice.arbitrary else listed(choice.regret.selected)
+    if choice.regret.value is None:
+        return names
+    cost = f"{number(choice.regret.value)} {span(choice.regret.interval)}".rstrip()
+    return f"{names}, with regret {cost} in consistency on {counted(choice.n_items)}"
 
 
-def _regret(v: Validation, cell: Regret) -> str:
-    shown = number(0.0 if cell.value is None else cell.value)
-    used = {v.judge(name).metrics[CONSISTENCY].n_used for name in (*cell.selected, *cell.best)}
-    told = f"{shown} {span(cell.interval)} in consistency on {counted(used)}"
-    return told.replace("  ", " ")
-
-
-def _replacing(v: Validation, winner: JudgeResult) -> str:
+def _annotator_test(v: Validation, leader: JudgeResult) -> str:
     """Say whether the alternative annotator test allows a judge to replace a rater."""
-    test = v.replacement
-    if test is None or test.reason:
-        positional = test is not None and test.reason == "positional_raters"
-        return "No test of replacing a rater: who gave a rating is not known." if positional else ""
-    name, eps = "The alternative annotator test", f"eps {test.eps:g}"
-    random = test.controls.random.passes_share if test.controls else None
-    warned = f"; but {percent(random)} of random judges pass too" if (random or 0) > HALF else ""
-    if winner.baseline:
-        passing = [one.judge for one in test.judges if one.passes and not one.baseline]
-        who = _listed(passing) if passing else "none of these judges"
-        return f"{name} lets {who} replace a rater ({eps}{warned if passing else ''})."
-    mine = next((one for one in test.judges if one.judge == winner.name), None)
-    if mine is None or mine.passes is None:
-        why = f" ({reason(mine.winning_rate)})" if mine else ""
+    section = v.replacement
+    if section is None or section.reason:
+        positional = section is not None and section.reason == "positional_raters"
+        return "No annotator test: the ratings do not name their raters." if positional else ""
+    name, eps = "The alternative annotator test", f"eps {section.eps:g}"
+    random = section.controls.random.passes_share if section.controls else None
+    warning = f"; but {percent(random)} of random judges pass too" if (random or 0) > HALF else ""
+    if v.decision.verdict == "none":
+        passing = [row.judge for row in section.judges if row.passes and not row.baseline]
+        judges = listed(passing) if passing else "none of these judges"
+        return f"{name} allows {judges} to replace a rater ({eps}{warning if passing else ''})."
+    check = v.decision.checks["annotator_test"]
+    test = next((row for row in section.judges if row.judge == leader.name), None)
+    if test is None or check.passed is None:
+        why = f" ({reason(test.winning_rate)})" if test else ""
         return f"{name} cannot say whether it may replace a rater{why}."
-    raters = counted([mine.n_tested], "rater")
-    rate = f"winning rate {estimate(mine.winning_rate, 2)} over {raters}, {eps}"
-    verb = "allows" if mine.passes else "does not allow"
-    return f"{name} {verb} replacing a rater ({rate}{warned if mine.passes else ''})."
+    raters = counted([check.n], "rater")
+    rate = f"winning rate {estimate(test.winning_rate, 2)} over {raters}, {eps}"
+    verb = "allows" if check.passed else "does not allow"
+    return f"{name} {verb} it to replace a rater ({rate}{warning if check.passed else ''})."
 
 
-def _next(v: Validation, winner: JudgeResult, ranking: Ranking) -> list[str]:
+def _next(v: Validation) -> list[str]:
     """Say what to collect where the answer is not firm."""
-    told = [_more_items(ranking, winner)]
-    if v.sensitivity and not v.humans.n_response_sets:
-        told.append(v.sensitivity.identifiability.advice)
-    told += [_missing(winner), _unusable(winner)]
-    return [one for one in told if one]
-
-
-def _missing(winner: JudgeResult) -> str:
-    planned = sum(counts.planned for counts in winner.outcomes)
-    missing = sum(counts.not_asked for counts in winner.outcomes)
-    if not missing:
-        return ""
-    return f"{missing} of its {planned} replies are still missing: get them before relying on it."
-
-
-def _unusable(winner: JudgeResult) -> str:
-    """Warn of replies that came, and could not be used."""
-    few = winner.answered_fraction is not None and winner.answered_fraction < ENOUGH_ANSWERED
-    came = [(one.answered, one.planned - one.not_asked) for one in winner.outcomes]
-    if few and any(answered < ENOUGH_ANSWERED * n for answered, n in came):
-        return "Find out why so many replies could not be used before relying on it."
-    return ""
-
-
-def _more_items(ranking: Ranking, winner: JudgeResult) -> str:
-    """How many items would tell the judges apart, should the differences stay as they are."""
-    n, wanted = winner.metrics[ranking.metric].n_used, 0
-    for row in ranking.rows:
-        worse = row.difference
-        if worse is None or worse.separated or worse.interval is None or worse.value is None:
-            continue
-        half = (worse.interval.high - worse.interval.low) / 2.0
-        times = (half / worse.value) ** 2 if worse.value > 0.0 else math.inf
-        if times > HOPELESS:
-            return f"More items will hardly tell {row.judge} apart from it."
-        wanted = max(wanted, math.ceil(n * times / 10) * 10)
-    if wanted <= n:
-        return ""
-    return f"About {wanted} items, in place of {n}, would tell them apart if differences stay."
+    step, parts = v.decision.next_step, []
+    if step.inseparable is not None:
+        parts.append(f"More items are unlikely to separate {step.inseparable} from it.")
+    elif step.n_items_needed is not None:
+        parts.append(
+            f"About {step.n_items_needed} items, in place of {step.n_items}, would separate them "
+            "if the differences stay the same."
+        )
+    parts.append(step.advice)
+    if step.n_missing:
+        parts.append(
+            f"{step.n_missing} of its {step.n_planned} planned replies are missing; collect them "
+            "before relying on it."
+        )
+    if step.unusable:
+        parts.append("Find out why so many replies could not be used before relying on it.")
+    return parts
 
 
 def _notice(v: Validation) -> list[str]:
     return [f"Note: {v.task.notice}."] if v.task.notice else []
 
 
-def _listed(parts: list[str] | tuple[str, ...]) -> str:
-    names = list(parts)
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+def listed(names: Sequence[str]) -> str:
+    """Join names as in "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
-def _capital(text: str) -> str:
+def capitalized(text: str) -> str:
+    """Return a text with its first letter in upper case."""
     return text[:1].upper() + text[1:]

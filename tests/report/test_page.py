@@ -24,7 +24,6 @@ from harness.report.html.findings import facts
 from harness.report.html.page import block_json
 from harness.report.html.template_cache import compiled
 from harness.report.judge_card import latex, markdown, paragraph, paragraph_latex
-from harness.report.judge_charts import may_be_best
 from harness.report.metric_groups import OTHER, grouped
 from harness.report.summary import duration
 
@@ -201,14 +200,12 @@ def test_every_metric_is_in_a_group_of_the_papers_table(validation):
     assert sorted(name for _, some in found for name in some) == sorted(names)
 
 
-def test_figures_name_the_judges_that_cannot_be_told_apart(validation):
-    """What stands beside the decision agrees with the set that its sentences name."""
-    [told] = [fact for fact in facts(validation) if fact.name == "Cannot be told apart"]
-    shown = f"{told.value} {told.more}"
-    inside = may_be_best(validation)
-    best = validation.ranking.rows[0].judge
+def test_figures_name_the_judges_that_are_not_significantly_different(validation):
+    """The figure beside the decision names the judges that its sentences name."""
+    [fact] = [fact for fact in facts(validation) if fact.name == "Not significantly different"]
+    text = f"{fact.value} {fact.more}"
     for judge in validation.judges:
-        assert (judge.name in shown) == (judge.name in inside and judge.name != best)
+        assert (judge.name in text) == (judge.name in validation.decision.not_distinguishable)
 
 
 def test_checklist_answers_eleven_practices(validation, details):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING
 
+from harness.analysis.rater_agreement import Dispute
 from harness.judging.parsing.verdict import PairValue
+from harness.ratings import human_table, judge_table
 from harness.report.formatting import cut
 from harness.stats.data.rating_table import ELICITATIONS
 
@@ -35,7 +38,7 @@ class ItemRow:
     raters : str
         How often the raters gave each answer: choices, then sets, most frequent first.
     split : float or None
-        Share of the raters' forced choices that are not the most frequent one, 0 to 1.
+        Share of the pairs of the raters' forced choices that differ; None below two choices.
     judges : tuple of str
         Likewise for each judge's answers, in the table's order of judges.
     n_apart : int
@@ -182,8 +185,8 @@ def details_of(
 
 
 def disputed(v: Validation) -> tuple[str, ...]:
-    """Return the items that the validation calls most disputed; none where it does not say."""
-    return tuple(one.item for one in v.errors.disputed) if v.errors else ()
+    """Return the items that the raters disagree on most, as the decision names them."""
+    return v.decision.disputed
 
 
 def answer(value: object) -> str:
@@ -224,47 +227,29 @@ def _item_table(source: Source, ratings: dict[str, list[Said]]) -> ItemTable:
     for name in judges:
         for verdict in source.verdicts[name]:
             said[name].setdefault(verdict.item, []).append(verdict)
+    task, items = source.task, source.items
+    tables = [judge_table(task, items, name, source.verdicts[name]) for name in judges]
+    dispute = Dispute.of(human_table(task, items), tables)
     rows = [
-        _item_row(
-            item.id,
-            cut(_text(item, source.task.text), MAX_TEXT),
-            ratings[item.id],
-            [said[name].get(item.id, []) for name in judges],
+        ItemRow(
+            id=item.id,
+            text=cut(_text(item, task.text), MAX_TEXT),
+            raters=_tally((rating.elicitation, rating.answer) for rating in ratings[item.id]),
+            split=None if isnan(share) else share,
+            judges=tuple(
+                _tally(
+                    (v.elicitation, answer(v.value) if v.outcome == "answered" else v.outcome)
+                    for v in said[name].get(item.id, [])
+                )
+                for name in judges
+            ),
+            n_apart=n_apart,
         )
-        for item in source.items
+        for item, share, n_apart in zip(
+            items, dispute.share.tolist(), dispute.n_apart.tolist(), strict=True
+        )
     ]
-    rows.sort(key=lambda row: (-(row.split or 0.0), -row.n_apart, row.id))
-    return ItemTable(judges, tuple(rows))
-
-
-def _item_row(ident: str, text: str, given: list[Said], said: list[list[Verdict]]) -> ItemRow:
-    choices = Counter(one.answer for one in given if one.elicitation == "forced_choice")
-    most = max(choices.values(), default=0)
-    modes = {value for value, n in choices.items() if n == most}
-    n_apart = sum(_apart(verdicts, modes) for verdicts in said)
-    return ItemRow(
-        id=ident,
-        text=text,
-        raters=_tally((one.elicitation, one.answer) for one in given),
-        split=1.0 - most / choices.total() if choices else None,
-        judges=tuple(
-            _tally(
-                (v.elicitation, answer(v.value) if v.outcome == "answered" else v.outcome)
-                for v in verdicts
-            )
-            for verdicts in said
-        ),
-        n_apart=n_apart,
-    )
-
-
-def _apart(verdicts: list[Verdict], modes: set[str]) -> bool:
-    """Whether none of a judge's most frequent choices is among the raters' most frequent."""
-    chosen = Counter(v.value for v in verdicts if isinstance(v.value, str))
-    if not chosen or not modes:
-        return False
-    most = max(chosen.values())
-    return not modes & {value for value, n in chosen.items() if n == most}
+    return ItemTable(judges, tuple(rows[i] for i in dispute.order))
 
 
 def _disputed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.judge_charts import GOAL_WORDS, in_order, may_be_best, n_used
+from harness.report.judge_charts import GOAL_WORDS, in_order
 from harness.report.summary import counted, in_unit, number, percent, resting, span
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def facts(v: Validation) -> list[Fact]:
     if consistency.value is not None:
         value = number(consistency.value)
         found.append(Fact("Decides as the raters do", value, _beside(consistency)))
-    found += _close(v, best.name)
+    found += _close(v)
     told = f"of {best.n_planned}; {counted([one.n_used])} used"
     found.append(Fact("Answered", percent(best.answered_fraction), told))
     return [*found, *_replacing(v, best.name), *_usual(v)]
@@ -61,14 +61,13 @@ def _beside(one: Estimate) -> str:
     return f"{span(one.interval)}, {counted([one.n_used])}".removeprefix(", ")
 
 
-def _close(v: Validation, best: str) -> list[Fact]:
-    """Say which other ranked judges cannot be told apart from the best, if there are others."""
-    inside = may_be_best(v) - {best}
-    close = [judge.name for judge in in_order(v) if judge.name in inside]
-    n_others = sum(row.rank is not None for row in v.ranking.rows) - 1 if v.ranking else 0
+def _close(v: Validation) -> list[Fact]:
+    """Say which other ranked judges are not significantly different from the best, if any."""
+    close = v.decision.not_distinguishable
+    n_others = len(close) + len(v.decision.significantly_worse)
     if not n_others:
         return []
-    name, others = "Cannot be told apart", f"of {counted([n_others], 'other')}"
+    name, others = "Not significantly different", f"of {counted([n_others], 'other')}"
     if len(close) > FEW:
         return [Fact(name, f"{len(close)} {others}", ", ".join(close))]
     return [Fact(name, ", ".join(close) or "none", others)]
@@ -76,26 +75,23 @@ def _close(v: Validation, best: str) -> list[Fact]:
 
 def _replacing(v: Validation, judge: str) -> list[Fact]:
     """Say whether the first judge may replace a rater."""
-    tested = {one.judge: one for one in v.replacement.judges} if v.replacement else {}
-    if judge not in tested or tested[judge].passes is None:
+    check = v.decision.checks["annotator_test"]
+    if v.replacement is None or check.passed is None:
         return []
-    one = tested[judge]
-    told = f"beats {one.wins} of {one.n_tested} raters; advantage {number(one.advantage.value)}"
-    return [Fact("May replace a rater", "yes" if one.passes else "no", told)]
+    test = next(row for row in v.replacement.judges if row.judge == judge)
+    text = f"beats {test.wins} of {test.n_tested} raters; advantage {number(test.advantage.value)}"
+    return [Fact("May replace a rater", "yes" if check.passed else "no", text)]
 
 
 def _usual(v: Validation) -> list[Fact]:
     """Say what the first of the usual metrics would have picked, and what that costs."""
-    if v.choosing is None or not v.choosing.usual:
+    choice = next(iter(v.decision.usual_choices), None)
+    if choice is None or choice.regret.value is None:
         return []
-    regret = v.choosing.regret.get(v.choosing.usual[0], {})
-    one = regret.get(v.choosing.goals[0]) if v.choosing.goals else None
-    if one is None or one.value is None:
-        return []
-    items = counted(n_used(v, one.goal, (*one.selected, *one.best)))
-    told = f"costs {number(one.value)} {span(one.interval)} in {GOAL_WORDS.get(one.goal, one.goal)}"
-    told += f" on {items}"
-    return [Fact(f"Picked by {one.metric}", " or ".join(one.selected), told)]
+    cost, goal = choice.regret, GOAL_WORDS.get(choice.regret.goal, choice.regret.goal)
+    text = f"costs {number(cost.value)} {span(cost.interval)} in {goal}"
+    text += f" on {counted(choice.n_items)}"
+    return [Fact(f"Picked by {cost.metric}", " or ".join(cost.selected), text)]
 
 
 def changes(v: Validation) -> list[str]:
@@ -126,17 +122,11 @@ def _betas(v: Validation) -> list[str]:
 
 def _goals(v: Validation) -> list[str]:
     """Say where another goal picks another judge."""
-    if v.choosing is None or v.ranking is None:
-        return []
-    best = next((row.judge for row in v.ranking.rows if row.rank == 1), None)
-    told = []
-    for metric in v.choosing.goals:
-        order = v.choosing.orders.get(metric)
-        first = [p.judge for p in order.places if p.rank == 1] if order else []
-        if first and best not in first:
-            names = " and ".join(first)
-            told.append(f"Choosing by {GOAL_WORDS.get(metric, metric)} instead: {names}.")
-    return told
+    return [
+        f"Choosing by {GOAL_WORDS.get(goal, goal)} instead: {' and '.join(first)}."
+        for goal, first in v.decision.first_by_goal.items()
+        if first and v.decision.leader not in first
+    ]
 
 
 def _data(v: Validation) -> list[str]:

@@ -1,0 +1,137 @@
+"""Terminal, page, judge card and JSON state the same decision, word by word."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+from support.indeterminate import make_source, make_task
+
+from harness.analysis import validate
+from harness.report import decision, judge_card, page, render
+from harness.report.formatting import number
+from harness.report.html.details import details_of
+from harness.report.recommendation import listed, sentences
+
+
+def close_judges():
+    """Judges of equal quality on few items."""
+    source = make_source(
+        make_task(n=30, paired=30, seed=4), judges=("strict", "lenient"), baselines=()
+    )
+    return replace(source, tau=0.9, n_resamples=200)
+
+
+def baseline_first():
+    """A baseline before every judge."""
+    return make_source(make_task(), baselines=("strict", "lenient"))
+
+
+def no_replies():
+    """A judge without a value."""
+    source = make_source(make_task(n=20), baselines=())
+    return replace(source, verdicts={**source.verdicts, "random": []}, n_resamples=100)
+
+
+def undefined_metric():
+    """A metric that is NA for every judge."""
+    return make_source(make_task(n=20), metric="decision_consistency")
+
+
+def assumed_beta():
+    """An order that depends on beta, with regret."""
+    return make_source(make_task(), beta=0.5, metric="decision_consistency", baselines=())
+
+
+def no_judges():
+    """Human ratings alone."""
+    return make_source(make_task(n=20), judges=(), baselines=())
+
+
+CASES = (close_judges, baseline_first, no_replies, undefined_metric, assumed_beta, no_judges)
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.__name__)
+def case(request):
+    """A validation, and its source."""
+    source = request.param()
+    return validate(source), source
+
+
+def words(text):
+    """Return a text on one line."""
+    return " ".join(text.split())
+
+
+def page_of(validation, source):
+    """Return the page as HTML, and its text without markup."""
+    html = page(validation, details_of(source, disputed=validation.decision.disputed))
+    return html, words(unescape(re.sub(r"<[^>]+>", " ", html)))
+
+
+def test_every_sentence_stands_in_terminal_page_and_card(case):
+    """Nobody rephrases the decision."""
+    validation, source = case
+    terminal = words(render(validation))
+    card = words(re.sub(r"\\(.)", r"\1", judge_card(validation)))
+    _, text = page_of(validation, source)
+    for sentence in sentences(validation):
+        assert sentence in terminal
+        assert sentence in card
+        assert sentence in text
+    assert decision(validation) in card
+
+
+def test_sentences_state_what_the_json_states(case):
+    """The judge, those not significantly different, the items needed and the usual choices."""
+    validation, _ = case
+    stated = json.loads(validation.model_dump_json())["decision"]
+    text = " ".join(sentences(validation))
+    if stated["judge"]:
+        assert text.startswith(f"Use {stated['judge']} to judge")
+    elif stated["leader"]:
+        assert f"better than the baseline {stated['leader']}." in text
+    close = re.search(r"(?:^|\. )((?:(?!\. ).)*) (?:is|are) not significantly different\.", text)
+    named = re.findall(r"(\w+) \(worse by", close[1]) if close else []
+    assert named == stated["not_distinguishable"]
+    if not named and stated["significantly_worse"]:
+        assert re.search(r"Every other (ranked )?judge is significantly worse \(95 %\)\.", text)
+    needed = stated["next_step"]["n_items_needed"]
+    assert (f"About {needed} items" in text) == (needed is not None)
+    for choice in stated["usual_choices"]:
+        if not choice["same"] and not choice["arbitrary"]:
+            assert f"would have picked {listed(choice['regret']['selected'])}" in text
+        if choice["regret"]["value"] is not None:
+            assert f"with regret {number(choice['regret']['value'])}" in text
+    for piece in stated["break_even"]["pieces"][:2] if stated["break_even"] else ():
+        assert listed(piece["winners"]) in text
+
+
+def test_page_counts_and_marks_the_judges_that_the_sentence_names(case):
+    """The panel once said "7 of 7" beside a sentence that called two of them worse."""
+    validation, source = case
+    html, text = page_of(validation, source)
+    close = validation.decision.not_distinguishable
+    n_others = len(close) + len(validation.decision.significantly_worse)
+    panel = re.search(r"Not significantly different (.*?) of (\d+) others?", text)
+    assert (panel is not None) == bool(n_others)
+    if panel:
+        count = str(len(close)) if len(close) > 3 else ", ".join(close) or "none"
+        assert panel.groups() == (count, str(n_others))
+    marked = html.count('<span class="tag">not significantly different</span>')
+    judges = {judge.name for judge in validation.judges if not judge.baseline}
+    assert marked == len(judges & set(close))
+
+
+def test_most_disputed_items_are_those_of_the_decision(case):
+    """The item table is in the order of the list of disputed items, by the same measure."""
+    validation, source = case
+    disputed = validation.decision.disputed
+    details = details_of(source, disputed=disputed)
+    assert [row.id for row in details.items.rows][: len(disputed)] == list(disputed)
+    shares = {item.item: item.disagreement for item in validation.errors.disputed}
+    splits = {row.id: row.split for row in details.items.rows}
+    assert all(splits[item] == share for item, share in shares.items())
