@@ -26,7 +26,7 @@ from harness.stats.metrics import confusion
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.registry import METRICS
 from harness.tasks.options import Lexicon, Option
-from harness.tasks.task_yaml import TaskFile
+from harness.tasks.schema import TaskFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -32,7 +32,7 @@ from harness.ratings import select_items
 from harness.report import write_report
 from harness.runs import RunConfig, RunFolder, list_runs, source_of
 from harness.tasks import load_task
-from harness.tasks.options import UNSAID
+from harness.tasks.options import DEFAULT_PROPERTY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
@@ -121,9 +121,9 @@ def make_plan(
 
 def _check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
     asked = next((spec.name for spec in specs if spec.remote), "")
-    if asked and task.property == UNSAID:
+    if asked and task.property == DEFAULT_PROPERTY:
         raise TaskError(
-            f"{task.folder}: 'property' in task.yaml still is {UNSAID!r}, and {asked} would be "
+            f"{task.folder}: 'property' in task.yaml still is {DEFAULT_PROPERTY!r}, and {asked} would be "
             "asked for that; say there what was rated, as a phrase."
         )
 

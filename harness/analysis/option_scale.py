@@ -10,7 +10,7 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, IntArray, frozen, ratio
 from harness.stats.data.rating_table import hard
 from harness.stats.metrics.human_agreement import pairwise_agreement
-from harness.tasks.checks import numeric_keys
+from harness.tasks.schema import numeric_keys
 
 if TYPE_CHECKING:
     from harness.stats.data.rating_table import RatingTable

@@ -15,7 +15,7 @@ from harness.stats.metrics.alpha import alpha_measure, coincidences
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_RATERS
 from harness.stats.selection.comparisons import human_jobs
 from harness.stats.subsets.abstention import with_abstention
-from harness.tasks.checks import numeric_keys
+from harness.tasks.schema import numeric_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

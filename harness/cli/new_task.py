@@ -17,7 +17,7 @@ from harness.errors import HarnessError, TaskError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.curation import Made, Plan
+    from harness.curation import ImportSummary, Plan
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 WIDTH = 80
@@ -101,7 +101,14 @@ def new_task(
         raise TaskError(
             f"{folder.name!r} is no name of a task; use letters, digits, '.', '_' and '-'."
         )
-    from harness.curation import Wanted, check_new, make_plan, make_task, profile, write_starter
+    from harness.curation import (
+        AnswerSettings,
+        check_new,
+        make_plan,
+        make_task,
+        profile,
+        write_starter,
+    )
 
     check_new(folder)
     if source is None:
@@ -114,7 +121,7 @@ def new_task(
     single = {"rater": rater, "label": label, "group": group, "criterion": criterion}
     given = {role: names for role, names in several.items() if names}
     given |= {role: [name] for role, name in single.items() if name}
-    wanted = Wanted(
+    wanted = AnswerSettings(
         scale=scale,
         options=_split(option),
         positive=_split(positive),
@@ -126,7 +133,7 @@ def new_task(
             folder.name,
             table,
             given,
-            wanted=wanted,
+            settings=wanted,
             property_rated=rated,
             rater_ids=rater_ids,
             kind=kind,
@@ -186,17 +193,17 @@ def _confirmed(
             typer.echo(_guess_words(plan))
 
 
-def _facts(plan: Plan, made: Made | None) -> dict[str, object]:
+def _facts(plan: Plan, made: ImportSummary | None) -> dict[str, object]:
     """Say what a table was read as, as data."""
     facts: dict[str, object] = {
         "rows": plan.table.n_rows,
         "layout": plan.mapping.layout,
-        "columns": {role: list(names) for role, names in plan.mapping.named().items()},
+        "columns": {role: list(names) for role, names in plan.mapping.by_role().items()},
         "scale": plan.answers.scale,
         "options": dict(plan.answers.labels),
         "positive": list(plan.answers.positive),
         "kind": plan.kind,
-        "rater_ids": plan.tally.rater_ids,
+        "rater_ids": plan.counts.rater_ids,
         "notes": list(plan.answers.notes),
     }
     if made is None:
@@ -217,7 +224,7 @@ def _facts(plan: Plan, made: Made | None) -> dict[str, object]:
 def _guess_words(plan: Plan) -> str:
     mapping, answers = plan.mapping, plan.answers
     form = "a row per rating" if mapping.rater else "a column per rater"
-    rows = [(role, ", ".join(names)) for role, names in mapping.named().items()]
+    rows = [(role, ", ".join(names)) for role, names in mapping.by_role().items()]
     if not mapping.id:
         rows.insert(0, ("id", "none: rows are numbered"))
     if not mapping.text:
@@ -230,7 +237,7 @@ def _guess_words(plan: Plan) -> str:
         ("positive", ", ".join(answers.positive) or "none (--positive)"),
         ("raters are", f"{plan.kind} (--kind)"),
     ]
-    if plan.tally.rater_ids == "positional":
+    if plan.counts.rater_ids == "positional":
         rows.append(("rater ids", "positional: a column is a place, not a person (--rater-ids)"))
     head = f"{plan.table.path.name}: {plan.table.n_rows} rows, {form}"
     lines = [_wrapped(f"  {name:<12}", value) for name, value in rows]
@@ -247,7 +254,7 @@ def _wrapped(start: str, text: str) -> str:
     )
 
 
-def _made_words(plan: Plan, made: Made) -> str:
+def _made_words(plan: Plan, made: ImportSummary) -> str:
     counts = [(made.n_items, "item"), (len(made.raters), "rater")]
     counts += [(sum(made.raters.values()), "rating")]
     if made.judges:

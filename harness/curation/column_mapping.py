@@ -1,4 +1,4 @@
-"""Which column of a table is what."""
+"""Roles of the columns of a table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from harness.errors import TaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as Dict
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.curation.column_profile import Table
 
@@ -17,8 +16,8 @@ Layout = Literal["wide", "long"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mapping:
-    """Which column of a table is what; the names of its fields are those of the options.
+class ColumnMapping:
+    """Roles of the columns of a table; its fields are named like the command-line options.
 
     Attributes
     ----------
@@ -54,15 +53,15 @@ class Mapping:
         """``wide`` (a column per rater) or ``long`` (a row per rating)."""
         return "long" if self.rater else "wide"
 
-    def named(self) -> dict[str, tuple[str, ...]]:
-        """Return the columns by the role they play, roles without columns left out."""
-        found = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
+    def by_role(self) -> dict[str, tuple[str, ...]]:
+        """Return the columns by role, without empty roles."""
+        roles = {}
+        for role in fields(self):
+            value = getattr(self, role.name)
             columns = (value,) if isinstance(value, str) else value
             if any(columns):
-                found[one.name] = tuple(columns)
-        return found
+                roles[role.name] = tuple(columns)
+        return roles
 
     def judge_names(self, table: Table) -> tuple[str, ...]:
         """Judges that are names in the rater's column rather than columns."""
@@ -73,18 +72,18 @@ class Mapping:
         return tuple(name for name in self.judges if name in table.columns)
 
     def unused(self, table: Table) -> tuple[str, ...]:
-        """Columns that play no role."""
-        used = {name for columns in self.named().values() for name in columns}
+        """Columns without a role."""
+        used = {name for columns in self.by_role().values() for name in columns}
         return tuple(name for name in table.columns if name not in used)
 
 
-def settings(given: Dict[str, Sequence[str]], table: Table) -> dict[str, Any]:
-    """Turn names of columns, as a user gives them, into fields of a `Mapping`.
+def mapping_fields(roles: Mapping[str, Sequence[str]], table: Table) -> dict[str, Any]:
+    """Turn column names from the command line into fields of a `ColumnMapping`.
 
     Parameters
     ----------
-    given : mapping of str to sequence of str
-        By role. A name that is no column is split at its commas.
+    roles : mapping of str to sequence of str
+        Column names by role. A name that is no column is split at its commas.
     table : Table
         Says which columns there are.
 
@@ -93,22 +92,22 @@ def settings(given: Dict[str, Sequence[str]], table: Table) -> dict[str, Any]:
     TaskError
         If a role or a column is unknown, or a role that takes one column is given several.
     """
-    single = {one.name for one in fields(Mapping) if one.type == "str"}
-    found: dict[str, Any] = {}
-    for role, names in given.items():
-        if role not in Mapping.__dataclass_fields__:
-            known = ", ".join(Mapping.__dataclass_fields__)
+    single = {role.name for role in fields(ColumnMapping) if role.type == "str"}
+    values: dict[str, Any] = {}
+    for role, names in roles.items():
+        if role not in ColumnMapping.__dataclass_fields__:
+            known_roles = ", ".join(ColumnMapping.__dataclass_fields__)
             raise TaskError(
-                f"{role!r} is no role of a column; use one of {known}. What labels mean is said on "
-                "the command line (--scale, --options, --positive, --ignore)."
+                f"{role!r} is no role of a column; use one of {known_roles}. The meaning of labels "
+                "is set on the command line (--scale, --options, --positive, --ignore)."
             )
         columns = tuple(part for name in names for part in _split(name, table))
         for name in columns if role != "judges" else ():
             _check_column(role, name, table)
         if role in single and len(columns) > 1:
             raise TaskError(f"--{role}: found {len(columns)} columns; name one.")
-        found[role] = "".join(columns) if role in single else columns
-    return found
+        values[role] = "".join(columns) if role in single else columns
+    return values
 
 
 def _split(name: str, table: Table) -> list[str]:
@@ -117,8 +116,8 @@ def _split(name: str, table: Table) -> list[str]:
     return [part.strip() for part in name.split(",") if part.strip()]
 
 
-def check(mapping: Mapping, table: Table) -> None:
-    """Check that a mapping can be carried out on a table.
+def check(mapping: ColumnMapping, table: Table) -> None:
+    """Check that a task can be made from a table with this mapping.
 
     Raises
     ------
@@ -130,34 +129,36 @@ def check(mapping: Mapping, table: Table) -> None:
         raise TaskError(
             f"{where}: found one column; save it as CSV with commas between the columns."
         )
-    have = ", ".join(map(repr, list(table.columns)[:20]))
+    columns = ", ".join(map(repr, list(table.columns)[:20]))
     if mapping.rater and mapping.raters:
         raise TaskError(f"{where}: give --raters (a column per rater) or --rater, not both.")
     if mapping.rater and not mapping.label:
-        raise TaskError(f"{where}: no column of labels; give --label (the columns are {have}).")
+        raise TaskError(f"{where}: no column of labels; give --label (the columns are {columns}).")
     if mapping.label and not mapping.rater:
         raise TaskError(
             f"{where}: --label {mapping.label!r} goes with a row per rating; give --rater, the "
-            f"column that names the rater, too (the columns are {have})."
+            f"column that names the rater, too (the columns are {columns})."
         )
     if mapping.rater and not mapping.id:
-        raise TaskError(f"{where}: no column names the items; give --id (the columns are {have}).")
+        raise TaskError(
+            f"{where}: no column names the items; give --id (the columns are {columns})."
+        )
     if not mapping.rater and not mapping.raters:
         raise TaskError(
             f"{where}: no columns of ratings were found; give --raters (a column per rater), or "
-            f"--rater and --label (a row per rating). The columns are {have}."
+            f"--rater and --label (a row per rating). The columns are {columns}."
         )
     for name in mapping.judges if not mapping.rater else ():
         _check_column("judges", name, table)
-    roles = [name for names in mapping.named().values() for name in names]
-    twice = {name for name in roles if roles.count(name) > 1} - {*mapping.id, mapping.group}
-    if twice:
-        raise TaskError(f"{where}: column {min(twice)!r} is given two roles; give it one.")
+    used = [name for names in mapping.by_role().values() for name in names]
+    repeated = {name for name in used if used.count(name) > 1} - {*mapping.id, mapping.group}
+    if repeated:
+        raise TaskError(f"{where}: column {min(repeated)!r} is given two roles; give it one.")
 
 
 def _check_column(role: str, name: str, table: Table) -> None:
     if name not in table.columns:
-        have = ", ".join(map(repr, list(table.columns)[:20]))
+        columns = ", ".join(map(repr, list(table.columns)[:20]))
         raise TaskError(
-            f"{table.path}: --{role}: found no column {name!r}; the columns are {have}."
+            f"{table.path}: --{role}: found no column {name!r}; the columns are {columns}."
         )

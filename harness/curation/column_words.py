@@ -1,4 +1,4 @@
-"""What the names of columns suggest about them, in the words that tables of ratings use."""
+"""Words in column names that suggest a role."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _BREAKS = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9
 
 
 def parts(name: str) -> tuple[str, ...]:
-    """Cut a name into its words and numbers, in lower case.
+    """Split a name into its words and numbers, in lower case.
 
     Examples
     --------
@@ -70,10 +70,10 @@ def parts(name: str) -> tuple[str, ...]:
     return tuple(part.lower() for part in _BREAKS.split(name) if part)
 
 
-def speaks_of(name: str, words: frozenset[str]) -> bool:
-    """Whether one of the words is a part of the name, or the whole of it."""
-    found = parts(name)
-    return not words.isdisjoint(found) or "".join(found) in words
+def contains_word(name: str, words: frozenset[str]) -> bool:
+    """Whether a part of the name, or the whole name, is in ``words``."""
+    name_parts = parts(name)
+    return not words.isdisjoint(name_parts) or "".join(name_parts) in words
 
 
 def stem(name: str) -> str:

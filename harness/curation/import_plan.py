@@ -1,20 +1,25 @@
-"""Everything that is decided about a table before a task is written from it."""
+"""Planning a task from a table: column roles, answers and item fields."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from harness.curation.column_guess import guess
-from harness.curation.column_mapping import Mapping, check, settings
+from harness.curation.column_guess import guess_columns
+from harness.curation.column_mapping import ColumnMapping, check, mapping_fields
 from harness.curation.column_words import parts
-from harness.curation.label_counts import RaterIds, Tally, tally_labels
-from harness.curation.option_guess import Answers, Wanted, find_answers
+from harness.curation.option_guess import (
+    Answers,
+    AnswerSettings,
+    LabelCounts,
+    RaterIds,
+    count_labels,
+    guess_answers,
+)
 from harness.tasks.options import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as Dict
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.curation.column_profile import Table
 
@@ -24,7 +29,7 @@ RESERVED = ("id", "group", "criterion")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a table will become.
+    """How a table becomes a task.
 
     Attributes
     ----------
@@ -32,8 +37,8 @@ class Plan:
         Of the task.
     kind : str
         Whether the raters are ``expert``, ``skilled`` or ``crowd``.
-    tally : Tally
-        The labels of each side.
+    counts : LabelCounts
+        Labels of raters and judges.
     fields : mapping of str to str
         Columns that become fields of the items, to the name of the field.
     """
@@ -42,23 +47,23 @@ class Plan:
     property: str
     kind: Kind
     table: Table
-    mapping: Mapping
-    tally: Tally
+    mapping: ColumnMapping
+    counts: LabelCounts
     answers: Answers
-    fields: Dict[str, str]
+    fields: Mapping[str, str]
 
 
 def make_plan(
     name: str,
     table: Table,
-    given: Dict[str, Sequence[str]],
+    roles: Mapping[str, Sequence[str]],
     *,
-    wanted: Wanted,
+    settings: AnswerSettings,
     property_rated: str = "",
     rater_ids: RaterIds | None = None,
     kind: Kind | None = None,
 ) -> Plan:
-    """Guess what is not given and check that a task can be made of it.
+    """Guess missing settings and check that a task can be made.
 
     Parameters
     ----------
@@ -66,12 +71,12 @@ def make_plan(
         Of the task.
     table : Table
         See `profile`.
-    given : mapping of str to sequence of str
-        Columns by role, as the user gave them; see `settings`.
-    wanted : Wanted
-        What the user says about the answers.
+    roles : mapping of str to sequence of str
+        Columns by role, as the user names them; see `mapping_fields`.
+    settings : AnswerSettings
+        Settings of the user about the answers.
     property_rated : str, optional
-        What is rated, as a phrase.
+        Property rated, as a phrase.
     rater_ids : {"real", "positional"}, optional
         ``real`` or ``positional``; guessed if absent.
     kind : {"expert", "skilled", "crowd"}, optional
@@ -82,34 +87,35 @@ def make_plan(
     TaskError
         If a column is unknown, nothing looks like ratings, or the labels cannot be options.
     """
-    mapping = guess(table.without_labels({CANNOT_ASSESS, *wanted.ignore}), settings(given, table))
+    labelled = table.without_labels({CANNOT_ASSESS, *settings.ignore})
+    mapping = guess_columns(labelled, mapping_fields(roles, table))
     check(mapping, table)
-    tally = tally_labels(table, mapping)
-    tally.rater_ids = rater_ids or tally.rater_ids
-    answers = find_answers(tally, wanted, str(table.path))
+    counts = count_labels(table, mapping)
+    counts.rater_ids = rater_ids or counts.rater_ids
+    answers = guess_answers(counts, settings, str(table.path))
     return Plan(
         name=name,
         property=property_rated,
         kind=kind or _kind(mapping),
         table=table,
         mapping=mapping,
-        tally=tally,
+        counts=counts,
         answers=answers,
         fields=_fields(mapping, table),
     )
 
 
-def _kind(mapping: Mapping) -> Kind:
-    """What the raters' columns are called after, if after experts."""
+def _kind(mapping: ColumnMapping) -> Kind:
+    """Return ``expert`` where the columns of the raters say so, else ``crowd``."""
     names = mapping.raters or (mapping.rater,)
     return "expert" if all("expert" in parts(name) for name in names) else "crowd"
 
 
-def _fields(mapping: Mapping, table: Table) -> dict[str, str]:
-    """Name the items' fields after their columns, but for the names that items use themselves."""
-    kept = mapping.text if mapping.rater else (*mapping.text, *mapping.unused(table))
+def _fields(mapping: ColumnMapping, table: Table) -> dict[str, str]:
+    """Name the fields of items after their columns, except for reserved names."""
+    columns = mapping.text if mapping.rater else (*mapping.text, *mapping.unused(table))
     fields: dict[str, str] = {}
-    for column in kept:
+    for column in columns:
         name = column
         while name in RESERVED or name in fields.values():
             name += "_"

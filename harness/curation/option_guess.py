@@ -1,25 +1,28 @@
-"""Which options a table's labels are, on which scale, and which of them count as positive."""
+"""Guessing options, scale and positive options from the labels of a table."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from harness.curation import column_words
-from harness.curation.column_profile import MAX_LABELS
+from harness.curation.column_profile import MAX_LABELS, labels_of, name_of, rows_of, text_of
 from harness.errors import TaskError
-from harness.tasks.checks import as_number
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
+from harness.tasks.schema import as_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.curation.label_counts import Tally
-    from harness.tasks.fields import Scale
+    from harness.curation.column_mapping import ColumnMapping
+    from harness.curation.column_profile import Table
+    from harness.tasks.schema import Scale
+    from harness.tasks.tables import Row
 
-MAX_STEPS = 20  # an ordinal scale with more steps than this is taken for a continuous one
-RARE = 0.02  # of an even share of the ratings: a label with less is pointed at
+MAX_STEPS = 20  # a scale with more steps is taken for continuous
+RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
 SCALES: tuple[Scale, ...] = ("binary", "nominal", "ordinal", "pairwise")
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
 ORDERS = (
@@ -29,11 +32,89 @@ ORDERS = (
     ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
     ("very poor", "poor", "fair", "good", "very good", "excellent"),
 )
+MIN_UNEVEN_ROWS = 10  # rows with gaps that show columns called after people to be places
+RaterIds = Literal["real", "positional"]
+
+
+@dataclass(slots=True)
+class LabelCounts:
+    """How often raters and judges use each label.
+
+    Attributes
+    ----------
+    humans : Counter
+        Labels of the raters.
+    judges : dict of str to Counter
+        Labels of each judge.
+    rater_ids : str
+        ``positional`` where a rater's column seems to be only a place within the row.
+    """
+
+    humans: Counter[str] = field(default_factory=Counter)
+    judges: dict[str, Counter[str]] = field(default_factory=dict)
+    rater_ids: RaterIds = "real"
+
+    @property
+    def abstains(self) -> bool:
+        """Whether CANNOT_ASSESS occurs."""
+        return any(CANNOT_ASSESS in labels for labels in (self.humans, *self.judges.values()))
+
+
+def answers_in(row: Row, mapping: ColumnMapping, table: Table) -> Iterator[tuple[bool, str, str]]:
+    """Yield (is a judge, name, column) for each cell of a row that may hold an answer."""
+    if mapping.rater:
+        rater = name_of(row.get(mapping.rater))
+        yield rater in mapping.judges, rater, mapping.label
+    for name in mapping.raters:
+        yield False, name, name
+    for name in mapping.judge_columns(table):
+        yield True, name, name
+
+
+def count_labels(table: Table, mapping: ColumnMapping) -> LabelCounts:
+    """Count the labels that raters and judges use.
+
+    Raises
+    ------
+    TaskError
+        If the raters use too many different ones, as free text and continuous numbers do.
+    """
+    counts = LabelCounts()
+    nested, n_uneven = True, 0
+    for _, row in rows_of(table.path):
+        filled = [bool(text_of(row.get(name))) for name in mapping.raters]
+        nested = nested and filled == sorted(filled, reverse=True)
+        n_uneven += not all(filled)
+        for is_judge, name, column in answers_in(row, mapping, table):
+            labels, _ = labels_of(row.get(column))
+            counter = counts.judges.setdefault(name, Counter()) if is_judge else counts.humans
+            counter.update(labels)
+        if len(counts.humans) > MAX_LABELS:
+            columns = ", ".join(mapping.raters) or mapping.label
+            raise TaskError(
+                f"{table.path}: found more than {MAX_LABELS} different labels in {columns}; free "
+                "text and continuous numbers cannot be used yet: bin them, or name other columns."
+            )
+    if mapping.raters and _are_places(mapping.raters, n_uneven, nested=nested):
+        counts.rater_ids = "positional"
+    return counts
+
+
+def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool:
+    """Whether numbered columns are places: always filled from the left, or named after the label.
+
+    Columns named after people need more rows to show it, as it may be chance.
+    """
+    if not len({column_words.stem(name) for name in raters}) == 1 < len(raters):
+        return False
+    label_named = column_words.contains_word(raters[0], column_words.LABELS)
+    needed = 1 if label_named else MIN_UNEVEN_ROWS
+    return (nested and n_uneven >= needed) or (label_named and not n_uneven)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What the user says about the answers; what is left empty is guessed."""
+class AnswerSettings:
+    """Settings of the user about the answers; empty settings are guessed."""
 
     scale: Scale | None = None
     options: tuple[str, ...] = ()
@@ -52,7 +133,7 @@ class Answers:
     labels : mapping of str to str
         The key of each option, in order, to what people read.
     notes : tuple of str
-        What was decided that a reader may want to change.
+        Decisions that a reader may want to change.
     """
 
     scale: Scale
@@ -64,21 +145,21 @@ class Answers:
     notes: tuple[str, ...]
 
     def key(self, label: str) -> str | None:
-        """Return the key that a label stands for, CANNOT_ASSESS or an ignored label included."""
+        """Return the key of a label; CANNOT_ASSESS and ignored labels stand for themselves."""
         if label in self.ignore or (self.abstain and label == CANNOT_ASSESS):
             return label
         return self.keys.get(label.casefold())
 
 
-def find_answers(tally: Tally, wanted: Wanted, where: str) -> Answers:
-    """Find options, scale and positive options from the labels of a table.
+def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> Answers:
+    """Guess options, scale and positive options from the labels of a table.
 
     Parameters
     ----------
-    tally : Tally
+    counts : LabelCounts
         Labels of the raters and of each judge.
-    wanted : Wanted
-        What the user says; the rest is guessed.
+    settings : AnswerSettings
+        Settings of the user; the rest is guessed.
     where : str
         The table's name, for messages.
 
@@ -88,64 +169,64 @@ def find_answers(tally: Tally, wanted: Wanted, where: str) -> Answers:
         If the labels are free text or continuous numbers, or there are fewer than two.
     """
     notes: list[str] = []
-    human = {n: c for n, c in tally.humans.items() if n not in (*wanted.ignore, CANNOT_ASSESS)}
-    counts = {label: human.get(label, 0) for label in wanted.options} or dict(human)
-    if not wanted.options:
-        counts |= _of_judges(tally, counts, wanted, notes)
-    names = _spellings(counts, notes)
-    notes += [*_rare(human, wanted), *_remarks(names, wanted)]
+    excluded = {*settings.ignore, CANNOT_ASSESS}
+    human = {label: n for label, n in counts.humans.items() if label not in excluded}
+    uses = {label: human.get(label, 0) for label in settings.options} or dict(human)
+    if not settings.options:
+        uses |= _judge_labels(counts, uses, settings, notes)
+    names = _spellings(uses, notes)
+    notes += [*_rare(human, settings), *_remarks(names, settings)]
     _check_number(names, where)
-    scale = wanted.scale or _scale(names, where)
-    names = names if wanted.options else _in_order(names, scale, notes)
+    scale = settings.scale or _scale(names, where)
+    names = names if settings.options else _in_order(names, scale, notes)
     labels = dict(zip(_keys(names), names, strict=True))
     keys = {name.casefold(): key for key, name in labels.items()}
     return Answers(
         scale=scale,
         keys=keys | {key.casefold(): key for key in labels},
         labels=labels,
-        positive=_positive(wanted, labels, keys, scale, where),
-        abstain=tally.abstains,
-        ignore=wanted.ignore,
+        positive=_positive(settings, labels, keys, scale, where),
+        abstain=counts.abstains,
+        ignore=settings.ignore,
         notes=tuple(notes),
     )
 
 
-def _of_judges(
-    tally: Tally, human: Mapping[str, int], wanted: Wanted, notes: list[str]
+def _judge_labels(
+    counts: LabelCounts, human: Mapping[str, int], settings: AnswerSettings, notes: list[str]
 ) -> dict[str, int]:
-    """Labels that no rater but at least two judges use; what one judge alone says is no option."""
-    known = {label.casefold() for label in (*human, *wanted.ignore, CANNOT_ASSESS)}
+    """Return labels that no rater but at least two judges use."""
+    human_labels = {label.casefold() for label in (*human, *settings.ignore, CANNOT_ASSESS)}
     users: dict[str, int] = {}
-    for labels in tally.judges.values():
+    for labels in counts.judges.values():
         for label in labels:
-            if label.casefold() not in known:
+            if label.casefold() not in human_labels:
                 users[label] = users.get(label, 0) + 1
     added = {label: 0 for label, n in users.items() if n > 1}
     if added:
         notes.append(f"only judges say {_listed(added)}; --options leaves such labels out")
-    if odd := [label for label in users if label not in added]:
-        notes.append(f"one judge alone says {_listed(odd)}: kept, and counted as invalid")
+    if single := [label for label in users if label not in added]:
+        notes.append(f"one judge alone says {_listed(single)}: kept, and counted as invalid")
     return added
 
 
-def _rare(human: Mapping[str, int], wanted: Wanted) -> list[str]:
-    """Point at labels that hardly anybody used: they may be no options but remarks."""
-    even = sum(human.values()) / max(len(human), 1)
-    few = [label for label, n in human.items() if n < RARE * even]
-    if wanted.options or not few:
+def _rare(human: Mapping[str, int], settings: AnswerSettings) -> list[str]:
+    """Note rare labels, which may be remarks rather than options."""
+    even_share = sum(human.values()) / max(len(human), 1)
+    rare = [label for label, n in human.items() if n < RARE_SHARE * even_share]
+    if settings.options or not rare:
         return []
-    uses = sum(human[label] for label in few)
-    return [
-        f"only {uses} ratings say {_listed(few)}; --ignore counts such labels and leaves them out"
-    ]
+    n_ratings = sum(human[label] for label in rare)
+    remedy = "--ignore counts such labels and leaves them out"
+    return [f"only {n_ratings} ratings say {_listed(rare)}; {remedy}"]
 
 
-def _remarks(names: Sequence[str], wanted: Wanted) -> list[str]:
-    """Point at labels that say that nothing was said."""
-    found = [name for name in names if name.casefold() in column_words.REMARKS]
-    if wanted.options or not found:
+def _remarks(names: Sequence[str], settings: AnswerSettings) -> list[str]:
+    """Note labels that stand for a missing answer."""
+    remarks = [name for name in names if name.casefold() in column_words.REMARKS]
+    if settings.options or not remarks:
         return []
-    return [f"{_listed(found)} may be no option; --ignore counts such labels and leaves them out"]
+    return [f"{_listed(remarks)} may be no option; --ignore counts such labels and leaves them out"]
 
 
 def _listed(labels: Sequence[str] | Mapping[str, int]) -> str:
@@ -155,20 +236,20 @@ def _listed(labels: Sequence[str] | Mapping[str, int]) -> str:
 
 
 def _spellings(counts: Mapping[str, int], notes: list[str]) -> list[str]:
-    """One spelling for labels that differ by case alone: the most frequent."""
+    """Return labels by their most frequent spelling, where they differ by case alone."""
     chosen: dict[str, str] = {}
     for label in sorted(counts, key=lambda name: -counts[name]):
-        kept = chosen.setdefault(label.casefold(), label)
-        if kept != label:
-            notes.append(f"{label!r} is read as {kept!r}: they differ by case alone")
+        spelling = chosen.setdefault(label.casefold(), label)
+        if spelling != label:
+            notes.append(f"{label!r} is read as {spelling!r}: they differ by case alone")
     return [label for label in counts if chosen[label.casefold()] == label]
 
 
 def _check_number(names: Sequence[str], where: str) -> None:
     if len(names) < 2:  # noqa: PLR2004 -- one answer is no choice
-        found = f"only the label {names[0]!r}" if names else "no labels at all"
+        labels = f"only the label {names[0]!r}" if names else "no labels at all"
         raise TaskError(
-            f"{where}: found {found}; a task needs two options. Name them with --options."
+            f"{where}: found {labels}; a task needs two options. Name them with --options."
         )
     if len(names) > MAX_LABELS:
         raise TaskError(f"{where}: found {len(names)} options; a task has at most {MAX_LABELS}.")
@@ -195,7 +276,7 @@ def _scale(names: Sequence[str], where: str) -> Scale:
 def _are_sides(names: Sequence[str], *, tied: bool) -> bool:
     """Whether labels are two sides that differ in their last letter, and ties between them."""
     sides = [
-        name.casefold() for name in names if not column_words.speaks_of(name, column_words.TIES)
+        name.casefold() for name in names if not column_words.contains_word(name, column_words.TIES)
     ]
     if len(sides) != 2 or (tied and len(sides) == len(names)):  # noqa: PLR2004 -- two sides
         return False
@@ -207,7 +288,9 @@ def _are_sides(names: Sequence[str], *, tied: bool) -> bool:
 def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]:
     if scale != "ordinal":
         last = column_words.TIES if scale == "pairwise" else frozenset()
-        return sorted(names, key=lambda name: (column_words.speaks_of(name, last), name.casefold()))
+        return sorted(
+            names, key=lambda name: (column_words.contains_word(name, last), name.casefold())
+        )
     for order in ORDERS:
         if {name.casefold() for name in names} <= set(order):
             return sorted(names, key=lambda name: order.index(name.casefold()))
@@ -225,7 +308,7 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
 
 
 def _keys(names: Sequence[str]) -> list[str]:
-    """A key for each label: the label itself where a key may look like it."""
+    """Return a key for each label: the label itself where it is a valid key."""
     keys: list[str] = []
     for name in names:
         plain = re.sub(f"[{re.escape(PUNCTUATION)}]+", " ", name)
@@ -239,18 +322,18 @@ def _keys(names: Sequence[str]) -> list[str]:
 
 
 def _positive(
-    wanted: Wanted,
+    settings: AnswerSettings,
     labels: Mapping[str, str],
     keys: Mapping[str, str],
     scale: Scale,
     where: str,
 ) -> tuple[str, ...]:
-    if wanted.positive:
-        unknown = [label for label in wanted.positive if label.casefold() not in keys]
+    if settings.positive:
+        unknown = [label for label in settings.positive if label.casefold() not in keys]
         if unknown:
-            known = ", ".join(labels.values())
-            raise TaskError(f"{where}: --positive: {unknown[0]!r} is none of {known}.")
-        return tuple(keys[label.casefold()] for label in wanted.positive)
+            names = ", ".join(labels.values())
+            raise TaskError(f"{where}: --positive: {unknown[0]!r} is none of {names}.")
+        return tuple(keys[label.casefold()] for label in settings.positive)
     if scale != "binary":
         return ()
     short, long = sorted(labels, key=lambda key: len(labels[key]))
@@ -259,7 +342,7 @@ def _positive(
     for pair in PAIRS:
         if {label.casefold() for label in labels.values()} == set(pair):
             return tuple(key for key, label in labels.items() if label.casefold() == pair[0])
-    meant = [
+    affirmative = [
         key for key in labels if not column_words.YES.isdisjoint(column_words.parts(labels[key]))
     ]
-    return tuple(meant) if len(meant) == 1 else ()
+    return tuple(affirmative) if len(affirmative) == 1 else ()

@@ -1,4 +1,4 @@
-"""The example that `harness new-task NAME` writes: small, commented, and it runs at once."""
+"""The commented example task that `harness new-task NAME` writes."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from pathlib import Path
 
 from harness.curation.convert import check_new
 from harness.errors import TaskError
-from harness.tasks.task_yaml import TASK_FILE
+from harness.tasks.schema import TASK_FILE
 
 STARTER = Path(__file__).parent / "starter"
 FILES = (TASK_FILE, "items.csv", "ratings.csv")
 
 
 def write_starter(name: str, folder: Path) -> None:
-    """Write the example as a task of that name.
+    """Write the example task.
 
     Parameters
     ----------
     name : str
-        Of the task.
+        Name of the task.
     folder : Path
         Must not exist yet.
 

@@ -1,11 +1,10 @@
-"""A task folder read into one checked, frozen value: options, items and human ratings."""
+"""Task folders and their content: options, items and human ratings."""
 
-from harness.tasks.annotator_settings import AltTestFields
 from harness.tasks.folders import available_tasks, bundled, describe, find_task, search_path
 from harness.tasks.load import load_task
 from harness.tasks.model import Item, Rating, Task
 from harness.tasks.options import CANNOT_ASSESS, Lexicon, Option
-from harness.tasks.task_yaml import TaskFile, task_schema
+from harness.tasks.schema import AltTestFields, TaskFile, task_schema
 from harness.tasks.write import write_task
 
 __all__ = [

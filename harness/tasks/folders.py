@@ -1,20 +1,20 @@
-"""Task folders: where they are, found by name or by path."""
+"""Task folders, by name on the search path or by path."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Literal
 
 from harness.errors import TaskError
-from harness.tasks.task_yaml import TASK_FILE, read_task_file
+from harness.tasks.schema import TASK_FILE, read_task_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 def bundled(kind: Literal["prompts", "datasets"]) -> Path:
-    """Folder of the prompts or tasks that come along: in the wheel, or in the checkout."""
+    """Folder of the bundled prompts or tasks: in the wheel, or in the checkout."""
     package = Path(__file__).resolve().parent.parent
     inside_wheel = package / "_bundled" / kind
     return inside_wheel if inside_wheel.is_dir() else package.parent / kind
@@ -22,43 +22,40 @@ def bundled(kind: Literal["prompts", "datasets"]) -> Path:
 
 def search_path() -> list[Path]:
     """Folders that hold task folders: ``$HARNESS_TASKS``, ``./datasets``, then the bundled ones."""
-    named = os.environ.get("HARNESS_TASKS", "").split(os.pathsep)
-    return [Path(name) for name in named if name] + [Path("datasets"), bundled("datasets")]
+    folders = os.environ.get("HARNESS_TASKS", "").split(os.pathsep)
+    return [Path(folder) for folder in folders if folder] + [Path("datasets"), bundled("datasets")]
 
 
 def available_tasks(search: Sequence[Path] | None = None) -> list[tuple[str, Path]]:
-    """List (name, folder) of every task that a name finds; an earlier folder hides a later one."""
-    found: dict[str, Path] = {}
+    """List (name, folder) of every task on the search path; an earlier folder hides a later one."""
+    tasks: dict[str, Path] = {}
     for root in search_path() if search is None else search:
         if root.is_dir():
             for file in sorted(root.glob(f"*/{TASK_FILE}")):
-                found.setdefault(file.parent.name, file.parent)
-    return sorted(found.items())
+                tasks.setdefault(file.parent.name, file.parent)
+    return sorted(tasks.items())
 
 
 def describe(folder: Path) -> dict[str, str | int]:
-    """Summarise a task from its ``task.yaml`` alone; a fault is part of the summary."""
+    """Summarise a task from its ``task.yaml`` alone; an error is part of the summary."""
     try:
         task = read_task_file(folder / TASK_FILE)
     except TaskError as error:
-        return {
-            "task": folder.name,
-            "scale": "",
-            "options": 0,
-            "property": "",
-            "notice": str(error),
-        }
+        scale, n_options, rated, notice = "", 0, "", str(error)
+    else:
+        scale, n_options, rated = task.scale, len(task.options), task.property
+        notice = task.notice
     return {
         "task": folder.name,
-        "scale": task.scale,
-        "options": len(task.options),
-        "property": task.property,
-        "notice": task.notice,
+        "scale": scale,
+        "options": n_options,
+        "property": rated,
+        "notice": notice,
     }
 
 
 def find_task(name_or_path: str, *, search: Sequence[Path] | None = None) -> Path:
-    """Folder of a task, by its name on the search path or by its own path.
+    """Return the folder of a task, by its name on the search path or by its path.
 
     Raises
     ------
@@ -75,8 +72,34 @@ def find_task(name_or_path: str, *, search: Sequence[Path] | None = None) -> Pat
         return path
     if path.is_dir():
         raise TaskError(f"{path}: the folder has no {TASK_FILE}; write one.")
-    known = ", ".join(tasks) or "none"
+    names = ", ".join(tasks) or "none"
     raise TaskError(
-        f"task {name_or_path!r} was not found; give one of the names ({known}) or the path of a "
+        f"task {name_or_path!r} was not found; give one of the names ({names}) or the path of a "
         f"folder with a {TASK_FILE}."
     )
+
+
+def path_inside(folder: Path, name: str, field: str) -> Path:
+    """Return the path of a file that must be inside the folder, links resolved.
+
+    Raises
+    ------
+    TaskError
+        If the name is absolute, climbs with ``..``, or resolves to a place outside.
+    """
+    path = folder / name
+    parts = PureWindowsPath(name)  # knows both kinds of slashes, and drives
+    climbs = bool(parts.anchor) or ".." in parts.parts
+    if climbs or not _resolves_inside(path, folder):
+        raise TaskError(
+            f"{folder / TASK_FILE}: {field}: {name!r} leaves the task's folder; "
+            "put the file into the folder and name it from there."
+        )
+    return path
+
+
+def _resolves_inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a name with NUL
+        return False

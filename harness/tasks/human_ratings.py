@@ -1,4 +1,4 @@
-"""Human ratings of a task: each value is checked where its line is still known."""
+"""Reading human ratings: each value is checked with its line at hand."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from harness.errors import TaskError
-from harness.tasks.cells import as_text, identifier, short
-from harness.tasks.checks import MAX_POWERSET_OPTIONS, as_number, numeric_keys
 from harness.tasks.model import HumanElicitation, Rating
 from harness.tasks.options import CANNOT_ASSESS
+from harness.tasks.schema import MAX_POWERSET_OPTIONS, as_number, numeric_keys
 from harness.tasks.tables import parse_json, read_rows
+from harness.tasks.tables.checks import as_text, identifier, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.tasks.fields import TaskFields
     from harness.tasks.model import Item
+    from harness.tasks.schema import TaskFields
     from harness.tasks.tables import Row
 
 COLUMNS = frozenset({"item", "rater", "elicitation", "value"})
@@ -30,7 +30,7 @@ ELICITATIONS: dict[object, HumanElicitation] = {
 
 
 class _BadValueError(ValueError):
-    """A value that is no rating; ``reason`` is the slug of the fault."""
+    """A value that is not a rating; ``reason`` is the slug of the problem."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class _BadValueError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What the values of a task's ratings may be."""
+    """Values that ratings of a task may have."""
 
     keys: tuple[str, ...]
     answers: frozenset[str]  # the keys, and CANNOT_ASSESS where the task allows it
@@ -87,55 +87,56 @@ def read_ratings(
         ``unrated_item``, naming line, value, item and rater; without one for faults of the table.
     """
     rules = _Rules.of(task)
-    known = None if items is None else {item.id for item in items}
-    seen: set[tuple[str, str, str]] = set()
-    kept: tuple[list[Rating], list[Rating]] = ([], [])
+    item_ids = None if items is None else {item.id for item in items}
+    rated: set[tuple[str, str, str]] = set()
+    ratings: list[Rating] = []
+    ignored: list[Rating] = []
     for line, row in read_rows(path, required=("item", "rater", "value")):
         where = f"{path}: line {line}"
-        rating, foreign = _rating(row, rules, where)
+        rating, is_foreign = _rating(row, rules, where)
         key = (rating.item, rating.rater, rating.elicitation)
-        if key in seen:
+        if key in rated:
             _refuse(where, rating, "duplicate_rating", "this rating is there twice; keep one row")
-        if known is not None and rating.item not in known:
+        if item_ids is not None and rating.item not in item_ids:
             _refuse(where, rating, "unknown_item", "the items file has no such item; add it there")
-        seen.add(key)
-        kept[foreign].append(rating)
-    _check_rated(path, items or (), {item for item, _, _ in seen})
-    return tuple(kept[False]), tuple(kept[True])
+        rated.add(key)
+        (ignored if is_foreign else ratings).append(rating)
+    _check_rated(path, items or (), {item for item, _, _ in rated})
+    return tuple(ratings), tuple(ignored)
 
 
-def _refuse(where: str, rating: Rating, reason: str, what: str) -> NoReturn:
+def _refuse(where: str, rating: Rating, reason: str, problem: str) -> NoReturn:
     place = f"{where}: item {rating.item!r}, rater {rating.rater!r}, {rating.elicitation}"
-    raise TaskError(f"{place}: {what}.", reason=reason)
+    raise TaskError(f"{place}: {problem}.", reason=reason)
 
 
 def _check_rated(path: Path, items: Sequence[Item], rated: set[str]) -> None:
     if unrated := [item.id for item in items if item.id not in rated]:
         more = f" ({len(unrated) - 1} more like it)" if len(unrated) > 1 else ""
-        what = f"item {unrated[0]!r} has no ratings{more}; rate it or remove it from the items."
-        raise TaskError(f"{path}: {what}", reason="unrated_item")
+        problem = f"item {unrated[0]!r} has no ratings{more}; rate it or remove it from the items."
+        raise TaskError(f"{path}: {problem}", reason="unrated_item")
 
 
 def _rating(row: Row, rules: _Rules, where: str) -> tuple[Rating, bool]:
     if not COLUMNS.issuperset(row):
-        odd = short(min(row.keys() - COLUMNS))
+        unknown = short(min(row.keys() - COLUMNS))
         raise TaskError(
-            f"{where}: unknown column {odd}; use item, rater, elicitation and value only."
+            f"{where}: unknown column {unknown}; use item, rater, elicitation and value only."
         )
     item = identifier(row["item"], "item", where)
     rater = identifier(row["rater"], "rater", where)
-    given = row.get("elicitation")
-    elicitation = ELICITATIONS.get(given) if given is None or isinstance(given, str) else None
+    cell = row.get("elicitation")
+    elicitation = ELICITATIONS.get(cell) if cell is None or isinstance(cell, str) else None
     if elicitation is None:
         raise TaskError(
-            f"{where}: elicitation: found {short(given)}; write forced_choice or response_set."
+            f"{where}: elicitation: found {short(cell)}; write forced_choice or response_set."
         )
     try:
         read = _response_set if elicitation == "response_set" else _option
-        value, foreign = read(row["value"], rules)
-    except _BadValueError as fault:
-        _refuse(where, Rating(item, rater, elicitation, ""), fault.reason, str(fault))
-    return Rating(item, rater, elicitation, value), foreign
+        value, is_foreign = read(row["value"], rules)
+    except _BadValueError as error:
+        _refuse(where, Rating(item, rater, elicitation, ""), error.reason, str(error))
+    return Rating(item, rater, elicitation, value), is_foreign
 
 
 def _option(value: object, rules: _Rules) -> tuple[str, bool]:
@@ -155,17 +156,17 @@ def _unknown(text: str, rules: _Rules, *, numeric: bool) -> _BadValueError:
     if not text:
         return _empty()
     if text == CANNOT_ASSESS:
-        what = f"value {text!r} is not allowed here; say 'abstain: true' in task.yaml"
-        return _BadValueError("unknown_label", what)
-    todo = f"write one of {', '.join(rules.keys)}, or list it under ignore_labels"
+        problem = f"value {text!r} is not allowed here; say 'abstain: true' in task.yaml"
+        return _BadValueError("unknown_label", problem)
+    remedy = f"write one of {', '.join(rules.keys)}, or list it under ignore_labels"
     if numeric:
-        return _BadValueError("non_numeric_value", f"value {short(text)} is not a number; {todo}")
-    return _BadValueError("unknown_label", f"value {short(text)} is no option; {todo}")
+        return _BadValueError("non_numeric_value", f"value {short(text)} is not a number; {remedy}")
+    return _BadValueError("unknown_label", f"value {short(text)} is no option; {remedy}")
 
 
 def _empty() -> _BadValueError:
-    what = "the value is empty; leave the row out if nothing was said"
-    return _BadValueError("empty_value", what)
+    problem = "the value is empty; leave the row out if the rater gave none"
+    return _BadValueError("empty_value", problem)
 
 
 def _response_set(value: object, rules: _Rules) -> tuple[str | tuple[str, ...], bool]:
@@ -177,8 +178,8 @@ def _response_set(value: object, rules: _Rules) -> tuple[str | tuple[str, ...], 
     if any(foreign for _, foreign in parts):
         return tuple(named), True
     chosen = tuple(key for key in rules.keys if key in named)
-    if fault := _inadmissible(named, chosen, rules):
-        raise _BadValueError("set_not_admissible", f"value {short(value)} {fault}")
+    if problem := _inadmissible(named, chosen, rules):
+        raise _BadValueError("set_not_admissible", f"value {short(value)} {problem}")
     return chosen, False
 
 
@@ -196,15 +197,15 @@ def _inadmissible(named: Sequence[str], chosen: tuple[str, ...], rules: _Rules) 
 
 def _parts(value: object) -> list[object]:
     try:
-        found = parse_json(value) if isinstance(value, str) and value else value
+        members = parse_json(value) if isinstance(value, str) and value else value
     except ValueError:
-        found = value
-    if found is None or found == "":
+        members = value
+    if members is None or members == "":
         raise _empty()
-    if not isinstance(found, list):
-        what = f"value {short(value)} is no response set; write a JSON array of option keys"
-        raise _BadValueError("unknown_label", what)
-    if not found:
-        what = "the response set is empty; name its options, or leave the row out"
-        raise _BadValueError("empty_response_set", what)
-    return found
+    if not isinstance(members, list):
+        problem = f"value {short(value)} is no response set; write a JSON array of option keys"
+        raise _BadValueError("unknown_label", problem)
+    if not members:
+        problem = "the response set is empty; name its options, or leave the row out"
+        raise _BadValueError("empty_response_set", problem)
+    return members

@@ -1,30 +1,30 @@
-"""A task folder read whole: `task.yaml`, then its tables, then what must hold between them."""
+"""Loading a task folder: `task.yaml`, items, groups and human ratings."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
-from harness.tasks.annotator_settings import check_alt_test
-from harness.tasks.fields import TaskFields
-from harness.tasks.folders import find_task
+from harness.tasks.folders import find_task, path_inside
 from harness.tasks.human_ratings import read_ratings
-from harness.tasks.items import read_items
 from harness.tasks.model import Item, Task
-from harness.tasks.task_yaml import TASK_FILE, inside, read_task_file
+from harness.tasks.schema import TASK_FILE, TaskFields, check_alt_test, read_task_file
+from harness.tasks.tables import read_rows
+from harness.tasks.tables.checks import as_text, identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.tasks.model import Rating
-    from harness.tasks.task_yaml import TaskFile
+    from harness.tasks.schema import TaskFile
+    from harness.tasks.tables import Row
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
 
 
 def load_task(name_or_path: str | Path, *, search: Sequence[Path] | None = None) -> Task:
-    """Read a task folder and check everything in it.
+    """Read and check a task folder.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def load_task(name_or_path: str | Path, *, search: Sequence[Path] | None = None)
     Returns
     -------
     Task
-        Frozen; `Task.content_hash` says what was read, wherever it was.
+        Frozen; `Task.content_hash` identifies its content.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def load_task(name_or_path: str | Path, *, search: Sequence[Path] | None = None)
         Naming file, line or field, what was found and what to do.
     """
     folder = find_task(str(name_or_path), search=search)
-    file = read_task_file(inside(folder, TASK_FILE, "task.yaml"))
+    file = read_task_file(path_inside(folder, TASK_FILE, "task.yaml"))
     items_path = _table(folder, "items", file.items)
     groups_path = _table(folder, "groups", file.groups)
     ratings_path = _table(folder, "ratings", file.ratings)
@@ -55,27 +55,67 @@ def load_task(name_or_path: str | Path, *, search: Sequence[Path] | None = None)
         )
     if groups_path and not items_path:
         raise TaskError(f"{groups_path}: found groups but no items; write an items file.")
-    items = read_items(items_path, groups_path) if items_path else None
+    items = _read_items(items_path, groups_path) if items_path else None
     ratings, ignored = read_ratings(ratings_path, file, items)
     if items is None:
-        items = tuple(
-            Item(name, {}) for name in dict.fromkeys(r.item for r in (*ratings, *ignored))
-        )
+        names = dict.fromkeys(rating.item for rating in (*ratings, *ignored))
+        items = tuple(Item(name, {}) for name in names)
     _check_text(folder, file, items)
     _check_alt_test(folder, file, items, ratings)
-    said = {name: getattr(file, name) for name in TaskFields.model_fields}
-    return Task(**said, items=items, ratings=ratings, ignored=ignored, folder=folder)
+    fields = {name: getattr(file, name) for name in TaskFields.model_fields}
+    return Task(**fields, items=items, ratings=ratings, ignored=ignored, folder=folder)
 
 
 def _table(folder: Path, kind: str, name: str | None) -> Path | None:
     if name is not None:
-        return inside(folder, name, kind)
-    found = [kind + ending for ending in ENDINGS if (folder / (kind + ending)).exists()]
-    if len(found) > 1:
+        return path_inside(folder, name, kind)
+    names = [kind + ending for ending in ENDINGS if (folder / (kind + ending)).exists()]
+    if len(names) > 1:
         raise TaskError(
-            f"{folder}: found {' and '.join(found)}; say which one under '{kind}' in {TASK_FILE}."
+            f"{folder}: found {' and '.join(names)}; say which one under '{kind}' in {TASK_FILE}."
         )
-    return inside(folder, found[0], kind) if found else None
+    return path_inside(folder, names[0], kind) if names else None
+
+
+def _read_items(path: Path, groups_path: Path | None) -> tuple[Item, ...]:
+    """Read items, each with the fields of its group before its own."""
+    if groups_path is None:
+        return tuple(_item_rows(path))
+    shared = {group.id: group.fields for group in _item_rows(groups_path)}
+    return tuple(_join(path, item, shared) for item in _item_rows(path))
+
+
+def _item_rows(path: Path) -> Iterator[Item]:
+    item_ids: set[str] = set()
+    for line, row in read_rows(path, required=("id",)):
+        where = f"{path}: line {line}"
+        item_id = identifier(row.pop("id"), "id", where)
+        if item_id in item_ids:
+            raise TaskError(f"{where}: id {item_id!r} is given twice; give each row its own id.")
+        item_ids.add(item_id)
+        group = _optional(row, "group", where)
+        criterion = _optional(row, "criterion", where)
+        fields = {name: as_text(value) for name, value in row.items() if value is not None}
+        yield Item(item_id, fields, group, criterion)
+
+
+def _optional(row: Row, column: str, where: str) -> str | None:
+    value = row.pop(column, None)
+    return None if value is None or value == "" else identifier(value, column, where)
+
+
+def _join(path: Path, item: Item, shared: Mapping[str, dict[str, str]]) -> Item:
+    if item.group is None:
+        return item
+    where = f"{path}: item {item.id!r}"
+    fields = shared.get(item.group)
+    if fields is None:
+        raise TaskError(f"{where}: group {item.group!r} is not in the groups file; add it there.")
+    if repeated := fields.keys() & item.fields.keys():
+        raise TaskError(
+            f"{where}: its group has the field {min(repeated)!r} too; rename one of them."
+        )
+    return Item(item.id, fields | item.fields, item.group, item.criterion)
 
 
 def _check_alt_test(

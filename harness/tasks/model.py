@@ -1,4 +1,4 @@
-"""A task once it is read and checked: items, human ratings, and the hash of its content."""
+"""Tasks: fields, items, human ratings and the hash of the content."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from harness.errors import TaskError
-from harness.tasks.checks import MAX_POWERSET_OPTIONS
-from harness.tasks.fields import TaskFields
+from harness.tasks.schema import MAX_POWERSET_OPTIONS, TaskFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,19 +19,19 @@ if TYPE_CHECKING:
     from harness.stats.data.option_space import OptionSpace
 
 HumanElicitation = Literal["forced_choice", "response_set"]
-Asked = Literal["forced_choice", "response_set", "paired"]
+JudgeElicitation = Literal["forced_choice", "response_set", "paired"]
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One target-system output to be rated.
+    """An output of the target system that is rated.
 
     Attributes
     ----------
     id : str
         Unique in its task.
     fields : dict of str to str
-        What prompts may show: the fields of its group, then its own.
+        Texts that prompts may show: the fields of its group, then its own.
     group : str or None
         Cluster to resample: a document, a prompt.
     criterion : str or None
@@ -47,7 +46,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One human rating: an option key, a tuple of them for a response set, or CANNOT_ASSESS."""
+    """A human rating: an option key, a tuple of them for a response set, or CANNOT_ASSESS."""
 
     item: str
     rater: str
@@ -65,9 +64,9 @@ class Task(TaskFields):
     ratings : tuple of Rating
         The human ratings, in file order.
     ignored : tuple of Rating
-        Rows left out because their value is one of ``ignore_labels``.
+        Ratings that were left out because their value is in ``ignore_labels``.
     folder : Path
-        Where it was read from; not part of its content.
+        Folder that the task was read from; not part of its content.
     """
 
     items: tuple[Item, ...]
@@ -79,8 +78,8 @@ class Task(TaskFields):
     def space(self) -> OptionSpace:
         """Option keys and response sets in their fixed order.
 
-        With more than 10 options and ``response_sets: all`` the sets are unknown and only the
-        singletons stand in the space.
+        With more than 10 options and ``response_sets: all`` the sets are unknown, and the space
+        holds only the singletons.
         """
         from harness.stats.data.option_space import OptionSpace  # noqa: PLC0415 -- numpy, when needed
 
@@ -97,27 +96,27 @@ class Task(TaskFields):
         return {item.id: item for item in self.items}
 
     @property
-    def elicitations(self) -> tuple[Asked, ...]:
-        """What a judge may be asked: response sets and pairs only where the sets are known."""
+    def elicitations(self) -> tuple[JudgeElicitation, ...]:
+        """Elicitations that apply: response sets and pairs only where the sets are known."""
         if self.response_sets == "all" and len(self.options) > MAX_POWERSET_OPTIONS:
             return ("forced_choice",)
         return ("forced_choice", "response_set", "paired")
 
     @property
     def n_ignored(self) -> dict[str, int]:
-        """How many ratings were left out, by foreign label."""
+        """Number of ratings left out, by foreign label."""
         foreign = frozenset(self.ignore_labels)
         values = (rating.value for rating in self.ignored)
         return dict(
-            Counter(v if isinstance(v, str) else min(foreign.intersection(v)) for v in values)
+            Counter(
+                label if isinstance(label, str) else min(foreign.intersection(label))
+                for label in values
+            )
         )
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 (64 hex digits) over what the task says, its items and its ratings.
-
-        Neither the folder nor the format of the files is in it.
-        """
+        """SHA-256 (64 hex digits) of fields, items and ratings, whatever the folder or format."""
         content = {
             "task": self.described(),
             "items": [(item.id, item.group, item.criterion, item.fields) for item in self.items],
@@ -132,7 +131,7 @@ class Task(TaskFields):
         return all(item.fields.get(name, "").strip() for name in self.text)
 
     def text_of(self, item: Item) -> str:
-        """Return what judges are shown as one text; see `parts_of`.
+        """Return the text that judges are shown; see `parts_of`.
 
         Raises
         ------
@@ -142,7 +141,9 @@ class Task(TaskFields):
         return "\n\n".join(self.parts_of(item))
 
     def parts_of(self, item: Item) -> tuple[str, ...]:
-        """Return what judges are shown: one field's value, or each of several under its name.
+        """Return the parts of the text that judges are shown.
+
+        With one field, its value; with several, each value under the name of its field.
 
         Raises
         ------
@@ -150,17 +151,17 @@ class Task(TaskFields):
             If the item lacks one of the fields in ``text``.
         """
         if not self.has_text(item):
-            wanted = ", ".join(self.text)
+            names = ", ".join(self.text)
             raise TaskError(
                 f"task {self.name}: item {item.id!r} lacks one of the fields that judges are shown "
-                f"({wanted}); add it, or name the fields that hold text under 'text' in task.yaml."
+                f"({names}); add it, or name the fields that hold text under 'text' in task.yaml."
             )
         if len(self.text) == 1:
             return (item.fields[self.text[0]],)
         return tuple(f"{name}:\n{item.fields[name]}" for name in self.text)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Copy with changes, checked anew; hash and option space are those of the copy."""
+        """Return a copy with changes, validated anew."""
         del deep  # every part is frozen
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**values | dict(update or {}))
@@ -173,4 +174,4 @@ class Task(TaskFields):
 
 
 def _values(ratings: tuple[Rating, ...]) -> list[tuple[object, ...]]:
-    return [(one.item, one.rater, one.elicitation, one.value) for one in ratings]
+    return [(r.item, r.rater, r.elicitation, r.value) for r in ratings]

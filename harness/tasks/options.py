@@ -1,4 +1,4 @@
-"""The answers a task admits: options, what a word list takes them to mean, and abstaining."""
+"""Answers that a task admits: options, CANNOT_ASSESS, and the meaning of a word list."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import Annotated, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 CANNOT_ASSESS = "CANNOT_ASSESS"
-UNSAID = "the label that raters gave"  # the property of a table of which nobody said what was rated
+DEFAULT_PROPERTY = "the label that raters gave"  # of a task made from a table without --property
 MAX_KEY_CHARS = 64
 MAX_LABEL_CHARS = 200
 PUNCTUATION = ',;[]{}"`'
 
 
 class Frozen(BaseModel):
-    """A value: fixed once made, and without fields that nobody declared."""
+    """A frozen model that refuses undeclared fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _as_text(given: object) -> object:
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    return str(given) if number else given
+def _as_text(value: object) -> object:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value
 
 
 Key = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | int | float)]
 
 
 class Option(Frozen):
-    """One admissible answer.
+    """An admissible answer.
 
     Attributes
     ----------
@@ -46,43 +46,43 @@ class Option(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _label_is_key_by_default(cls, given: object) -> object:
-        if isinstance(given, dict) and not given.get("label"):
-            return given | {"label": given.get("key", "")}
-        return given
+    def _label_is_key_by_default(cls, fields: object) -> object:
+        if isinstance(fields, dict) and not fields.get("label"):
+            return fields | {"label": fields.get("key", "")}
+        return fields
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         _check_name("key", self.key, MAX_KEY_CHARS)
         _check_name("label", self.label, MAX_LABEL_CHARS)
-        if found := sorted(set(self.key) & set(PUNCTUATION)):
+        if marks := sorted(set(self.key) & set(PUNCTUATION)):
             raise ValueError(
-                f"key: found {found[0]!r} in {self.key!r}; leave out {' '.join(PUNCTUATION)}"
+                f"key: found {marks[0]!r} in {self.key!r}; leave out {' '.join(PUNCTUATION)}"
             )
         return self
 
 
-def _check_name(field: str, text: str, longest: int) -> None:
-    if not text or text != text.strip() or not text.isprintable() or len(text) > longest:
+def _check_name(field: str, text: str, max_chars: int) -> None:
+    if not text or text != text.strip() or not text.isprintable() or len(text) > max_chars:
         raise ValueError(
-            f"{field}: found {text[:80]!r}; write 1 to {longest} printable characters on one line, "
-            "without spaces around them"
+            f"{field}: found {text[:80]!r}; write 1 to {max_chars} printable characters on one "
+            "line, without spaces around them"
         )
     if text.upper() == CANNOT_ASSESS:
         raise ValueError(f"{field}: {CANNOT_ASSESS} is no option; say 'abstain: true' instead")
 
 
-def _as_option(given: object) -> object:
-    return {"key": given} if isinstance(given, str | int | float) else given
+def _as_option(value: object) -> object:
+    return {"key": value} if isinstance(value, str | int | float) else value
 
 
-GivenOption = Annotated[
+OptionField = Annotated[
     Option, BeforeValidator(_as_option, json_schema_input_type=Option | str | int | float)
 ]
 
 
 class Lexicon(Frozen):
-    """What a word list's sentiment means for a task.
+    """What the sentiment of a word list means for a task.
 
     Attributes
     ----------

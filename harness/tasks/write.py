@@ -1,4 +1,4 @@
-"""A task written into a folder from which it can be read again."""
+"""Writing a task folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
-from harness.tasks.task_yaml import TASK_FILE
+from harness.tasks.schema import TASK_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
-    """Write a task into a folder of its own, made if need be.
+    """Write a task into a folder, which is created if need be.
 
     Parameters
     ----------
     task : Task
-        What to write.
+        The task.
     folder : Path
         Gets ``task.yaml``, ``items.jsonl`` and ``ratings.jsonl``. With ``item_text`` the task that
         is read back has the same `Task.content_hash`.
@@ -35,14 +35,14 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
         If the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    said = yaml.dump(task.described(), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
-    (folder / TASK_FILE).write_text(said, encoding="utf-8", newline="\n")
+    text = yaml.dump(task.described(), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
+    (folder / TASK_FILE).write_text(text, encoding="utf-8", newline="\n")
     gold = task.alt_test and task.alt_test.gold
     items = [
         {"id": item.id}
         | ({"group": item.group} if item.group is not None else {})
         | ({"criterion": item.criterion} if item.criterion is not None else {})
-        | {name: text for name, text in item.fields.items() if item_text or name == gold}
+        | {name: value for name, value in item.fields.items() if item_text or name == gold}
         for item in task.items
     ]
     ratings = [_row(rating) for rating in (*task.ratings, *task.ignored)]
@@ -52,7 +52,7 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """Repeats a value rather than point at it (anchors are not read back), quotes what may fold."""
+    """Repeats values instead of using anchors, and quotes texts that YAML may fold."""
 
     def ignore_aliases(self, data: object) -> bool:
         del data

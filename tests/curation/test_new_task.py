@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from support.making import harness
 
 from harness.app import make_plan as begun
-from harness.curation import Wanted, make_plan, make_task, profile
-from harness.curation.table_cells import labels_of
+from harness.curation import AnswerSettings, make_plan, make_task, profile
+from harness.curation.column_profile import labels_of
 from harness.errors import TaskError
 from harness.judging.parsing.external_verdicts import read_external
 from harness.runs import RunConfig
 from harness.tasks import CANNOT_ASSESS, load_task
-from harness.tasks.tables import Caps
+from harness.tasks.tables import Limits
 
 JUDGES = {
     *("gemini-1.5-flash", "gemini-1.5-pro", "gpt-4o", "gpt-4o-mini"),
@@ -81,7 +81,7 @@ def wide(truth, name, path, renamed):
 
 
 def plan_of(path, given=None, **wanted):
-    return make_plan("mine", profile(path), given or {}, wanted=Wanted(**wanted))
+    return make_plan("mine", profile(path), given or {}, settings=AnswerSettings(**wanted))
 
 
 def table(tmp_path, text, name="table.csv"):
@@ -401,8 +401,8 @@ def test_positional_raters(tmp_path):
     """Numbered label columns filled from the left are places; crossed workers are persons."""
     places = "id,label_1,label_2,label_3\n1,yes,no,\n2,no,no,yes\n3,yes,,\n"
     people = "id,w1,w2,w3\n1,yes,no,\n2,,no,yes\n3,yes,,no\n"
-    assert plan_of(table(tmp_path, places)).tally.rater_ids == "positional"
-    assert plan_of(table(tmp_path, people)).tally.rater_ids == "real"
+    assert plan_of(table(tmp_path, places)).counts.rater_ids == "positional"
+    assert plan_of(table(tmp_path, people)).counts.rater_ids == "real"
 
 
 def test_kind_of_raters(tmp_path):
@@ -529,7 +529,7 @@ def test_item_that_reads_otherwise_is_rejected(tmp_path):
     given_ = {"id": ["id"], "rater": ["rater"], "label": ["label"], "text": ["body"]}
     made = make_task(plan_of(table(tmp_path, text), given_), tmp_path / "mine")
     assert [(one.line, one.reason) for one in made.rejected] == [
-        (3, "item '1' reads otherwise before")
+        (3, "item '1' differs from an earlier row")
     ]
 
 
@@ -622,10 +622,10 @@ def test_any_table_becomes_a_task_or_one_line(tmp_path):
 
 
 def test_tables_above_the_caps_are_refused(tmp_path):
-    """The caps of tables hold here, too."""
+    """The limits of tables hold here, too."""
     path = table(tmp_path, "id,a1,a2\n1,yes,no\n2,no,no\n3,no,no\n")
     with pytest.raises(TaskError, match="more than 2 rows"):
-        profile(path, caps=Caps(n_rows=2))
+        profile(path, limits=Limits(n_rows=2))
 
 
 @given(st.text(max_size=30))

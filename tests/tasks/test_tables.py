@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import TaskError, VerdictError
-from harness.tasks.tables import Caps, parse_json, read_rows
+from harness.tasks.tables import Limits, parse_json, read_rows
 
 ROWS = [{"item": "a", "value": "yes"}, {"item": "b", "value": "no, maybe\nlater"}]
 
@@ -155,13 +155,13 @@ def test_another_encoding_is_refused(tmp_path, name, encoding):
 
 
 @pytest.mark.parametrize(
-    ("caps", "message"),
+    ("limits", "message"),
     [
-        (Caps(n_bytes=20), "found "),
-        (Caps(line_bytes=20), "line 2: is longer than 20 bytes"),
-        (Caps(n_rows=1), "found more than 1 rows"),
-        (Caps(n_columns=1), "line 1: found 2 columns; at most 1"),
-        (Caps(field_chars=10), "line 2: "),
+        (Limits(n_bytes=20), "found "),
+        (Limits(line_bytes=20), "line 2: is longer than 20 bytes"),
+        (Limits(n_rows=1), "found more than 1 rows"),
+        (Limits(n_columns=1), "line 1: found 2 columns; at most 1"),
+        (Limits(field_chars=10), "line 2: "),
     ],
 )
 @pytest.mark.parametrize(
@@ -171,19 +171,21 @@ def test_another_encoding_is_refused(tmp_path, name, encoding):
         ("t.jsonl", '{"a":1,"b":2}\n{"c":"more than twenty","d":""}\n\n\n\n\n'),
     ],
 )
-def test_every_cap_is_kept(tmp_path, name, text, caps, message):
+def test_every_cap_is_kept(tmp_path, name, text, limits, message):
     """A file above a cap is refused, not cut."""
     path = write_csv(tmp_path / name, text)
-    assert fault(path, caps=caps).startswith(message)
+    assert fault(path, limits=limits).startswith(message)
     assert len(list(read_rows(path))) == 2
 
 
 def test_parquet_is_checked_against_what_it_declares(tmp_path):
     """Rows and unpacked size are refused before anything is unpacked."""
     path = write_parquet(tmp_path / "t.parquet", {"item": ["a" * 1000] * 3})
-    assert fault(path, caps=Caps(n_rows=2)).startswith("found more than 2 rows")
-    assert "bytes" in fault(path, caps=Caps(n_bytes=50))
-    assert fault(path, caps=Caps(field_chars=10)).startswith("row 1: 'item' holds 1000 characters")
+    assert fault(path, limits=Limits(n_rows=2)).startswith("found more than 2 rows")
+    assert "bytes" in fault(path, limits=Limits(n_bytes=50))
+    assert fault(path, limits=Limits(field_chars=10)).startswith(
+        "row 1: 'item' holds 1000 characters"
+    )
     assert fault(path, required=("value",)).startswith("columns: column 'value' is missing")
     bomb = write_parquet(
         tmp_path / "bomb.parquet", {"item": [str(i % 7) * 5000 for i in range(7000)]}
@@ -196,7 +198,7 @@ def test_parquet_is_checked_against_what_it_declares(tmp_path):
         pa.table({"item": ["x" * 100_000 + str(i) for i in range(50)]}), bomb, use_dictionary=False
     )
     size = bomb.stat().st_size
-    assert "unpacks to more than" in fault(bomb, caps=Caps(n_bytes=size * 2))
+    assert "unpacks to more than" in fault(bomb, limits=Limits(n_bytes=size * 2))
 
 
 def test_parquet_values_must_be_plain(tmp_path):

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from harness.errors import TaskError
 from harness.tasks import Option, TaskFile, task_schema
-from harness.tasks.plain_yaml import read_yaml
-from harness.tasks.task_yaml import read_task_file
+from harness.tasks.schema import read_task_file
+from harness.tasks.strict_yaml import read_yaml
 
 GOOD = """\
 name: demo
@@ -73,7 +73,7 @@ def test_options_may_be_numbers(tmp_path):
         ("name: a\nname: b\n", "line 2: key 'name' is given twice"),
         ("a: " + "[" * 20 + "]" * 20, "line 1: nested deeper than 16 levels"),
         ("[" * 100_000, "line 1: nested deeper than 16 levels"),
-        ("? [a]\n: 1\n", "line 1: found a key that is no text"),
+        ("? [a]\n: 1\n", "line 1: found a key that is not text"),
         ("a: 1\n---\nb: 1\n", "line 2: a second document begins"),
         ("a: [1\n", "line 2: not YAML"),
         ("a: 'x\n", "line 2: not YAML"),
@@ -84,6 +84,7 @@ def test_options_may_be_numbers(tmp_path):
         ("", "found no 'key: value' lines"),
         ("- a\n", "found no 'key: value' lines"),
         ("just text", "found no 'key: value' lines"),
+        ('a: "\\ud800"\n', "line 1: found half of a surrogate pair"),
     ],
 )
 def test_yaml_that_is_more_than_plain_is_refused(tmp_path, text, message):
@@ -258,5 +259,23 @@ PLAIN = st.recursive(
 def test_plain_yaml_reads_what_a_dumper_writes(tmp_path_factory, value):
     """Texts, lists and mappings survive, whatever the texts look like."""
     path = tmp_path_factory.mktemp("yaml") / "x.yaml"
-    path.write_text(yaml.safe_dump(value, allow_unicode=True), encoding="utf-8")
-    assert read_yaml(path) == value
+    path.write_text(yaml.safe_dump({"a": value}, allow_unicode=True), encoding="utf-8")
+    assert read_yaml(path) == {"a": value}
+
+
+def test_unquoted_scalars_are_typed_on_request(tmp_path):
+    """Numbers, booleans and null are read as in JSON; quoted ones, dates and `no` stay text."""
+    path = write(
+        tmp_path, "{a: 1, b: -0.5, c: 1e-3, d: true, e: null, f: '1', g: no, h: 2020-01-01, i: }"
+    )
+    assert read_yaml(path, typed=True) == {
+        "a": 1,
+        "b": -0.5,
+        "c": 0.001,
+        "d": True,
+        "e": None,
+        "f": "1",
+        "g": "no",
+        "h": "2020-01-01",
+        "i": None,
+    }

@@ -1,4 +1,4 @@
-"""csv and jsonl by the standard library: a line is decoded, bounded and numbered, then read."""
+"""Rows of csv and jsonl files; each line is decoded, bounded and numbered first."""
 
 from __future__ import annotations
 
@@ -6,104 +6,105 @@ import csv
 from itertools import chain, count
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
-from harness.tasks.tables.limits import PlaceError, Row, check_columns, check_lengths
+from harness.tasks.tables.checks import PlaceError, Row, check_columns, check_lengths
 from harness.tasks.tables.strict_json import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from harness.tasks.tables.limits import Caps
+    from harness.tasks.tables.checks import Limits
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 BOM = b"\xef\xbb\xbf"
 
 
-def csv_rows(path: Path, required: Collection[str], caps: Caps) -> Iterator[tuple[int, Row]]:
-    """Yield the line a row begins on and its cells by column; blank lines are passed over.
+def csv_rows(path: Path, required: Collection[str], limits: Limits) -> Iterator[tuple[int, Row]]:
+    """Yield the first line of each row and its cells by column; blank lines are skipped.
 
     Columns are separated by commas; where the header has none, by semicolons or tabs.
     """
-    csv.field_size_limit(caps.field_chars)  # the csv module has but this one limit, process-wide
+    csv.field_size_limit(limits.field_chars)  # the only limit of the csv module, process-wide
     with path.open("rb") as file:
-        texts = (text for _, text in _lines(file, caps))
-        ahead = _header(texts)
-        separator = _separator("".join(ahead))
-        table = csv.reader(chain(ahead, texts), delimiter=separator, strict=True)
+        texts = (text for _, text in _lines(file, limits))
+        header = _header(texts)
+        separator = _separator("".join(header))
+        table = csv.reader(chain(header, texts), delimiter=separator, strict=True)
         names: list[str] = []
         line = 1
         try:
             for cells in table:
                 if not names and cells:
                     names = cells
-                    check_columns(names, required, caps, f"line {line}")
+                    check_columns(names, required, limits, f"line {line}")
                 elif cells:
                     if len(cells) != len(names):
                         _ragged(line, len(cells), len(names), SEPARATORS[separator])
                     yield line, dict(zip(names, cells, strict=True))
                 line = table.line_num + 1
-        except csv.Error as fault:
-            what = f"cannot be read as CSV ({fault}); is a quote left open?"
-            raise PlaceError(f"line {line}", what) from None
+        except csv.Error as error:
+            problem = f"cannot be read as CSV ({error}); is a quote left open?"
+            raise PlaceError(f"line {line}", problem) from None
 
 
-def jsonl_rows(path: Path, required: Collection[str], caps: Caps) -> Iterator[tuple[int, Row]]:
-    """Yield number and object of each line; blank lines are passed over."""
+def jsonl_rows(path: Path, required: Collection[str], limits: Limits) -> Iterator[tuple[int, Row]]:
+    """Yield number and object of each line; blank lines are skipped."""
     with path.open("rb") as file:
-        for line, text in _lines(file, caps):
+        for line, text in _lines(file, limits):
             if text and not text.isspace():
-                yield line, _object(text, required, caps, f"line {line}")
+                yield line, _object(text, required, limits, f"line {line}")
 
 
-def _object(text: str, required: Collection[str], caps: Caps, where: str) -> Row:
+def _object(text: str, required: Collection[str], limits: Limits, where: str) -> Row:
     try:
         row = parse_json(text)
-    except ValueError as fault:
-        raise PlaceError(where, f"{fault}; write one strict JSON object per line.") from None
+    except ValueError as error:
+        raise PlaceError(where, f"{error}; write one strict JSON object per line.") from None
     if not isinstance(row, dict):
         raise PlaceError(where, "is not a JSON object; write one object per line.")
-    if len(row) > caps.n_columns or "" in row or any(name not in row for name in required):
-        check_columns(list(row), required, caps, where)
-    if len(text) > caps.field_chars:
-        check_lengths(row, caps, where)
+    if len(row) > limits.n_columns or "" in row or any(name not in row for name in required):
+        check_columns(list(row), required, limits, where)
+    if len(text) > limits.field_chars:
+        check_lengths(row, limits, where)
     return row
 
 
-def _lines(file: BinaryIO, caps: Caps) -> Iterator[tuple[int, str]]:
+def _lines(file: BinaryIO, limits: Limits) -> Iterator[tuple[int, str]]:
     for line in count(1):
-        raw = file.readline(caps.line_bytes + 1)
+        raw = file.readline(limits.line_bytes + 1)
         if not raw:
             return
         where = f"line {line}"
-        if len(raw) > caps.line_bytes:
-            raise PlaceError(where, f"is longer than {caps.line_bytes} bytes; shorten its texts.")
+        if len(raw) > limits.line_bytes:
+            raise PlaceError(where, f"is longer than {limits.line_bytes} bytes; shorten its texts.")
         if line == 1:
             raw = raw.removeprefix(BOM)
         if b"\0" in raw:
             raise PlaceError(where, "holds the character NUL; save the file as UTF-8 text.")
         try:
             yield line, raw.decode()
-        except UnicodeDecodeError as fault:
-            found = f"byte {fault.start + 1} (0x{raw[fault.start]:02x}) is not UTF-8"
-            raise PlaceError(where, f"{found}; save the file as UTF-8.") from None
+        except UnicodeDecodeError as error:
+            problem = f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8"
+            raise PlaceError(where, f"{problem}; save the file as UTF-8.") from None
 
 
 def _header(texts: Iterator[str]) -> list[str]:
-    """Take lines up to the first that says something."""
-    taken = []
+    """Return the lines up to the first that is not blank."""
+    lines = []
     for text in texts:
-        taken.append(text)
+        lines.append(text)
         if text.strip():
             break
-    return taken
+    return lines
 
 
 def _separator(header: str) -> str:
-    """Return the comma, or what some spreadsheets write in its place."""
+    """Return the first separator that occurs in the header, by default the comma."""
     return next((mark for mark in SEPARATORS if mark in header), ",")
 
 
-def _ragged(line: int, found: int, wanted: int, held: str) -> NoReturn:
-    cells = "1 cell" if found == 1 else f"{found} cells"
-    do = f"quote cells that hold {held}" if found > wanted else "write the empty ones, too"
-    raise PlaceError(f"line {line}", f"found {cells} where the header has {wanted}; {do}.")
+def _ragged(line: int, n_cells: int, n_columns: int, separators: str) -> NoReturn:
+    cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
+    many = n_cells > n_columns
+    remedy = f"quote cells that hold {separators}" if many else "write the empty ones, too"
+    raise PlaceError(f"line {line}", f"found {cells} where the header has {n_columns}; {remedy}.")

@@ -1,4 +1,4 @@
-"""Parquet through PyPI `datasets` in streaming mode: what the file declares is checked first."""
+"""Rows of parquet files, streamed through `datasets`; declared sizes are checked first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date, time
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from harness.tasks.tables.limits import (
+from harness.tasks.tables.checks import (
     PlaceError,
     Row,
     check_columns,
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from harness.tasks.tables.limits import Caps
+    from harness.tasks.tables.checks import Limits
 
 
 BATCH = 1000  # rows in memory at a time
 
 
-def parquet_rows(path: Path, required: Collection[str], caps: Caps) -> Iterator[tuple[int, Row]]:
-    """Yield number and values of each row; never asks the network, shows no progress."""
-    n_rows = _check_declared(path, required, caps)
+def parquet_rows(
+    path: Path, required: Collection[str], limits: Limits
+) -> Iterator[tuple[int, Row]]:
+    """Yield number and values of each row, without network or progress bars."""
+    n_rows = _check_declared(path, required, limits)
     for number, row in enumerate(_stream(path) if n_rows else (), 1):
         where = f"row {number}"
-        check_lengths(row, caps, where)
+        check_lengths(row, limits, where)
         yield number, {name: _plain(value, name, where) for name, value in row.items()}
 
 
@@ -45,7 +47,7 @@ def _stream(path: Path) -> Iterator[Row]:
     if "::" in pattern:
         raise PlaceError("", "a path with '::' means a chain of addresses here; rename the folder.")
     try:
-        with TemporaryDirectory() as cache:  # it writes a lock even where nothing is to be cached
+        with TemporaryDirectory() as cache:  # a lock is written even when nothing is cached
             rows = load_dataset(
                 "parquet", data_files=pattern, split="train", streaming=True, cache_dir=cache
             )
@@ -53,29 +55,29 @@ def _stream(path: Path) -> Iterator[Row]:
                 columns = batch.values()
                 for values in zip(*columns, strict=True):
                     yield dict(zip(batch, values, strict=True))
-    except (ValueError, RuntimeError) as fault:
-        raise _unreadable(fault) from None
+    except (ValueError, RuntimeError) as error:
+        raise _unreadable(error) from None
 
 
-def _unreadable(fault: Exception) -> PlaceError:
-    return PlaceError("", f"cannot be read as parquet ({type(fault).__name__}); write it anew.")
+def _unreadable(error: Exception) -> PlaceError:
+    return PlaceError("", f"cannot be read as parquet ({type(error).__name__}); write it anew.")
 
 
-def _check_declared(path: Path, required: Collection[str], caps: Caps) -> int:
+def _check_declared(path: Path, required: Collection[str], limits: Limits) -> int:
     import pyarrow as pa  # noqa: PLC0415 -- heavy, and only parquet needs it
     from pyarrow import parquet  # noqa: PLC0415 -- heavy, and only parquet needs it
 
     try:
         with parquet.ParquetFile(path) as file:
             declared, names = file.metadata, file.schema_arrow.names
-    except pa.ArrowException as fault:
-        raise _unreadable(fault) from None
-    if declared.num_rows > caps.n_rows:
-        too_many_rows(caps)
+    except pa.ArrowException as error:
+        raise _unreadable(error) from None
+    if declared.num_rows > limits.n_rows:
+        too_many_rows(limits)
     groups = range(declared.num_row_groups)
-    if sum(declared.row_group(group).total_byte_size for group in groups) > caps.n_bytes:
-        raise PlaceError("", f"unpacks to more than {caps.n_bytes} bytes; split the file.")
-    check_columns(names, required, caps, "columns")
+    if sum(declared.row_group(group).total_byte_size for group in groups) > limits.n_bytes:
+        raise PlaceError("", f"unpacks to more than {limits.n_bytes} bytes; split the file.")
+    check_columns(names, required, limits, "columns")
     return int(declared.num_rows)
 
 

@@ -1,4 +1,4 @@
-"""JSON read strictly and within bounds, for rows, verdicts and replies alike."""
+"""Strict and bounded parsing of JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from harness.tasks.tables.limits import short
+from harness.tasks.tables.checks import short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
     Raises
     ------
     ValueError
-        Saying what is wrong, without quoting more than a key or a number.
+        Naming the problem, without quoting more than a key or a number.
 
     Examples
     --------
@@ -36,15 +36,15 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     try:
         value = _DECODER.decode(text)
-    except json.JSONDecodeError as fault:
-        raise ValueError(f"not JSON ({fault.msg} at column {fault.colno})") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from None
     if "\\u" in text:
         _check_characters(value)
     return value
 
 
 def _depth(text: str) -> int:
-    """Deepest nesting, brackets inside of strings not counted."""
+    """Return the deepest nesting; brackets inside strings do not count."""
     depth = deepest = 0
     quoted = escaped = False
     for char in text:
@@ -84,11 +84,11 @@ def _check_characters(value: object) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"key {short(twice)} is given twice")
-    return found
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"key {short(name)} is given twice")
+    return members
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -1,0 +1,385 @@
+"""`task.yaml`: its fields, what must hold between them, and reading it."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from harness.errors import TaskError
+from harness.tasks.options import Frozen, Key, Lexicon, Option, OptionField
+from harness.tasks.strict_yaml import read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from pydantic_core import ErrorDetails
+
+    from harness.tasks.model import Item, Rating
+
+TASK_FILE = "task.yaml"
+MAX_POWERSET_OPTIONS = 10
+SHOWN_CHARS = 80
+OTHER_SCALES = ("continuous", "text")
+N_COMBINED_SETS = 2
+
+Scale = Literal["binary", "nominal", "ordinal", "pairwise"]
+PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class AltTestFields(Frozen):
+    """Settings of the alternative annotator test; a field that is left out keeps its default.
+
+    Attributes
+    ----------
+    eps : float in [0, 1), or None
+        Margin, in place of the default for the kind of raters.
+    expert : str or None
+        A rater with whom the judge and the other raters are compared as well.
+    gold : str or None
+        Field of the items that holds the key of the right answer; compared with at margin 0.
+        Judges are not shown it unless it stands in ``text``.
+    quality : dict of str to float
+        Weight of each rater: a number above 0 for every rater.
+    combine : tuple of tuple of str
+        Two sets of raters who rated different items: a rater of each set becomes one combined
+        rater, in all ways.
+    """
+
+    eps: float | None = Field(None, ge=0, lt=1)
+    expert: str | None = None
+    gold: str | None = None
+    quality: dict[str, PositiveNumber] = Field(default_factory=dict)
+    combine: tuple[tuple[str, ...], ...] = ()
+
+
+class TaskFields(Frozen):
+    """What a task says of itself, apart from its rows.
+
+    Attributes
+    ----------
+    name : str
+        Letters, digits, ``.``, ``_`` and ``-``; it becomes part of a run's name.
+    property : str
+        What is rated, as a phrase.
+    instructions : str
+        What else raters and judges are told.
+    scale : str
+        ``binary``, ``nominal``, ``ordinal`` (options in order) or ``pairwise``.
+    options : tuple of Option
+        K of them, K >= 2; exactly 2 on a binary scale.
+    positive : tuple of str
+        Keys of the options that count as positive downstream.
+    response_sets : "all" or tuple of tuple of str
+        The admissible response sets.
+    abstain : bool
+        Whether CANNOT_ASSESS is an answer.
+    tau : float in (0, 1]
+        An item is positive when at least this share of raters would endorse a positive option.
+    sensitivity : dict of str to tuple of str
+        For a negative option, the options that may be endorsed by people who choose it.
+    raters : str
+        ``expert``, ``skilled`` or ``crowd``; sets the default cost-benefit margin.
+    rater_ids : str
+        ``real``: an id is a person. ``positional``: it is only the place within the item.
+    ignore_labels : tuple of str
+        Foreign labels that are known to occur in the ratings; counted and left out.
+    weights : tuple of tuple of float, or None
+        What each disagreement costs, for weighted kappa and alpha: a row and a column per option,
+        in their order, and one more for CANNOT_ASSESS where abstaining has its own cost.
+        0 on the diagonal, symmetric.
+    alt_test : AltTestFields or None
+        How the alternative annotator test is done, where not by default: ``eps``, ``expert``,
+        ``gold``, ``quality``, ``combine``.
+    lexicon : Lexicon or None
+        What a word-list judge means for this task, if anything.
+    text : tuple of str
+        Fields that judges are shown, in this order.
+    prompts : dict of str to str
+        By elicitation, the name of a template of the task's own: a file in its folder.
+    notice : str
+        Shown wherever the task's numbers are shown.
+    source, licence : str
+        Where the data come from, and on what terms.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    property: str = Field(min_length=1)
+    instructions: str = ""
+    scale: Scale
+    options: tuple[OptionField, ...] = Field(min_length=2, max_length=100)
+    positive: tuple[Key, ...] = ()
+    response_sets: Literal["all"] | tuple[tuple[Key, ...], ...] = "all"
+    abstain: bool = False
+    tau: float = Field(0.5, gt=0, le=1)
+    sensitivity: dict[Key, tuple[Key, ...]] = Field(default_factory=dict)
+    raters: Literal["expert", "skilled", "crowd"] = "crowd"
+    rater_ids: Literal["real", "positional"] = "real"
+    ignore_labels: tuple[Key, ...] = ()
+    weights: tuple[tuple[float, ...], ...] | None = None
+    alt_test: AltTestFields | None = None
+    lexicon: Lexicon | None = None
+    text: tuple[str, ...] = Field(("text",), min_length=1)
+    prompts: dict[Literal["forced_choice", "response_set", "paired"], str] = Field(
+        default_factory=dict
+    )
+    notice: str = ""
+    source: str = ""
+    licence: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_fields(self)
+        return self
+
+    def described(self) -> dict[str, Any]:
+        """Return the fields that stand in ``task.yaml``, as JSON values."""
+        return self.model_dump(mode="json", include=set(TaskFields.model_fields), exclude_none=True)
+
+
+class TaskFile(TaskFields):
+    """`task.yaml`: what a task says of itself, and the names of its tables.
+
+    Attributes
+    ----------
+    items, groups, ratings : str or None
+        Files inside the task's folder, by default ``items``, ``groups`` and ``ratings`` with
+        one of the endings .jsonl, .csv and .parquet. Items and groups may be absent.
+    """
+
+    items: str | None = Field(None, min_length=1)
+    groups: str | None = Field(None, min_length=1)
+    ratings: str | None = Field(None, min_length=1)
+
+
+NESTED_FIELDS: dict[str, type[BaseModel]] = {"lexicon": Lexicon, "alt_test": AltTestFields}
+
+
+def task_schema() -> dict[str, Any]:
+    """Return the JSON schema of ``task.yaml``."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **TaskFile.model_json_schema(), "title": "task.yaml"}
+
+
+def read_task_file(path: Path) -> TaskFile:
+    """Read and check ``task.yaml``.
+
+    Every plain value is text first, and becomes a number or a boolean where the field is one: an
+    option called ``no`` stays ``no``.
+
+    Raises
+    ------
+    TaskError
+        If it cannot be read as strict YAML (see `read_yaml`) or does not describe a task.
+    """
+    content = read_yaml(path)
+    if content.get("scale") in OTHER_SCALES:
+        raise TaskError(
+            f"{path}: scale: {content['scale']!r} cannot be loaded; the scales that can are "
+            "binary, nominal, ordinal and pairwise."
+        )
+    try:
+        return TaskFile.model_validate(content)
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+        more = f" ({len(problems) - 1} more after this)" if len(problems) > 1 else ""
+        raise TaskError(f"{path}: {_one_line(problems[0])}{more}") from None
+
+
+def _one_line(problem: ErrorDetails) -> str:
+    parts = [str(part) for part in problem["loc"] if "[" not in str(part)]  # no branches of unions
+    where = ".".join(parts)
+    kind, message = problem["type"], problem["msg"]
+    if kind == "value_error":
+        message = message.removeprefix("Value error, ")
+        return f"{where}.{message}." if where else f"{message}."
+    if kind == "missing":
+        return f"{where}: not found; add it."
+    if kind == "extra_forbidden":
+        model = NESTED_FIELDS.get(parts[0], Option) if len(parts) > 1 else TaskFile
+        return f"{where}: unknown field; remove it, or use one of {', '.join(model.model_fields)}."
+    value = repr(problem["input"])
+    shown = value if len(value) <= SHOWN_CHARS else f"{value[:SHOWN_CHARS]}..."
+    return f"{where}: found {shown}; {message[0].lower()}{message[1:]}."
+
+
+def _check_fields(task: TaskFields) -> None:
+    """Check fields against each other; a message begins with the field it is about."""
+    keys = [option.key for option in task.options]
+    _check_options(task.options)
+    _check_scale(task.scale, keys)
+    _check_keys("positive", task.positive, keys)
+    if len(task.positive) == len(keys):
+        raise ValueError("positive: every option is positive; leave out those that are not")
+    if task.response_sets != "all":
+        _check_sets(task.response_sets, keys)
+    _check_sensitivity(task, keys)
+    if task.weights is not None:
+        _check_weights(task.weights, len(keys), abstain=task.abstain)
+    if task.alt_test and task.rater_ids == "positional":
+        raise ValueError("alt_test: raters are positional, so no rater is compared; leave it out")
+    if task.lexicon:
+        _check_keys("lexicon", (task.lexicon.positive, task.lexicon.negative), keys)
+    if listed := [label for label in task.ignore_labels if label in keys]:
+        raise ValueError(
+            f"ignore_labels: {listed[0]!r} is an option; remove it from one of the two"
+        )
+    _check_repeats("text", task.text)
+
+
+def _check_options(options: Sequence[Option]) -> None:
+    _check_repeats("options", [option.key for option in options], "give each its own key")
+    _check_repeats("options", [option.label for option in options], "give each its own label")
+    owner = {option.key.casefold(): option.key for option in options}
+    for option in options:
+        other = owner.get(option.label.casefold(), option.key)
+        if other != option.key:
+            raise ValueError(
+                f"options: label {option.label!r} of option {option.key!r} is the key of option "
+                f"{other!r}; give it another label"
+            )
+
+
+def _check_scale(scale: str, keys: Sequence[str]) -> None:
+    if scale == "binary" and len(keys) != 2:  # noqa: PLR2004 -- binary means two
+        raise ValueError(f"options: a binary scale has 2 options, found {len(keys)}")
+    numbers = numeric_keys(keys) if scale == "ordinal" else {}
+    if numbers and len(numbers) < len(keys):
+        raise ValueError("options: two keys are the same number; give each its own")
+    steps = list(numbers)
+    if steps not in (sorted(steps), sorted(steps, reverse=True)):
+        raise ValueError(f"options: {', '.join(keys)} are not in order; list them in order")
+
+
+def numeric_keys(keys: Iterable[str]) -> dict[float, str]:
+    """Return option keys by their number, or nothing if a key is not a decimal number."""
+    by_number: dict[float, str] = {}
+    for key in keys:
+        number = as_number(key)
+        if number is None:
+            return {}
+        by_number[number] = key
+    return by_number
+
+
+def as_number(text: str) -> float | None:
+    """Read a plain decimal number such as ``4``, ``-1`` or ``2.50``; None for anything else."""
+    digits = text.removeprefix("-").replace(".", "", 1)
+    return float(text) if digits.isascii() and digits.isdecimal() else None
+
+
+def _check_keys(field: str, names: Sequence[str], keys: Sequence[str]) -> None:
+    if unknown := [name for name in names if name not in keys]:
+        raise ValueError(
+            f"{field}: {unknown[0]!r} is no option; the option keys are {', '.join(keys)}"
+        )
+    _check_repeats(field, names)
+
+
+def _check_repeats(field: str, names: Iterable[str], remedy: str = "name it once") -> None:
+    folded: set[str] = set()
+    for name in names:
+        if name.casefold() in folded:
+            raise ValueError(f"{field}: {name!r} is given twice; {remedy} (case does not count)")
+        folded.add(name.casefold())
+
+
+def _check_sets(response_sets: Sequence[Sequence[str]], keys: Sequence[str]) -> None:
+    unique: set[frozenset[str]] = set()
+    for members in response_sets:
+        if not members:
+            raise ValueError("response_sets: a set is empty; name its options or leave it out")
+        _check_keys("response_sets", members, keys)
+        if frozenset(members) in unique:
+            raise ValueError(f"response_sets: {', '.join(members)} is given twice; name it once")
+        unique.add(frozenset(members))
+    if absent := [key for key in keys if not any(key in members for members in response_sets)]:
+        raise ValueError(f"response_sets: option {absent[0]!r} is in no set; put it into one")
+
+
+def _check_sensitivity(task: TaskFields, keys: Sequence[str]) -> None:
+    for key, endorsed in task.sensitivity.items():
+        _check_keys("sensitivity", (key,), keys)
+        _check_keys("sensitivity", endorsed, keys)
+        if key in task.positive:
+            raise ValueError(f"sensitivity: {key!r} is positive; name negative options only")
+        if not endorsed or key in endorsed:
+            raise ValueError(
+                f"sensitivity: give the options other than {key!r} that may go with it"
+            )
+
+
+def _check_weights(weights: Sequence[Sequence[float]], n: int, *, abstain: bool) -> None:
+    sizes = (n, n + 1) if abstain else (n,)
+    if len(weights) not in sizes or any(len(row) != len(weights) for row in weights):
+        expected = " or ".join(f"{size} x {size}" for size in sizes)
+        shape = f"{len(weights)} rows of {sorted({len(row) for row in weights})} numbers"
+        raise ValueError(f"weights: found {shape}; wanted {expected}, in the order of the options")
+    cells = [(i, j) for i in range(len(weights)) for j in range(len(weights))]
+    if not all(isfinite(weights[i][j]) and weights[i][j] >= 0 for i, j in cells):
+        raise ValueError("weights: a cost is negative or not finite; write numbers of 0 or more")
+    if any(weights[i][i] for i in range(len(weights))):
+        raise ValueError("weights: an option disagrees with itself; write 0 on the diagonal")
+    if any(weights[i][j] != weights[j][i] for i, j in cells):
+        raise ValueError("weights: the matrix is not symmetric; give both orders the same cost")
+    if not any(weights[i][j] for i, j in cells):
+        raise ValueError(
+            "weights: every cost is 0; leave weights out, or give disagreements a cost"
+        )
+
+
+def check_alt_test(
+    settings: AltTestFields, keys: Sequence[str], items: Sequence[Item], ratings: Sequence[Rating]
+) -> None:
+    """Check the settings of the alternative annotator test against items and ratings.
+
+    Raises
+    ------
+    ValueError
+        With a message that begins with the field, then says what was found and what to do.
+    """
+    raters = dict.fromkeys(rating.rater for rating in ratings)
+    combined = tuple(rater for members in settings.combine for rater in members)
+    named = {
+        "expert": () if settings.expert is None else (settings.expert,),
+        "quality": tuple(settings.quality),
+        "combine": combined,
+    }
+    for field, names in named.items():
+        if unknown := [rater for rater in names if rater not in raters]:
+            raise ValueError(f"alt_test.{field}: {unknown[0]!r} rated no item; name a rater")
+    if settings.quality and (missing := [r for r in raters if r not in settings.quality]):
+        raise ValueError(f"alt_test.quality: {missing[0]!r} has no number; give every rater one")
+    _check_combine(settings.combine, combined, ratings)
+    if settings.gold is not None:
+        _check_gold(settings.gold, keys, items)
+
+
+def _check_combine(
+    rater_sets: Sequence[Sequence[str]], combined: Sequence[str], ratings: Sequence[Rating]
+) -> None:
+    if not rater_sets:
+        return
+    repeated = len(set(combined)) < len(combined)
+    if len(rater_sets) != N_COMBINED_SETS or not all(rater_sets) or repeated:
+        raise ValueError("alt_test.combine: wanted two sets of raters, each rater in one")
+    rated = [{r.item for r in ratings if r.rater in members} for members in rater_sets]
+    if overlap := set.intersection(*rated):
+        raise ValueError(
+            f"alt_test.combine: item {min(overlap)!r} was rated by both sets; only raters of "
+            "different items can become one"
+        )
+
+
+def _check_gold(field: str, keys: Sequence[str], items: Sequence[Item]) -> None:
+    answers = {item.id: item.fields[field] for item in items if item.fields.get(field)}
+    if not answers:
+        raise ValueError(f"alt_test.gold: no item has a field {field!r}; name the one with answers")
+    for item, answer in answers.items():
+        if answer not in keys:
+            raise ValueError(
+                f"alt_test.gold: item {item!r} has {answer!r}, which is no option; "
+                f"the option keys are {', '.join(keys)}"
+            )

@@ -1,0 +1,139 @@
+"""Strict YAML: no anchors, aliases, tags, repeated keys or second document."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from harness.errors import HarnessError, TaskError
+from harness.tasks.tables.checks import PlaceError, short
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from pathlib import Path
+
+MAX_YAML_BYTES = 256 * 1024
+MAX_YAML_DEPTH = 16
+CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
+INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
+DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][-+]?[0-9]{1,3})?")
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def read_yaml(
+    path: Path, *, typed: bool = False, error: type[HarnessError] = TaskError
+) -> dict[str, Any]:
+    """Read one YAML mapping of at most 256 KiB.
+
+    Parameters
+    ----------
+    path : Path
+        A UTF-8 file; a byte order mark is tolerated.
+    typed : bool, optional
+        Whether unquoted numbers, ``true``, ``false`` and ``null`` are read as such. By default
+        every value is text: an option called ``no`` stays ``no``.
+    error : type, optional
+        Which branch of the error tree problems belong to.
+
+    Returns
+    -------
+    dict
+        Of texts, lists and dicts (and, if ``typed``, of numbers, booleans and None).
+
+    Raises
+    ------
+    HarnessError
+        Of type ``error``, naming file and line, if the file cannot be read, is too big, not UTF-8,
+        not a YAML mapping, nested deeper than 16 levels, or has anchors, aliases, tags, repeated
+        keys or a second document.
+    """
+    try:
+        return _parse(_read_text(path), typed=typed)
+    except OSError as fault:
+        raise error(f"{path}: cannot be read ({fault.strerror}); check the file.") from None
+    except PlaceError as fault:
+        raise error(f"{path}: {fault}") from None
+
+
+def _read_text(path: Path) -> str:
+    with path.open("rb") as file:
+        raw = file.read(MAX_YAML_BYTES + 1)
+    if len(raw) > MAX_YAML_BYTES:
+        raise PlaceError("", f"larger than {MAX_YAML_BYTES} bytes; shorten it.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        line = raw.count(b"\n", 0, fault.start) + 1
+        problem = f"byte 0x{raw[fault.start]:02x} is not UTF-8"
+        raise PlaceError(f"line {line}", f"{problem}; save the file as UTF-8.") from None
+
+
+def _parse(text: str, *, typed: bool) -> dict[str, Any]:
+    try:
+        loader = _StrictLoader(text)
+        loader.typed = typed
+        content = loader.get_single_data()
+    except yaml.composer.ComposerError as fault:  # with neither anchors nor aliases, only this
+        mark = fault.problem_mark
+        where = f"line {mark.line + 1}" if mark else ""
+        raise PlaceError(where, "a second document begins; keep one.") from None
+    except yaml.YAMLError as fault:
+        mark = getattr(fault, "problem_mark", None)
+        where = f"line {mark.line + 1}" if mark else ""
+        problem = getattr(fault, "problem", None) or getattr(fault, "reason", None) or "unreadable"
+        raise PlaceError(where, f"not YAML ({problem}); correct it.") from None
+    if not isinstance(content, dict):
+        raise PlaceError("", "found no 'key: value' lines; write a YAML mapping.")
+    return content
+
+
+class _StrictLoader(yaml.BaseLoader):
+    """Refuses what makes YAML surprising while the document is composed."""
+
+    depth = 0
+    typed = False
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        where = f"line {event.start_mark.line + 1}"
+        if getattr(event, "anchor", None):  # an alias has an anchor too
+            raise PlaceError(where, "found an anchor or alias; write the value out instead.")
+        if getattr(event, "tag", None):
+            raise PlaceError(where, "found a tag (!...); remove it.")
+        if self.depth >= MAX_YAML_DEPTH:
+            raise PlaceError(where, f"nested deeper than {MAX_YAML_DEPTH} levels; flatten it.")
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 -- the base class's signature
+        names: set[str] = set()
+        for key, _ in node.value:
+            where = f"line {key.start_mark.line + 1}"
+            if not isinstance(key, yaml.ScalarNode):
+                raise PlaceError(where, "found a key that is not text; write 'key: value'.")
+            if key.value in names:
+                raise PlaceError(where, f"key {short(key.value)} is given twice; keep one of them.")
+            names.add(key.value)
+        values = [self.construct_object(value, deep=deep) for _, value in node.value]
+        return dict(zip((self._text(key) for key, _ in node.value), values, strict=True))
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:  # noqa: ANN401 -- JSON scalars
+        text = self._text(node)
+        if not self.typed or node.style is not None:
+            return text
+        if text.lower() in CONSTANTS:
+            return CONSTANTS[text.lower()]
+        if INTEGER.fullmatch(text):
+            return int(text)
+        return float(text) if DECIMAL.fullmatch(text) else text
+
+    def _text(self, node: yaml.ScalarNode) -> str:
+        text = str(node.value)
+        if SURROGATE.search(text):
+            where = f"line {node.start_mark.line + 1}"
+            raise PlaceError(where, "found half of a surrogate pair; write the character.")
+        return text

@@ -1,0 +1,123 @@
+"""Limits of tables, checks of rows and cells, and the error that names a place in a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from harness.errors import TaskError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+Row = dict[str, Any]
+SHOWN_CHARS = 80
+MAX_ID_CHARS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Largest table that is read; a file above any of these limits is refused, not cut.
+
+    Attributes
+    ----------
+    n_bytes, line_bytes : int
+        Size of the file, and of one line of csv or jsonl, in bytes.
+    n_rows, n_columns : int
+        Number of rows, and of columns (keys of a row).
+    field_chars : int
+        Length of one text, in characters.
+    """
+
+    n_bytes: int = 1 << 30
+    line_bytes: int = 8 << 20
+    n_rows: int = 5_000_000
+    n_columns: int = 256
+    field_chars: int = 1 << 20
+
+
+LIMITS = Limits()
+
+
+class PlaceError(ValueError):
+    """An error at one place of a file; the caller that knows the file's name adds it."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+
+def as_text(value: object) -> str:
+    """Write a cell as text: nothing as "", true as "true", lists and objects as JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def short(value: object) -> str:
+    """Quote a cell or a name, cut so that a message stays on its line."""
+    text = as_text(value)
+    return repr(text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "...")
+
+
+def identifier(value: object, column: str, where: str) -> str:
+    """Read the name of an item, a rater, a group or a criterion.
+
+    Raises
+    ------
+    TaskError
+        If it is empty, too long, has spaces around it or cannot be printed.
+    """
+    text = as_text(value)
+    if not text or len(text) > MAX_ID_CHARS or text != text.strip() or not text.isprintable():
+        raise TaskError(
+            f"{where}: {column}: found {short(text)}; write 1 to {MAX_ID_CHARS} printable "
+            "characters without spaces around them."
+        )
+    return text
+
+
+def check_size(path: Path, limits: Limits) -> None:
+    """Refuse a path that is not a regular file, an empty file and one that is too large."""
+    if not path.exists():
+        raise PlaceError("", "the file was not found; put it there or correct its name.")
+    if not path.is_file():
+        raise PlaceError("", "this is not a regular file; give a file.")
+    size = path.stat().st_size
+    if not size:
+        raise PlaceError("", "the file is empty; give at least one row.")
+    if size > limits.n_bytes:
+        raise PlaceError(
+            "", f"found {size} bytes; at most {limits.n_bytes} are read. Split the file."
+        )
+
+
+def too_many_rows(limits: Limits) -> NoReturn:
+    """Refuse a table with too many rows."""
+    raise PlaceError(
+        "", f"found more than {limits.n_rows} rows, which is the most; split the file."
+    )
+
+
+def check_columns(
+    names: Sequence[str], required: Collection[str], limits: Limits, where: str
+) -> None:
+    """Refuse blank, repeated, missing or too many column names."""
+    if len(names) > limits.n_columns:
+        raise PlaceError(where, f"found {len(names)} columns; at most {limits.n_columns} are read.")
+    if any(not name.strip() for name in names):
+        raise PlaceError(where, "found a column without a name; name every column.")
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise PlaceError(where, f"column {short(repeated[0])} is given twice; keep one of them.")
+    if missing := [name for name in required if name not in names]:
+        columns = ", ".join(short(name) for name in names[:10]) or "no columns"
+        raise PlaceError(where, f"column {missing[0]!r} is missing (found {columns}); add it.")
+
+
+def check_lengths(row: Row, limits: Limits, where: str) -> None:
+    """Refuse texts that are too long."""
+    for name, value in row.items():
+        if isinstance(value, str) and len(value) > limits.field_chars:
+            problem = f"{short(name)} holds {len(value)} characters"
+            raise PlaceError(where, f"{problem}; at most {limits.field_chars} are read.")
