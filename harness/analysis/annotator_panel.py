@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Self
 
 from harness.analysis.option_scale import Scale, drawn_modes
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import annotator_tests
-from harness.stats.alt_test.rater_comparisons import N_SUMS
 from harness.stats.data.labels import medians
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     import numpy as np
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.outcome import AltTest
     from harness.stats.data.rating_table import RatingTable
-
-CELLS = 1 << 23  # sums held at once: 64 MiB
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,7 +63,7 @@ class Annotators:
     def tests(
         self, design: AltTestDesign, *, among: Collection[str] | None = None
     ) -> dict[str, AltTest]:
-        """Test all judges on the same resamples, as many at a time as fit in memory.
+        """Test all judges on the same resamples.
 
         ``among`` names the items to keep; by default all.
         """
@@ -76,20 +72,9 @@ class Annotators:
             kept = [i for i, item in enumerate(panel.items) if item in among]
             panel = _panel(self.p, self.scale, tuple(panel.items[i] for i in kept))
             groups = None if groups is None else [groups[i] for i in kept]
-        tests: dict[str, AltTest] = {}
-        for some in self._batches(len(panel.items) * max(len(panel.raters), 1)):
-            tests |= annotator_tests(
-                panel,
-                {name: self.verdicts[name] for name in some},
-                design,
-                resampling=self.p.resampling(groups=groups),
-            )
-        return tests
-
-    def _batches(self, cells_each: int) -> Iterator[tuple[str, ...]]:
-        """Split judges so that their sums fit in memory; all see the same resamples."""
-        size, names = max(1, CELLS // (N_SUMS * max(cells_each, 1))), iter(self.verdicts)
-        return iter(lambda: tuple(islice(names, size)), ())
+        return annotator_tests(
+            panel, self.verdicts, design, resampling=self.p.resampling(groups=groups)
+        )
 
 
 def values_of(scale: Scale) -> dict[str, str | float]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         one_sided_t,
         signed_rank,
     )
-    from harness.stats.alt_test.outcome import AltTest, RaterRow, Tally
+    from harness.stats.alt_test.outcome import AltTest, RaterRow, RaterSums
     from harness.stats.alt_test.panel import Panel
     from harness.stats.alt_test.procedure import annotator_test, annotator_tests
     from harness.stats.alt_test.similarity import SimilarityTable
@@ -225,6 +225,7 @@ __all__ = [
     "Ranked",
     "Ranking",
     "RaterRow",
+    "RaterSums",
     "RatingTable",
     "Reconstruction",
     "Regret",
@@ -238,7 +239,6 @@ __all__ = [
     "StudentTest",
     "SweepPoint",
     "TableTranslation",
-    "Tally",
     "Translation",
     "Units",
     "abstention_cells",
@@ -340,7 +340,7 @@ _MODULES = {
     "alt_test.procedure": ("annotator_test", "annotator_tests"),
     "alt_test.controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
     "alt_test.design": ("AltTestDesign",),
-    "alt_test.outcome": ("AltTest", "RaterRow", "Tally"),
+    "alt_test.outcome": ("AltTest", "RaterRow", "RaterSums"),
     "alt_test.variants": (
         "CombinedTest",
         "EpsPoint",

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 -- whoever reads a result's fields needs their types
+from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.alt_test.margin_tests import signed_rank, student
+from harness.stats.alt_test.margin_tests import signed_rank
 from harness.stats.alt_test.rater_comparisons import (
-    DIFFERENCE,
-    JUDGE,
-    RATER,
-    SQUARE,
-    WEIGHT,
-    WEIGHT_SQUARE,
+    PLUS,
+    TIED,
     Test,
+    advantages,
+    moments,
     p_values,
     share_won,
+    weight_of,
 )
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
 from harness.stats.inference.estimate import Estimate, Interval
@@ -87,17 +86,18 @@ class RaterRow:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Tally:
+class RaterSums:
     """Sums per rater, which determine the test at any margin.
 
     Attributes
     ----------
     raters : m names
         In the panel's order.
-    sums : (m, 6) array
-        See `six`.
+    sums : (3, m) array, or (4, m) with weights
+        Weight of the items on which the judge was closer, of ties, and of the items on which the
+        rater was; with weights, the sum of their squares.
     counts : (m, 3) int array
-        Items on which the rater, neither, the judge was behind: differences of -1, 0 and 1.
+        The same items, counted: those with a difference of -1, 0 and 1.
     tests : m of {"t", "wilcoxon", ""}
         Which test each rater gets.
     reasons : m str
@@ -113,9 +113,9 @@ class Tally:
     reasons: tuple[Reason, ...]
     quality: FloatArray
 
-    def p(self, design: AltTestDesign, eps: float) -> FloatArray:
+    def p(self, eps: float) -> FloatArray:
         """Test each rater at a margin: p-values (m,), nan where skipped."""
-        return p_values(self.sums, self.tests, eps, weighted=design.weighting == "ipw")
+        return p_values(self.sums, self.tests, eps)
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -146,7 +146,7 @@ class AltTest:
         What weakens the conclusion; each begins with its name.
     n_family : int
         How many p-values were adjusted together.
-    tally : Tally
+    rater_sums : RaterSums
         For other margins.
     level, unit : float, str
         Of the intervals.
@@ -167,22 +167,22 @@ class AltTest:
     counts: Mapping[str, int]
     warnings: tuple[str, ...]
     n_family: int
-    tally: Tally
+    rater_sums: RaterSums
     level: float
     unit: Unit
     advantage_replicates: FloatArray
     p_replicates: FloatArray
 
     def __repr__(self) -> str:
-        said = {True: "passes", False: "fails", None: f"NA {self.winning_rate.reason}"}
+        verdict = {True: "passes", False: "fails", None: f"NA {self.winning_rate.reason}"}
         return (
-            f"AltTest({said[self.passes]}, winning rate {self.winning_rate.value}, "
+            f"AltTest({verdict[self.passes]}, winning rate {self.winning_rate.value}, "
             f"advantage {self.advantage.value}, {self.n_tested} raters)"
         )
 
     @property
     def per_rater(self) -> tuple[RaterRow, ...]:
-        """The raters tested, one by one."""
+        """The raters who were tested."""
         return tuple(row for row in _rows(self) if row.test)
 
     @property
@@ -192,40 +192,43 @@ class AltTest:
 
 
 def decide(
-    test: AltTest, p: FloatArray, found: FalseDiscoveries, n_family: int | None = None
+    test: AltTest,
+    decisions: FalseDiscoveries,
+    rate_replicates: FloatArray,
+    n_family: int | None = None,
 ) -> AltTest:
-    """Fill in what follows from the adjusted decisions.
+    """Return the test with what follows from the adjusted decisions.
 
     Parameters
     ----------
     test : AltTest
-        Whose wins, winning rate, decisions and warnings are to be made.
-    p : (1 + B, m) array
-        p-values on the data and in each resample; nan where skipped.
-    found : FalseDiscoveries
-        Decisions on them.
+        Whose wins, winning rate, decisions and warnings are to be filled in.
+    decisions : FalseDiscoveries
+        On its (m,) p-values.
+    rate_replicates : (B,) array
+        The winning rate in each resample.
     n_family : int
         How many p-values were adjusted together. Default: those tested.
     """
-    rates = share_won(found.rejected, p, test.tally.quality)
-    passes = None if isnan(rates[0]) else bool(rates[0] >= test.design.threshold - TOLERANCE)
+    rate = share_won(decisions.rejected, test.p, test.rater_sums.quality)
+    rates = np.append(rate, rate_replicates)
+    passes = None if isnan(rate) else bool(rate >= test.design.threshold - TOLERANCE)
     return replace(
         test,
         winning_rate=with_interval(test.winning_rate, rates, test.level, unit=test.unit),
-        wins=int(found.rejected[0].sum()),
+        wins=int(decisions.rejected.sum()),
         passes=passes,
-        p=frozen(p[0]),
-        p_adjusted=frozen(found.adjusted[0]),
-        rejected=frozen(found.rejected[0]),
+        p_adjusted=frozen(decisions.adjusted),
+        rejected=frozen(decisions.rejected),
         warnings=_warnings(test, passes=bool(passes)),
         n_family=test.n_tested if n_family is None else n_family,
     )
 
 
 def average(values: Iterable[float | None]) -> float | None:
-    """Average the known values; None if there is none."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    """Average the values that are not None; None if there is none."""
+    defined = [value for value in values if value is not None]
+    return float(np.mean(defined)) if defined else None
 
 
 def with_interval(
@@ -241,7 +244,7 @@ def with_interval(
 
     Methods other than percentiles need the (U,) values with one unit left out.
     """
-    value, replicates = _known(values[0]), values[1:]
+    value, replicates = _or_none(values[0]), values[1:]
     ends = None
     if value is not None:
         ends = interval_ends(method, value, replicates, left_out, level)
@@ -255,15 +258,10 @@ def with_interval(
 
 
 def _rows(test: AltTest) -> list[RaterRow]:
-    tally, design = test.tally, test.design
-    weighted = design.weighting == "ipw"
-    sums = tally.sums.T
-    w, d, squares, w2 = sums[[WEIGHT, DIFFERENCE, SQUARE, WEIGHT_SQUARE]]
-    moments = student(w, d, squares, w2, eps=design.eps, weighted=weighted)
-    n, sd, t = moments.n.tolist(), moments.sd.tolist(), moments.t.tolist()
-    rho_f, rho_h = ratio(sums[[JUDGE, RATER]], w).tolist()
-    p, adjusted, rejected = test.p.tolist(), test.p_adjusted.tolist(), test.rejected.tolist()
-    quality = tally.quality.tolist()
+    raters, eps = test.rater_sums, test.design.eps
+    t_tests = moments(raters.sums, eps)
+    weight = weight_of(raters.sums)
+    rho_f, rho_h = advantages(raters.sums), ratio(raters.sums[TIED] + raters.sums[PLUS], weight)
     return [
         RaterRow(
             rater=rater,
@@ -271,45 +269,49 @@ def _rows(test: AltTest) -> list[RaterRow]:
             n_judge_closer=counts[0],
             n_tied=counts[1],
             n_rater_closer=counts[2],
-            n_effective=n[j] if sum(counts) else 0.0,
-            rho_f=_known(rho_f[j]),
-            rho_h=_known(rho_h[j]),
-            test=tally.tests[j],
-            sd=_known(sd[j]),
-            statistic=_statistic(tally.tests[j], t[j], counts, design.eps),
-            p=_known(p[j]),
-            p_adjusted=_known(adjusted[j]),
-            rejected=rejected[j],
-            quality=quality[j],
-            reason=tally.reasons[j],
+            n_effective=float(t_tests.n[j]) if sum(counts) else 0.0,
+            rho_f=_or_none(rho_f[j]),
+            rho_h=_or_none(rho_h[j]),
+            test=raters.tests[j],
+            sd=_or_none(t_tests.sd[j]),
+            statistic=_statistic(raters.tests[j], float(t_tests.t[j]), counts, eps),
+            p=_or_none(test.p[j]),
+            p_adjusted=_or_none(test.p_adjusted[j]),
+            rejected=bool(test.rejected[j]),
+            quality=float(raters.quality[j]),
+            reason=raters.reasons[j],
         )
-        for j, (rater, counts) in enumerate(zip(tally.raters, tally.counts.tolist(), strict=True))
+        for j, (rater, counts) in enumerate(zip(raters.raters, raters.counts.tolist(), strict=True))
     ]
 
 
 def _statistic(test: Test, t: float, counts: list[int], eps: float) -> float | None:
     if test == "wilcoxon":
-        minus, zero, plus = counts
-        return signed_rank(minus, zero, plus, eps).w_plus
-    return _known(t) if test else None
+        minus, tied, plus = counts
+        return signed_rank(minus, tied, plus, eps).w_plus
+    return _or_none(t) if test else None
 
 
-def _known(value: float) -> float | None:
+def _or_none(value: float) -> float | None:
     return None if isnan(value) else float(value)
 
 
 def _warnings(test: AltTest, *, passes: bool) -> tuple[str, ...]:
-    found = []
-    tally = test.tally
-    n_items = zip(tally.raters, tally.counts.sum(axis=1).tolist(), tally.tests, strict=True)
+    warnings = []
+    raters = test.rater_sums
+    n_items = zip(raters.raters, raters.counts.sum(axis=1).tolist(), raters.tests, strict=True)
     few = [f"{rater} ({n})" for rater, n, tested in n_items if tested and n < FEW_ITEMS]
     if passes and few:
-        found.append(f"few_items: passes with fewer than {FEW_ITEMS} items for {', '.join(few)}")
+        warnings.append(f"few_items: passes with fewer than {FEW_ITEMS} items for {', '.join(few)}")
     if test.counts["n_items_without_verdict"] and test.design.unanswered == "exclude":
         n = test.counts["n_items_without_verdict"]
-        found.append(f"unanswered_excluded: {n} items the judge did not answer are left out")
-    skipped = [rater for rater, one in zip(tally.raters, tally.tests, strict=True) if not one]
+        warnings.append(f"unanswered_excluded: {n} items the judge did not answer are left out")
+    skipped = [
+        rater for rater, tested in zip(raters.raters, raters.tests, strict=True) if not tested
+    ]
     if skipped and test.n_tested:
         names = ", ".join(skipped)
-        found.append(f"raters_skipped: {names} had too few items and are not in the winning rate")
-    return tuple(found)
+        warnings.append(
+            f"raters_skipped: {names} had too few items and are not in the winning rate"
+        )
+    return tuple(warnings)

@@ -9,28 +9,28 @@ items on which it is at least as good as the rater.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.alt_test.outcome import AltTest, Reason, Tally, decide, with_interval
+from harness.stats.alt_test.outcome import AltTest, RaterSums, Reason, decide, with_interval
 from harness.stats.alt_test.rater_comparisons import (
     N_OUTCOMES,
-    N_SUMS,
-    Duels,
-    Ring,
+    RaterComparisons,
+    ScoredPanel,
     Test,
     advantages,
-    median_of,
+    median_count,
     p_values,
-    six,
+    share_won,
+    weight_of,
 )
-from harness.stats.data.arrays import BoolArray, FloatArray, frozen, ratio
+from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, frozen, ratio
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.inference.bootstrap import ALIKE, OneWalk, Unit, Units
 from harness.stats.inference.estimate import Estimate, Exclusion
-from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli
+from harness.stats.inference.multiple_testing import benjamini_yekutieli, rejections
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 MIN_TESTED = 2  # of n items, a t-test needs two
 MIN_RATERS = 2  # voices: raters, and the gold labels where there are any
+DENSE = 4  # cells of an item-by-rater table per comparison, up to which alike items are looked for
+CELLS = 1 << 21  # resampled sums held at once: 16 MiB
+EXACT = 1 << 24  # whole numbers below this are exact in single precision, which is twice as fast
 
 
 def annotator_test(
@@ -86,13 +89,13 @@ def annotator_test(
     >>> annotator_test(panel, verdicts, design, resampling=resampling)
     AltTest(passes, winning rate 1.0, advantage 1.0, 3 raters)
     """
-    found = annotator_tests(
+    tests = annotator_tests(
         panel,
         {"": verdicts},
         design,
         resampling=resampling,
     )
-    return found[""]
+    return tests[""]
 
 
 def annotator_tests(
@@ -107,140 +110,185 @@ def annotator_tests(
     Parameters and errors are those of `annotator_test`, with a mapping of judge to verdicts;
     `together` adjusts over all judges.
     """
-    ring = Ring.of(panel, design)
+    scored = ScoredPanel.of(panel, design)
     units = resampling.units(len(panel.items))
     resamples = resampling.draw(units)
-    duels = [ring.against(ring.coded(given)) for given in judges.values()]
-    tallies = [_tally(ring, one) for one in duels]
-    p, means = _tested(design, tallies, _resampled(duels, units, resamples, len(panel.raters)))
-    without = np.empty((0, len(duels)))
-    if resampling.method != "percentile":
-        without = _left_out(tallies, duels, units)
-    found = benjamini_yekutieli(p, design.q)
+    comparisons = [scored.against(scored.coded(verdicts)) for verdicts in judges.values()]
+    rater_sums = [_rater_sums(scored, judge) for judge in comparisons]
+    replicates = _replicates(design, comparisons, rater_sums, units, resamples)
     results = {}
     for j, name in enumerate(judges):
-        undecided = _undecided(ring, duels[j], tallies[j], p[:, j], resampling.level, units.kind)
+        test = _undecided(scored, comparisons[j], rater_sums[j], resampling.level, units.kind)
+        left_out = np.empty(0)
+        if resampling.method != "percentile":
+            left_out = _advantages_left_out(comparisons[j], rater_sums[j], units)
+        share = _mean_advantage(rater_sums[j].sums, rater_sums[j].tests)
         advantage = with_interval(
-            undecided.advantage,
-            means[:, j],
+            test.advantage,
+            np.append(share, replicates.advantages[j]),
             resampling.level,
             unit=units.kind,
             method=resampling.method,
-            left_out=without[:, j],
+            left_out=left_out,
         )
-        replicates = frozen(means[1:, j])
-        undecided = replace(undecided, advantage=advantage, advantage_replicates=replicates)
-        mine = FalseDiscoveries(found.rejected[:, j], found.thresholds[:, j], found.adjusted[:, j])
-        results[name] = decide(undecided, p[:, j], mine)
+        test = replace(
+            test,
+            advantage=advantage,
+            advantage_replicates=frozen(replicates.advantages[j]),
+            p_replicates=frozen(replicates.p[j]),
+        )
+        decisions = benjamini_yekutieli(test.p, design.q)
+        results[name] = decide(test, decisions, replicates.winning_rates[j])
     return results
 
 
-def _resampled(duels: Sequence[Duels], units: Units, resamples: OneWalk, m: int) -> FloatArray:
-    """Resample the sums of all judges in one product: (B, J, m, 6)."""
-    shape = (len(duels), m, N_SUMS)
-    if not resamples.n_resamples or not duels or not m:
-        return np.empty((0, *shape))
-    rows, resamples = _alike(duels, units, resamples, m) or (_by_unit(duels, units, m), resamples)
-    drawn = resamples.totals([rows.reshape(len(rows), -1)])
-    return six(drawn.reshape(-1, *rows.shape[1:]))
+@dataclass(frozen=True, slots=True, repr=False)
+class _Replicates:
+    """What J judges come to in each resample: (J, B, m) p-values, and (J, B) shares."""
+
+    p: FloatArray
+    advantages: FloatArray
+    winning_rates: FloatArray
 
 
-def _alike(
-    duels: Sequence[Duels], units: Units, resamples: OneWalk, m: int
-) -> tuple[FloatArray, OneWalk] | None:
-    """As `_by_unit`, one row for all items on which the judges fared alike: (R, J, m, 3).
+def _replicates(
+    design: AltTestDesign,
+    comparisons: Sequence[RaterComparisons],
+    rater_sums: Sequence[RaterSums],
+    units: Units,
+    resamples: OneWalk,
+) -> _Replicates:
+    """Test all judges on the same resamples, some resamples at a time."""
+    J, m = len(comparisons), len(rater_sums[0].raters) if rater_sums else 0
+    B = resamples.n_replicates if J and m else 0
+    replicates = _Replicates(np.empty((J, B, m)), np.empty((J, B)), np.empty((J, B)))
+    if not B:
+        return replicates
+    columns, resamples = _columns(comparisons, units, resamples, m)
+    n_columns = int(columns.max(initial=-1)) + 1
+    whole = units.n_units < EXACT and all(judge.weight is None for judge in comparisons)
+    dtype = np.float32 if whole else np.float64
+    matrices = [judge.matrix(columns, n_columns, m).astype(dtype) for judge in comparisons]
+    step, start = max(1, CELLS // (N_OUTCOMES * m)), 0
+    for block in resamples.blocks():
+        for first in range(0, len(block), step):
+            weights: FloatArray = np.ascontiguousarray(block[first : first + step].T, dtype=dtype)
+            at = slice(start, start + weights.shape[1])
+            for j, (matrix, raters) in enumerate(zip(matrices, rater_sums, strict=True)):
+                sums = (matrix @ weights).reshape(-1, m, weights.shape[1]).astype(np.float64)
+                p = p_values(sums, raters.tests, design.eps).T
+                replicates.p[j, at] = p
+                replicates.advantages[j, at] = _mean_advantage(sums, raters.tests)
+                rejected = rejections(p, design.q)
+                replicates.winning_rates[j, at] = share_won(rejected, p, raters.quality)
+            start = at.stop
+    return replicates
 
-    And the resamples of such rows; None where that saves nothing.
+
+def _columns(
+    comparisons: Sequence[RaterComparisons], units: Units, resamples: OneWalk, m: int
+) -> tuple[IntArray, OneWalk]:
+    """Return what each item is drawn as, (n,), and the resamples of that: units or kinds of item.
+
+    Items on which all judges fared alike are one kind, of which only the first is looked at. Other
+    items of it are drawn as -1.
     """
-    if units.kind != "item" or any(one.weight is not None for one in duels):
-        return None
-    outcomes = np.full((len(duels), m, units.n_units), N_OUTCOMES, dtype=np.uint8)  # none yet
-    for j, one in enumerate(duels):
-        outcomes[j, one.rater, one.item] = one.outcome
+    n_comparisons = sum(len(judge.item) for judge in comparisons)
+    sparse = len(comparisons) * m * units.n_units > DENSE * n_comparisons
+    if sparse or units.kind != "item" or any(judge.weight is not None for judge in comparisons):
+        return units.of_item, resamples
+    outcomes = np.full((len(comparisons), m, units.n_units), N_OUTCOMES, dtype=np.uint8)  # none yet
+    for j, judge in enumerate(comparisons):
+        outcomes[j, judge.rater, judge.item] = judge.outcome
     kinds = Kinds.few(units.n_units // ALIKE, *outcomes.reshape(-1, units.n_units))
     if kinds is None:
-        return None
-    each = np.eye(N_OUTCOMES + 1, N_OUTCOMES)[np.moveaxis(outcomes[..., kinds.first], -1, 0)]
-    return each, replace(resamples, times=kinds.times)
+        return units.of_item, resamples
+    columns = np.full(units.n_units, -1)
+    columns[kinds.first] = np.arange(len(kinds.first))
+    return columns, resamples.of_rows(kinds.times)
 
 
-def _by_unit(duels: Sequence[Duels], units: Units, m: int) -> FloatArray:
-    """Return what each unit adds to the parts of each judge and rater: (U, J, m, 3 or 4)."""
-    parts = [one.parts(units.of_item, units.n_units, m) for one in duels]
-    return np.stack(parts, axis=1, dtype=np.float64)
+def _advantages_left_out(
+    comparisons: RaterComparisons, raters: RaterSums, units: Units
+) -> FloatArray:
+    """Return the judge's advantage with each unit left out in turn: (U,)."""
+    m = len(raters.raters)
+    tested = _tested(raters.tests)
+    shares = np.where(tested, advantages(raters.sums), 0.0)
+    defined = tested & (weight_of(raters.sums) > 0)
+    by_unit = comparisons.matrix(units.of_item, units.n_units, m).tocoo()
+    row, rater = np.divmod(by_unit.coords[0], m)
+    pairs, place = np.unique(by_unit.coords[1].astype(np.int64) * m + rater, return_inverse=True)
+    unit, rater = np.divmod(pairs, m)
+    sums = raters.sums[:, rater]
+    np.subtract.at(sums, (row, place), by_unit.data)
+    left = advantages(sums)
+    change = np.where(tested[rater], np.nan_to_num(left) - shares[rater], 0.0)
+    lost = tested[rater] & np.isnan(left)
+    total = shares[defined].sum() + np.bincount(unit, change, units.n_units)
+    return ratio(total, defined.sum() - np.bincount(unit[lost], minlength=units.n_units))
 
 
-def _left_out(tallies: Sequence[Tally], duels: Sequence[Duels], units: Units) -> FloatArray:
-    """Return the advantages with each unit left out in turn: (U, J)."""
-    tested = np.array([tally.tests for tally in tallies]) != ""
-    if not tested.size:
-        return np.full((units.n_units, len(duels)), np.nan)
-    by_unit = _by_unit(duels, units, tested.shape[1])
-    return _means(six(by_unit.sum(axis=0) - by_unit), tested)
+def _tested(tests: Sequence[Test]) -> BoolArray:
+    return np.array([test != "" for test in tests], dtype=np.bool_)
 
 
-def _tested(
-    design: AltTestDesign, tallies: Sequence[Tally], resampled: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return p-values (1 + B, J, m) and advantages (1 + B, J), on the data and in each resample."""
-    tests = np.array([tally.tests for tally in tallies])
-    points = np.array([tally.sums for tally in tallies]).reshape(1, *resampled.shape[1:])
-    weighted = design.weighting == "ipw"
-    parts = [part for part in (points, resampled) if len(part)]
-    p = [p_values(part, tests, design.eps, weighted=weighted) for part in parts]
-    return np.concatenate(p), np.concatenate([_means(part, tests != "") for part in parts])
+def _mean_advantage(sums: FloatArray, tests: Sequence[Test]) -> FloatArray:
+    """Average the advantages over the raters tested: sums (3 or 4, m, ...) to (...)."""
+    tested = _tested(tests)
+    shares = advantages(sums if tested.all() else sums[:, tested])
+    defined = ~np.isnan(shares)
+    return ratio(np.where(defined, shares, 0.0).sum(axis=0), defined.sum(axis=0))
 
 
-def _undecided(  # noqa: PLR0917 -- one caller, which has just these
-    ring: Ring,
-    duels: Duels,
-    tally: Tally,
-    p: FloatArray,
+def _undecided(
+    scored: ScoredPanel,
+    comparisons: RaterComparisons,
+    raters: RaterSums,
     level: float,
     unit: Unit,
 ) -> AltTest:
-    """Say all that depends neither on the decisions nor on the advantages."""
-    n_tested = sum(test != "" for test in tally.tests)
-    counts = _counts(ring, duels, n_tested)
-    estimate = _bare_estimate(ring, duels, "" if n_tested else _why_none(ring, duels, counts))
+    """Return a test with all that depends neither on the decisions nor on the resamples."""
+    n_tested = int(_tested(raters.tests).sum())
+    counts = _counts(scored, comparisons, n_tested)
+    reason = "" if n_tested else _why_none(scored, comparisons, counts)
+    estimate = _estimate_without_value(scored, comparisons, reason)
     return AltTest(
-        design=ring.design,
+        design=scored.design,
         winning_rate=estimate,
         advantage=estimate,
         wins=0,
         n_tested=n_tested,
         passes=None,
-        p=p[0],
-        p_adjusted=np.full(len(tally.tests), np.nan),
-        rejected=np.zeros(len(tally.tests), dtype=np.bool_),
-        answered_fraction=_answered_fraction(duels),
+        p=frozen(raters.p(scored.design.eps)),
+        p_adjusted=np.full(len(raters.tests), np.nan),
+        rejected=np.zeros(len(raters.tests), dtype=np.bool_),
+        answered_fraction=_answered_fraction(comparisons),
         counts=counts,
         warnings=(),
         n_family=n_tested,
-        tally=tally,
+        rater_sums=raters,
         level=level,
         unit=unit,
         advantage_replicates=np.empty(0),
-        p_replicates=frozen(p[1:]),
+        p_replicates=np.empty((0, len(raters.tests))),
     )
 
 
-def _tally(ring: Ring, duels: Duels) -> Tally:
-    m = len(ring.panel.raters)
-    counts = duels.counts(m)
-    sums = duels.totals(counts)
-    chosen = [_choose(n, ring.design) for n in counts.sum(axis=1).tolist()]
-    return Tally(
-        raters=ring.panel.raters,
-        sums=frozen(sums),
+def _rater_sums(scored: ScoredPanel, comparisons: RaterComparisons) -> RaterSums:
+    counts = comparisons.counts(len(scored.panel.raters))
+    tests = [_test_of(n, scored.design) for n in counts.sum(axis=1).tolist()]
+    return RaterSums(
+        raters=scored.panel.raters,
+        sums=frozen(comparisons.sums(counts)),
         counts=frozen(counts),
-        tests=tuple(test for test, _ in chosen),
-        reasons=tuple(reason for _, reason in chosen),
-        quality=frozen(ring.quality),
+        tests=tuple(test for test, _ in tests),
+        reasons=tuple(reason for _, reason in tests),
+        quality=frozen(scored.quality),
     )
 
 
-def _choose(n: int, design: AltTestDesign) -> tuple[Test, Reason]:
+def _test_of(n: int, design: AltTestDesign) -> tuple[Test, Reason]:
     """Pick the test of a rater with n items, or say why there is none."""
     if n == 0:
         return "", "no_items"
@@ -252,55 +300,51 @@ def _choose(n: int, design: AltTestDesign) -> tuple[Test, Reason]:
     return ("t", "") if n >= MIN_TESTED else ("", "too_few_items")
 
 
-def _means(sums: FloatArray, tested: BoolArray) -> FloatArray:
-    """Average the advantages over the raters tested: sums (..., m, 6) to (...)."""
-    shares = np.where(tested, advantages(sums), np.nan)
-    defined = ~np.isnan(shares)
-    return ratio(np.where(defined, shares, 0.0).sum(axis=-1), defined.sum(axis=-1))
-
-
-def _counts(ring: Ring, duels: Duels, n_tested: int) -> dict[str, int]:
-    expert = 0 if ring.design.expert is None else 1
+def _counts(scored: ScoredPanel, comparisons: RaterComparisons, n_tested: int) -> dict[str, int]:
+    expert = 0 if scored.design.expert is None else 1
+    unanswered = comparisons.eligible & ~comparisons.answered
     return {
-        "n_raters": len(ring.panel.raters),
-        "n_raters_skipped": len(ring.panel.raters) - expert - n_tested,
-        "n_items_with_two_raters": int(duels.eligible.sum()),
-        "n_items_without_verdict": int((duels.eligible & ~duels.answered).sum()),
+        "n_raters": len(scored.panel.raters),
+        "n_raters_skipped": len(scored.panel.raters) - expert - n_tested,
+        "n_items_with_two_raters": int(comparisons.eligible.sum()),
+        "n_items_without_verdict": int(unanswered.sum()),
     }
 
 
-def _why_none(ring: Ring, duels: Duels, counts: Mapping[str, int]) -> str:
-    """Say why no rater could be tested."""
-    voices = counts["n_raters"] + (0 if ring.design.gold is None else 1)
-    if not len(ring.panel.code):
+def _why_none(scored: ScoredPanel, comparisons: RaterComparisons, counts: Mapping[str, int]) -> str:
+    """Return the reason why no rater could be tested."""
+    voices = counts["n_raters"] + (0 if scored.design.gold is None else 1)
+    if not len(scored.panel.code):
         return "no_items"
     if voices < MIN_RATERS:
         return "too_few_raters"
-    if not duels.eligible.any():
+    if not comparisons.eligible.any():
         return "no_overlap"
-    return "too_few_items" if len(duels.item) else "no_items"
+    return "too_few_items" if len(comparisons.item) else "no_items"
 
 
-def _bare_estimate(ring: Ring, duels: Duels, reason: str) -> Estimate:
-    """Say what entered; the value is still to come."""
-    n_used = int(duels.counted.sum())
-    lost = {
-        "too_few_ratings": int((~duels.eligible).sum()),
-        "judge_unanswered": int((duels.eligible & ~duels.counted).sum()),
+def _estimate_without_value(
+    scored: ScoredPanel, comparisons: RaterComparisons, reason: str
+) -> Estimate:
+    """Return an estimate with the items that entered."""
+    n_used = int(comparisons.counted.sum())
+    excluded = {
+        "too_few_ratings": int((~comparisons.eligible).sum()),
+        "judge_unanswered": int((comparisons.eligible & ~comparisons.counted).sum()),
     }
-    usual = ring.ratings_per_item
-    if duels.counted is not ring.eligible:
-        usual = median_of(ring.n_ratings[duels.counted])
+    ratings_per_item = scored.ratings_per_item
+    if comparisons.counted is not scored.eligible:
+        ratings_per_item = median_count(scored.n_ratings[comparisons.counted])
     return Estimate(
         value=None,
         reason=reason,
         n_used=n_used,
-        n_excluded=len(duels.counted) - n_used,
-        excluded=tuple(Exclusion(why, n) for why, n in lost.items() if n),
-        ratings_per_item=usual,
+        n_excluded=len(comparisons.counted) - n_used,
+        excluded=tuple(Exclusion(why, n) for why, n in excluded.items() if n),
+        ratings_per_item=ratings_per_item,
     )
 
 
-def _answered_fraction(duels: Duels) -> float | None:
-    n = int(duels.eligible.sum())
-    return int((duels.eligible & duels.answered).sum()) / n if n else None
+def _answered_fraction(comparisons: RaterComparisons) -> float | None:
+    n = int(comparisons.eligible.sum())
+    return int((comparisons.eligible & comparisons.answered).sum()) / n if n else None

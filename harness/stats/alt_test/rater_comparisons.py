@@ -1,45 +1,44 @@
-"""A judge against each rater of a panel, item by item, and what the sums over items are worth."""
+"""A judge against each rater of a panel, item by item, and the p-values of these comparisons."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from harness.stats.alt_test.margin_tests import signed_rank, student
 from harness.stats.alt_test.panel import UNANSWERED, Coded
-from harness.stats.alt_test.scoring import Others, aligner
-from harness.stats.data.arrays import BoolArray, Counts, FloatArray, IntArray, blocks, ratio
-from harness.stats.inference.multiple_testing import benjamini_yekutieli
+from harness.stats.alt_test.scoring import OtherRatings, aligner
+from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, blocks, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from harness.stats.alt_test.design import AltTestDesign
+    from harness.stats.alt_test.margin_tests import Moments
     from harness.stats.alt_test.panel import Panel
     from harness.stats.alt_test.scoring import Aligner
 
 Test: TypeAlias = Literal["t", "wilcoxon", ""]
 
-JUDGE, RATER, DIFFERENCE, SQUARE, WEIGHT, WEIGHT_SQUARE = range(6)
-N_SUMS = 6
+MINUS, TIED, PLUS, SQUARES = range(4)  # rows of a judge's sums
 N_OUTCOMES = 3
-# Rows: the judge closer, a tie, the rater closer. Columns: the six sums, for a weight of 1.
-OUTCOMES = np.array([[1, 0, -1, 1, 1, 1], [1, 1, 0, 0, 1, 1], [0, 1, 1, 1, 1, 1]])
+TABLE = 1 << 22  # cells of a table of p-values by counts, up to which one is made
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Duels:
+class RaterComparisons:
     """One judge against the raters: one entry per rating that counts.
 
     Attributes
     ----------
     item, rater : (D,) int arrays
-        Of each duel.
+        Of each comparison.
     outcome : (D,) int array
         The rater's win indicator less the judge's, plus 1: 0 where the judge aligned better, 1 in a
         tie (both win), 2 where the rater did.
@@ -69,45 +68,63 @@ class Duels:
             counts += np.bincount(cell, minlength=len(counts))
         return counts.reshape(n_raters, N_OUTCOMES)
 
-    def parts(self, of_item: IntArray, n_units: int, n_raters: int) -> Counts:
-        """Add up what each duel contributes, per unit and rater: (U, m, 3), or 4 with weights.
+    def sums(self, counts: IntArray) -> FloatArray:
+        """Add up the weights of each rater's outcomes: (3, m), or (4, m) with weights.
 
-        The weight of each outcome and, where weights are not 1, their squares; see `six`.
+        The rows are the weights of the items on which the judge was closer, of ties, and of the
+        items on which the rater was; and with weights, their squares. ``counts`` are those of
+        `counts`.
         """
-        cell = of_item[self.item] * n_raters + self.rater
-        n_cells = n_units * n_raters
-        place = cell * N_OUTCOMES + self.outcome
-        parts: Counts = np.bincount(place, self.weight, n_cells * N_OUTCOMES)
-        parts = parts.reshape(n_cells, N_OUTCOMES)
-        if self.weight is not None:
-            squares = np.bincount(cell, self.weight**2, n_cells)
-            parts = np.column_stack([parts, squares]).astype(np.float64, copy=False)
-        return parts.reshape(n_units, n_raters, parts.shape[1])
-
-    def totals(self, counts: IntArray) -> FloatArray:
-        """Return the six sums over all items, (m, 6), given the `counts`."""
         if self.weight is None:
-            return six(counts)
-        whole = np.zeros(len(self.counted), dtype=np.int64)
-        return six(self.parts(whole, 1, len(counts))[0])
+            return counts.T.astype(np.float64)
+        m = len(counts)
+        by_outcome = np.bincount(
+            self.outcome.astype(np.int64) * m + self.rater, self.weight, N_OUTCOMES * m
+        )
+        squares = np.bincount(self.rater, self.weight**2, m)
+        return np.vstack([by_outcome.reshape(N_OUTCOMES, m), squares])
+
+    def matrix(self, columns: IntArray, n_columns: int, n_raters: int) -> csr_array:
+        """Return what items add to the `sums`, as a sparse (3 m or 4 m, C) array.
+
+        Parameters
+        ----------
+        columns : (n,) int array
+            To which column an item adds; a negative number leaves it out.
+        n_columns, n_raters : int
+            C and m.
+        """
+        from scipy.sparse import csr_array  # noqa: PLC0415 -- heavy
+
+        column, weight = columns[self.item], self.weight
+        row = self.outcome.astype(np.int64) * n_raters + self.rater
+        n_sums = N_OUTCOMES
+        if weight is not None:
+            row = np.concatenate([row, N_OUTCOMES * n_raters + self.rater])
+            column, weight = np.tile(column, 2), np.concatenate([weight, weight**2])
+            n_sums += 1
+        kept = column >= 0
+        added = np.ones(int(kept.sum())) if weight is None else weight[kept]
+        shape = (n_sums * n_raters, n_columns)
+        return csr_array((added, (row[kept], column[kept])), shape=shape)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Ring:
-    """A panel made ready for duels: all that does not depend on the judge.
+class ScoredPanel:
+    """A panel with its ratings scored: all that does not depend on the judge.
 
     Attributes
     ----------
     panel, design : Panel, AltTestDesign
-        The ratings, and what is asked.
-    others, aligner : Others, Aligner
+        The ratings, and how they are tested.
+    others, aligner : OtherRatings, Aligner
         Whom values are compared with, and how.
     quality : (m,) array
         Of the raters.
     n_ratings : (n,) int array
         Ratings of each item.
     eligible : (n,) bool array
-        Items with enough ratings, and a reference where there is to be one.
+        Items with enough ratings, and with a reference where the design has one.
     rows : (R,) bool array
         Ratings that count if the judge answered their item.
     ratings_per_item : float or None
@@ -116,7 +133,7 @@ class Ring:
 
     panel: Panel
     design: AltTestDesign
-    others: Others
+    others: OtherRatings
     aligner: Aligner
     quality: FloatArray
     n_ratings: IntArray
@@ -125,7 +142,7 @@ class Ring:
     ratings_per_item: float | None
 
     @classmethod
-    def of(cls, panel: Panel, design: AltTestDesign) -> Ring:
+    def of(cls, panel: Panel, design: AltTestDesign) -> ScoredPanel:
         """Check the design against the panel and score the ratings."""
         if panel.rater_ids == "positional":
             raise ValueError(
@@ -133,14 +150,23 @@ class Ring:
                 "the alternative annotator test compares the judge with people"
             )
         quality = _quality(panel, design.quality)
-        others = Others.of(panel, quality[panel.of_rater], _reference(panel, design))
-        made, n_ratings = aligner(design.score, others), panel.ratings_per_item
+        others = OtherRatings.of(panel, quality[panel.of_rater], _reference(panel, design))
+        score_aligner, n_ratings = aligner(design.score, others), panel.ratings_per_item
         eligible = _eligible(others, n_ratings, design)
-        rows = eligible[panel.of_item] & ~np.isnan(made.human)
+        rows = eligible[panel.of_item] & ~np.isnan(score_aligner.human)
         if design.expert is not None:
             rows &= panel.of_rater != panel.raters.index(design.expert)
-        usual = median_of(n_ratings[eligible])
-        return cls(panel, design, others, made, quality, n_ratings, eligible, rows, usual)
+        return cls(
+            panel=panel,
+            design=design,
+            others=others,
+            aligner=score_aligner,
+            quality=quality,
+            n_ratings=n_ratings,
+            eligible=eligible,
+            rows=rows,
+            ratings_per_item=median_count(n_ratings[eligible]),
+        )
 
     def coded(self, verdicts: Mapping[str, Hashable] | Coded) -> Coded:
         """Code verdicts with the values of the panel and the reference first."""
@@ -151,14 +177,14 @@ class Ring:
                 f"verdicts are coded for {len(verdicts.code)} items; the panel has "
                 f"{len(self.panel.items)}"
             )
-        known = tuple(self.others.labels)
-        if verdicts.labels[: len(known)] == known:
+        labels = tuple(self.others.labels)
+        if verdicts.labels[: len(labels)] == labels:
             return verdicts
-        present = zip(self.panel.items, verdicts.code.tolist(), strict=True)
-        values = {item: verdicts.labels[c] for item, c in present if c != UNANSWERED}
-        return self.panel.coded(values, labels=known)
+        codes = zip(self.panel.items, verdicts.code.tolist(), strict=True)
+        values = {item: verdicts.labels[code] for item, code in codes if code != UNANSWERED}
+        return self.panel.coded(values, labels=labels)
 
-    def against(self, verdicts: Coded) -> Duels:
+    def against(self, verdicts: Coded) -> RaterComparisons:
         """Compare a judge's verdicts with every rating that counts."""
         panel, rows, answered = self.panel, self.rows, verdicts.present
         counted = self.eligible
@@ -168,7 +194,7 @@ class Ring:
         at = slice(None) if rows.all() else rows
         lead = self.aligner.judge(verdicts)
         lead -= self.aligner.human
-        return Duels(
+        return RaterComparisons(
             item=panel.of_item[at],
             rater=panel.of_rater[at],
             outcome=_outcome(lead[at], self.aligner.tolerance),
@@ -188,36 +214,24 @@ class Ring:
         return np.asarray((shares * np.nan_to_num(ratio(n, by_class))[rater]).sum(axis=1))
 
 
-def median_of(numbers: IntArray) -> float | None:
+def median_count(counts: IntArray) -> float | None:
     """Return the median of small whole numbers; None without any."""
-    if not len(numbers):
+    if not len(counts):
         return None
-    up_to, n = np.cumsum(np.bincount(numbers)), len(numbers)
+    up_to, n = np.cumsum(np.bincount(counts)), len(counts)
     middle = np.searchsorted(up_to, [(n - 1) // 2, n // 2], side="right")
     return float(middle.sum()) / 2.0
 
 
-def six(parts: Counts) -> FloatArray:
-    """Turn parts (..., 3 or 4) into the six sums (..., 6).
-
-    The two win indicators, their difference (rater minus judge) and its square, each times the
-    weight; the weight; its square.
-    """
-    sums = np.asarray(parts[..., :N_OUTCOMES] @ OUTCOMES, dtype=np.float64)
-    if parts.shape[-1] > N_OUTCOMES:
-        sums[..., WEIGHT_SQUARE] = parts[..., N_OUTCOMES]
-    return sums
-
-
 def _outcome(lead: FloatArray, tolerance: float) -> IntArray:
-    """Tell who aligned better from the judge's lead; nan, no verdict, is a loss."""
+    """Turn the judge's lead into an outcome; nan, no verdict, is a loss."""
     outcome = (~(lead >= -tolerance)).astype(np.int8)
     outcome -= lead > tolerance
     outcome += 1
     return outcome
 
 
-def _eligible(others: Others, n_ratings: IntArray, design: AltTestDesign) -> BoolArray:
+def _eligible(others: OtherRatings, n_ratings: IntArray, design: AltTestDesign) -> BoolArray:
     voices = n_ratings + (0 if design.gold is None else 1)
     enough = np.asarray(voices >= design.min_raters_per_item, dtype=np.bool_)
     return enough if others.reference is None else enough & others.reference.present
@@ -229,10 +243,10 @@ def _quality(panel: Panel, quality: Mapping[str, float] | None) -> FloatArray:
     missing = [rater for rater in panel.raters if rater not in quality]
     if missing:
         raise ValueError(f"quality has no number for raters {missing}")
-    found = np.array([float(quality[rater]) for rater in panel.raters])
-    if not (np.isfinite(found) & (found > 0)).all():
+    of_rater = np.array([float(quality[rater]) for rater in panel.raters])
+    if not (np.isfinite(of_rater) & (of_rater > 0)).all():
         raise ValueError("quality has a number that is not positive")
-    return found
+    return of_rater
 
 
 def _reference(panel: Panel, design: AltTestDesign) -> Coded | None:
@@ -241,7 +255,7 @@ def _reference(panel: Panel, design: AltTestDesign) -> Coded | None:
     return None if design.gold is None else panel.coded(design.gold, "gold")
 
 
-def _class_shares(others: Others) -> FloatArray:
+def _class_shares(others: OtherRatings) -> FloatArray:
     """Split each rating's item over the labels that are its gold label: (R, K), rows sum to 1."""
     panel, n_labels = others.panel, len(others.labels)
     if others.reference is not None:
@@ -254,46 +268,71 @@ def _class_shares(others: Others) -> FloatArray:
     return np.asarray(modes / modes.sum(axis=1, keepdims=True))
 
 
+def weight_of(sums: FloatArray) -> FloatArray:
+    """Return the weight of the items each rater is compared on: (3 or 4, m, ...) to (m, ...)."""
+    return np.asarray(sums[MINUS] + sums[TIED] + sums[PLUS], dtype=np.float64)
+
+
 def advantages(sums: FloatArray) -> FloatArray:
-    """Share of its items on which the judge is at least as good as each rater: (..., m)."""
-    return ratio(sums[..., JUDGE], sums[..., WEIGHT])
+    """Share of its items on which the judge is at least as good as each rater: (m, ...)."""
+    return ratio(sums[MINUS] + sums[TIED], weight_of(sums))
 
 
-def p_values(
-    sums: FloatArray, tests: Sequence[Test] | NDArray[np.str_], eps: float, *, weighted: bool
-) -> FloatArray:
-    """Test each rater: sums (..., m, 6) to p-values (..., m); nan where there is no test."""
-    chosen = np.asarray(tests)
-    w, d, squares, w2 = (sums[..., k] for k in (WEIGHT, DIFFERENCE, SQUARE, WEIGHT_SQUARE))
-    p = student(w, d, squares, w2, eps=eps, weighted=weighted).p
-    p = np.where(chosen == "t", p, np.nan)
-    ranked = np.broadcast_to(chosen == "wilcoxon", p.shape)
-    if ranked.any():
-        p[ranked] = _ranked(sums[ranked], eps)
+def moments(sums: FloatArray, eps: float) -> Moments:
+    """Do the one-sided t-test of each rater: sums (3 or 4, m, ...) to arrays (m, ...)."""
+    weighted = len(sums) > N_OUTCOMES
+    weight, minus, plus = weight_of(sums), sums[MINUS], sums[PLUS]
+    squares = sums[SQUARES] if weighted else weight
+    return student(weight, plus - minus, plus + minus, squares, eps=eps, weighted=weighted)
+
+
+def p_values(sums: FloatArray, tests: Sequence[Test], eps: float) -> FloatArray:
+    """Test each rater: sums (3 or 4, m, ...) to p-values (m, ...); nan where there is no test."""
+    p = np.full(sums.shape[1:], np.nan)
+    for test in set(tests) - {""}:
+        chosen = np.array([test_of_rater == test for test_of_rater in tests])
+        tested = sums if chosen.all() else sums[:, chosen]
+        if len(sums) > N_OUTCOMES:
+            p[chosen] = moments(tested, eps).p
+        else:
+            p[chosen] = _p_of_counts(tested, test, eps)
     return p
 
 
-def _ranked(sums: FloatArray, eps: float) -> FloatArray:
-    """Test from unweighted sums (N, 6), each distinct triple of outcome counts once: (N,)."""
-    n, d, squares = (sums[:, k] for k in (WEIGHT, DIFFERENCE, SQUARE))
-    counts = np.stack([(squares - d) / 2, n - squares, (squares + d) / 2], axis=-1)
-    triples = np.rint(counts).astype(np.int64)
-    base = int(triples.max(initial=0)) + 1  # a triple is a number of three digits to this base
-    _, first, place = np.unique(
-        triples @ np.array([base * base, base, 1]), return_index=True, return_inverse=True
-    )
-    return np.array([_exact_p(*one, eps) for one in triples[first].tolist()])[place]
+def _p_of_counts(sums: FloatArray, test: Test, eps: float) -> FloatArray:
+    """Test from counts of outcomes, (3, ...), each different triple of them once: (...).
+
+    Resamples come to the same counts over and over.
+    """
+    counts = sums.reshape(N_OUTCOMES, -1).astype(np.int64)
+    if not counts.size:
+        return np.empty(sums.shape[1:])
+    counts -= (least := counts.min(axis=1, keepdims=True))
+    spans = tuple((counts.max(axis=1) + 1).tolist())
+    if prod(spans) <= TABLE:
+        cell = np.ravel_multi_index(tuple(counts), spans)
+        occurs = np.zeros(prod(spans), dtype=np.bool_)
+        occurs[cell] = True
+        cells = np.flatnonzero(occurs)
+        table = np.empty(len(occurs))
+        table[cells] = _p_of_triples(np.array(np.unravel_index(cells, spans)) + least, test, eps)
+        return np.asarray(table[cell].reshape(sums.shape[1:]), dtype=np.float64)
+    if test == "t":
+        return moments(sums, eps).p
+    triples, place = np.unique(counts, axis=1, return_inverse=True)
+    return _p_of_triples(triples + least, test, eps)[place].reshape(sums.shape[1:])
+
+
+def _p_of_triples(triples: IntArray, test: Test, eps: float) -> FloatArray:
+    if test == "t":
+        return moments(triples.astype(np.float64), eps).p
+    return np.array([_exact_p(*triple, eps) for triple in triples.T.tolist()])
 
 
 @lru_cache(maxsize=1 << 16)
-def _exact_p(minus: int, zero: int, plus: int, eps: float) -> float:
-    """Remembered: judges are tested on the same resamples, and come to the same counts."""
-    return signed_rank(minus, zero, plus, eps).p_exact if minus + zero + plus else np.nan
-
-
-def winning_rates(p: FloatArray, quality: FloatArray, q: float) -> FloatArray:
-    """Share of the tested raters, by quality, whose null is rejected: (..., m) to (...)."""
-    return share_won(benjamini_yekutieli(p, q).rejected, p, quality)
+def _exact_p(minus: int, tied: int, plus: int, eps: float) -> float:
+    """Return the exact p-value, cached: judges and designs come to the same counts."""
+    return signed_rank(minus, tied, plus, eps).p_exact if minus + tied + plus else np.nan
 
 
 def share_won(rejected: BoolArray, p: FloatArray, quality: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Others:
+class OtherRatings:
     """Whom each of R ratings is held against: the item's other raters, or one reference.
 
     Attributes
@@ -45,7 +45,7 @@ class Others:
     total: FloatArray
 
     @classmethod
-    def of(cls, panel: Panel, weight: FloatArray, reference: Coded | None) -> Others:
+    def of(cls, panel: Panel, weight: FloatArray, reference: Coded | None) -> OtherRatings:
         """Add up the others' quality."""
         alone = panel.ratings_per_item < 2  # noqa: PLR2004 -- oneself and another
         total = np.where(alone, np.nan, panel.sums(weight))[panel.of_item]
@@ -85,7 +85,7 @@ class Aligner(Protocol):
         """Score the verdict on each rating's item in its place: (R,); nan if unanswered."""
 
 
-def aligner(score: Score, others: Others) -> Aligner:
+def aligner(score: Score, others: OtherRatings) -> Aligner:
     """Make the aligner of a score.
 
     Parameters
@@ -95,7 +95,7 @@ def aligner(score: Score, others: Others) -> Aligner:
         mean squared difference to the others' numbers. ``"rank_neg_rmse"``: the same between places
         in each one's own ranking of the items. A function or table: mean similarity to the others'
         values, ``similarity(value scored, value of another)``.
-    others : Others
+    others : OtherRatings
         Whom to compare with.
 
     Raises
@@ -122,14 +122,14 @@ class Numeric:
     the others' mean as centre: so |x - centre| orders the values of an item as RMSE does.
     """
 
-    others: Others
+    others: OtherRatings
     centre: FloatArray
     human: FloatArray
     tolerance: float
     ranks: bool
 
     @classmethod
-    def of(cls, others: Others, *, ranks: bool) -> Numeric:
+    def of(cls, others: OtherRatings, *, ranks: bool) -> Numeric:
         """Read the ratings as numbers, or as each rater's ranks."""
         panel = others.panel
         x = numbers(panel.labels, "ratings")[panel.code]
@@ -153,13 +153,13 @@ class Numeric:
 class Paired:
     """Mean agreement or similarity with the others' values."""
 
-    others: Others
+    others: OtherRatings
     pairing: Pairing
     human: FloatArray
     tolerance: float
 
     @classmethod
-    def of(cls, pairing: Pairing, others: Others) -> Paired:
+    def of(cls, pairing: Pairing, others: OtherRatings) -> Paired:
         """Score the ratings."""
         panel = others.panel
         if others.reference is not None:
@@ -227,7 +227,7 @@ def _per_item(given: Coded, name: str, *, ranks: bool) -> FloatArray:
 
 
 def _to_reference(
-    pairing: Pairing, labels: Sequence[Hashable], code: IntArray, others: Others
+    pairing: Pairing, labels: Sequence[Hashable], code: IntArray, others: OtherRatings
 ) -> FloatArray:
     assert others.reference is not None
     return _where_both(pairing, labels, code, others.reference.code[others.panel.of_item])
@@ -245,7 +245,7 @@ def _where_both(
     return values
 
 
-def _agreeing(others: Others) -> FloatArray:
+def _agreeing(others: OtherRatings) -> FloatArray:
     """Return the weight of the other raters who gave the same value: (R,)."""
     panel = others.panel
     same = panel.of_item * len(panel.labels) + panel.code
@@ -254,7 +254,7 @@ def _agreeing(others: Others) -> FloatArray:
     return np.asarray(np.bincount(same, others.weight)[same] - others.weight, dtype=np.float64)
 
 
-def _similar(pairing: Pairing, others: Others) -> FloatArray:
+def _similar(pairing: Pairing, others: OtherRatings) -> FloatArray:
     """Return the weighted similarity of each rating to the other raters' values: (R,)."""
     panel = others.panel
     row, other = pairs(panel)

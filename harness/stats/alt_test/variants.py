@@ -11,10 +11,14 @@ import numpy as np
 from harness.stats.alt_test.design import check_eps
 from harness.stats.alt_test.outcome import AltTest, average, decide
 from harness.stats.alt_test.panel import Panel
-from harness.stats.alt_test.procedure import annotator_test
-from harness.stats.alt_test.rater_comparisons import winning_rates
+from harness.stats.alt_test.procedure import CELLS, annotator_test
+from harness.stats.alt_test.rater_comparisons import share_won
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray
-from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli
+from harness.stats.inference.multiple_testing import (
+    FalseDiscoveries,
+    benjamini_yekutieli,
+    rejections,
+)
 from harness.stats.inference.resampling import Resampling
 
 if TYPE_CHECKING:
@@ -49,21 +53,21 @@ class EpsPoint:
 
 
 def eps_sweep(test: AltTest, eps: Iterable[float]) -> tuple[EpsPoint, ...]:
-    """Do a test over at other margins, from its sums.
+    """Repeat a test at other margins, from its sums.
 
     Parameters
     ----------
     test : AltTest
-        At whatever margin.
+        At any margin.
     eps : iterable of float in [0, 1)
-        Any margins.
+        The margins.
 
     Raises
     ------
     ValueError
         If one is out of range: "eps_out_of_range".
     """
-    return tuple(_at(test, one) for one in eps)
+    return tuple(_at(test, margin) for margin in eps)
 
 
 def smallest_eps(test: AltTest) -> float | None:
@@ -96,8 +100,8 @@ def _bisect(test: AltTest, low: float, high: float) -> float:
 
 def _at(test: AltTest, eps: float) -> EpsPoint:
     check_eps(eps)
-    p = test.tally.p(test.design, eps)
-    rate = float(winning_rates(p, test.tally.quality, test.design.q))
+    p = test.rater_sums.p(eps)
+    rate = float(share_won(rejections(p, test.design.q), p, test.rater_sums.quality))
     if np.isnan(rate):
         return EpsPoint(eps, None, test.advantage.value, None)
     passes = rate >= test.design.threshold - TOLERANCE
@@ -131,36 +135,47 @@ def together(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest
     Calderon et al. 2025, appendix A: five domains of three raters are 15 p-values; the winning rate
     stays one per domain.
     """
-    n_drawn = {len(test.p_replicates) for test in tests.values()}
-    if not tests or len(n_drawn - {0}) > 1:
+    n_resamples = {len(test.p_replicates) for test in tests.values()}
+    if not tests or len(n_resamples - {0}) > 1:
         raise ValueError("tests: wanted one or more, with equally many resamples each")
-    each = list(tests.values())
-    ends = np.cumsum([len(test.tally.raters) for test in each])[:-1]
-    p = [np.vstack([test.p, _drawn(test, max(n_drawn))]) for test in each]
-    found = benjamini_yekutieli(np.concatenate(p, axis=-1), q)
-    n_family = sum(test.n_tested for test in each)
-    joint = {}
-    for (name, test), mine, decisions in zip(tests.items(), p, _parts(found, ends), strict=True):
-        own = slice(1 + len(test.p_replicates))
-        kept = FalseDiscoveries(
-            decisions.rejected[own], decisions.thresholds, decisions.adjusted[own]
+    ends = np.cumsum([len(test.p) for test in tests.values()])[:-1]
+    decisions = benjamini_yekutieli(np.concatenate([test.p for test in tests.values()]), q)
+    rejected = np.split(decisions.rejected, ends)
+    adjusted = np.split(decisions.adjusted, ends)
+    rates = _joint_rates(list(tests.values()), q, max(n_resamples), ends)
+    n_family = sum(test.n_tested for test in tests.values())
+    return {
+        name: decide(
+            replace(test, design=replace(test.design, q=q)),
+            FalseDiscoveries(rejected[j], decisions.thresholds, adjusted[j]),
+            rates[j, : len(test.p_replicates)],
+            n_family,
         )
-        judged = replace(test, design=replace(test.design, q=q))
-        joint[name] = decide(judged, mine[own], kept, n_family)
-    return joint
+        for j, (name, test) in enumerate(tests.items())
+    }
 
 
-def _drawn(test: AltTest, n: int) -> FloatArray:
-    """Give the (n, m) p-values of a test's resamples; of one without any, those of the data."""
-    return test.p_replicates if len(test.p_replicates) else np.tile(test.p, (n, 1))
+def _joint_rates(
+    tests: Sequence[AltTest], q: float, n_resamples: int, ends: IntArray
+) -> FloatArray:
+    """Return the winning rates of J tests in each resample, adjusted together: (J, B).
 
-
-def _parts(found: FalseDiscoveries, ends: IntArray) -> list[FalseDiscoveries]:
-    split = (np.split(one, ends, axis=-1) for one in (found.rejected, found.adjusted))
-    return [
-        FalseDiscoveries(rejected, found.thresholds, adjusted)
-        for rejected, adjusted in zip(*split, strict=True)
-    ]
+    A test without resamples takes part with the p-values of the data.
+    """
+    rates = np.empty((len(tests), n_resamples))
+    step = max(1, CELLS // max(sum(len(test.p) for test in tests), 1))
+    for start in range(0, n_resamples, step):
+        at = slice(start, min(start + step, n_resamples))
+        p = [
+            test.p_replicates[at]
+            if len(test.p_replicates)
+            else np.broadcast_to(test.p, (at.stop - at.start, len(test.p)))
+            for test in tests
+        ]
+        rejected = np.split(rejections(np.concatenate(p, axis=-1), q), ends, axis=-1)
+        for j, test in enumerate(tests):
+            rates[j, at] = share_won(rejected[j], p[j], test.rater_sums.quality)
+    return rates
 
 
 def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
@@ -248,7 +263,7 @@ def combined_annotator_test(
     -----
     Calderon et al. 2025, appendix A. A way to more items per rater, not as good as more ratings.
     """
-    small, large = sorted((list(one) for one in sets), key=len)
+    small, large = sorted(map(list, sets), key=len)
     n_pairings = int(np.prod(range(len(large) - len(small) + 1, len(large) + 1), dtype=float))
     if n_pairings <= max_pairings:
         chosen = list(permutations(large, len(small)))

@@ -76,15 +76,25 @@ def benjamini_yekutieli(p: ArrayLike, q: float = 0.05) -> FalseDiscoveries:
     ordered = np.take_along_axis(values, order, axis=-1)
     scale = _scale(ordered)
     with np.errstate(invalid="ignore"):
-        reached = ordered <= q / scale * (1.0 + ROUNDING)
         adjusted = np.minimum(_running_minimum(ordered * scale), 1.0)
-    i = np.arange(1, values.shape[-1] + 1)
-    last = (reached * i).max(axis=-1, keepdims=True, initial=0)
     return FalseDiscoveries(
-        rejected=_in_order(i <= last, order),
+        rejected=np.asarray(values <= _greatest_rejected(ordered, scale, q), dtype=np.bool_),
         thresholds=q / scale,
         adjusted=_in_order(adjusted, order),
     )
+
+
+def rejections(p: FloatArray, q: float) -> BoolArray:
+    """Return what `benjamini_yekutieli` rejects, (..., m), without the adjusted p-values."""
+    ordered = np.sort(p, axis=-1)
+    return np.asarray(p <= _greatest_rejected(ordered, _scale(ordered), q), dtype=np.bool_)
+
+
+def _greatest_rejected(ordered: FloatArray, scale: FloatArray, q: float) -> FloatArray:
+    """Return the greatest p-value that reaches its threshold, -1 if none does: (..., 1)."""
+    with np.errstate(invalid="ignore"):
+        reached = ordered <= q / scale * (1.0 + ROUNDING)
+    return np.where(reached, ordered, -1.0).max(axis=-1, keepdims=True, initial=-1.0)
 
 
 def holm(p: ArrayLike) -> FloatArray:

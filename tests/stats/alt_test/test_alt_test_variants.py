@@ -31,24 +31,60 @@ def run(panel, verdicts, design=DESIGN, seed=0, **options):
     return stats.annotator_test(panel, verdicts, design, resampling=resampling, **rest)
 
 
-def test_interval_of_the_advantage_against_resampling_by_hand():
-    """Each replicate is what the test finds on the items drawn, with their repetitions."""
-    panel, verdicts = noisy_panel(3)
-    found = run(panel, verdicts, n_resamples=5)
+def crowd_panel(seed, n=120, m=12, per_item=3):
+    """Give ratings of a crowd, each item rated by a few of many raters, and verdicts."""
+    panel, verdicts = noisy_panel(seed, n=n, m=m)
+    rng = np.random.default_rng(seed)
+    ratings = [
+        (item, panel.raters[j], panel.ratings_of(panel.raters[j])[item])
+        for item in panel.items
+        for j in rng.choice(m, per_item, replace=False)
+    ]
+    return stats.Panel.of(ratings, items=panel.items), verdicts
+
+
+@pytest.mark.parametrize("panel_of", [noisy_panel, crowd_panel])
+def test_replicates_equal_the_test_of_the_items_drawn(panel_of):
+    """Each replicate is the test of the items drawn, with their repetitions."""
+    panel, verdicts = panel_of(3)
+    n = len(panel.items)
+    design = stats.AltTestDesign(score="accuracy", eps=0.1, small_n="t")
+    test = run(panel, verdicts, design, n_resamples=5)
     seed = int(np.random.default_rng(0).integers(2**63))
-    weights = np.concatenate(list(stats.Resamples(80, 5, seed).weights()))
+    weights = np.concatenate(list(stats.Resamples(n, 5, seed).weights()))
     for b, times in enumerate(weights.astype(int).tolist()):
         copies = [(i, c) for i, k in zip(panel.items, times, strict=True) for c in range(k)]
-        again = stats.Panel.of(
-            (f"{i}#{c}", rater, panel.ratings_of(rater)[i])
+        ratings = {rater: panel.ratings_of(rater) for rater in panel.raters}
+        drawn = stats.Panel.of(
+            (f"{i}#{c}", rater, rated[i])
             for i, c in copies
-            for rater in panel.raters
+            for rater, rated in ratings.items()
+            if i in rated
         )
-        one = run(again, {f"{i}#{c}": verdicts[i] for i, c in copies})
-        assert found.advantage_replicates[b] == pytest.approx(one.advantage.value, abs=1e-12)
+        again = run(drawn, {f"{i}#{c}": verdicts[i] for i, c in copies}, design)
+        assert test.advantage_replicates[b] == pytest.approx(again.advantage.value, abs=1e-12)
         np.testing.assert_allclose(
-            found.p_replicates[b], [row.p for row in one.per_rater], atol=1e-12
+            test.p_replicates[b], [row.p for row in again.per_rater], atol=1e-12
         )
+
+
+@pytest.mark.parametrize("panel_of", [noisy_panel, crowd_panel])
+def test_jackknife_of_the_advantage_equals_leaving_items_out(panel_of):
+    """The standard error is that of the advantages with one item left out, each tested anew."""
+    panel, verdicts = panel_of(4)
+    design = stats.AltTestDesign(score="accuracy", eps=0.1, small_n="t")
+    interval = run(panel, verdicts, design, n_resamples=2, method="jackknife").advantage.interval
+    left_out = []
+    for item in panel.items:
+        others = [name for name in panel.items if name != item]
+        ratings = {rater: panel.ratings_of(rater) for rater in panel.raters}
+        for rated in ratings.values():
+            rated.pop(item, None)
+        rest = stats.Panel.by_rater(ratings, items=others)
+        left_out.append(run(rest, verdicts, design).advantage.value)
+    n = len(panel.items)
+    error = np.sqrt((n - 1) / n * np.square(left_out - np.mean(left_out)).sum())
+    assert interval.high - interval.low == pytest.approx(2 * 1.959963984540054 * error)
 
 
 def test_intervals_hold_their_value_and_say_what_was_resampled():
