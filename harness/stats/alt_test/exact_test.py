@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,27 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
 
 TIE = 1e-9  # statistics this close are equal
-GRID = 2_000  # places at which the maximum is looked for before it is refined
+GRID = 500  # places at which the maximum is looked for before it is refined
+CLOSE = 0.9  # local maxima on the grid, as a share of the greatest, that are refined
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTest:
+    """Tango's score test with the normal approximation.
+
+    Attributes
+    ----------
+    statistic : float
+        Small values speak against H0.
+    p_win_restricted : float
+        Maximum likelihood estimate of P(win) under P(loss) = P(win) + eps.
+    p : float
+        Normal approximation.
+    """
+
+    statistic: float
+    p_win_restricted: float
+    p: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +87,33 @@ def exact_margin_test(n: int, wins: int, losses: int, eps: float) -> ExactMargin
     T. Tango, Equivalence test and confidence interval for the difference in proportions for the
     paired-sample design, Statistics in Medicine 17 (1998), 891-908.
     """
+    score = score_test(n, wins, losses, eps)
+    lost, won = _tables(n)
+    rejected = _score(n, won, lost, eps) <= score.statistic + TIE
+    return ExactMarginTest(
+        statistic=score.statistic,
+        p_win_restricted=score.p_win_restricted,
+        p_asymptotic=score.p,
+        p_exact=_largest_probability(n, won[rejected], lost[rejected], eps),
+    )
+
+
+def score_test(n: int, wins: int, losses: int, eps: float) -> ScoreTest:
+    """Test as `exact_margin_test` does, by the normal approximation.
+
+    Raises
+    ------
+    ValueError
+        If the counts do not fit n, or eps is outside (0, 1).
+    """
     if min(wins, losses) < 0 or wins + losses > n or n < 1:
         raise ValueError(f"{wins} wins and {losses} losses do not fit {n} items")
     if not 0.0 < eps < 1.0:
         raise ValueError(f"eps is {eps}; wanted a margin between 0 and 1")
-    lost, won = _tables(n)
-    statistics = _score(n, won, lost, eps)
-    statistic = float(_score(n, np.array([wins]), np.array([losses]), eps)[0])
-    rejected = statistics <= statistic + TIE
-    return ExactMarginTest(
-        statistic=statistic,
-        p_win_restricted=float(_restricted(n, np.array([wins]), np.array([losses]), eps)[0]),
-        p_asymptotic=NormalDist().cdf(statistic),
-        p_exact=_largest_probability(n, won[rejected], lost[rejected], eps),
-    )
+    counts = np.array([float(wins)]), np.array([float(losses)])
+    statistic = float(_score(n, *counts, eps)[0])
+    restricted = float(_restricted(n, *counts, eps)[0])
+    return ScoreTest(statistic, restricted, NormalDist().cdf(statistic))
 
 
 def _tables(n: int) -> tuple[FloatArray, FloatArray]:
@@ -109,18 +141,19 @@ def _largest_probability(n: int, won: FloatArray, lost: FloatArray, eps: float) 
     tied = n - won - lost
     ways = gammaln(n + 1.0) - gammaln(won + 1.0) - gammaln(lost + 1.0) - gammaln(tied + 1.0)
 
-    def probability(p_win: float) -> float:
-        p_tie = max(1.0 - 2.0 * p_win - eps, 0.0)
-        logs = ways + xlogy(lost, p_win + eps) + xlogy(won, p_win) + xlogy(tied, p_tie)
-        return float(np.exp(logs).sum())
+    def probability(p_win: FloatArray) -> FloatArray:
+        p_tie = np.maximum(1.0 - 2.0 * p_win - eps, 0.0)
+        logs = ways[:, None] + xlogy(lost[:, None], p_win + eps)
+        logs += xlogy(won[:, None], p_win) + xlogy(tied[:, None], p_tie)
+        return np.asarray(np.exp(logs).sum(axis=0), dtype=np.float64)
 
     grid = np.linspace(0.0, (1.0 - eps) / 2.0, GRID + 1)
-    heights = np.array([probability(p_win) for p_win in grid])
+    heights = probability(grid)
     best = float(heights.max())
     inner = np.flatnonzero((heights[1:-1] >= heights[:-2]) & (heights[1:-1] >= heights[2:])) + 1
-    for i in inner[heights[inner] > best - 10.0 / sqrt(GRID) * best]:
+    for i in inner[heights[inner] > CLOSE * best]:
         peak = minimize_scalar(
-            lambda p_win: -probability(p_win),
+            lambda p_win: -float(probability(np.array([p_win]))[0]),
             bounds=(grid[i - 1], grid[i + 1]),
             method="bounded",
             options={"xatol": 1e-10},

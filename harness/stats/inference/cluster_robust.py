@@ -1,0 +1,81 @@
+"""Cluster-robust mean: CR2 standard error and Satterthwaite degrees of freedom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import FloatArray, IntArray
+
+MIN_CLUSTERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMean:
+    """Mean of values that come in clusters.
+
+    Attributes
+    ----------
+    mean : float
+        Of all values; nan without any.
+    standard_error : float
+        CR2; nan with fewer than two clusters.
+    degrees_of_freedom : float
+        After Satterthwaite; nan with fewer than two clusters.
+    n_clusters : int
+        Clusters with at least one value.
+    """
+
+    mean: float
+    standard_error: float
+    degrees_of_freedom: float
+    n_clusters: int
+
+    def t_statistic(self, null: float) -> float:
+        """Return (mean - null) / standard error; nan where the error is 0 or undefined."""
+        if not self.standard_error > 0:
+            return float("nan")
+        return (self.mean - null) / self.standard_error
+
+
+def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:
+    """Return the mean of (n,) values with an error that allows for alike values in a cluster.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Finite values.
+    clusters : (n,) int array
+        The cluster of each value, any labels.
+
+    Returns
+    -------
+    ClusterMean
+        The bias-reduced linearisation CR2 of the regression on a constant, under a working model
+        of independent values: cluster sums of residuals are divided by the square root of
+        1 - n_g / n.
+
+    References
+    ----------
+    R. M. Bell, D. F. McCaffrey, Bias reduction in standard errors for linear regression with
+    multi-stage samples, Survey Methodology 28 (2002), 169-181. J. E. Pustejovsky, E. Tipton,
+    Small-sample methods for cluster-robust variance estimation and hypothesis testing in fixed
+    effects models, Journal of Business & Economic Statistics 36 (2018), 672-683.
+    """
+    n = len(values)
+    if not n:
+        return ClusterMean(float("nan"), float("nan"), float("nan"), 0)
+    labels, place = np.unique(clusters, return_inverse=True)
+    mean = float(values.mean())
+    if len(labels) < MIN_CLUSTERS:
+        return ClusterMean(mean, float("nan"), float("nan"), len(labels))
+    sizes = np.bincount(place).astype(np.float64)
+    adjusted = 1.0 - sizes / n
+    sums = np.bincount(place, weights=values - mean)
+    variance = float((sums**2 / adjusted).sum() / n**2)
+    products = (np.diag(sizes) - np.outer(sizes, sizes) / n) / np.sqrt(np.outer(adjusted, adjusted))
+    freedom = float(np.trace(products) ** 2 / (products**2).sum())
+    return ClusterMean(mean, float(np.sqrt(variance)), freedom, len(labels))
