@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -138,8 +139,8 @@ def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = ""
     if not rows:
         typer.echo(empty)
         return
-    from harness.report.columns import columns
+    from harness.report.text_table import draw_table
 
     cells = [[str(value) for value in row.values()] for row in rows]
-    head, *lines = columns(list(rows[0]), cells, width=get_terminal_size().columns)
-    typer.echo("\n".join([typer.style(head, bold=True), *lines]))
+    width, styled = get_terminal_size().columns, sys.stdout.isatty()
+    typer.echo(draw_table(list(rows[0]), cells, width=width, styled=styled))

@@ -1,4 +1,4 @@
-"""From a validation to words, tables, charts and one page."""
+"""Render a validation as text, tables, charts and a page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.report.export import all_charts, ranking_csv, write_charts, write_p
 from harness.report.html.details import details_of, disputed
 from harness.report.html.page import page
 from harness.report.judge_card import judge_card
-from harness.report.summary import decision
+from harness.report.recommendation import decision
 from harness.report.text import render
 
 if TYPE_CHECKING:

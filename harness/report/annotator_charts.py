@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.charts import DotRow, Series, Titles, dots, lines
+from harness.report.formatting import counted
 from harness.report.judge_charts import dot_row, kinds, own_slug, styles
-from harness.report.summary import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from harness.report.charts import SMALL, DotRow, Series, Titles, dot_ends, dots, lines
+from harness.report.formatting import counted, percent, tenths
 from harness.report.judge_charts import dot_row, in_order, kinds, own_slug, slug, styles
-from harness.report.summary import counted, percent, tenths
 from harness.report.svg import CHARACTER, Chart, Mark, Scale, clip, dot, label, line, px
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from harness.report.confusion_charts import ordered
+from harness.report.formatting import counted, estimate, number, options, percent, share, tenths
 from harness.report.judge_charts import in_order
-from harness.report.summary import counted, estimate, number, options, percent, share, tenths
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.report.charts import DotRow, Titles, dots
+from harness.report.formatting import counted, headline
 from harness.report.html.page import render
 from harness.report.judge_charts import dot_row, in_order, n_used, reading_of
 from harness.report.metric_groups import grouped
 from harness.report.recommendation import sentences
-from harness.report.summary import counted, headline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

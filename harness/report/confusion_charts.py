@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.charts import Titles, dots, heat
+from harness.report.formatting import counted
 from harness.report.judge_charts import dot_row, in_order, kinds, own_slug, slug
-from harness.report.summary import counted
 from harness.report.svg import pieces
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Numbers in words: with their intervals, or NA with the reason."""
+"""Numbers as text: with their intervals, or NA with the reason."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from harness.analysis import Validation
     from harness.stats.inference.estimate import Estimate, Interval
 
 REASONS = {
@@ -27,78 +28,103 @@ HOUR_MIN = 60
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number, or NA; what rounds to 0 has no sign."""
+    """Return a number, or NA; what rounds to 0 has no sign."""
     return "NA" if value is None else f"{value:z.{digits}f}"
 
 
 def span(interval: Interval | None, digits: int = 3) -> str:
-    """An interval in brackets, or nothing."""
+    """Return an interval in brackets, or nothing."""
     return "" if interval is None else f"[{interval.low:z.{digits}f}, {interval.high:z.{digits}f}]"
 
 
-def estimate(one: Estimate, digits: int = 3) -> str:
-    """A number with its interval, or NA with the reason."""
-    if one.value is None:
-        return f"NA ({reason(one)})"
-    return f"{number(one.value, digits)} {span(one.interval, digits)}".strip()
+def estimate(result: Estimate, digits: int = 3) -> str:
+    """Return a number with its interval, or NA with the reason."""
+    if result.value is None:
+        return f"NA ({reason(result)})"
+    return f"{number(result.value, digits)} {span(result.interval, digits)}".strip()
 
 
 def p_value(p: float | None) -> str:
-    """A p-value, which is never 0, or NA."""
+    """Return a p-value, which is never 0, or NA."""
     return "<0.001" if p is not None and p < LEAST_P else number(p)
 
 
-def in_unit(told: str, unit: str) -> str:
-    """A number with its unit, if it has one."""
-    return f"{told} {unit}".strip()
+def in_unit(text: str, unit: str) -> str:
+    """Return a number with its unit, if it has one."""
+    return f"{text} {unit}".strip()
 
 
-def resting(one: Estimate, digits: int = 3) -> str:
-    """A number with its interval and its items, or NA with the reason."""
-    told = estimate(one, digits)
-    return told if one.value is None else f"{told} on {counted([one.n_used])}"
+def resting(result: Estimate, digits: int = 3) -> str:
+    """Return a number with its interval and its items, or NA with the reason."""
+    text = estimate(result, digits)
+    return text if result.value is None else f"{text} on {counted([result.n_used])}"
 
 
-def reason(one: Estimate) -> str:
-    """Why a number is NA, in words."""
-    return REASONS.get(one.reason, one.reason.replace("_", " "))
+def reason(result: Estimate) -> str:
+    """Return why a number is NA, in words."""
+    return REASONS.get(result.reason, result.reason.replace("_", " "))
 
 
 def duration(seconds: float) -> str:
-    """A time in words: seconds below two minutes, else hours and minutes."""
+    """Return a time: seconds below two minutes, else hours and minutes."""
     if seconds < TWO_MINUTES_S:
         return f"{seconds:.1f} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= HOUR_MIN else f"{minutes} min"
 
 
-def counted(numbers: Iterable[int], what: str = "item") -> str:
-    """How many, where judges may differ: 90 items, or 77 to 100 items."""
-    found = list(numbers)
-    return f"{reach(found)} {what}{'' if max(found, default=0) == 1 else 's'}"
+def counted(counts: Iterable[int], noun: str = "item") -> str:
+    """Return a count with its noun, as in 90 items, or 77 to 100 items where judges differ."""
+    numbers = list(counts)
+    return f"{reach(numbers)} {noun}{'' if max(numbers, default=0) == 1 else 's'}"
 
 
-def reach(numbers: Iterable[int]) -> str:
-    """The least and the greatest of some counts: 77 to 100, or 90 where they are equal."""
-    ends = sorted(set(numbers)) or [0]
+def reach(counts: Iterable[int]) -> str:
+    """Return the least and the greatest count, as in 77 to 100, or 90 where they are equal."""
+    ends = sorted(set(counts)) or [0]
     return " to ".join(map(str, dict.fromkeys((ends[0], ends[-1]))))
 
 
 def tenths(count: float) -> str:
-    """A count of items that ties split in parts: whole, or to a tenth."""
+    """Return a count of items that ties split in parts: whole, or to a tenth."""
     return f"{count:.1f}".removesuffix(".0")
 
 
-def percent(share: float | None) -> str:
-    """A share in percent, or NA."""
-    return "NA" if share is None else f"{share:.1%}"
+def percent(fraction: float | None) -> str:
+    """Return a share in percent, or NA."""
+    return "NA" if fraction is None else f"{fraction:.1%}"
 
 
-def share(part: float | None, n: int) -> str:
-    """A share in percent and of how many, or NA."""
-    return "NA" if part is None else f"{percent(part)} of {n}"
+def share(fraction: float | None, n: int) -> str:
+    """Return a share in percent and of how many, or NA."""
+    return "NA" if fraction is None else f"{percent(fraction)} of {n}"
 
 
 def cut(text: str, n: int) -> str:
-    """At most ``n`` characters of a text, the last an ellipsis where there were more."""
+    """Return at most ``n`` characters of a text, the last an ellipsis where there were more."""
     return text if len(text) <= n else text[: n - 1] + "…"
+
+
+def headline(validation: Validation) -> str:
+    """Return what was validated, on one line."""
+    task, humans = validation.task, validation.humans
+    items = counted([task.n_items])
+    if task.n_items < task.n_items_in_task:
+        items += f" of {task.n_items_in_task}"
+    parts = [
+        task.name,
+        items,
+        counted([humans.n_raters], "rater"),
+        counted([humans.n_forced_choice], "forced choice"),
+    ]
+    if humans.n_response_sets:
+        parts.append(counted([humans.n_response_sets], "response set"))
+    if validation.judges:
+        parts.append(counted([len(validation.judges)], "judge"))
+    return "  ".join(parts)
+
+
+def options(validation: Validation) -> str:
+    """Return the options of a task: keys, with their labels where these differ."""
+    labels = validation.task.options.items()
+    return ", ".join(key if key == label else f"{key} ({label})" for key, label in labels)

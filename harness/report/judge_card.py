@@ -6,18 +6,18 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.report.checklist import LEVELS, MODES, checklist
-from harness.report.formatting import cut
-from harness.report.judge_charts import in_order
-from harness.report.summary import (
+from harness.report.formatting import (
     READING,
     counted,
-    decision,
+    cut,
     estimate,
     headline,
     number,
     share,
     span,
 )
+from harness.report.judge_charts import in_order
+from harness.report.recommendation import decision
 
 if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation

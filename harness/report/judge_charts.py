@@ -6,8 +6,8 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from harness.report.charts import N_STYLES, DotRow, Titles, dots, heat
+from harness.report.formatting import READING, counted, estimate, reason
 from harness.report.metric_groups import grouped
-from harness.report.summary import READING, counted, estimate, reason
 from harness.report.svg import Scale
 
 if TYPE_CHECKING:

@@ -52,6 +52,11 @@ def sentences(v: Validation) -> list[str]:
     return [sentence for sentence in parts if sentence]
 
 
+def decision(v: Validation) -> str:
+    """Return the decision and its evidence as one paragraph."""
+    return " ".join(sentences(v))
+
+
 def _undefined(v: Validation) -> str:
     metric, first = v.settings.metric, v.judge(v.decision.unranked[0])
     return f"No judge can be recommended: {metric} is NA for all of them ({why_na(v, first)})."

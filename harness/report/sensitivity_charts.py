@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.report.charts import LEVEL, Series, Titles, heat, lines, wrapped
+from harness.report.formatting import counted, reach
 from harness.report.judge_charts import GOAL_WORDS, in_order, is_usual, n_used, slug, styles
-from harness.report.summary import counted, reach
 from harness.report.svg import Chart, Mark, Scale, box, clip, dot, label, line, tick
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from harness.report import all_charts
 from harness.report.certainty_charts import bin_words, perception_charts, strata_charts
 from harness.report.charts import Series, Titles, heat, lines
 from harness.report.comparison import comparison
+from harness.report.formatting import counted, reach
 from harness.report.judge_charts import items_of, n_used, own_slug
 from harness.report.sensitivity_charts import facet_charts, nearest, regret_rows
-from harness.report.summary import counted, reach
 from harness.report.svg import CHARACTER, Scale, clip
 
 DRAWN = 0.011  # px: marks have two decimals

@@ -19,13 +19,12 @@ from harness.app import validate_verdicts
 from harness.report import page
 from harness.report.annotator_charts import variant
 from harness.report.checklist import checklist
-from harness.report.formatting import cut
+from harness.report.formatting import cut, duration
 from harness.report.html.findings import facts
 from harness.report.html.page import block_json
 from harness.report.html.template_cache import compiled
 from harness.report.judge_card import latex, markdown, paragraph, paragraph_latex
 from harness.report.metric_groups import OTHER, grouped
-from harness.report.summary import duration
 
 PARTS = (
     *("decision", "ranking", "sensitivity", "certainty"),

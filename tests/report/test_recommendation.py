@@ -11,8 +11,9 @@ from support.indeterminate import make_source, make_task
 
 from harness.analysis import JudgeFacts, validate
 from harness.report import decision, render
+from harness.report.formatting import counted, number, p_value, span
 from harness.report.html.findings import facts
-from harness.report.summary import counted, number, p_value, sentences, span
+from harness.report.recommendation import sentences
 from harness.report.svg import show
 from harness.stats.inference.estimate import Interval
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.report.formatting import counted, in_unit, number, percent, resting, span
 from harness.report.judge_charts import GOAL_WORDS, in_order
-from harness.report.summary import counted, in_unit, number, percent, resting, span
 
 if TYPE_CHECKING:
     from harness.analysis import Validation

@@ -15,10 +15,10 @@ from harness.report import (
     annotator_charts,
     certainty_charts,
     confusion_charts,
+    formatting,
     judge_charts,
     palette,
     sensitivity_charts,
-    summary,
 )
 from harness.report.charts import dot_marks
 from harness.report.checklist import checklist
@@ -121,7 +121,7 @@ def render(
         _environment()
         .get_template(template)
         .render(
-            words=summary,
+            words=formatting,
             css=style,
             script=script,
             policy=policy,
@@ -256,9 +256,11 @@ def _ranked(
         "kind": kind,
         "rank": row.rank or "NA",
         "ranks": f"{place.rank_low} to {place.rank_high}" if place and firm else "",
-        "p_best": summary.percent(place.p_best) if place else "",
-        "value": summary.estimate(one),
-        "worse": f"{summary.number(worse.value)} {summary.span(worse.interval)}" if worse else "",
+        "p_best": formatting.percent(place.p_best) if place else "",
+        "value": formatting.estimate(one),
+        "worse": f"{formatting.number(worse.value)} {formatting.span(worse.interval)}"
+        if worse
+        else "",
         "marks": dot_marks(drawn, judge_charts.row_scale(v), 13.0),
     }
 
@@ -287,7 +289,7 @@ def _why_no_bounds(v: Validation) -> str:
     ends = [one for _, _, bound in _bounds(v) for one in (bound.low, bound.high)]
     if any(one.value is not None for one in ends):
         return ""
-    return ", ".join(dict.fromkeys(summary.reason(one) for one in ends))
+    return ", ".join(dict.fromkeys(formatting.reason(one) for one in ends))
 
 
 def _sections(v: Validation) -> dict[str, Any]:
@@ -334,7 +336,7 @@ def _provenance(v: Validation, d: Details | None) -> list[tuple[str, str]]:
         ("schema of metrics.json", str(v.schema_version)),
     ]
     if d is not None:
-        took = "" if d.asking_s is None else summary.duration(d.asking_s)
+        took = "" if d.asking_s is None else formatting.duration(d.asking_s)
         told += [("run", d.run), ("begun", d.created), ("state", d.state), ("time asking", took)]
         told += [("source of the data", d.source), ("licence of the data", d.licence)]
         told += [(f"{name}, SHA-256", one) for name, one in d.hashes.items() if name != "task"]

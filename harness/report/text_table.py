@@ -1,0 +1,87 @@
+"""Tables and paragraphs for a terminal, drawn by rich."""
+
+from __future__ import annotations
+
+import re
+from textwrap import TextWrapper
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WIDTH = 80
+GAP = 2
+NUMBER = re.compile(r"\S+ \[[^]]*\]|\d+ \(\d+-\d+\)")  # with an interval, a rank with its range
+WORDS = TextWrapper(width=WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def draw_table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int = WIDTH,
+    styled: bool = False,
+) -> str:
+    """Return a table as text.
+
+    Texts of several words are wrapped between words. Names, numbers and their intervals are never
+    broken or cut: a table that holds a longer one is wider than ``width``.
+
+    Parameters
+    ----------
+    heads : sequence of str
+        One for each column.
+    rows : sequence of sequence of str
+        Cells in the order of the heads. Characters that are not printable become blanks.
+    width : int, optional
+        Columns of the screen that the lines keep to.
+    styled : bool, optional
+        Whether heads are bold.
+    """
+    from rich.console import Console  # noqa: PLC0415 -- takes 40 ms, for tables alone
+    from rich.table import Table  # noqa: PLC0415 -- as above
+    from rich.text import Text  # noqa: PLC0415 -- as above
+
+    cells = [[printable(cell) for cell in row] for row in rows]
+    columns = [[row[i] for row in cells] for i in range(len(heads))]
+    floors = [
+        max(map(_longest_piece, (head, *column)))
+        for head, column in zip(heads, columns, strict=True)
+    ]
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for head, column, floor in zip(heads, columns, floors, strict=True):
+        table.add_column(Text(head), min_width=floor, no_wrap=not any(map(_is_text, column)))
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console = Console(
+        width=max(width, sum(floors) + GAP * (len(heads) - 1)),
+        force_terminal=styled,
+        color_system="standard" if styled else None,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        console.print(table, crop=False, no_wrap=True, overflow="ignore")
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def paragraph(text: str) -> str:
+    """Wrap a text between words to 80 columns; names and commands are never broken."""
+    return WORDS.fill(printable(text))
+
+
+def printable(text: str) -> str:
+    """Replace characters that a terminal would act on by blanks."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _is_text(cell: str) -> bool:
+    """Whether a cell may be wrapped: several words that are no number with its interval."""
+    return " " in cell.strip() and not NUMBER.fullmatch(cell.strip())
+
+
+def _longest_piece(text: str) -> int:
+    """Return the columns of the longest part of a cell that is never broken."""
+    from rich.cells import cell_len  # noqa: PLC0415 -- for tables alone
+
+    pieces = text.split() if _is_text(text) else [text]
+    return max(map(cell_len, pieces), default=0)
