@@ -1,0 +1,88 @@
+"""Variance over items and shared raters: coverage of the design value by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.stats.data.arrays import ratio
+from harness.stats.data.rating_table import hard
+from harness.stats.inference.crossed_raters import CrossedRatings, crossed_variance
+from harness.stats.inference.metric import mean
+from harness.stats.metrics.multi_label import mse
+from harness.stats.metrics.registry import hit_rate, js_divergence
+
+
+def same(shares):
+    return shares
+
+
+METRICS = {"mse": (mse, same), "hit_rate": (hit_rate, hard), "js_divergence": (js_divergence, same)}
+
+
+def draw(rng, n, m):
+    """Binary ratings with item difficulty and rater severity of sd 1 logit, and one judge."""
+    ease, severity = rng.normal(0.0, 1.5, n), rng.normal(0.0, 1.0, m)
+    ratings = rng.random((n, m)) < 1 / (1 + np.exp(-(ease[:, None] + severity)))
+    judge = rng.random(n) < 1 / (1 + np.exp(-1.5 * ease))
+    return ratings.astype(int), np.eye(2)[judge.astype(int)]
+
+
+def crossed(ratings):
+    n, m = ratings.shape
+    item, rater = np.indices(ratings.shape)
+    return CrossedRatings(
+        item.ravel(), rater.ravel(), ratings.ravel(), (n, m, 2), group=np.arange(n)
+    )
+
+
+def contributions_of(metric, form, judge):
+    def contributions(counts, rows):
+        human = ratio(counts.astype(float), counts.sum(axis=1, keepdims=True).astype(float))
+        return metric(form(human), form(judge[rows]))
+
+    return contributions
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_coverage_with_severe_and_lenient_raters(name):
+    """Seven raters of 50 items: 92 to 99 % of intervals hold the value that the design expects."""
+    metric, form = METRICS[name]
+    rng = np.random.default_rng(0)
+    values, intervals = [], []
+    for i in range(1500):
+        ratings, judge = draw(rng, 50, 7)
+        contributions = contributions_of(metric, form, judge)
+        table = crossed(ratings)
+        values.append(mean(contributions(table.counts(), np.arange(50)).sum(axis=0)))
+        if i < 300:
+            intervals.append(crossed_variance(table, contributions, mean).interval(0.95))
+    expected = np.mean(values)
+    assert 0.92 <= np.mean([low <= expected <= high for low, high in intervals]) <= 0.99
+
+
+def bias(human, judge):
+    return np.column_stack([judge[:, 1] - human[:, 1], np.ones(len(human))])
+
+
+def test_items_alone_would_cover_too_little():
+    """How many more items the judge calls positive depends on the raters' severity above all."""
+    rng = np.random.default_rng(1)
+    values, of_items, of_both = [], [], []
+    for _ in range(300):
+        ratings, judge = draw(rng, 300, 7)
+        contributions = contributions_of(bias, same, judge)
+        variance = crossed_variance(crossed(ratings), contributions, mean)
+        values.append(variance.value)
+        of_items.append(np.sqrt(variance.items))
+        of_both.append(np.sqrt(variance.variance))
+    assert np.mean(of_items) < 0.5 * np.std(values)
+    assert np.mean(of_both) == pytest.approx(np.std(values), rel=0.15)
+
+
+def test_variance_is_never_below_that_of_items():
+    """Raters who all agree add nothing."""
+    ratings = np.repeat(np.arange(40)[:, None] % 2, 6, axis=1)
+    judge = np.eye(2)[(np.arange(40) % 3 == 0).astype(int)]
+    variance = crossed_variance(crossed(ratings), contributions_of(mse, same, judge), mean)
+    assert variance.variance == variance.items > 0
