@@ -12,8 +12,7 @@ from harness.analysis.inputs import Frozen
 from harness.analysis.option_scale import Scale
 from harness.stats.alt_test.similarity import SimilarityTable
 from harness.stats.alt_test.variants import combined_annotator_test, together
-from harness.stats.inference.estimate import Estimate
-from harness.stats.inference.measures import Batch, estimate_batches
+from harness.stats.inference.estimate import Estimate, ItemSums, estimate_sums
 from harness.stats.metrics.human_agreement import PEARSON_OVER_RATERS, pearson_by_rater
 
 if TYPE_CHECKING:
@@ -228,10 +227,10 @@ def traditional(annotators: Annotators) -> dict[str, Estimate]:
     for name, verdicts in annotators.verdicts.items():
         judge = np.array([verdicts[item] for item in panel.items], dtype=np.float64)  # None is nan
         sums = pearson_by_rater(ratings, judge)
-        batches[name] = Batch(
-            contributions=sums, measures=(PEARSON_OVER_RATERS,), nothing="no_overlap"
+        batches[name] = ItemSums(
+            contributions=sums, metrics=(PEARSON_OVER_RATERS,), nothing="no_overlap"
         )
-    found = estimate_batches(
+    found = estimate_sums(
         batches,
         resampling=p.resampling(groups=p.groups),
     )

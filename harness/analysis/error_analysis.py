@@ -13,8 +13,8 @@ from harness.analysis.option_scale import disagreement, drawn_modes, modes
 from harness.analysis.rater_agreement import (
     AgreementRow,
     DisputedItem,
-    agreement_jobs,
     agreement_rows,
+    agreement_sums,
     disputed_items,
 )
 from harness.judging.parsing.verdict import CANNOT_ASSESS
@@ -38,14 +38,11 @@ from harness.stats.subsets.abstention import (
 from harness.stats.subsets.selective_prediction import AbstentionTest, abstention_test
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.analysis.estimates import Prepared
     from harness.stats.data.aggregation import Levels
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.estimate import Job
-    from harness.stats.inference.measures import Batch
+    from harness.stats.inference.estimate import ItemSums
 
 Matrix = tuple[tuple[float, ...], ...]
 LEVEL_MEASURES = ("accuracy", "f1", "kappa", "phi")
@@ -267,25 +264,25 @@ def _estimated(
 ) -> tuple[dict[str, dict[str, dict[str, Estimate]]], tuple[AgreementRow, ...]]:
     """Estimate modes and leniency of every judge, by batch, and how the raters agree."""
     found: dict[str, dict[str, dict[str, Estimate]]] = {name: {} for name in wide}
-    of_raters, papers = agreement_jobs(p)
-    jobs: list[Mapping[str, Job]] = [of_raters]
+    of_raters, papers = agreement_sums(p)
+    sums: list[list[ItemSums]] = [of_raters]
     places: list[tuple[str, str]] = []
     for name, each in wide.items():
         for part, batch in _batches(p, each, lost[name]).items():
-            jobs.append(batch.jobs())
+            sums.append([batch])
             places.append((name, part))
     resampling = p.resampling(groups=p.groups)
     units = resampling.units(len(p.human.items))
     raters, *judges = (
         {measure: one.estimate for measure, one in each.items()}
-        for each in estimate_all(jobs, units, resampling)
+        for each in estimate_all(sums, units, resampling)
     )
     for (name, part), one in zip(places, judges, strict=True):
         found[name][part] = one
     return found, agreement_rows(p, raters, papers)
 
 
-def _batches(p: Prepared, wide: FloatArray, lost: tuple[Exclusion, ...]) -> dict[str, Batch]:
+def _batches(p: Prepared, wide: FloatArray, lost: tuple[Exclusion, ...]) -> dict[str, ItemSums]:
     options, positive = p.task.space.options, p.task.positive
     said = wide[:, :, : len(options) + 1]
     batches = mode_batches(
@@ -302,7 +299,7 @@ def _batches(p: Prepared, wide: FloatArray, lost: tuple[Exclusion, ...]) -> dict
             reading(one, lambda cells: against_rest(excluding(cells), mask))
             for one in (*BINARY, *DIAGNOSTICS)
         )
-        batches["leniency"] = replace(batches["exclude"], measures=measures)
+        batches["leniency"] = replace(batches["exclude"], metrics=measures)
     return batches
 
 
@@ -362,7 +359,7 @@ def _levels(p: Prepared) -> tuple[dict[str, dict[str, LevelEstimates]], str]:
         {table.name: _decisions(table, mask) for table in p.judges},
         criteria=[str(one) for one in criteria],
         items=_whole_items(p),
-        measures=[one for one in BINARY if one.name in LEVEL_MEASURES],
+        metrics=[one for one in BINARY if one.name in LEVEL_MEASURES],
         resampling=p.resampling(),
     )
     return {

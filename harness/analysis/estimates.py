@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import Distributions, RatingTable
     from harness.stats.indeterminacy.translation import SweepVariant
-    from harness.stats.inference.metric import MetricRow
+    from harness.stats.inference.metric import Metric
     from harness.stats.selection.evaluation import Evaluation
     from harness.tasks import Item, Task
 
@@ -49,7 +49,7 @@ class Compared:
         Over the same items.
     positive : tuple of str
         The positive options of these tables.
-    rows : tuple of MetricRow
+    rows : tuple of Metric
         The metrics.
     groups : list of str or None, or None
         The cluster of each item; None where items are resampled one by one.
@@ -60,7 +60,7 @@ class Compared:
     human: RatingTable
     judges: tuple[RatingTable, ...]
     positive: tuple[str, ...]
-    rows: tuple[MetricRow, ...]
+    rows: tuple[Metric, ...]
     groups: list[str | None] | None
     criteria: list[str] | None
 
@@ -237,7 +237,7 @@ def _compared(
     )
 
 
-def _rows(task: Task, space: OptionSpace, positive: Sequence[str]) -> tuple[MetricRow, ...]:
+def _rows(task: Task, space: OptionSpace, positive: Sequence[str]) -> tuple[Metric, ...]:
     return metrics_for(space, scale=task.scale, positive=positive)
 
 

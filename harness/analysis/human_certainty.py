@@ -13,19 +13,18 @@ from harness.analysis.option_scale import Scale, modes, shares
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.data.labels import means, medians
 from harness.stats.inference.bootstrap import OneWalk, Units
-from harness.stats.inference.estimate import Estimate, Exclusion
-from harness.stats.inference.measures import Batch
+from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums
 from harness.stats.inference.resampling import Resampling
 from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
-from harness.stats.metrics.association import correlation_measures, correlations_by_jackknife
+from harness.stats.metrics.association import correlation_metrics, correlations_by_jackknife
 from harness.stats.metrics.binned_divergence import (
     binned_divergence,
-    binned_measures,
+    binned_metrics,
     binned_sums,
     bins_of,
     judge_columns,
 )
-from harness.stats.metrics.win_rates import win_rate_measures, win_sums
+from harness.stats.metrics.win_rates import win_rate_metrics, win_sums
 from harness.stats.subsets.selective_prediction import risk_coverage
 from harness.stats.subsets.strata import By, Stratum, StratumResult, default_strata, stratify_judges
 
@@ -313,8 +312,8 @@ def _cuts(
     h, j = human[kinds.first], judge[kinds.first]
     members, _ = bins_of(h, by, options=scale.options, scale=scale.numbers)
     sums = binned_sums(members, h, j)
-    measures = binned_measures(len(scale.options))
-    batch = Batch(contributions=sums, measures=measures, nothing=NO_OVERLAP)
+    measures = binned_metrics(len(scale.options))
+    batch = ItemSums(contributions=sums, metrics=measures, nothing=NO_OVERLAP)
     apart = judge_columns(sums.shape[1], len(scale.options))
     yield "binned", "", pieces.cut(batch, kinds, apart=apart)
     if scale.level == "ordinal":
@@ -323,8 +322,8 @@ def _cuts(
             yield "correlation", key, _correlated(p, pieces, x, y)
     if p.task.scale == "pairwise":
         sums = np.nan_to_num(win_sums(modes(h), modes(j)))
-        rates = win_rate_measures(scale.options)
-        batch = Batch(contributions=sums, measures=rates, nothing=NO_OVERLAP)
+        rates = win_rate_metrics(scale.options)
+        batch = ItemSums(contributions=sums, metrics=rates, nothing=NO_OVERLAP)
         yield "win_rates", "", pieces.cut(batch, kinds)
 
 
@@ -346,7 +345,7 @@ def _correlated(
         }
     place = np.full(len(x), -1)
     place[both] = i.ravel() * len(columns) + j.ravel()
-    measures = correlation_measures(rows, columns)
+    measures = correlation_metrics(rows, columns)
     return pieces.cut_cells(place, len(rows) * len(columns), measures, nothing=NO_OVERLAP)
 
 

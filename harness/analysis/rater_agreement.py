@@ -9,11 +9,13 @@ import numpy as np
 
 from harness.analysis.inputs import Frozen
 from harness.analysis.option_scale import Scale, disagreement, modes
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- pydantic reads it when it runs
-from harness.stats.inference.measures import Batch
-from harness.stats.metrics.alpha import alpha_measure, coincidences
+from harness.stats.inference.estimate import (
+    Estimate,
+    ItemSums,
+)
+from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_RATERS
-from harness.stats.selection.comparisons import human_jobs
+from harness.stats.selection.comparisons import human_sums
 from harness.stats.subsets.abstention import with_abstention
 from harness.tasks.schema import numeric_keys
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.estimate import Job
 
 MAX_DISPUTED = 20
 NOMINAL_ALPHA = "krippendorff_alpha_nominal"
@@ -73,14 +74,14 @@ class DisputedItem(Frozen):
     judges: dict[str, dict[str, int]]
 
 
-def agreement_jobs(p: Prepared) -> tuple[dict[str, Job], dict[str, str]]:
+def agreement_sums(p: Prepared) -> tuple[list[ItemSums], dict[str, str]]:
     """Say what is to be estimated among the raters, and the paper of each coefficient."""
-    jobs = human_jobs(p.human)
+    sums = human_sums(p.human)
     papers = {row.name: row.paper for row in HUMAN_AGREEMENT}
     for batch in _alphas(p):
-        jobs |= batch.jobs()
-        papers |= {one.name: one.paper for one in batch.measures}
-    return jobs, papers
+        sums.append(batch)
+        papers |= {one.name: one.paper for one in batch.metrics}
+    return sums, papers
 
 
 def agreement_rows(
@@ -100,7 +101,7 @@ def agreement_rows(
     )
 
 
-def _alphas(p: Prepared) -> list[Batch]:
+def _alphas(p: Prepared) -> list[ItemSums]:
     """Make alpha on ordered scales, and with the weights that the task gives.
 
     The ratio level asks for options that are numbers, none negative.
@@ -109,16 +110,16 @@ def _alphas(p: Prepared) -> list[Batch]:
     if scale.numbers is not None:
         sums = coincidences(scale.counts(p.human))
         numbers = scale.numbers.tolist()
-        ordered = [alpha_measure("ordinal"), alpha_measure("interval", scale=numbers)]
+        ordered = [alpha_metric("ordinal"), alpha_metric("interval", scale=numbers)]
         if numeric_keys(scale.options) and numbers[0] >= 0:
-            ordered.append(alpha_measure("ratio", scale=numbers))
-        found.append(Batch(contributions=sums, measures=tuple(ordered), nothing="too_few_raters"))
+            ordered.append(alpha_metric("ratio", scale=numbers))
+        found.append(ItemSums(contributions=sums, metrics=tuple(ordered), nothing="too_few_raters"))
     if p.task.weights is not None:
         of_options = len(p.task.weights) == len(scale.options)
         counts = p.human.forced_choice if of_options else with_abstention(p.human)
-        weighted = (alpha_measure(weights=p.task.weights),)
+        weighted = (alpha_metric(weights=p.task.weights),)
         sums = coincidences(counts)
-        found.append(Batch(contributions=sums, measures=weighted, nothing="too_few_raters"))
+        found.append(ItemSums(contributions=sums, metrics=weighted, nothing="too_few_raters"))
     return found
 
 
@@ -161,7 +162,7 @@ class Dispute:
 
     @classmethod
     def of(cls, human: RatingTable, judges: Sequence[RatingTable]) -> Self:
-        """Measure the dispute on the items of a task, abstentions left out."""
+        """Metric the dispute on the items of a task, abstentions left out."""
         share = disagreement(human.forced_choice)
         human_modes = modes(human.forced_choice.astype(np.float64))
         apart: IntArray = np.zeros(len(share), dtype=np.int64)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.ratings import OutcomeCounts
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.metric import MetricRow
+    from harness.stats.inference.metric import Metric
     from harness.stats.selection.evaluation import Evaluation, TableTranslation
 
 
@@ -154,7 +154,7 @@ def _notes(p: Prepared) -> list[str]:
     return notes
 
 
-def _metric_facts(row: MetricRow) -> MetricFacts:
+def _metric_facts(row: Metric) -> MetricFacts:
     return MetricFacts(
         name=row.name,
         family=row.family,
@@ -233,7 +233,7 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
     )
 
 
-def _serving(outcomes: Sequence[OutcomeCounts], row: MetricRow) -> Sequence[OutcomeCounts]:
+def _serving(outcomes: Sequence[OutcomeCounts], row: Metric) -> Sequence[OutcomeCounts]:
     """Return the counts of the units that served a metric; see `harness.ratings.judge_table`."""
     asked = {counts.elicitation for counts in outcomes}
     served_by = ELICITATION_OF[row.judge_form]

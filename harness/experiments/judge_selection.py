@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.stats.data.option_space import OptionSpace
-    from harness.stats.inference.metric import MetricRow
+    from harness.stats.inference.metric import Metric
 
 TAUS = (0.3, 0.5, 0.7)
 CUT_FORMS: frozenset[Form] = frozenset({"hrs", "decision"})
@@ -127,7 +127,7 @@ def standard_scenarios(space: OptionSpace, full: OptionSpace) -> dict[str, Scena
 def judge_values(
     human: Distributions,
     judges: Distributions,
-    rows: Sequence[MetricRow],
+    rows: Sequence[Metric],
     *,
     tau: float,
     positive: Sequence[str],
@@ -140,7 +140,7 @@ def judge_values(
         Of n items.
     judges : Distributions
         J * n rows, judge by judge.
-    rows : sequence of MetricRow
+    rows : sequence of Metric
         M metrics.
     tau, positive
         Cut-off and positive options.
@@ -151,7 +151,7 @@ def judge_values(
 
 def _values(
     vectors: tuple[dict[Form, FloatArray], dict[Form, FloatArray]],
-    rows: Sequence[MetricRow],
+    rows: Sequence[Metric],
     J: int,
 ) -> FloatArray:
     mine, theirs = vectors
@@ -167,7 +167,7 @@ def _values(
     return np.array(values).reshape(len(rows), J)
 
 
-def _forms(rows: Sequence[MetricRow]) -> set[Form]:
+def _forms(rows: Sequence[Metric]) -> set[Form]:
     return {form for row in rows for form in (row.human_form, row.judge_form)}
 
 
@@ -193,7 +193,7 @@ def run_cell(
     rng: np.random.Generator,
     *,
     taus: Sequence[float] = TAUS,
-    rows: Sequence[MetricRow] = METRICS,
+    rows: Sequence[Metric] = METRICS,
     n_samples: int = 10,
     n_calibration: int = 100,
 ) -> Cell:
@@ -209,7 +209,7 @@ def run_cell(
         As in `draw_sample`.
     taus : sequence of float, optional
         Cut-offs.
-    rows : sequence of MetricRow, optional
+    rows : sequence of Metric, optional
         Default: the metric table.
 
     Returns
@@ -246,7 +246,7 @@ def selection_experiment(
     seed: int,
     n_populations: int = 20,
     taus: Sequence[float] = TAUS,
-    rows: Sequence[MetricRow] = METRICS,
+    rows: Sequence[Metric] = METRICS,
 ) -> list[SelectionRow]:
     """Choose judges by each metric in many populations and say how they do.
 
@@ -291,7 +291,7 @@ def _summarise(
     setting: tuple[str, int | None, Population | None],
     cells: Sequence[Cell],
     taus: Sequence[float],
-    rows: Sequence[MetricRow],
+    rows: Sequence[Metric],
 ) -> list[SelectionRow]:
     name, n_ratings, population = setting
     if population is None:
@@ -322,7 +322,7 @@ def _summarise(
     return table
 
 
-def _outcome(cell: Cell, t: int, m: int, row: MetricRow) -> list[float]:
+def _outcome(cell: Cell, t: int, m: int, row: Metric) -> list[float]:
     """Consistency, |bias| and regret of the chosen judge, and rank correlations with both goals."""
     losses = loss(cell.values[t, m], row.better)
     chosen = chosen_by(losses)

@@ -25,7 +25,7 @@ from harness.stats.metrics.registry import METRICS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from harness.stats.inference.metric import MetricRow
+    from harness.stats.inference.metric import Metric
 
 N_OPTIONS = 4  # of the underspecified task: every set of them may be endorsed
 GAMMAS = (0.5, 1.0, 2.0)
@@ -180,7 +180,7 @@ def _errors(size: Size, *, judges: float = 1.0) -> dict[str, Scenario]:
     return _sized(found, size)
 
 
-def _rows_of(names: Iterable[str]) -> list[MetricRow]:
+def _rows_of(names: Iterable[str]) -> list[Metric]:
     return [find_metric(name, METRICS) for name in names]
 
 

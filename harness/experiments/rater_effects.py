@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harness.stats.data.arrays import FloatArray
-    from harness.stats.inference.metric import MetricRow
+    from harness.stats.inference.metric import Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def error_experiment(
     seed: int,
     n_populations: int = 20,
     taus: Sequence[float] = TAUS,
-    rows: Sequence[MetricRow] = METRICS,
+    rows: Sequence[Metric] = METRICS,
 ) -> list[RaterEffect]:
     """Compare the ranking of judges against raters with error and against the same without.
 
@@ -193,7 +193,7 @@ def _repeat(
     measure: Callable[[Population, np.random.Generator, float], dict[str, float]],
     settings: tuple[int, int, Sequence[float]],
 ) -> list[RaterEffect]:
-    """Measure each scenario's populations, which are those of `selection_experiment`."""
+    """Metric each scenario's populations, which are those of `selection_experiment`."""
     seed, n_populations, taus = settings
     table = []
     for s, (name, scenario) in enumerate(scenarios.items()):

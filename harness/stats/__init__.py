@@ -100,15 +100,22 @@ if TYPE_CHECKING:
         sensitivity_family,
     )
     from harness.stats.inference.bootstrap import Resamples, Units
-    from harness.stats.inference.estimate import Estimate, Exclusion, Interval, bootstrap
-    from harness.stats.inference.measures import Batch, Measure, estimate, estimate_batches, read
-    from harness.stats.inference.metric import MetricRow, find_metric
+    from harness.stats.inference.estimate import (
+        Estimate,
+        Exclusion,
+        Interval,
+        ItemSums,
+        bootstrap,
+        estimate_sums,
+        point_estimates,
+    )
+    from harness.stats.inference.metric import Metric, find_metric
     from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli, holm
     from harness.stats.inference.resampling import Resampling
-    from harness.stats.metrics.alpha import alpha_measure, coincidences, krippendorff_alpha
+    from harness.stats.metrics.alpha import alpha_metric, coincidences, krippendorff_alpha
     from harness.stats.metrics.association import (
         contingency,
-        correlation_measures,
+        correlation_metrics,
         correlations,
         correlations_by_jackknife,
     )
@@ -117,13 +124,12 @@ if TYPE_CHECKING:
         BINARY,
         DIAGNOSTICS,
         binary_cells,
-        binary_rows,
+        binary_metrics,
         n_var_kappa,
         n_var_phi,
     )
     from harness.stats.metrics.human_agreement import (
         HUMAN_AGREEMENT,
-        HumanRow,
         pearson_by_rater,
         pearson_mean_over_raters,
         pearsons,
@@ -133,10 +139,10 @@ if TYPE_CHECKING:
     from harness.stats.metrics.task_metrics import metrics_for
     from harness.stats.metrics.weighted_agreement import (
         ORDINAL_METRICS,
-        ordinal_rows,
-        weighted_kappa_measure,
+        ordinal_metrics,
+        weighted_kappa_metric,
     )
-    from harness.stats.metrics.win_rates import win_rate_measures, win_sums
+    from harness.stats.metrics.win_rates import win_rate_metrics, win_sums
     from harness.stats.selection.confidence_set import (
         ConfidenceSet,
         RankSpread,
@@ -184,7 +190,6 @@ __all__ = [
     "AbstentionTest",
     "AltTest",
     "AltTestDesign",
-    "Batch",
     "BinnedDivergence",
     "Bound",
     "BreakEven",
@@ -209,14 +214,13 @@ __all__ = [
     "F_hat_shrunk",
     "FalseDiscoveries",
     "Form",
-    "HumanRow",
     "Identifiability",
     "Interval",
+    "ItemSums",
     "ItemTranslation",
     "Levels",
     "Limit",
-    "Measure",
-    "MetricRow",
+    "Metric",
     "OptionSpace",
     "Panel",
     "Piece",
@@ -245,7 +249,7 @@ __all__ = [
     "abstention_modes",
     "abstention_test",
     "aggregate",
-    "alpha_measure",
+    "alpha_metric",
     "annotator_controls",
     "annotator_test",
     "annotator_tests",
@@ -253,7 +257,7 @@ __all__ = [
     "beta_by_likelihood",
     "beta_sweep",
     "binary_cells",
-    "binary_rows",
+    "binary_metrics",
     "binned_divergence",
     "bootstrap",
     "break_even",
@@ -262,7 +266,7 @@ __all__ = [
     "combined_annotator_test",
     "common_bounds",
     "contingency",
-    "correlation_measures",
+    "correlation_metrics",
     "correlations",
     "correlations_by_jackknife",
     "dataset_facts",
@@ -271,8 +275,7 @@ __all__ = [
     "ensemble_agreement",
     "eps_sweep",
     "error_matrix",
-    "estimate",
-    "estimate_batches",
+    "estimate_sums",
     "evaluate",
     "find_metric",
     "free_bounds",
@@ -296,16 +299,16 @@ __all__ = [
     "omega_bounds",
     "one_sided_t",
     "optimal_verdicts",
-    "ordinal_rows",
+    "ordinal_metrics",
     "pearson_by_rater",
     "pearson_mean_over_raters",
     "pearsons",
+    "point_estimates",
     "primary_metric",
     "rank",
     "rank_spread",
     "rank_under_rater_error",
     "reaches",
-    "read",
     "reconstruct",
     "reconstruct_theta",
     "regret_matrix",
@@ -321,8 +324,8 @@ __all__ = [
     "suppose",
     "together",
     "undo_error",
-    "weighted_kappa_measure",
-    "win_rate_measures",
+    "weighted_kappa_metric",
+    "win_rate_metrics",
     "win_sums",
     "winning_regions",
     "with_abstention",
@@ -352,7 +355,7 @@ _MODULES = {
     ),
     "metrics.association": (
         "contingency",
-        "correlation_measures",
+        "correlation_metrics",
         "correlations",
         "correlations_by_jackknife",
     ),
@@ -360,7 +363,7 @@ _MODULES = {
         "BINARY",
         "DIAGNOSTICS",
         "binary_cells",
-        "binary_rows",
+        "binary_metrics",
         "n_var_kappa",
         "n_var_phi",
     ),
@@ -389,9 +392,17 @@ _MODULES = {
     "metrics.judge_agreement": ("Ensemble", "ensemble_agreement"),
     "selection.evaluation": ("Evaluation", "TableTranslation", "evaluate", "primary_metric"),
     "data.dataset_facts": ("DatasetFacts", "dataset_facts"),
-    "inference.estimate": ("Estimate", "Exclusion", "Interval", "bootstrap"),
+    "inference.estimate": (
+        "Estimate",
+        "Exclusion",
+        "Interval",
+        "ItemSums",
+        "bootstrap",
+        "estimate_sums",
+        "point_estimates",
+    ),
     "indeterminacy.item_translation": ("F_hat_by_item", "F_hat_shrunk", "ItemTranslation"),
-    "metrics.alpha": ("alpha_measure", "coincidences", "krippendorff_alpha"),
+    "metrics.alpha": ("alpha_metric", "coincidences", "krippendorff_alpha"),
     "data.labels": ("label_cells", "label_counts", "means", "medians"),
     "indeterminacy.likelihood": (
         "CommonF",
@@ -399,14 +410,12 @@ _MODULES = {
         "F_by_likelihood",
         "beta_by_likelihood",
     ),
-    "inference.measures": ("Batch", "Measure", "estimate", "estimate_batches", "read"),
     "metrics.task_metrics": ("metrics_for",),
     "inference.multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli", "holm"),
     "alt_test.panel": ("Panel",),
     "selection.ranking": ("Difference", "Ranked", "Ranking", "rank"),
     "metrics.human_agreement": (
         "HUMAN_AGREEMENT",
-        "HumanRow",
         "pearson_by_rater",
         "pearson_mean_over_raters",
         "pearsons",
@@ -427,7 +436,7 @@ _MODULES = {
     "inference.bootstrap": ("Resamples", "Units"),
     "inference.resampling": ("Resampling",),
     "data.option_space": ("OptionSpace",),
-    "inference.metric": ("MetricRow", "find_metric"),
+    "inference.metric": ("Metric", "find_metric"),
     "selection.confidence_set": (
         "ConfidenceSet",
         "RankSpread",
@@ -451,8 +460,8 @@ _MODULES = {
         "reconstruct_theta",
         "sensitivity_family",
     ),
-    "metrics.weighted_agreement": ("ORDINAL_METRICS", "ordinal_rows", "weighted_kappa_measure"),
-    "metrics.win_rates": ("win_rate_measures", "win_sums"),
+    "metrics.weighted_agreement": ("ORDINAL_METRICS", "ordinal_metrics", "weighted_kappa_metric"),
+    "metrics.win_rates": ("win_rate_metrics", "win_sums"),
     "alt_test.margin_tests": ("SignedRankTest", "StudentTest", "one_sided_t", "signed_rank"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

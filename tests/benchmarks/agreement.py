@@ -41,7 +41,7 @@ def against_vectors(bounds: Bounds, rng: np.random.Generator) -> None:
     """Compare coefficients of two vectors."""
     human, judge = labels(N, 2, rng).T.copy()
     cohen = stats.find_metric("cohen_kappa(h/h)", stats.METRICS)
-    kendall = stats.correlation_measures(np.arange(K), np.arange(K))[2]
+    kendall = stats.correlation_metrics(np.arange(K), np.arange(K))[2]
     found = times_faster(
         lambda: cohen_kappa_score(human, judge),
         lambda: float(cohen.value(stats.label_cells(human, judge, K))),

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from ratios import Bounds, on_one_thread, times_faster
 
-from harness.stats.metrics.binned_divergence import binned_measures, median_totals
+from harness.stats.metrics.binned_divergence import binned_metrics, median_totals
 
 N, M, K = 10_000, 5, 5
 
@@ -41,7 +41,7 @@ def row_wise(human: np.ndarray, judge: np.ndarray) -> list[float]:
 def ours(human: np.ndarray, judge: np.ndarray) -> list[float]:
     """Do the same from sums."""
     totals = median_totals(human, judge, K)
-    return [float(one.value(totals)) for one in binned_measures(K)]
+    return [float(one.value(totals)) for one in binned_metrics(K)]
 
 
 def main() -> None:

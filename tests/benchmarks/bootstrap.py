@@ -73,10 +73,9 @@ def one_judge(human: np.ndarray, judge: np.ndarray) -> tuple[float, float]:
     """Return the ends of the interval of kappa from labels alone."""
     row, one_hot = stats.find_metric(KAPPA, stats.METRICS), np.eye(2)
     cells = row.contributions(one_hot[human], one_hot[judge])
-    measure = stats.Measure(name=KAPPA, value=row.value, why=row.why, paper=row.paper)
-    found = stats.estimate(
-        cells, [measure], resampling=stats.Resampling(rng=np.random.default_rng(7), n_resamples=B)
-    )[KAPPA]
+    sums = stats.ItemSums(contributions=cells, metrics=(row,))
+    resampling = stats.Resampling(rng=np.random.default_rng(7), n_resamples=B)
+    found = stats.estimate_sums({"": sums}, resampling=resampling)[""][KAPPA]
     return found.interval.low, found.interval.high
 
 

@@ -140,7 +140,7 @@ def corrected(cells: list[float], name: str) -> float:
     return kappa + (1 - kappa) / (2 * n) if "alpha" in name else kappa
 
 
-def value(row: stats.MetricRow, sums: list[float]) -> float:
+def value(row: stats.Metric, sums: list[float]) -> float:
     """Read the metric off its sums."""
     name = row.contributions.__name__
     if name == "confusion":
@@ -159,7 +159,7 @@ def described(dist: stats.Distributions, option: int) -> list[dict]:
     ]
 
 
-def one_value(row: stats.MetricRow, humans: list[dict], judged: list[dict]) -> float:
+def one_value(row: stats.Metric, humans: list[dict], judged: list[dict]) -> float:
     """Add up what each item contributes."""
     added, sums = CONTRIBUTIONS[row.contributions.__name__], None
     for human, judge in zip(humans, judged, strict=True):

@@ -36,7 +36,7 @@ main()
 
 
 def main() -> None:
-    """Measure both runs."""
+    """Metric both runs."""
     parser = argparse.ArgumentParser()
     parser.add_argument("yardstick", nargs="?")
     parser.add_argument("--n", type=int, default=1_000_000)

@@ -76,7 +76,7 @@ def test_micro_macro(golden, reproduce, result):
             np.array(judge, float),
             criteria=criteria,
             items=items,
-            measure=kappa,
+            metric=kappa,
             resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
         each = [one.value for one in found.per_criterion.values()]

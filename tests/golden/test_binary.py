@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.stats.inference.measures import read
+from harness.stats.inference.estimate import point_estimates
 from harness.stats.metrics.association import correlations
 from harness.stats.metrics.confusion import BINARY, CELLS, DIAGNOSTICS, n_var_kappa, n_var_phi
 
@@ -14,7 +14,7 @@ def test_binary_agreement(golden, reproduce, result):
 
     def adapter(inputs):
         cells = {name: inputs[name] for name in CELLS}
-        found = read(np.array(list(cells.values())), (*BINARY, *DIAGNOSTICS))
+        found = point_estimates(np.array(list(cells.values())), (*BINARY, *DIAGNOSTICS))
         n = sum(cells.values())
         values = {name: one.value for name, one in found.items()}
         reasons = {name: one.reason for name, one in found.items() if one.reason}
@@ -40,7 +40,7 @@ def test_kappa_phi_variance(golden, reproduce, result):
 
     def adapter(inputs):
         p = np.array([[inputs["p11"], inputs["p10"]], [inputs["p01"], inputs["p00"]]])
-        found = read(p.ravel(), BINARY)
+        found = point_estimates(p.ravel(), BINARY)
         return result(
             {
                 "kappa": found["kappa"].value,

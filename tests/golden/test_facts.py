@@ -9,7 +9,7 @@ from support.resampling import seeded
 
 from harness import stats
 from harness.stats.data.dataset_facts import dataset_facts
-from harness.stats.inference.bootstrap import Resamples, Statistic, Units, replicate
+from harness.stats.inference.bootstrap import Resamples, Units, replicate
 from harness.stats.inference.metric import mean
 from harness.stats.metrics.alpha import krippendorff_alpha
 
@@ -88,16 +88,18 @@ def test_cluster_bootstrap_se(golden, reproduce, result, dataset):
         given = {v["item"]: v["value"] for v in data.verdicts if v["judge"] == inputs["judge"]}
         items = [one for one in data.items if one["id"] in rated and one["id"] in given]
         alike = np.array([float(rated[one["id"]] == given[one["id"]]) for one in items])
-        statistic = Statistic(np.column_stack([alike, np.ones(len(items))]), mean)
+        share = stats.Metric(name="share", value=mean, reason=str)
+        contributions = np.column_stack([alike, np.ones(len(items))])
+        sums = stats.ItemSums(contributions=contributions, metrics=(share,))
         groups = [one[inputs["cluster"]] for one in items]
         errors = []
         for of_item in (groups, None):
             units = Units.of(len(items), of_item)
             draws = Resamples.draw(units.n_units, 4000, np.random.default_rng(0))
-            [found] = replicate([statistic], units, draws)
+            [[found]] = replicate([sums], units, draws)
             errors.append(float(found.replicates.std()))
         estimate = stats.bootstrap(
-            statistic.contributions,
+            contributions,
             mean,
             resampling=seeded(n_resamples=0),
         )

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from harness.stats import Resampling
+from harness.stats import ItemSums, Resampling, estimate_sums
 
 FIELDS = tuple(field.name for field in fields(Resampling))
 
@@ -19,3 +19,9 @@ def split_options(options, seed=0, **defaults):
 def seeded(seed=0, **options):
     """Return a `Resampling` with a generator of its own."""
     return Resampling(rng=np.random.default_rng(seed), **options)
+
+
+def estimates_of(contributions, metrics, resampling):
+    """Evaluate metrics of the same contributions on one bootstrap: by metric name."""
+    sums = ItemSums(contributions=contributions, metrics=tuple(metrics))
+    return estimate_sums({"": sums}, resampling=resampling)[""]

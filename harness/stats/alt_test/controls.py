@@ -13,16 +13,16 @@ from harness.stats.alt_test.panel import numbers
 from harness.stats.alt_test.procedure import annotator_test, annotator_tests
 from harness.stats.alt_test.scoring import pairs
 from harness.stats.alt_test.similarity import similarities
-from harness.stats.inference.bootstrap import Statistic
 from harness.stats.inference.estimate import Estimate, bootstrap
 from harness.stats.inference.metric import mean
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.panel import Panel
+    from harness.stats.data.arrays import FloatArray
     from harness.stats.inference.resampling import Resampling
 
 N_DRAWS = 20
@@ -117,12 +117,8 @@ def annotator_controls(
         resampling=resampling,
     )
     agreement = {
-        name: bootstrap(
-            np.asarray(one.contributions),
-            one.value,
-            resampling=resampling,
-        )
-        for name, one in _agreement(panel, design).items()
+        name: bootstrap(contributions, value, resampling=resampling)
+        for name, (contributions, value) in _agreement(panel, design).items()
     }
     return Controls(random, majority, agreement, _warnings(random, majority, design))
 
@@ -175,8 +171,10 @@ def _most_frequent(panel: Panel) -> Hashable:
     return panel.labels[int(np.bincount(panel.code).argmax())]
 
 
-def _agreement(panel: Panel, design: AltTestDesign) -> dict[str, Statistic]:
-    """Return what each item adds to each measure of agreement among the raters."""
+def _agreement(
+    panel: Panel, design: AltTestDesign
+) -> dict[str, tuple[FloatArray, Callable[[FloatArray], FloatArray]]]:
+    """Return what each item adds to each metric of agreement among the raters, and its value."""
     n = len(panel.items)
     row, other = pairs(panel)
     values = similarities(design.score, panel.labels, panel.code[row], panel.code[other])
@@ -186,13 +184,14 @@ def _agreement(panel: Panel, design: AltTestDesign) -> dict[str, Statistic]:
         name = "pairwise_agreement" if design.score == "accuracy" else "pairwise_similarity"
     item = panel.of_item[row]
     both = [np.bincount(item, values, n), np.bincount(item, minlength=n)]
-    found = {name: Statistic(np.stack(both, axis=-1).astype(np.float64), mean)}
+    agreement: dict[str, tuple[FloatArray, Callable[[FloatArray], FloatArray]]] = {}
+    agreement[name] = (np.stack(both, axis=-1).astype(np.float64), mean)
     if design.score == "accuracy":
         counts = np.zeros((n, len(panel.labels)))
         np.add.at(counts, (panel.of_item, panel.code), 1.0)
         [alpha] = [one for one in HUMAN_AGREEMENT if one.name == "krippendorff_alpha_nominal"]
-        found[alpha.name] = Statistic(alpha.contributions(counts), alpha.value)
-    return found
+        agreement[alpha.name] = (alpha.contributions(counts), alpha.value)
+    return agreement
 
 
 def _warnings(random: RandomControl, majority: AltTest, design: AltTestDesign) -> tuple[str, ...]:

@@ -13,9 +13,8 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.rating_table import reaches
-from harness.stats.inference.estimate import Estimate
-from harness.stats.inference.measures import Batch, Measure, estimate_batches
-from harness.stats.inference.metric import mean
+from harness.stats.inference.estimate import Estimate, ItemSums, estimate_sums
+from harness.stats.inference.metric import Metric, mean
 from harness.stats.metrics.confusion import binary_cells
 
 if TYPE_CHECKING:
@@ -30,24 +29,24 @@ UNGROUPED = "decisions_not_grouped"
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Levels:
-    """One measure at every level of aggregation.
+    """One metric at every level of aggregation.
 
     Attributes
     ----------
-    measure : str
+    metric : str
         Its name.
     micro : Estimate
         All decisions pooled; decisions are resampled, as if they were independent.
     macro : Estimate
         Unweighted mean over criteria; criteria are resampled, and ``n_used`` counts criteria. NA,
-        with their number, as soon as the measure is undefined for some.
+        with their number, as soon as the metric is undefined for some.
     item : Estimate
         One verdict per item; items are resampled.
     per_criterion : mapping of str to Estimate
         Each criterion alone; its items are resampled.
     """
 
-    measure: str
+    metric: str
     micro: Estimate
     macro: Estimate
     item: Estimate
@@ -55,7 +54,7 @@ class Levels:
 
     def __repr__(self) -> str:
         found = ", ".join(f"{one} {getattr(self, one).value}" for one in ("micro", "macro", "item"))
-        return f"Levels({self.measure!r}, {found})"
+        return f"Levels({self.metric!r}, {found})"
 
 
 def levels(
@@ -64,12 +63,12 @@ def levels(
     *,
     criteria: Sequence[str],
     items: Sequence[str],
-    measure: Measure,
+    metric: Metric,
     resampling: Resampling,
     weights: Mapping[str, float] | None = None,
     threshold: float = 1.0,
 ) -> Levels:
-    """Evaluate a measure of tp, fn, fp, tn on every level of aggregation.
+    """Evaluate a metric of tp, fn, fp, tn on every level of aggregation.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ def levels(
         One decision per item and criterion: 1, 0 or nan.
     criteria, items : n names
         What each decision is about.
-    measure : Measure
+    metric : Metric
         A row of `BINARY` or `DIAGNOSTICS`.
     resampling : Resampling
         How intervals are made, without groups: ``items`` says which decisions belong together.
@@ -97,12 +96,12 @@ def levels(
         {"": judge},
         criteria=criteria,
         items=items,
-        measures=(measure,),
+        metrics=(metric,),
         resampling=resampling,
         weights=weights,
         threshold=threshold,
     )
-    return found[""][measure.name]
+    return found[""][metric.name]
 
 
 def levels_of_judges(
@@ -111,12 +110,12 @@ def levels_of_judges(
     *,
     criteria: Sequence[str],
     items: Sequence[str] | None,
-    measures: Sequence[Measure],
+    metrics: Sequence[Metric],
     resampling: Resampling,
     weights: Mapping[str, float] | None = None,
     threshold: float = 1.0,
 ) -> dict[str, dict[str, Levels]]:
-    """Evaluate several judges and measures at every level, each level on one bootstrap.
+    """Evaluate several judges and metrics at every level, each level on one bootstrap.
 
     Parameters and errors are those of `levels`, with a mapping of judge to decisions. Without
     ``items`` the item level is NA, "decisions_not_grouped".
@@ -124,7 +123,7 @@ def levels_of_judges(
     Returns
     -------
     dict of str to dict of str to Levels
-        By judge and by name of the measure.
+        By judge and by name of the metric.
     """
     cells = {name: binary_cells(human, judge) for name, judge in judges.items()}
     n = len(np.asarray(human))
@@ -133,14 +132,14 @@ def levels_of_judges(
 
     def run(
         rows: Mapping[str, FloatArray],
-        chosen: Sequence[Measure] = measures,
+        chosen: Sequence[Metric] = metrics,
         groups: Sequence[str] | None = None,
     ) -> dict[str, dict[str, Estimate]]:
         batches = {
-            name: Batch(contributions=each, measures=tuple(chosen)) for name, each in rows.items()
+            name: ItemSums(contributions=each, metrics=tuple(chosen)) for name, each in rows.items()
         }
         regrouped = replace(resampling, groups=groups)
-        return estimate_batches(batches, resampling=regrouped) if batches else {}
+        return estimate_sums(batches, resampling=regrouped) if batches else {}
 
     by_criterion = {
         name: run({judge: rows[of_criterion == c] for judge, rows in cells.items()})
@@ -148,7 +147,7 @@ def levels_of_judges(
     }
     if items is None:
         none = Estimate(value=None, reason=UNGROUPED, n_used=0, n_excluded=n)
-        whole = {judge: {one.name: none for one in measures} for judge in judges}
+        whole = {judge: {one.name: none for one in metrics} for judge in judges}
     else:
         _, of_item = _codes(items, n, "items")
         _check_once(of_item, of_criterion, names)
@@ -159,17 +158,17 @@ def levels_of_judges(
         pairs = zip(judges, of_judges, strict=True)
         whole = run({name: binary_cells(of_humans, each) for name, each in pairs})
     micro = run(cells)
-    macro = _macro(cells, of_criterion, names, measures, run)
+    macro = _macro(cells, of_criterion, names, metrics, run)
     return {
         judge: {
             one.name: Levels(
-                measure=one.name,
+                metric=one.name,
                 micro=micro[judge][one.name],
                 macro=macro[judge][one.name],
                 item=whole[judge][one.name],
                 per_criterion={name: each[judge][one.name] for name, each in by_criterion.items()},
             )
-            for one in measures
+            for one in metrics
         }
         for judge in judges
     }
@@ -179,7 +178,7 @@ def _macro(
     cells: Mapping[str, FloatArray],
     of_criterion: IntArray,
     names: tuple[str, ...],
-    measures: Sequence[Measure],
+    metrics: Sequence[Metric],
     run: Callable[..., dict[str, dict[str, Estimate]]],
 ) -> dict[str, dict[str, Estimate]]:
     """Average over criteria, which are what is resampled; NA where one of them is."""
@@ -190,16 +189,16 @@ def _macro(
     for judge, each in cells.items():
         totals = np.zeros((C, each.shape[1]))
         np.add.at(totals, of_criterion, each)
-        for one in measures:
+        for one in metrics:
             values = one.value(totals)
             undefined = np.isnan(values)
             if undefined.any() or not C:
-                reason = one.why(totals[undefined.argmax()]) if C else "no_items"
+                reason = one.reason(totals[undefined.argmax()]) if C else "no_items"
                 found[judge][one.name] = _no_macro(reason, C, int(undefined.sum()))
             else:
                 rows[str(len(places))] = np.column_stack([values, np.ones(C)])
                 places.append((judge, one.name))
-    average = Measure(name="mean", value=mean, why=lambda _: "no_items", paper=_PAPER)
+    average = Metric(name="mean", value=mean, reason=lambda _: "no_items", paper=_PAPER)
     averaged = run(rows, (average,), list(names)).values()
     for (judge, name), one_found in zip(places, averaged, strict=True):
         found[judge][name] = one_found["mean"]

@@ -49,7 +49,7 @@ def how_many(rows: BoolArray, times: IntArray | None = None) -> int:
 
 
 def remembered(made: Callable[[FloatArray], Made]) -> Callable[[FloatArray], Made]:
-    """Let measures that are asked about the same sums, one after the other, share a first step.
+    """Let metrics that are asked about the same sums, one after the other, share a first step.
 
     What was made of the last array is kept; arrays are told apart as objects.
     """

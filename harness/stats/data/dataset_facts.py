@@ -10,8 +10,8 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.data.labels import label_counts, numbers_of
-from harness.stats.inference.estimate import Estimate
-from harness.stats.inference.measures import Measure, read
+from harness.stats.inference.estimate import Estimate, point_estimates
+from harness.stats.inference.metric import Metric
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, pearson_by_rater, pearsons
 
 if TYPE_CHECKING:
@@ -94,8 +94,10 @@ def _agreement(counts: IntArray) -> dict[str, Estimate]:
     found: dict[str, Estimate] = {}
     for row in HUMAN_AGREEMENT:
         used = (m >= row.min_ratings) & (m <= row.max_ratings)
-        measure = Measure(name=row.name, value=row.value, why=row.why, paper=row.paper)
-        found |= read(row.contributions(counts).sum(axis=0), [measure], n_used=int(used.sum()))
+        metric = Metric(name=row.name, value=row.value, reason=row.reason, paper=row.paper)
+        found |= point_estimates(
+            row.contributions(counts).sum(axis=0), [metric], n_used=int(used.sum())
+        )
     several = counts[m > 1]
     pairs = several.sum(axis=1) * (several.sum(axis=1) - 1)
     per_item = ratio((several * (several - 1)).sum(axis=1), pairs)

@@ -20,17 +20,17 @@ from harness.stats.indeterminacy.translation import (
     reconstruct_theta,
     sensitivity_family,
 )
-from harness.stats.inference.bootstrap import Statistic, Unit
-from harness.stats.inference.estimate import Estimate, Estimated, Job, estimate_all
-from harness.stats.inference.metric import MetricRow, find_metric, mean, weighted, why_no_mean
+from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
+from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
 from harness.stats.metrics.registry import METRICS
-from harness.stats.selection.comparisons import Cut, Side, metric_jobs
+from harness.stats.selection.comparisons import Cut, Side, judge_sums
 from harness.stats.selection.ranking import Ranking, rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.bootstrap import Unit
     from harness.stats.inference.resampling import Resampling
 
 NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_set")
@@ -46,7 +46,7 @@ class SweepPoint:
         P(a positive option in S, given a negative one was chosen) that is supposed.
     judges : tuple of str
         In the order given.
-    metrics : tuple of MetricRow
+    metrics : tuple of Metric
         The rows that were evaluated.
     estimates : mapping
         Judge name to metric name to `Estimate`.
@@ -60,7 +60,7 @@ class SweepPoint:
 
     beta: float
     judges: tuple[str, ...]
-    metrics: tuple[MetricRow, ...]
+    metrics: tuple[Metric, ...]
     estimates: Mapping[str, Mapping[str, Estimate]]
     replicates: Mapping[str, FloatArray]
     prevalence: Estimate
@@ -93,7 +93,7 @@ def beta_sweep(
     positive: Sequence[str],
     resampling: Resampling,
     variant: SweepVariant = "keeps_choice",
-    metrics: Sequence[str | MetricRow] | None = None,
+    metrics: Sequence[str | Metric] | None = None,
 ) -> tuple[SweepPoint, ...]:
     """Compare judges with humans as `evaluate` does, supposing each beta of a grid in turn.
 
@@ -133,14 +133,13 @@ def beta_sweep(
     moving = [row for row in rows if row.human_form in NEED_SETS]
     implied = [suppose(human, beta, added, variant=variant) for beta in betas]
     supposed = [_supposed(human, one, cut, moving) for one in implied]
-    once = [metric_jobs(Side.of(human, cut, fixed), side, fixed) for side in sides]
+    once = [judge_sums(Side.of(human, cut, fixed), side, fixed) for side in sides]
     jobs = []
     for one in supposed:
         jobs += [
-            {**same, **metric_jobs(one, side, moving)}
-            for same, side in zip(once, sides, strict=True)
+            [*same, *judge_sums(one, side, moving)] for same, side in zip(once, sides, strict=True)
         ]
-        jobs.append({"prevalence": _prevalence(one)})
+        jobs.append([_prevalence(one)])
     units = resampling.units(len(human.items))
     level = resampling.level
     found = estimate_all(jobs, units, resampling)
@@ -174,9 +173,7 @@ def suppose(
     return replace(dist, theta=theta, omega=multilabel(theta, human.space), n_sets=dist.n_forced)
 
 
-def _supposed(
-    human: RatingTable, implied: Distributions, cut: Cut, rows: Sequence[MetricRow]
-) -> Side:
+def _supposed(human: RatingTable, implied: Distributions, cut: Cut, rows: Sequence[Metric]) -> Side:
     side = Side.of(human, cut, rows, implied)
     if "decision" not in side.forms:  # the prevalence needs it
         decided = aggregate(implied, "decision", tau=cut.tau, positive=cut.positive)
@@ -184,13 +181,13 @@ def _supposed(
     return side
 
 
-def _prevalence(side: Side) -> Job:
+def _prevalence(side: Side) -> ItemSums:
     decided = side.forms["decision"]
     weight = (~np.isnan(decided)).astype(np.float64)
-    return Job(
-        statistic=Statistic(weighted(np.nan_to_num(decided[:, 0]), weight), mean),
+    return ItemSums(
+        contributions=weighted(np.nan_to_num(decided[:, 0]), weight),
+        metrics=(Metric(name="prevalence", value=mean, reason=no_items),),
         used=np.asarray(weight[:, 0] > 0, dtype=np.bool_),
-        why=why_no_mean,
         nothing="no_forced_choices",
         n_ratings=side.dist.n_forced,
     )
@@ -198,7 +195,7 @@ def _prevalence(side: Side) -> Job:
 
 def _point(
     names: tuple[str, ...],
-    rows: tuple[MetricRow, ...],
+    rows: tuple[Metric, ...],
     found: Sequence[Mapping[str, Estimated]],
     *,
     beta: float,

@@ -11,15 +11,14 @@ from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.rating_table import Distributions, check_rows, check_tau, reaches
 from harness.stats.indeterminacy.decision_changes import Flips
 from harness.stats.indeterminacy.translation import sensitivity_family
-from harness.stats.inference.bootstrap import Resamples, Statistic, Units
 from harness.stats.inference.estimate import (
     Estimate,
     Exclusion,
-    Job,
+    ItemSums,
     estimate_all,
     percentile_interval,
 )
-from harness.stats.inference.metric import both_rated, mean, weighted, why_no_mean
+from harness.stats.inference.metric import Metric, both_rated, mean, no_items, weighted
 from harness.stats.metrics.downstream import ROWS
 from harness.stats.selection.comparisons import Cut, Side
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.metric import MetricRow
+    from harness.stats.inference.bootstrap import Resamples, Units
     from harness.stats.inference.resampling import Resampling
 
 Kind: TypeAlias = Literal["free_per_item", "common"]
@@ -187,7 +186,7 @@ def free_bounds(
 
 def _free_jobs(
     low: FloatArray, high: FloatArray, judge: FloatArray, n_ratings: FloatArray
-) -> dict[str, Job]:
+) -> list[ItemSums]:
     weight = both_rated(low, judge)
     used = np.asarray(weight[:, 0] > 0, dtype=np.bool_)
     surely = ((low == judge) & (high == judge))[:, 0].astype(np.float64)
@@ -198,17 +197,17 @@ def _free_jobs(
         "prevalence_bias low": (judge - high)[:, 0],
         "prevalence_bias high": (judge - low)[:, 0],
     }
-    return {
-        name: Job(
-            statistic=Statistic(weighted(values, weight), mean),
+    return [
+        ItemSums(
+            contributions=weighted(values, weight),
+            metrics=(Metric(name=name, value=mean, reason=no_items),),
             used=used,
-            why=why_no_mean,
             nothing=_nothing(low, judge),
             excluded=_missing(low, judge),
             n_ratings=n_ratings,
         )
         for name, values in per_item.items()
-    }
+    ]
 
 
 def _nothing(human: FloatArray, judge: FloatArray) -> str:
@@ -292,7 +291,7 @@ def _ends(space: OptionSpace, limits: Sequence[Limit]) -> tuple[FloatArray, Floa
 
 
 def _common(
-    row: MetricRow,
+    row: Metric,
     flips: Flips,
     judge: FloatArray,
     drawn: tuple[Units, Resamples, float],

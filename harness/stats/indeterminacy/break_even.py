@@ -16,7 +16,7 @@ from harness.stats.data.rating_table import (
 )
 from harness.stats.indeterminacy.decision_changes import Flips
 from harness.stats.indeterminacy.translation import reconstruct_theta, sensitivity_family
-from harness.stats.inference.metric import MetricRow, find_metric
+from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.ranking import loss
 
@@ -88,7 +88,7 @@ class BreakEven:
 def break_even(
     human: RatingTable,
     judges: Sequence[RatingTable],
-    metric: str | MetricRow,
+    metric: str | Metric,
     *,
     adds: Mapping[str, Iterable[str]],
     tau: float,
@@ -102,7 +102,7 @@ def break_even(
         Whose forced choices hide options with chance beta.
     judges : sequence of RatingTable
         With response sets where the metric needs them.
-    metric : str or MetricRow
+    metric : str or Metric
         By what they are compared.
     adds : mapping
         For each negative option, the options that may be endorsed with it; see
@@ -159,7 +159,7 @@ def break_even(
 def winning_regions(
     human: RatingTable,
     judges: Sequence[RatingTable],
-    metric: str | MetricRow,
+    metric: str | Metric,
     *,
     adds: Mapping[str, Iterable[str]],
     taus: Sequence[float],
@@ -189,7 +189,7 @@ def _theta(dist: Distributions, beta: float, adds: Mapping[str, Iterable[str]]) 
 
 
 def _shares(
-    theta: FloatArray, space: OptionSpace, row: MetricRow, positive: Sequence[str]
+    theta: FloatArray, space: OptionSpace, row: Metric, positive: Sequence[str]
 ) -> FloatArray:
     if row.human_form == "hrs":
         return multilabel(theta, space)
@@ -197,7 +197,7 @@ def _shares(
 
 
 def _curves(
-    row: MetricRow, ends: Sequence[FloatArray], space: OptionSpace, rated: Sequence[FloatArray]
+    row: Metric, ends: Sequence[FloatArray], space: OptionSpace, rated: Sequence[FloatArray]
 ) -> tuple[list[FloatArray], str]:
     """Return each judge's metric as a polynomial in beta, and why it is none."""
     grid = np.append(CURVE, CHECK)

@@ -11,7 +11,7 @@ from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray
 from harness.stats.data.rating_table import reaches
 
 if TYPE_CHECKING:
-    from harness.stats.inference.metric import MetricRow
+    from harness.stats.inference.metric import Metric
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -71,7 +71,7 @@ class Flips:
     def __repr__(self) -> str:
         return f"Flips({len(self.start)} items, {len(self.at)} break points)"
 
-    def gains(self, row: MetricRow, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def gains(self, row: Metric, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return a metric's (n, d) contributions at the start, and what each flip adds, (E, d)."""
         mine = judge[self.item]
         added = row.contributions(self.after, mine) - row.contributions(self.before, mine)
@@ -81,7 +81,7 @@ class Flips:
         """Return (E,) bool: whether a flip is the last at its t, so that values exist after it."""
         return np.asarray(np.diff(self.at, append=np.inf) > TOLERANCE, dtype=np.bool_)
 
-    def path(self, row: MetricRow, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def path(self, row: Metric, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Follow a metric exactly: (P,) starts of the pieces, the first 0, and its (P,) values."""
         base, added = self.gains(row, judge)
         totals = base.sum(axis=0) + np.cumsum(added, axis=0)[self.ends()]

@@ -9,8 +9,8 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.data.rating_table import Distributions, check_rows
-from harness.stats.inference.measures import Batch, Measure, estimate_batches
-from harness.stats.inference.metric import mean
+from harness.stats.inference.estimate import ItemSums, estimate_sums
+from harness.stats.inference.metric import Metric, mean
 from harness.stats.metrics.multi_label import mse
 
 if TYPE_CHECKING:
@@ -146,16 +146,16 @@ def selection_effects(
         pairs = inside.sum(axis=1)
         sums = [inside[:, k, held], pairs[:, held], pairs.sum(axis=1, keepdims=True)]
         alone = bool(space.membership[k].sum() > len(held))
-        batches[option] = Batch(
+        batches[option] = ItemSums(
             contributions=np.hstack(sums),
-            measures=(_gamma_measure(space.membership[:, held].sum(axis=0), alone=alone),),
+            metrics=(_gamma_metric(space.membership[:, held].sum(axis=0), alone=alone),),
             nothing="no_pairs",
         )
-    found = estimate_batches(batches, resampling=resampling)
+    found = estimate_sums(batches, resampling=resampling)
     return {option: each["selection_effect"] for option, each in found.items()}
 
 
-def _gamma_measure(sizes: FloatArray, *, alone: bool) -> Measure:
+def _gamma_metric(sizes: FloatArray, *, alone: bool) -> Metric:
     """Read Gamma off how often (H,) sets were endorsed and the option chosen; alone it is 1."""
     H = len(sizes)
 
@@ -164,10 +164,10 @@ def _gamma_measure(sizes: FloatArray, *, alone: bool) -> Measure:
         effects = (sizes * ratio(chosen, endorsed)).sum(axis=-1) + alone
         return np.where(totals[..., -1] > 0, effects / (H + alone), np.nan)
 
-    return Measure(
+    return Metric(
         name="selection_effect",
         value=value,
-        why=lambda _: "set_never_endorsed",
+        reason=lambda _: "set_never_endorsed",
         paper="Guerdan et al. 2025, section 6",
         bounds=(0.0, float(max(sizes, default=1))),
     )

@@ -19,7 +19,10 @@ from harness.stats.data.arrays import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+
+    from harness.stats.inference.estimate import ItemSums
+    from harness.stats.inference.metric import Metric
 
 Unit: TypeAlias = Literal["item", "group", "criterion"]
 CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
@@ -328,22 +331,6 @@ class Units:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Statistic:
-    """Contributions of n items, and what their sums are worth.
-
-    Attributes
-    ----------
-    contributions : (n, d) array or Rows
-        What each item adds; zeros where it does not enter.
-    value : callable
-        Sums of shape (..., d) to values of shape (...); nan where undefined.
-    """
-
-    contributions: Summands
-    value: Callable[[FloatArray], FloatArray]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class Replicated:
     """A statistic's sums, value and replicates.
 
@@ -363,28 +350,38 @@ class Replicated:
 
 
 def replicate(
-    statistics: Sequence[Statistic], units: Units, resamples: Resamples
-) -> list[Replicated]:
-    """Evaluate statistics of the same items on the data and on one set of resamples.
+    sums: Sequence[ItemSums], units: Units, resamples: Resamples
+) -> list[list[Replicated]]:
+    """Evaluate metrics of the same items on the data and on one set of resamples.
 
-    All contributions enter one matrix product, so that replicate ``b`` of any two statistics saw
-    the same items: differences between them are paired. Statistics that share a contributions array
-    share its columns. Sums that are 0 everywhere are not resampled.
+    All contributions enter one matrix product, so that replicate ``b`` of any two metrics saw the
+    same items: differences between them are paired. Columns that are 0 everywhere are not
+    resampled.
+
+    Returns
+    -------
+    list of list of Replicated
+        One per metric of each of ``sums``.
     """
-    places: dict[int, slice] = {}
+    columns: dict[int, slice] = {}
     parts: list[Summands] = []
     width = 0
-    for one in statistics:
-        if id(one.contributions) not in places:
-            d = one.contributions.shape[1]
-            places[id(one.contributions)] = slice(width, width + d)
-            parts.append(units.sums(one.contributions))
+    for each in sums:
+        contributions = each.contributions
+        if id(contributions) not in columns:
+            d = contributions.shape[1]
+            columns[id(contributions)] = slice(width, width + d)
+            parts.append(units.sums(contributions))
             width += d
     totals, resampled = resamples.sums(parts, units)
     results = []
-    for one in statistics:
-        mine = places[id(one.contributions)]
-        value = float(one.value(totals[mine]))
-        replicates = np.asarray(one.value(resampled[:, mine]), dtype=np.float64)
-        results.append(Replicated(frozen(totals[mine]), value, frozen(replicates)))
+    for each in sums:
+        own = columns[id(each.contributions)]
+        of_items, of_resamples = frozen(totals[own]), resampled[:, own]
+        results.append([_replicated(metric, of_items, of_resamples) for metric in each.metrics])
     return results
+
+
+def _replicated(metric: Metric, totals: FloatArray, resampled: FloatArray) -> Replicated:
+    replicates = np.asarray(metric.value(resampled), dtype=np.float64)
+    return Replicated(totals, float(metric.value(totals)), frozen(replicates))

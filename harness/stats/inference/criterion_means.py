@@ -1,4 +1,4 @@
-"""Statistics averaged over criteria: one value each, and criteria are what is resampled."""
+"""Metrics averaged over criteria: each criterion has one value, and criteria are resampled."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.inference.bootstrap import Statistic, Units
+from harness.stats.inference.bootstrap import Units
+from harness.stats.inference.estimate import ItemSums
 from harness.stats.inference.metric import mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from harness.stats.data.arrays import FloatArray
-    from harness.stats.inference.estimate import Job
+    from harness.stats.inference.metric import Metric
 
 
 def macro(
-    groups: Sequence[Mapping[str, Job]], criteria: Sequence[str]
-) -> tuple[list[dict[str, Job]], Units]:
-    """Average every statistic over criteria, unweighted.
+    groups: Sequence[Iterable[ItemSums]], criteria: Sequence[str]
+) -> tuple[list[list[ItemSums]], Units]:
+    """Average every metric over criteria, unweighted.
 
     Parameters
     ----------
-    groups : sequence of mapping of str to Job
+    groups : sequence of iterable of ItemSums
         Of n items.
     criteria : n names
         What each item is rated on.
@@ -32,7 +33,7 @@ def macro(
     Returns
     -------
     groups, units
-        The same jobs with one row per criterion in place of one per item. A statistic is NA as soon
+        The same metrics with one row per criterion in place of one per item. A metric is NA as soon
         as it is undefined for one criterion, with its reason there and the number of such criteria.
 
     Raises
@@ -44,33 +45,33 @@ def macro(
     -----
     Rao and Callison-Burch 2026, section 5.1.
     """
-    units = Units.of(_length(groups, criteria), criteria)
-    found = [{name: _averaged(job, units) for name, job in group.items()} for group in groups]
-    return found, Units(np.arange(units.n_units), units.n_units, "criterion")
+    groups = [tuple(group) for group in groups]
+    for sums in (sums for group in groups for sums in group):
+        if len(sums.contributions) != len(criteria):
+            n = len(sums.contributions)
+            raise ValueError(f"criteria has {len(criteria)} entries for {n} items")
+    units = Units.of(len(criteria), criteria)
+    averaged = [
+        [_averaged(metric, sums, units) for sums in group for metric in sums.metrics]
+        for group in groups
+    ]
+    return averaged, Units(np.arange(units.n_units), units.n_units, "criterion")
 
 
-def _length(groups: Sequence[Mapping[str, Job]], criteria: Sequence[str]) -> int:
-    lengths = {len(job.used) for group in groups for job in group.values()}
-    if lengths - {len(criteria)}:
-        raise ValueError(f"criteria has {len(criteria)} entries for {max(lengths)} items")
-    return len(criteria)
-
-
-def _averaged(job: Job, units: Units) -> Job:
-    by_criterion = np.asarray(units.sums(job.statistic.contributions))
-    values = job.statistic.value(by_criterion)
+def _averaged(metric: Metric, sums: ItemSums, units: Units) -> ItemSums:
+    by_criterion = np.asarray(units.sums(sums.contributions))
+    values = metric.value(by_criterion)
     undefined = np.isnan(values)
     n_undefined = int(undefined.sum())
     rows = np.column_stack([np.nan_to_num(values), ~undefined, undefined])
-    first = by_criterion[undefined.argmax()] if n_undefined else by_criterion.sum(axis=0)
-    return replace(
-        job,
-        statistic=Statistic(rows.astype(np.float64), _all_defined),
+    reason = metric.reason(by_criterion[undefined.argmax()]) if n_undefined else "no_items"
+    average = replace(metric, value=_all_defined, reason=_constant(reason), counts=_counted)
+    return ItemSums(
+        contributions=rows.astype(np.float64),
+        metrics=(average,),
         used=np.ones(units.n_units, dtype=np.bool_),
-        why=_said(job.why(first) if n_undefined else ""),
-        excluded=(),
-        n_ratings=None,
-        counts=_counted,
+        nothing=sums.nothing,
+        n_tied=sums.n_tied,
     )
 
 
@@ -79,9 +80,9 @@ def _all_defined(totals: FloatArray) -> FloatArray:
     return np.where(totals[..., 2] > 0, np.nan, mean(totals))
 
 
-def _said(reason: str) -> Callable[[FloatArray], str]:
+def _constant(reason: str) -> Callable[[FloatArray], str]:
     return lambda _: reason
 
 
-def _counted(totals: FloatArray) -> dict[str, float]:
+def _counted(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
     return {"criteria": float(totals[1:].sum()), "undefined_criteria": float(totals[2])}

@@ -1,33 +1,27 @@
-"""Numbers with their intervals and counts, or NA with the reason."""
+"""Estimates: values with their intervals and counts, or NA with the reason."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 -- whoever reads a result's fields needs their types
-from dataclasses import dataclass, field
+from collections.abc import Mapping  # noqa: TC003 -- readers of a result's fields need their types
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.data.arrays import how_many
-from harness.stats.inference.bootstrap import (
-    Replicated,
-    Statistic,
-    Unit,
-    Units,
-    replicate,
-)
+from harness.stats.inference.bootstrap import Unit, Units, replicate
 from harness.stats.inference.interval_methods import (
-    IntervalMethod,
     interval_ends,
     jackknife,
     percentile_ends,
 )
-from harness.stats.inference.metric import DESIGN_VALUE
+from harness.stats.inference.metric import DESIGN_VALUE, Metric, mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.data.arrays import BoolArray, FloatArray, Summands
+    from harness.stats.inference.bootstrap import Replicated
     from harness.stats.inference.resampling import Resampling
 
 
@@ -135,45 +129,48 @@ def percentile_interval(
     return Interval(*ends, level, "percentile", unit) if ends else None, undefined_share
 
 
-def _no_counts(totals: FloatArray) -> dict[str, float]:  # noqa: ARG001 -- the shape of Job.counts
-    return {}
-
-
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class Job:
-    """A statistic, and what its estimate will say beside the value.
+class ItemSums:
+    """What n items add to some sums, and the metrics that are read off them.
 
     Attributes
     ----------
-    statistic : Statistic
-        What is estimated.
-    used : (n,) bool array
-        Which items enter.
-    why : callable
-        Sums (d,) of an undefined value to the reason, when some item enters.
+    contributions : (n, d) array or Rows
+        What each item adds; zeros where it does not enter.
+    metrics : tuple of Metric
+        What to evaluate.
+    used : (n,) bool array or None
+        Which items enter; None for those that add anything.
+    excluded : tuple of Exclusion
+        Why the others do not.
     nothing : str
         The reason when no item enters.
-    excluded : tuple of Exclusion
-        Why the other items do not.
     n_tied : int
         Used items with a tied mode.
     n_ratings : (n,) array or None
         Number of human ratings of each item.
-    counts : callable
-        Sums (d,) to the counts to be shown.
-    estimand : str
-        What the value estimates; as in `Interval`.
+    options : tuple of str
+        What the counts beside a value are named after.
     """
 
-    statistic: Statistic
-    used: BoolArray
-    why: Callable[[FloatArray], str]
-    nothing: str = "no_items"
+    contributions: Summands
+    metrics: tuple[Metric, ...]
+    used: BoolArray | None = None
     excluded: tuple[Exclusion, ...] = ()
+    nothing: str = "no_items"
     n_tied: int = 0
     n_ratings: FloatArray | None = None
-    counts: Callable[[FloatArray], Mapping[str, float]] = _no_counts
-    estimand: str = DESIGN_VALUE
+    options: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"ItemSums({len(self.contributions)} items, {len(self.metrics)} metrics)"
+
+    @property
+    def entered(self) -> BoolArray:
+        """Which items enter: (n,)."""
+        if self.used is not None:
+            return self.used
+        return np.asarray(np.asarray(self.contributions).any(axis=1), dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -185,53 +182,60 @@ class Estimated:
 
 
 def estimate_all(
-    groups: Sequence[Mapping[str, Job]],
-    units: Units,
-    resampling: Resampling,
+    groups: Sequence[Iterable[ItemSums]], units: Units, resampling: Resampling
 ) -> list[dict[str, Estimated]]:
-    """Do all jobs of all groups on the same resamples, keeping the shape of ``groups``."""
-    jobs = [job for group in groups for job in group.values()]
-    results = replicate([job.statistic for job in jobs], units, resampling.draw(units))
-    how = (resampling.level, resampling.method, units)
-    done = iter(
-        Estimated(_describe(job, result, how), result.replicates)
-        for job, result in zip(jobs, results, strict=True)
-    )
-    return [{name: next(done) for name in group} for group in groups]
+    """Evaluate the metrics of all groups on the same resamples: per group, by metric name."""
+    groups = [tuple(group) for group in groups]
+    resamples = resampling.draw(units)
+    results = iter(replicate([sums for group in groups for sums in group], units, resamples))
+    return [
+        {
+            metric.name: Estimated(
+                _describe(metric, sums, result, units, resampling), result.replicates
+            )
+            for sums in group
+            for metric, result in zip(sums.metrics, next(results), strict=True)
+        }
+        for group in groups
+    ]
 
 
-def _describe(job: Job, result: Replicated, how: tuple[float, IntervalMethod, Units]) -> Estimate:
-    times = how[2].times
-    n_used = how_many(job.used, times)
+def _describe(
+    metric: Metric, sums: ItemSums, result: Replicated, units: Units, resampling: Resampling
+) -> Estimate:
+    times, used, replicates = units.times, sums.entered, result.replicates
+    n_used = how_many(used, times)
     undefined = bool(np.isnan(result.value))
-    per_item = job.n_ratings[job.used] if job.n_ratings is not None else np.empty(0)
+    per_item = sums.n_ratings[used] if sums.n_ratings is not None else np.empty(0)
     if times is not None and per_item.size:
-        per_item = np.repeat(per_item, times[job.used])
-    drawn = result.replicates
+        per_item = np.repeat(per_item, times[used])
+    interval = None
+    if not undefined and not _is_one_unit(used, units):
+        interval = _interval(metric, sums, result, units, resampling)
     return Estimate(
         value=None if undefined else result.value,
-        reason=(job.why(result.totals) if n_used else job.nothing) if undefined else "",
-        interval=None if undefined else _interval(job, result, *how),
+        reason=(metric.reason(result.totals) if n_used else sums.nothing) if undefined else "",
+        interval=interval,
         n_used=n_used,
-        n_excluded=how_many(~job.used, times),
-        excluded=job.excluded,
-        n_tied=job.n_tied,
-        n_resamples=len(drawn),
-        undefined_share=float(np.isnan(drawn).mean()) if drawn.size else None,
+        n_excluded=how_many(~used, times),
+        excluded=sums.excluded,
+        n_tied=sums.n_tied,
+        n_resamples=len(replicates),
+        undefined_share=float(np.isnan(replicates).mean()) if replicates.size else None,
         ratings_per_item=float(np.median(per_item)) if per_item.size else None,
-        counts=job.counts(result.totals),
-        estimand=job.estimand,
+        counts=metric.counts(result.totals, sums.options),
+        estimand=metric.estimand,
     )
 
 
 def _interval(
-    job: Job, result: Replicated, level: float, method: IntervalMethod, units: Units
+    metric: Metric, sums: ItemSums, result: Replicated, units: Units, resampling: Resampling
 ) -> Interval | None:
-    if _is_one_unit(job.used, units):
-        return None
-    left_out = np.empty(0) if method == "percentile" else jackknife(job.statistic, units)
+    method, level, left_out = resampling.method, resampling.level, np.empty(0)
+    if method != "percentile":
+        left_out = jackknife(sums.contributions, metric.value, units)
     ends = interval_ends(method, result.value, result.replicates, left_out, level)
-    return Interval(*ends, level, method, units.kind, job.estimand) if ends else None
+    return Interval(*ends, level, method, units.kind, metric.estimand) if ends else None
 
 
 def _is_one_unit(used: BoolArray, units: Units) -> bool:
@@ -241,9 +245,74 @@ def _is_one_unit(used: BoolArray, units: Units) -> bool:
     return not (entering != entering[:1]).any()
 
 
+def point_estimates(
+    totals: FloatArray, metrics: Iterable[Metric], *, n_used: int | None = None
+) -> dict[str, Estimate]:
+    """Evaluate metrics of (d,) sums, without intervals.
+
+    Parameters
+    ----------
+    totals : (d,) array
+        The sums that the metrics read.
+    metrics : iterable of Metric
+        What to evaluate.
+    n_used : int, optional
+        Items behind the sums; by default the sum of the totals, as fits the cells of a table.
+    """
+    sums = np.asarray(totals, dtype=np.float64)
+    n = round(float(sums.sum())) if n_used is None else n_used
+    estimates = {}
+    for metric in metrics:
+        value = float(metric.value(sums))
+        undefined = bool(np.isnan(value))
+        estimates[metric.name] = Estimate(
+            value=None if undefined else value,
+            reason=metric.reason(sums) if undefined else "",
+            n_used=n,
+        )
+    return estimates
+
+
+def estimate_sums(
+    sums: Mapping[str, ItemSums], *, resampling: Resampling
+) -> dict[str, dict[str, Estimate]]:
+    """Evaluate metrics of the same items on one bootstrap, so that they can be compared.
+
+    Parameters
+    ----------
+    sums : mapping of str to ItemSums
+        All over the same n items.
+    resampling : Resampling
+        How intervals are made.
+
+    Returns
+    -------
+    dict of str to dict of str to Estimate
+        By key of ``sums``, then by name of the metric.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of items differ or contributions are no finite (n, d) arrays.
+    """
+    checked = [
+        replace(each, contributions=_check_contributions(each.contributions))
+        for each in sums.values()
+    ]
+    lengths = {len(each.contributions) for each in checked}
+    if len(lengths) != 1:
+        raise ValueError(f"sums are over {sorted(lengths)} items; wanted one number of items")
+    units = resampling.units(lengths.pop())
+    results = estimate_all([[each] for each in checked], units, resampling)
+    return {
+        key: {name: estimated.estimate for name, estimated in result.items()}
+        for key, result in zip(sums, results, strict=True)
+    }
+
+
 def bootstrap(
     contributions: FloatArray,
-    value: Callable[[FloatArray], FloatArray],
+    value: Callable[[FloatArray], FloatArray] = mean,
     *,
     resampling: Resampling,
 ) -> Estimate:
@@ -254,9 +323,10 @@ def bootstrap(
     contributions : (n, d) array
         What each item adds; all zeros for an item that does not enter.
     value : callable
-        Sums of shape (..., d) to values of shape (...); nan where undefined.
+        Sums of shape (..., d) to values of shape (...); nan where undefined. By default the first
+        sum divided by the second.
     resampling : Resampling
-        How intervals are made.
+        How the interval is made.
 
     Returns
     -------
@@ -266,23 +336,24 @@ def bootstrap(
     Raises
     ------
     ValueError
-        If contributions are no finite (n, d) array, or another argument is out of range.
+        If contributions are no finite (n, d) array.
 
     Examples
     --------
-    >>> from harness.stats.inference.metric import mean
     >>> from harness.stats.inference.resampling import Resampling
     >>> ones = np.ones((4, 1))
     >>> hits = np.array([[1.0], [0.0], [1.0], [1.0]])
     >>> resampling = Resampling(rng=np.random.default_rng(0))
-    >>> bootstrap(np.hstack([hits, ones]), mean, resampling=resampling).value
+    >>> bootstrap(np.hstack([hits, ones]), resampling=resampling).value
     0.75
     """
-    sums = np.asarray(contributions, dtype=np.float64)
-    if sums.ndim != 2 or not np.isfinite(sums).all():  # noqa: PLR2004 -- a matrix has two axes
-        raise ValueError(f"contributions has shape {sums.shape}; wanted finite numbers, (n, d)")
-    units = resampling.units(len(sums))
-    used = np.asarray(sums.any(axis=1), dtype=np.bool_)
-    job = Job(statistic=Statistic(sums, value), used=used, why=lambda _: "undefined")
-    [estimated] = estimate_all([{"": job}], units, resampling)
-    return estimated[""].estimate
+    metric = Metric(name="value", value=value, reason=lambda _: "undefined")
+    sums = ItemSums(contributions=contributions, metrics=(metric,))
+    return estimate_sums({"": sums}, resampling=resampling)[""]["value"]
+
+
+def _check_contributions(contributions: Summands) -> FloatArray:
+    array = np.asarray(contributions, dtype=np.float64)
+    if array.ndim != 2 or not np.isfinite(array).all():  # noqa: PLR2004 -- a matrix has two axes
+        raise ValueError(f"contributions has shape {array.shape}; wanted finite numbers, (n, d)")
+    return array

@@ -10,7 +10,10 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 
 if TYPE_CHECKING:
-    from harness.stats.inference.bootstrap import Statistic, Units
+    from collections.abc import Callable
+
+    from harness.stats.data.arrays import Summands
+    from harness.stats.inference.bootstrap import Units
 
 IntervalMethod: TypeAlias = Literal["percentile", "bca", "jackknife"]
 METHODS: tuple[IntervalMethod, ...] = ("percentile", "bca", "jackknife")
@@ -53,10 +56,12 @@ def interval_ends(
     return jackknife_ends(value, left_out, level)
 
 
-def jackknife(statistic: Statistic, units: Units) -> FloatArray:
-    """Evaluate a statistic with each unit left out in turn: (U,), nan where undefined."""
-    by_unit = np.asarray(units.sums(statistic.contributions))
-    left_out = np.asarray(statistic.value(units.total(by_unit) - by_unit), dtype=np.float64)
+def jackknife(
+    contributions: Summands, value: Callable[[FloatArray], FloatArray], units: Units
+) -> FloatArray:
+    """Evaluate a metric with each unit left out in turn: (U,), nan where undefined."""
+    by_unit = np.asarray(units.sums(contributions))
+    left_out = np.asarray(value(units.total(by_unit) - by_unit), dtype=np.float64)
     return left_out if units.times is None else np.repeat(left_out, units.times)
 
 

@@ -1,4 +1,4 @@
-"""What a row of the metric table holds: two pure functions and what is known about them."""
+"""The type of every metric, the parts that metrics share, and how one is found by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import Form
 
 Better: TypeAlias = Literal["higher", "lower", "zero"]
@@ -27,47 +26,57 @@ Family: TypeAlias = Literal[
     "categorical multi-label",
     "continuous multi-label",
     "downstream",
+    "agreement among raters",
+    "association",
+    "distributions by bin",
+    "other",
 ]
 Perfect: TypeAlias = Literal["bound", "best", "other"]
 DESIGN_VALUE = "design value"
 POPULATION_VALUE = "population value"
 
 
-def no_counts(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
+def no_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
     """Report no counts beside the value."""
     return {}
 
 
+def no_contributions(*vectors: FloatArray) -> FloatArray:
+    """Refuse: the metric reads sums that its caller adds up."""
+    raise ValueError(f"no contributions are defined for these {len(vectors)} arrays")
+
+
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class MetricRow:
-    """One metric: what each item adds, what the sums are worth, and how to read the result.
+class Metric:
+    """One coefficient: what each item adds, what the sums are worth, and how to read the result.
 
     Attributes
     ----------
     name : str
-        As the papers print it, with the forms judge/human: ``coverage(h/hrs)`` is a hard judge
-        against human response sets.
-    contributions : callable
-        ``(human, judge) -> (n, d)``: rating vectors, each (n, K) or (n, 1), to what each item adds.
-        A row with a nan on either side adds zeros, the weight included.
+        As the papers print it, with the forms judge/human where rating vectors are compared:
+        ``coverage(h/hrs)`` is a hard judge against human response sets.
     value : callable
         ``totals -> values``: sums of shape (..., d) to values of shape (...); nan where undefined.
-    why : callable
-        ``totals -> reason``: for one (d,) row of sums whose value is nan, the reason.
-    counts : callable
-        ``(totals, space) -> {name: count}``: counts worth showing beside the value.
-    human_form, judge_form : str
-        Which aggregation makes the rating vectors; see `aggregate`.
+    reason : callable
+        ``totals -> reason``: for one (d,) row of sums whose value is nan, why it is.
+    contributions : callable
+        What each item adds, (n, d). Of a metric that compares a judge with humans:
+        ``(human, judge) -> (n, d)`` from rating vectors, each (n, K) or (n, 1); a row with a nan
+        on either side adds zeros, the weight included. Of agreement among raters:
+        ``counts -> (n, d)`` from how often each option was chosen, (n, K). A metric without it
+        reads sums that its caller adds up.
+    display_name : str
+        For readers who know no statistics; by default the name with spaces.
+    paper : str
+        Where the definition stands.
     better : {"higher", "lower", "zero"}
         Which direction is better. "zero" ranks by absolute value and keeps the sign.
     symmetric : bool
         Whether swapping human and judge vectors changes nothing.
     bounds : (low, high)
         Least and greatest possible value.
-    unit : str
-        "bits", "nats", or "" for a pure number.
-    paper : str
-        Where the definition stands.
+    human_form, judge_form : str
+        Which aggregation makes the rating vectors; see `aggregate`.
     family : str
         The group it is shown with; as in table 1 of Guerdan et al. 2025.
     perfect : {"bound", "best", "other"}
@@ -78,27 +87,40 @@ class MetricRow:
     estimand : {"design value", "population value"}
         What the value estimates: the expectation with this many raters and samples, or what
         infinitely many of both would give.
+    counts : callable
+        ``(totals, options) -> {name: count}``: counts worth showing beside the value.
+    unit : str
+        "bits", "nats", or "" for a pure number.
+    min_ratings, max_ratings : float
+        Items with fewer or more human ratings do not enter.
     """
 
     name: str
-    contributions: Callable[[FloatArray, FloatArray], FloatArray]
     value: Callable[[FloatArray], FloatArray]
-    why: Callable[[FloatArray], str]
-    human_form: Form
-    judge_form: Form
-    better: Better
-    symmetric: bool
-    bounds: tuple[float, float]
-    paper: str
-    family: Family
+    reason: Callable[[FloatArray], str]
+    contributions: Callable[..., FloatArray] = no_contributions
+    display_name: str = ""
+    paper: str = ""
+    better: Better = "higher"
+    symmetric: bool = False
+    bounds: tuple[float, float] = (-1.0, 1.0)
+    human_form: Form = "h"
+    judge_form: Form = "h"
+    family: Family = "other"
     perfect: Perfect = "bound"
     also: tuple[str, ...] = ()
     estimand: str = DESIGN_VALUE
-    counts: Callable[[FloatArray, OptionSpace], dict[str, float]] = no_counts
+    counts: Callable[[FloatArray, Sequence[str]], dict[str, float]] = no_counts
     unit: str = ""
+    min_ratings: int = 0
+    max_ratings: float = np.inf
+
+    def __post_init__(self) -> None:
+        if not self.display_name:
+            object.__setattr__(self, "display_name", self.name.replace("_", " "))
 
     def __repr__(self) -> str:
-        return f"MetricRow({self.name!r}, better {self.better})"
+        return f"Metric({self.name!r}, better {self.better})"
 
 
 def both_rated(human: FloatArray, judge: FloatArray) -> FloatArray:
@@ -122,12 +144,12 @@ def mean(totals: FloatArray) -> FloatArray:
     return ratio(totals[..., 0], totals[..., 1])
 
 
-def why_no_mean(totals: FloatArray) -> str:  # noqa: ARG001 -- the shape of MetricRow.why
+def no_items(totals: FloatArray) -> str:  # noqa: ARG001 -- the signature of Metric.reason
     """Name the one reason for which a mean is undefined."""
     return "no_items"
 
 
-def average_row(
+def average_metric(
     name: str,
     contributions: Callable[[FloatArray, FloatArray], FloatArray],
     forms: tuple[Form, Form],
@@ -137,14 +159,14 @@ def average_row(
     better: Better = "lower",
     bounds: tuple[float, float] = (0.0, np.inf),
     symmetric: bool = False,
-    **about: Any,  # noqa: ANN401 -- further fields of MetricRow
-) -> MetricRow:
-    """Make the row of a mean over items from ``forms``, the judge's and the humans'."""
-    return MetricRow(
+    **about: Any,  # noqa: ANN401 -- further fields of Metric
+) -> Metric:
+    """Make the metric of a mean over items from ``forms``, the judge's and the humans'."""
+    return Metric(
         name=name,
         contributions=contributions,
         value=mean,
-        why=why_no_mean,
+        reason=no_items,
         human_form=forms[1],
         judge_form=forms[0],
         better=better,
@@ -156,24 +178,24 @@ def average_row(
     )
 
 
-def infinite_row(
+def infinite_metric(
     name: str,
     contributions: Callable[[FloatArray, FloatArray], FloatArray],
     forms: tuple[Form, Form],
     *,
     family: Family,
     paper: str,
-    **about: Any,  # noqa: ANN401 -- further fields of MetricRow
-) -> MetricRow:
-    """Make the row of a mean in nats that one impossible answer makes infinite.
+    **about: Any,  # noqa: ANN401 -- further fields of Metric
+) -> Metric:
+    """Make the metric of a mean in nats that one impossible answer makes infinite.
 
     ``contributions`` are (n, 3): nats, weight, and the number of cells that are infinite.
     """
-    return MetricRow(
+    return Metric(
         name=name,
         contributions=contributions,
         value=_finite_mean,
-        why=_why_not_finite,
+        reason=_reason_not_finite,
         counts=_empty_cells,
         human_form=forms[1],
         judge_form=forms[0],
@@ -199,26 +221,26 @@ def _finite_mean(totals: FloatArray) -> FloatArray:
     return np.where(totals[..., 2] > 0, np.nan, mean(totals))
 
 
-def _why_not_finite(totals: FloatArray) -> str:
+def _reason_not_finite(totals: FloatArray) -> str:
     return "infinite" if totals[2] > 0 else "no_items"
 
 
-def _empty_cells(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
+def _empty_cells(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
     return {"empty_cells": float(totals[2])}
 
 
-def find_metric(name: str, rows: Sequence[MetricRow]) -> MetricRow:
-    """Return the row of that name.
+def find_metric(name: str, metrics: Sequence[Metric]) -> Metric:
+    """Return the metric of that name.
 
     Raises
     ------
     ValueError
         If there is none; the message lists the names that are like it, or all.
     """
-    for row in rows:
-        if row.name == name:
-            return row
-    names = [row.name for row in rows]
-    like = [one for one in names if one.startswith(name)] or get_close_matches(name, names)
-    told = f"did you mean {' or '.join(like)}?" if like else f"there are {', '.join(names)}"
-    raise ValueError(f"no metric is named {name!r}; {told}")
+    for metric in metrics:
+        if metric.name == name:
+            return metric
+    names = [metric.name for metric in metrics]
+    similar = [n for n in names if n.startswith(name)] or get_close_matches(name, names)
+    hint = f"did you mean {' or '.join(similar)}?" if similar else f"there are {', '.join(names)}"
+    raise ValueError(f"no metric is named {name!r}; {hint}")

@@ -1,7 +1,7 @@
 """Measures of the same items in overlapping strata, from one walk through the resamples.
 
 Strata cut the items into pieces. What the items of a piece add up to in a resample is summed once,
-for all strata and measures, and the sums of a stratum are those of its pieces.
+for all strata and metrics, and the sums of a stratum are those of its pieces.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.inference.bootstrap import OneWalk, Unit, Units
+    from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.interval_methods import IntervalMethod
-    from harness.stats.inference.measures import Batch, Measure
+    from harness.stats.inference.metric import Metric
 
     Weights: TypeAlias = NDArray[np.floating[Any]]
 
@@ -67,12 +68,12 @@ class Pieces:
         sizes = np.bincount(self.of_item, minlength=self.inside.shape[1])
         return np.asarray(self.inside @ sizes, dtype=np.int64)
 
-    def cut(self, batch: Batch, kinds: Kinds, *, apart: BoolArray | None = None) -> Cut:
+    def cut(self, batch: ItemSums, kinds: Kinds, *, apart: BoolArray | None = None) -> Cut:
         """Prepare a batch: what each unit adds to the sums of each piece.
 
         Parameters
         ----------
-        batch : Batch
+        batch : ItemSums
             Over the R kinds of items.
         kinds : Kinds
             Items of a kind are in the same piece.
@@ -80,26 +81,26 @@ class Pieces:
             Sums that other units have in common than the rest of them; looking for kinds of units
             in both parts by themselves finds fewer.
         """
-        rows, columns = np.nonzero(batch.contributions)
-        values = batch.contributions[rows, columns]
-        width = batch.contributions.shape[1]
-        used = np.asarray(batch.contributions.any(axis=1), dtype=np.bool_)
+        contributions = np.asarray(batch.contributions)
+        rows, columns = np.nonzero(contributions)
+        values, width = contributions[rows, columns], contributions.shape[1]
+        used = np.asarray(contributions.any(axis=1), dtype=np.bool_)
         parts = [np.ones(len(columns), dtype=np.bool_)]
         if apart is not None:
             parts = [apart[columns], ~apart[columns]]
         sums = tuple(
             self._sums(rows[one], columns[one], values[one], width, kinds) for one in parts
         )
-        return Cut(sums, width, batch.measures, self._n_used(used, kinds), batch.nothing)
+        return Cut(sums, width, batch.metrics, self._n_used(used, kinds), batch.nothing)
 
     def cut_cells(
-        self, place: IntArray, width: int, measures: tuple[Measure, ...], *, nothing: str
+        self, place: IntArray, width: int, metrics: tuple[Metric, ...], *, nothing: str
     ) -> Cut:
         """Prepare items that each add 1 to one of ``width`` sums, (n,), or to none: -1."""
         used = np.asarray(place >= 0, dtype=np.bool_)
         kinds, rows = Kinds.single(len(place)), np.flatnonzero(used)
         sums = self._sums(rows, place[rows], np.ones(len(rows)), width, kinds)
-        return Cut((sums,), width, measures, self._n_used(used, kinds), nothing)
+        return Cut((sums,), width, metrics, self._n_used(used, kinds), nothing)
 
     def _n_used(self, used: BoolArray, kinds: Kinds) -> IntArray:
         """Count the items of each stratum whose kind is used: (S,)."""
@@ -192,8 +193,8 @@ class Cut:
     sums : tuple of Sums
         What each unit adds to the A * d sums; those of all parts are added.
     width : int
-        d, the sums that the measures read.
-    measures : tuple of Measure
+        d, the sums that the metrics read.
+    metrics : tuple of Metric
         What to evaluate.
     n_used : (S,) int array
         How many items of each stratum add anything.
@@ -203,7 +204,7 @@ class Cut:
 
     sums: tuple[Sums, ...]
     width: int
-    measures: tuple[Measure, ...]
+    metrics: tuple[Metric, ...]
     n_used: IntArray
     nothing: str
 
@@ -220,7 +221,7 @@ class Cut:
         return _added(one.of_units(some) for one in self.sums)
 
     def __repr__(self) -> str:
-        return f"Cut({len(self.measures)} measures of {self.width} sums)"
+        return f"Cut({len(self.metrics)} metrics of {self.width} sums)"
 
 
 def _added(parts: Iterator[FloatArray]) -> FloatArray:
@@ -232,7 +233,7 @@ def _added(parts: Iterator[FloatArray]) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found:
-    """One measure in one stratum, before it is described.
+    """One metric in one stratum, before it is described.
 
     Attributes
     ----------
@@ -280,7 +281,7 @@ def replicate_strata(
     Returns
     -------
     list of dict
-        Per stratum, by key and name of the measure.
+        Per stratum, by key and name of the metric.
     """
     U = resamples.n_units
     B = resamples.n_replicates
@@ -296,7 +297,7 @@ def replicate_strata(
             totals = per_piece[key][pieces.inside[s]].sum(axis=0)
             sizes = (B, U if leave_out else 0)
             found[s][key] = {
-                one.name: _on_the_data(one, totals, cut, n, sizes) for one in cut.measures
+                one.name: _on_the_data(one, totals, cut, n, sizes) for one in cut.metrics
             }
             if n:
                 live.setdefault(key, []).append(s)
@@ -330,25 +331,25 @@ def _resample(
     by_unit: Weights,
     begin: int,
 ) -> None:
-    """Evaluate the measures of some strata, made of the pieces ``inside``, on (U, b) weights."""
+    """Evaluate the metrics of some strata, made of the pieces ``inside``, on (U, b) weights."""
     of_stratum = inside.astype(np.float64)
     for part, sums in _in_parts(cut, by_unit, inside.shape[1]):
         now = slice(begin + part.start, begin + part.stop)
         drawn = np.moveaxis(np.tensordot(of_stratum, sums, 1), 1, 2)
-        for one in cut.measures:
+        for one in cut.metrics:
             for mine, values in zip(found, one.value(drawn), strict=True):
                 mine[one.name].replicates[now] = values
 
 
 def _leave_out(found: Mapping[str, Found], cut: Cut, totals: FloatArray, inside: BoolArray) -> None:
-    """Evaluate the measures of one stratum, made of the pieces ``inside``, without each unit."""
+    """Evaluate the metrics of one stratum, made of the pieces ``inside``, without each unit."""
     U, A = cut.sums[0].of_unit.shape[1], len(inside)
     step = max(1, CELLS // max(len(totals), 1))
     for first in range(0, U, step):
         now = slice(first, min(first + step, U))
         without = totals[:, None] - cut.of_units(now)
         kept = without.reshape(A, cut.width, -1)[inside].sum(axis=0).T
-        for one in cut.measures:
+        for one in cut.metrics:
             found[one.name].left_out[now] = one.value(kept)
 
 
@@ -361,11 +362,11 @@ def _in_parts(cut: Cut, by_unit: Weights, A: int) -> Iterator[tuple[slice, Float
 
 
 def _on_the_data(
-    one: Measure, totals: FloatArray, cut: Cut, n: int, sizes: tuple[int, int]
+    one: Metric, totals: FloatArray, cut: Cut, n: int, sizes: tuple[int, int]
 ) -> Found:
-    """Evaluate one measure of n items, with room for replicates and for leaving out units."""
+    """Evaluate one metric of n items, with room for replicates and for leaving out units."""
     value = float(one.value(totals)) if n else np.nan
-    reason = (one.why(totals) if n else cut.nothing) if np.isnan(value) else ""
+    reason = (one.reason(totals) if n else cut.nothing) if np.isnan(value) else ""
     return Found(value, reason, *(np.full(size, np.nan) for size in sizes))
 
 

@@ -1,6 +1,6 @@
 """Krippendorff's alpha: any level of measurement, missing ratings, linear in the ratings.
 
-On a finite scale, `coincidences` are what each item adds and `alpha_measure` reads their sums, so
+On a finite scale, `coincidences` are what each item adds and `alpha_metric` reads their sums, so
 that bootstrap, strata and weights come for free. `krippendorff_alpha` takes raw ratings of any
 kind, continuous ones included, and never builds a matrix over pairs of values.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, blocks, ratio
 from harness.stats.inference.estimate import Estimate, Exclusion
-from harness.stats.inference.measures import Measure
+from harness.stats.inference.metric import Metric
 from harness.stats.metrics.human_agreement import MIN_RATERS
 from harness.stats.metrics.ratio_distances import RatioPairs
 
@@ -95,14 +95,14 @@ def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) ->
     return np.broadcast_to(apart**2, (*n_c.shape, K))
 
 
-def alpha_measure(
+def alpha_metric(
     level: Level | None = None,
     *,
     scale: Sequence[float] | None = None,
     weights: ArrayLike | None = None,
     name: str | None = None,
-) -> Measure:
-    """Make the measure that reads alpha off summed `coincidences`.
+) -> Metric:
+    """Make the metric that reads alpha off summed `coincidences`.
 
     Parameters
     ----------
@@ -134,10 +134,10 @@ def alpha_measure(
         expected = (n_c[..., :, None] * n_c[..., None, :] * apart).sum(axis=(-2, -1))
         return _alpha(n_c.sum(axis=-1), observed, expected)
 
-    return Measure(
+    return Metric(
         name=name or f"krippendorff_alpha_{level or 'weighted'}",
         value=value,
-        why=_why_no_alpha,
+        reason=_why_no_alpha,
         paper=_PAPER,
     )
 
@@ -211,10 +211,10 @@ def _interval_value(totals: FloatArray) -> FloatArray:
     return _alpha(n, observed, np.where(expected > TOLERANCE * n * ss, expected, 0.0))
 
 
-INTERVAL_ALPHA = Measure(
+INTERVAL_ALPHA = Metric(
     name="krippendorff_alpha_interval",
     value=_interval_value,
-    why=lambda totals: "constant_labels" if totals[1] > 0 else "too_few_raters",
+    reason=lambda totals: "constant_labels" if totals[1] > 0 else "too_few_raters",
     paper=_PAPER,
 )
 
@@ -283,8 +283,8 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
         n_pairable += int((m >= MIN_RATERS).sum())
         n_values += int(m[m >= MIN_RATERS].sum())
     used = square(totals).any(axis=1)
-    measure = alpha_measure(level, scale=(low + np.flatnonzero(used)).tolist())
-    alpha = measure.value(square(totals)[np.ix_(used, used)].ravel())
+    metric = alpha_metric(level, scale=(low + np.flatnonzero(used)).tolist())
+    alpha = metric.value(square(totals)[np.ix_(used, used)].ravel())
     return _described(float(alpha), n_pairable, len(array), n_values)
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, distinct, frozen, ratio
-from harness.stats.inference.estimate import Estimate, Interval
+from harness.stats.inference.estimate import Estimate, Interval, point_estimates
 from harness.stats.inference.interval_methods import check_level, jackknife_ends
-from harness.stats.inference.measures import Measure, read
+from harness.stats.inference.metric import Metric
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -128,7 +128,7 @@ def _signs(K: int) -> FloatArray:
     return frozen(np.tri(K, k=-1) - np.tri(K, k=-1).T)
 
 
-def correlation_measures(rows: FloatArray, columns: FloatArray) -> tuple[Measure, ...]:
+def correlation_metrics(rows: FloatArray, columns: FloatArray) -> tuple[Metric, ...]:
     """Make the three correlations of `contingency` cells with these values on the axes."""
     shape = (len(rows), len(columns))
 
@@ -136,22 +136,22 @@ def correlation_measures(rows: FloatArray, columns: FloatArray) -> tuple[Measure
         return totals.reshape(*totals.shape[:-1], *shape)
 
     return (
-        Measure(
+        Metric(
             name="pearson",
             value=lambda totals: pearson_of(table(totals), rows, columns),
-            why=_why_none,
+            reason=_why_none,
             paper=_RAO,
         ),
-        Measure(
+        Metric(
             name="spearman",
             value=lambda totals: spearman_of(table(totals)),
-            why=_why_none,
+            reason=_why_none,
             paper=_RAO,
         ),
-        Measure(
+        Metric(
             name="kendall_tau_b",
             value=lambda totals: kendall_of(table(totals)),
-            why=_why_none,
+            reason=_why_none,
             paper=f"{_RAO}, Eq. 7",
         ),
     )
@@ -182,19 +182,19 @@ def correlations(x: ArrayLike, y: ArrayLike) -> dict[str, Estimate]:
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     both, rows, i, columns, j = _coded(x, y)
-    measures = correlation_measures(rows, columns)
+    metrics = correlation_metrics(rows, columns)
     if len(rows) * len(columns) <= MAX_TABLE:
         cells = np.bincount(i * len(columns) + j, minlength=len(rows) * len(columns))
-        return read(cells.astype(np.float64), measures)
+        return point_estimates(cells.astype(np.float64), metrics)
     n = int(both.sum())
     if min(len(rows), len(columns)) < 2:  # noqa: PLR2004 -- one value has no spread
         return {
-            one.name: Estimate(value=None, reason="constant_labels", n_used=n) for one in measures
+            one.name: Estimate(value=None, reason="constant_labels", n_used=n) for one in metrics
         }
     values = _of_vectors(x[both], y[both])
     return {
         one.name: Estimate(value=value, n_used=n)
-        for one, value in zip(measures, values, strict=True)
+        for one, value in zip(metrics, values, strict=True)
     }
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, ratio, remembered
 from harness.stats.data.labels import medians, numbers_of
 from harness.stats.data.rating_table import hard, tied_modes
-from harness.stats.inference.estimate import Exclusion
-from harness.stats.inference.measures import Batch, Measure, estimate_batches
+from harness.stats.inference.estimate import Exclusion, ItemSums, estimate_sums
+from harness.stats.inference.metric import Metric
 from harness.stats.inference.special_functions import rel_entr
 
 if TYPE_CHECKING:
@@ -174,8 +174,8 @@ def _labelled(human: FloatArray, judge: FloatArray) -> FloatArray:
     return np.asarray(both, dtype=np.float64)[:, None]
 
 
-def binned_measures(K: int) -> tuple[Measure, Measure]:
-    """Make the two measures of `binned_sums` over K options: divergence in bits, distance."""
+def binned_metrics(K: int) -> tuple[Metric, Metric]:
+    """Make the two metrics of `binned_sums` over K options: divergence in bits, distance."""
     per_bin = remembered(lambda totals: _per_bin(totals, K))
     return (
         _measure("js_divergence_bits", lambda t: _mean_over_bins(*per_bin(t)), 1.0),
@@ -187,11 +187,11 @@ def binned_measures(K: int) -> tuple[Measure, Measure]:
     )
 
 
-def _measure(name: str, value: Callable[[FloatArray], FloatArray], greatest: float) -> Measure:
-    return Measure(
+def _measure(name: str, value: Callable[[FloatArray], FloatArray], greatest: float) -> Metric:
+    return Metric(
         name=name,
         value=value,
-        why=lambda _: "no_items",
+        reason=lambda _: "no_items",
         paper=_PAPER,
         better="lower",
         bounds=(0.0, greatest),
@@ -263,14 +263,14 @@ def binned_divergence(
     used = np.asarray(sums.any(axis=1), dtype=np.bool_)
     unrated = np.asarray(~counts.any(axis=1), dtype=np.bool_)
     missing = (("human_no_ratings", unrated), ("judge_no_ratings", ~used & ~unrated))
-    batch = Batch(
+    batch = ItemSums(
         contributions=sums,
-        measures=binned_measures(counts.shape[1]),
+        metrics=binned_metrics(counts.shape[1]),
         used=used,
         excluded=tuple(Exclusion(why, int(which.sum())) for why, which in missing if which.any()),
         nothing="no_overlap" if len(counts) else "no_items",
     )
-    found = estimate_batches({"": batch}, resampling=resampling)[""]
+    found = estimate_sums({"": batch}, resampling=resampling)[""]
     n, bits = _per_bin(sums.sum(axis=0), counts.shape[1])
     share, distance = ratio(n, n.sum()), _distance(bits)
     return BinnedDivergence(

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
-from harness.stats.inference.measures import Measure
-from harness.stats.inference.metric import MetricRow, both_rated
+from harness.stats.inference.metric import Metric, both_rated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -137,15 +136,15 @@ def _why(reason: str) -> Callable[[FloatArray], str]:
 
 def _share(
     name: str, value: Callable[[FloatArray], FloatArray], reason: str, equation: str
-) -> Measure:
-    return Measure(
-        name=name, value=value, why=_why(reason), paper=f"{_RAO}, {equation}", bounds=(0.0, 1.0)
+) -> Metric:
+    return Metric(
+        name=name, value=value, reason=_why(reason), paper=f"{_RAO}, {equation}", bounds=(0.0, 1.0)
     )
 
 
 _CONSTANT = _why("constant_labels")
 _PHI_IS_ALSO = ("mcc", "pearson", "spearman", "kendall_tau_b")
-BINARY: tuple[Measure, ...] = (
+BINARY: tuple[Metric, ...] = (
     _share("accuracy", _accuracy, "", "Eq. 1"),
     _share("precision", _precision, "no_positive_verdicts", "section 3"),
     _share("recall", _recall, "no_positive_labels", "section 3"),
@@ -153,31 +152,31 @@ BINARY: tuple[Measure, ...] = (
     _share("precision_negative", _negative(_precision), "no_negative_verdicts", "section 3"),
     _share("recall_negative", _negative(_recall), "no_negative_labels", "section 3"),
     _share("f1_negative", _negative(_f1), "no_negatives", "footnote 2"),
-    Measure(name="kappa", value=_kappa, why=_CONSTANT, paper=f"{_RAO}, Eq. 3 and 4"),
-    Measure(
+    Metric(name="kappa", value=_kappa, reason=_CONSTANT, paper=f"{_RAO}, Eq. 3 and 4"),
+    Metric(
         name="phi",
         value=_phi,
-        why=_CONSTANT,
+        reason=_CONSTANT,
         paper=f"{_RAO}, Eq. 5 to 8",
         also=_PHI_IS_ALSO,
     ),
 )
-DIAGNOSTICS: tuple[Measure, ...] = (
+DIAGNOSTICS: tuple[Metric, ...] = (
     _share("prevalence", _prevalence, "", "section 2"),
     _share("predicted_rate", _predicted_rate, "", "section 2"),
-    Measure(
+    Metric(
         name="marginal_drift",
         value=_marginal_drift,
-        why=_why(""),
+        reason=_why(""),
         paper=f"{_RAO}, section 5: predicted rate - prevalence",
         better="zero",
     ),
     _share("p_e", _expected, "", "Eq. 3"),
     _share("kappa_over_phi", _kappa_over_phi, "constant_labels", "Eq. 11"),
-    Measure(
+    Metric(
         name="kappa_phi_gap",
         value=_kappa_phi_gap,
-        why=_CONSTANT,
+        reason=_CONSTANT,
         paper=f"{_RAO}, section 5: phi - kappa",
         better="zero",
     ),
@@ -188,8 +187,8 @@ _SYMMETRIC = {"accuracy", "f1", "f1_negative", "kappa", "phi", "kappa_phi_gap"}
 _ROWS = {*(one.name for one in BINARY), "marginal_drift", "kappa_phi_gap"}
 
 
-def binary_rows(space: OptionSpace, positive: Sequence[str]) -> tuple[MetricRow, ...]:
-    """Make rows, as in `METRICS`, of the binary measures of the human and the judge mode.
+def binary_metrics(space: OptionSpace, positive: Sequence[str]) -> tuple[Metric, ...]:
+    """Make rows, as in `METRICS`, of the binary metrics of the human and the judge mode.
 
     Parameters
     ----------
@@ -212,11 +211,11 @@ def binary_rows(space: OptionSpace, positive: Sequence[str]) -> tuple[MetricRow,
         return binary_cells(human[:, mask].sum(axis=1), judge[:, mask].sum(axis=1))
 
     return tuple(
-        MetricRow(
+        Metric(
             name=f"{one.name}(h/h)",
             contributions=contributions,
             value=one.value,
-            why=one.why,
+            reason=one.reason,
             counts=_cell_counts,
             human_form="h",
             judge_form="h",
@@ -232,7 +231,7 @@ def binary_rows(space: OptionSpace, positive: Sequence[str]) -> tuple[MetricRow,
     )
 
 
-def _cell_counts(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
+def _cell_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
     return dict(zip(CELLS, map(float, totals), strict=True))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.inference.metric import MetricRow, average_row, both_rated, weighted
+from harness.stats.inference.metric import Metric, average_metric, both_rated, weighted
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
@@ -31,8 +31,8 @@ def prevalence_bias(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 _PAPER = "Guerdan et al. 2025, section 2.2"
 _DECISIONS: tuple[Form, Form] = ("decision", "decision")
-ROWS: tuple[MetricRow, ...] = (
-    average_row(
+ROWS: tuple[Metric, ...] = (
+    average_metric(
         "decision_consistency",
         decision_consistency,
         _DECISIONS,
@@ -42,7 +42,7 @@ ROWS: tuple[MetricRow, ...] = (
         family="downstream",
         paper=_PAPER,
     ),
-    average_row(
+    average_metric(
         "prevalence_bias",
         prevalence_bias,
         _DECISIONS,

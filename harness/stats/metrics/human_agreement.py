@@ -2,50 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, Counts, FloatArray, ratio
-from harness.stats.inference.measures import Measure
-from harness.stats.inference.metric import mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from harness.stats.inference.metric import Metric, mean
 
 MIN_RATERS = 2  # one rater agrees with nobody
 MIN_ITEMS = 2  # one pair of values has no correlation
-
-
-@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class HumanRow:
-    """One coefficient of agreement among the human raters.
-
-    Attributes
-    ----------
-    name : str
-        As it is printed.
-    contributions : callable
-        ``counts (n, K) -> (n, d)``: how often each option was chosen, to what each item adds.
-    value, why : callable
-        As in `MetricRow`.
-    min_ratings, max_ratings : float
-        Items with fewer or more ratings do not enter.
-    paper : str
-        Where the definition stands.
-    """
-
-    name: str
-    contributions: Callable[[Counts], FloatArray]
-    value: Callable[[FloatArray], FloatArray]
-    why: Callable[[FloatArray], str]
-    min_ratings: int
-    paper: str
-    max_ratings: float = np.inf
-
-    def __repr__(self) -> str:
-        return f"HumanRow({self.name!r})"
 
 
 def pairwise_agreement(counts: Counts) -> FloatArray:
@@ -172,7 +135,7 @@ def _why_no_fleiss(totals: FloatArray) -> str:
     return "too_few_raters" if totals[3] <= totals[1] else "constant_labels"
 
 
-def _why_no_pairs(totals: FloatArray) -> str:  # noqa: ARG001 -- the shape of HumanRow.why
+def _why_no_pairs(totals: FloatArray) -> str:  # noqa: ARG001 -- the shape of Metric.reason
     return "too_few_raters"
 
 
@@ -188,68 +151,68 @@ def _why_no_alpha(totals: FloatArray) -> str:
     return "constant_labels" if totals[1:].sum() > 0 else "too_few_raters"
 
 
-HUMAN_AGREEMENT: tuple[HumanRow, ...] = (
-    HumanRow(
+HUMAN_AGREEMENT: tuple[Metric, ...] = (
+    Metric(
         name="pairwise_agreement",
         contributions=pairwise_agreement,
         value=mean,
-        why=_why_no_pairs,
+        reason=_why_no_pairs,
         min_ratings=MIN_RATERS,
         paper="Fleiss 1971; agreeing pairs / pairs",
     ),
-    HumanRow(
+    Metric(
         name="fleiss_kappa",
         contributions=fleiss,
         value=_fleiss_value,
-        why=_why_no_fleiss,
+        reason=_why_no_fleiss,
         min_ratings=1,
         paper="Fleiss 1971, strict: equally many ratings per item",
     ),
-    HumanRow(
+    Metric(
         name="krippendorff_alpha_nominal",
         contributions=nominal_alpha,
         value=_alpha_value,
-        why=_why_no_alpha,
+        reason=_why_no_alpha,
         min_ratings=MIN_RATERS,
         paper="Krippendorff 2011, coincidence form",
     ),
-    HumanRow(
+    Metric(
         name="fleiss_kappa_pooled_pairs",
         contributions=fleiss_of_pooled_pairs,
         value=_generalised_value,
-        why=_why_not_generalised,
+        reason=_why_not_generalised,
         min_ratings=MIN_RATERS,
         paper="Fleiss 1971, generalised: all pairs of ratings alike",
     ),
-    HumanRow(
+    Metric(
         name="fleiss_kappa_mean_over_items",
         contributions=fleiss_of_item_means,
         value=_generalised_value,
-        why=_why_not_generalised,
+        reason=_why_not_generalised,
         min_ratings=MIN_RATERS,
         paper="Fleiss 1971, generalised: all items alike",
     ),
-    HumanRow(
+    Metric(
         name="randolph_kappa",
         contributions=fleiss,
         value=_randolph_value,
-        why=_why_no_randolph,
+        reason=_why_no_randolph,
         min_ratings=1,
         paper="Randolph 2005: chance is 1 / K, K the declared options; equally many ratings",
     ),
-    HumanRow(
+    Metric(
         name="majority_share",
         contributions=majority_share,
         value=mean,
-        why=_why_no_pairs,
+        reason=_why_no_pairs,
         min_ratings=MIN_RATERS,
         paper="Elangovan et al. 2025, '% Agreement' of three or more raters; see hit_rate(h/h)",
     ),
-    HumanRow(
+    Metric(
         name="two_rater_agreement",
         contributions=two_rater_agreement,
         value=mean,
-        why=_why_no_pairs,
+        reason=_why_no_pairs,
         min_ratings=MIN_RATERS,
         max_ratings=MIN_RATERS,
         paper="Elangovan et al. 2025, '% Agreement' of two raters; see hit_rate(h/h)",
@@ -317,9 +280,9 @@ def _why_no_pearson(totals: FloatArray) -> str:
     return "constant_labels" if (totals[::6] >= MIN_ITEMS).any() else "no_overlap"
 
 
-PEARSON_OVER_RATERS = Measure(
+PEARSON_OVER_RATERS = Metric(
     name="pearson_mean_over_raters",
     value=pearson_mean_over_raters,
-    why=_why_no_pearson,
+    reason=_why_no_pearson,
     paper="Calderon et al. 2025, table 2 (Pears)",
 )

@@ -15,10 +15,11 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.labels import label_counts
-from harness.stats.inference.measures import Batch, Measure, estimate_batches
+from harness.stats.inference.estimate import ItemSums, estimate_sums
+from harness.stats.inference.metric import Metric
 from harness.stats.metrics.alpha import square
 from harness.stats.metrics.confusion import BINARY, binary_cells
-from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, HumanRow, fleiss, nominal_alpha
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, fleiss, nominal_alpha
 from harness.stats.metrics.registry import confusion
 from harness.stats.subsets.abstention import NO_POSITIVE
 
@@ -74,7 +75,7 @@ def ensemble_agreement(
     resampling: Resampling,
     human: FloatArray | None = None,
 ) -> Ensemble:
-    """Measure the agreement of judges with each other.
+    """Metric the agreement of judges with each other.
 
     Parameters
     ----------
@@ -107,19 +108,19 @@ def ensemble_agreement(
     compared = cells if wanted else np.zeros_like(cells)
     sums = fleiss(counts)
     batches = {
-        "fleiss": Batch(contributions=sums, measures=_FLEISS),
-        "alpha": Batch(
+        "fleiss": ItemSums(contributions=sums, metrics=_FLEISS),
+        "alpha": ItemSums(
             contributions=nominal_alpha(counts),
-            measures=(_of_row(_ALPHA),),
+            metrics=(_of_row(_ALPHA),),
             nothing="too_few_raters" if counts.any() else "no_items",
         ),
-        "phi": Batch(
+        "phi": ItemSums(
             contributions=compared,
-            measures=(MEAN_PAIRWISE_PHI,),
+            metrics=(MEAN_PAIRWISE_PHI,),
             nothing=_why_no_phi(counts, wanted),
         ),
     }
-    found = estimate_batches(batches, resampling=resampling)
+    found = estimate_sums(batches, resampling=resampling)
     undefined = np.isnan(_phis(compared.sum(axis=0)))
     return Ensemble(
         agreement={name: one for each in found.values() for name, one in each.items()},
@@ -178,31 +179,31 @@ def _alpha_from_fleiss(totals: FloatArray) -> FloatArray:
     return np.asarray(kappa + (1.0 - kappa) / n_votes, dtype=np.float64)
 
 
-def _row(name: str) -> HumanRow:
+def _row(name: str) -> Metric:
     [row] = [row for row in HUMAN_AGREEMENT if row.name == name]
     return row
 
 
-def _of_row(name: str) -> Measure:
+def _of_row(name: str) -> Metric:
     row = _row(name)
-    return Measure(name=name, value=row.value, why=row.why, paper=row.paper)
+    return Metric(name=name, value=row.value, reason=row.reason, paper=row.paper)
 
 
 _ALPHA = "krippendorff_alpha_nominal"
 _FLEISS = (
     _of_row("fleiss_kappa"),
-    Measure(
+    Metric(
         name="alpha_from_fleiss",
         value=_alpha_from_fleiss,
-        why=_row("fleiss_kappa").why,
+        reason=_row("fleiss_kappa").reason,
         paper=f"{_PAPER}, Eq. 16",
         also=(_ALPHA,),
     ),
     _of_row("randolph_kappa"),
 )
-MEAN_PAIRWISE_PHI = Measure(
+MEAN_PAIRWISE_PHI = Metric(
     name="mean_pairwise_phi",
     value=_mean_phi,
-    why=lambda totals: "constant_labels" if totals.size else "too_few_raters",
+    reason=lambda totals: "constant_labels" if totals.size else "too_few_raters",
     paper=f"{_PAPER}, observation 2",
 )

@@ -16,22 +16,21 @@ from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_products
 from harness.stats.data.rating_table import SMOOTHING
 from harness.stats.inference.metric import (
     POPULATION_VALUE,
-    MetricRow,
-    average_row,
+    Metric,
+    average_metric,
     both_rated,
     finite_part,
-    infinite_row,
+    infinite_metric,
     mean,
     no_counts,
+    no_items,
     weighted,
-    why_no_mean,
 )
 from harness.stats.inference.special_functions import xlogy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import Form
 
 _GUERDAN = "Guerdan et al. 2025, section 4 and table 1"
@@ -131,7 +130,7 @@ def _mse(
     return weighted(np.maximum(distance, 0.0), both_rated(human, judge))
 
 
-def _empty_sets(totals: FloatArray, space: OptionSpace) -> dict[str, float]:  # noqa: ARG001 -- the shape of MetricRow.counts
+def _empty_sets(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
     return {"empty_sets": float(totals[2])}
 
 
@@ -144,15 +143,15 @@ def _set_row(
     contributions: Callable[[FloatArray, FloatArray], FloatArray],
     forms: tuple[Form, Form],
     also: tuple[str, ...] = (),
-) -> MetricRow:
+) -> Metric:
     judge, human = forms
     alike = judge == human
     counted = contributions in {recall, precision}
-    return MetricRow(
+    return Metric(
         name=f"{name}({judge}/{human})",
         contributions=contributions,
         value=mean,
-        why=_why_no_share if counted else why_no_mean,
+        reason=_why_no_share if counted else no_items,
         human_form=human,
         judge_form=judge,
         better="higher",
@@ -166,8 +165,8 @@ def _set_row(
     )
 
 
-def _size_row(judge: Form, bounds: tuple[float, float], paper: str) -> MetricRow:
-    return average_row(
+def _size_row(judge: Form, bounds: tuple[float, float], paper: str) -> Metric:
+    return average_metric(
         f"predictive_efficiency({judge}/-)",
         predictive_efficiency,
         (judge, judge),
@@ -180,12 +179,12 @@ def _size_row(judge: Form, bounds: tuple[float, float], paper: str) -> MetricRow
     )
 
 
-def _bce_row(judge: Form, human: Form) -> MetricRow:
+def _bce_row(judge: Form, human: Form) -> Metric:
     smoothed = {"smoothed": (f"bce_dirichlet_{SMOOTHING}", "s")}
     smoothed["smoothed_srs"] = (f"bce_beta_{SMOOTHING}", "srs")
     name, shown = smoothed.get(judge, ("bce", judge))
     alike = judge == human
-    return infinite_row(
+    return infinite_metric(
         f"{name}({shown}/{human})",
         binary_cross_entropy_of_modes if judge == "h" else binary_cross_entropy,
         (judge, human),
@@ -204,9 +203,9 @@ _MSE = {
 }
 
 
-def _mse_row(judge: Form, human: Form) -> MetricRow:
+def _mse_row(judge: Form, human: Form) -> Metric:
     alike = judge == human
-    return average_row(
+    return average_metric(
         f"mse({judge}/{human})",
         _MSE[judge == "h", human == "h"],
         (judge, human),
@@ -218,8 +217,8 @@ def _mse_row(judge: Form, human: Form) -> MetricRow:
     )
 
 
-def _noiseless_row(shown: Form, form: Form) -> MetricRow:
-    return average_row(
+def _noiseless_row(shown: Form, form: Form) -> Metric:
+    return average_metric(
         f"mse_without_rater_noise({shown}/{shown})",
         mse_without_rater_noise,
         (form, form),
@@ -232,7 +231,7 @@ def _noiseless_row(shown: Form, form: Form) -> MetricRow:
     )
 
 
-ROWS: tuple[MetricRow, ...] = (
+ROWS: tuple[Metric, ...] = (
     _set_row("coverage", coverage, ("h", "hrs"), ("multi-label precision(h/hrs)",)),
     _set_row("coverage", coverage, ("hrs", "h"), ("multi-label recall(hrs/h)",)),
     _set_row("coverage", coverage, ("hrs", "hrs")),

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, remembered
-from harness.stats.inference.measures import Batch, Measure
-from harness.stats.inference.metric import find_metric
-from harness.stats.metrics.alpha import alpha_measure, coincidences, square
+from harness.stats.inference.estimate import ItemSums
+from harness.stats.inference.metric import Metric, find_metric
+from harness.stats.metrics.alpha import alpha_metric, coincidences, square
 from harness.stats.metrics.association import kendall_of, spearman_of
-from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_RATERS, HumanRow
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_RATERS
 from harness.stats.metrics.registry import METRICS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _ELANGOVAN = "Elangovan et al. 2025"
 _SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # of two raters
 
 
-def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> Batch:
+def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> ItemSums:
     """Make the coefficients among the raters of items with two ratings or more.
 
     Parameters
@@ -36,55 +36,55 @@ def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> Batch
     counts : (n, K) array
         How often each option was chosen.
     level, scale
-        As in `alpha_measure`.
+        As in `alpha_metric`.
 
     Returns
     -------
-    Batch
+    ItemSums
         Every row of `HUMAN_AGREEMENT`, and alpha at the level if it is not nominal.
     """
     c = np.asarray(counts, dtype=np.float64)
     several = (c.sum(axis=1) >= MIN_RATERS)[:, None]
-    alpha: tuple[HumanRow, ...] = ()
+    alpha: tuple[Metric, ...] = ()
     if level != "nominal":
         alpha = (_alpha_row(level, None if scale is None else np.asarray(scale).tolist()),)
     rows = (*HUMAN_AGREEMENT, *alpha)
     parts = {row.contributions: row.contributions(c) for row in rows}  # some rows share theirs
     ends = np.cumsum([0, *(part.shape[1] for part in parts.values())])
     place = {made: slice(*ends[i : i + 2]) for i, made in enumerate(parts)}
-    return Batch(
+    return ItemSums(
         contributions=np.where(several, np.hstack(list(parts.values())), 0.0),
-        measures=tuple(sliced(_of_row(row), place[row.contributions]) for row in rows),
+        metrics=tuple(sliced(_of_row(row), place[row.contributions]) for row in rows),
         nothing="too_few_raters",
     )
 
 
-def _alpha_row(level: Level, scale: list[float] | None) -> HumanRow:
-    alpha = alpha_measure(level, scale=scale)
-    return HumanRow(
+def _alpha_row(level: Level, scale: list[float] | None) -> Metric:
+    alpha = alpha_metric(level, scale=scale)
+    return Metric(
         name=alpha.name,
         contributions=coincidences,
         value=alpha.value,
-        why=alpha.why,
+        reason=alpha.reason,
         min_ratings=MIN_RATERS,
         paper=alpha.paper,
     )
 
 
-def _of_row(row: HumanRow) -> Measure:
-    return Measure(name=row.name, value=row.value, why=row.why, paper=row.paper)
+def _of_row(row: Metric) -> Metric:
+    return Metric(name=row.name, value=row.value, reason=row.reason, paper=row.paper)
 
 
-def sliced(measure: Measure, part: slice) -> Measure:
-    """Let a measure read its own columns out of wider sums."""
+def sliced(metric: Metric, part: slice) -> Metric:
+    """Let a metric read its own columns out of wider sums."""
     return replace(
-        measure,
-        value=lambda totals: measure.value(totals[..., part]),
-        why=lambda totals: measure.why(totals[..., part]),
+        metric,
+        value=lambda totals: metric.value(totals[..., part]),
+        reason=lambda totals: metric.reason(totals[..., part]),
     )
 
 
-def pair_measures(level: Level, numbers: FloatArray, K: int) -> tuple[Measure, ...]:
+def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...]:
     """Make the coefficients of two sides from the (L * L) cells of their labels.
 
     Parameters
@@ -104,7 +104,7 @@ def pair_measures(level: Level, numbers: FloatArray, K: int) -> tuple[Measure, .
         alpha, *others = (find_metric(f"{name}(h/h)", METRICS) for name in _NOMINAL)
         kappas = (_measure(one.name.removesuffix("(h/h)"), one.value) for one in others)
         return (agreement, _measure(_NOMINAL[0], alpha.value), randolph, *kappas)
-    by_level = alpha_measure(level, scale=numbers.tolist())
+    by_level = alpha_metric(level, scale=numbers.tolist())
     return (
         agreement,
         _measure(by_level.name, lambda totals: by_level.value(_both_ways(totals))),
@@ -114,13 +114,13 @@ def pair_measures(level: Level, numbers: FloatArray, K: int) -> tuple[Measure, .
     )
 
 
-def against_random(measures: Iterable[Measure], chances: FloatArray) -> tuple[Measure, ...]:
-    """Let measures of two sides read the sums of one: the other is a rater who draws labels.
+def against_random(metrics: Iterable[Metric], chances: FloatArray) -> tuple[Metric, ...]:
+    """Let metrics of two sides read the sums of one: the other is a rater who draws labels.
 
     Parameters
     ----------
-    measures : iterable of Measure
-        Of the (L * L) cells of `pair_measures`.
+    metrics : iterable of Metric
+        Of the (L * L) cells of `pair_metrics`.
     chances : (L,) array
         How probable each label is, whatever the item.
     """
@@ -130,14 +130,14 @@ def against_random(measures: Iterable[Measure], chances: FloatArray) -> tuple[Me
         both = totals[..., :, None] * chances
         return both.reshape(*totals.shape[:-1], len(chances) ** 2)
 
-    def reading(one: Measure) -> Measure:
+    def reading(one: Metric) -> Metric:
         return replace(
             one,
             value=lambda totals: one.value(cells(totals)),
-            why=lambda totals: one.why(cells(totals)),
+            reason=lambda totals: one.reason(cells(totals)),
         )
 
-    return tuple(reading(one) for one in measures)
+    return tuple(reading(one) for one in metrics)
 
 
 def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
@@ -149,11 +149,11 @@ def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
     return {name: _SAME.get(name, name) for name in many if _SAME.get(name, name) in known}
 
 
-def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Measure:
-    return Measure(
+def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Metric:
+    return Metric(
         name=name,
         value=value,
-        why=lambda totals: "constant_labels" if totals.sum() > 0 else "no_items",
+        reason=lambda totals: "constant_labels" if totals.sum() > 0 else "no_items",
         paper=_ELANGOVAN,
     )
 

@@ -20,11 +20,11 @@ from harness.stats.data.arrays import (
 )
 from harness.stats.data.rating_table import SMOOTHING
 from harness.stats.inference.metric import (
-    MetricRow,
-    average_row,
+    Metric,
+    average_metric,
     both_rated,
     finite_part,
-    infinite_row,
+    infinite_metric,
     weighted,
 )
 from harness.stats.inference.special_functions import rel_entr, xlogy
@@ -33,7 +33,6 @@ from harness.stats.metrics import downstream, multi_label
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import Form
     from harness.stats.inference.metric import Perfect
 
@@ -153,8 +152,8 @@ def _why_no_kappa(totals: FloatArray) -> str:
     return "constant_labels" if totals.sum() > 0 else "no_items"
 
 
-def _confusion_counts(totals: FloatArray, space: OptionSpace) -> dict[str, float]:
-    pairs = ((human, judge) for human in space.options for judge in space.options)
+def _confusion_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:
+    pairs = ((human, judge) for human in options for judge in options)
     return {f"{h} | {j}": float(n) for (h, j), n in zip(pairs, totals, strict=True)}
 
 
@@ -163,8 +162,8 @@ def _hit_row(
     contributions: Callable[[FloatArray, FloatArray], FloatArray],
     paper: str,
     also: tuple[str, ...] = (),
-) -> MetricRow:
-    return average_row(
+) -> Metric:
+    return average_metric(
         f"{name}(h/h)",
         contributions,
         ("h", "h"),
@@ -182,10 +181,10 @@ def _directed_rows(
     both: Sequence[Callable[[FloatArray, FloatArray], FloatArray]],
     form: Form,
     perfect: tuple[Perfect, Perfect],
-) -> tuple[MetricRow, ...]:
+) -> tuple[Metric, ...]:
     directions = ("human->judge", "judge->human")
     return tuple(
-        infinite_row(
+        infinite_metric(
             f"{name}(s/s, {direction})",
             contributions,
             (form, form),
@@ -203,12 +202,12 @@ def _chance_row(
     why: Callable[[FloatArray], str],
     paper: str,
     also: tuple[str, ...] = (),
-) -> MetricRow:
-    return MetricRow(
+) -> Metric:
+    return Metric(
         name=f"{name}(h/h)",
         contributions=confusion,
         value=value,
-        why=why,
+        reason=why,
         counts=_confusion_counts,
         human_form="h",
         judge_form="h",
@@ -241,7 +240,7 @@ _SINGLE_LABEL = ("exact match of the modes", "coverage, multi-label precision an
 _KL = (kl_human_to_judge, kl_judge_to_human)
 _CE = (ce_human_to_judge, ce_judge_to_human)
 _ROOT_LN_2 = float(np.sqrt(np.log(2.0)))
-METRICS: tuple[MetricRow, ...] = (
+METRICS: tuple[Metric, ...] = (
     _hit_row("hit_rate", hit_rate, _GUERDAN, _SINGLE_LABEL),
     _hit_row("hit_rate_ties_lost", hit_rate_ties_lost, _CALDERON),
     _hit_row("hit_rate_ties_won", hit_rate_ties_won, _CALDERON),
@@ -250,7 +249,7 @@ METRICS: tuple[MetricRow, ...] = (
     *_directed_rows(f"kl_dirichlet_{SMOOTHING}", _KL, "smoothed", ("bound", "bound")),
     *_directed_rows("ce", _CE, "s", ("best", "other")),
     *_directed_rows(f"ce_dirichlet_{SMOOTHING}", _CE, "smoothed", ("best", "other")),
-    average_row(
+    average_metric(
         "js_divergence(s/s)",
         js_divergence,
         ("s", "s"),
@@ -260,7 +259,7 @@ METRICS: tuple[MetricRow, ...] = (
         family="distributional",
         paper=_GUERDAN,
     ),
-    average_row(
+    average_metric(
         "js_distance(s/s)",
         js_distance,
         ("s", "s"),

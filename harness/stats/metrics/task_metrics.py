@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from harness.stats.metrics.confusion import binary_rows
+from harness.stats.metrics.confusion import binary_metrics
 from harness.stats.metrics.registry import METRICS
-from harness.stats.metrics.weighted_agreement import ordinal_rows
+from harness.stats.metrics.weighted_agreement import ordinal_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.stats.data.option_space import OptionSpace
-    from harness.stats.inference.metric import MetricRow
+    from harness.stats.inference.metric import Metric
 
 Scale: TypeAlias = Literal["binary", "nominal", "ordinal", "pairwise"]
 TWO = 2
@@ -31,9 +31,7 @@ SAME_FOR_TWO = {
 }
 
 
-def metrics_for(
-    space: OptionSpace, *, scale: Scale, positive: Sequence[str]
-) -> tuple[MetricRow, ...]:
+def metrics_for(space: OptionSpace, *, scale: Scale, positive: Sequence[str]) -> tuple[Metric, ...]:
     """Choose the rows that a task is evaluated on.
 
     Parameters
@@ -49,7 +47,7 @@ def metrics_for(
 
     Returns
     -------
-    tuple of MetricRow
+    tuple of Metric
         No two of them are the same number by definition; what such numbers are called elsewhere
         stands in ``also``.
 
@@ -58,11 +56,11 @@ def metrics_for(
     ValueError
         If a positive option is unknown.
     """
-    added: list[MetricRow] = []
+    added: list[Metric] = []
     if scale == "ordinal":
-        added += ordinal_rows(_numbers(space))
+        added += ordinal_metrics(_numbers(space))
     if positive and not space.option_mask(positive).all():
-        added += binary_rows(space, positive)
+        added += binary_metrics(space, positive)
     rows = (*METRICS, *added)
     return _merged(rows) if len(space.options) == TWO else rows
 
@@ -74,7 +72,7 @@ def _numbers(space: OptionSpace) -> list[float] | None:
         return None
 
 
-def _merged(rows: Sequence[MetricRow]) -> tuple[MetricRow, ...]:
+def _merged(rows: Sequence[Metric]) -> tuple[Metric, ...]:
     """Print each number once and keep its other names."""
     printed = {row.name for row in rows}
     same = {name: first for name, first in SAME_FOR_TWO.items() if {name, first} <= printed}

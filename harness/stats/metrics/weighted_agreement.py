@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
-from harness.stats.inference.measures import Measure
-from harness.stats.inference.metric import MetricRow
-from harness.stats.metrics.alpha import alpha_measure, check_weights, square
+from harness.stats.inference.metric import Metric
+from harness.stats.metrics.alpha import alpha_metric, check_weights, square
 from harness.stats.metrics.association import kendall_of, spearman_of
 from harness.stats.metrics.registry import confusion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
-    from harness.stats.data.option_space import OptionSpace
     from harness.stats.metrics.alpha import Level
 
 Steps: TypeAlias = Literal["linear", "quadratic"]
@@ -74,8 +72,8 @@ def weighted_kappa(totals: FloatArray, disagreement: FloatArray) -> FloatArray:
     return np.asarray(1.0 - ratio(observed, by_chance), dtype=np.float64)
 
 
-def weighted_kappa_measure(disagreement: ArrayLike, *, name: str = "weighted_kappa") -> Measure:
-    """Make the measure of weighted kappa with a user's own disagreements.
+def weighted_kappa_metric(disagreement: ArrayLike, *, name: str = "weighted_kappa") -> Metric:
+    """Make the metric of weighted kappa with a user's own disagreements.
 
     Parameters
     ----------
@@ -90,16 +88,16 @@ def weighted_kappa_measure(disagreement: ArrayLike, *, name: str = "weighted_kap
         If the matrix is malformed.
     """
     matrix = check_weights(disagreement)
-    return Measure(
+    return Metric(
         name=name,
         value=lambda totals: weighted_kappa(totals, matrix),
-        why=_why_none,
+        reason=_why_none,
         paper=_COHEN,
         bounds=(-np.inf, 1.0),
     )
 
 
-def ordinal_rows(scale: ArrayLike | None = None) -> tuple[MetricRow, ...]:
+def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:
     """Make the rows of an ordered scale, as in `METRICS`.
 
     Parameters
@@ -109,7 +107,7 @@ def ordinal_rows(scale: ArrayLike | None = None) -> tuple[MetricRow, ...]:
         level is there where numbers are given and none is negative: they are amounts.
     """
     numbers = None if scale is None else np.asarray(scale, dtype=np.float64).tolist()
-    amounts: tuple[MetricRow, ...] = ()
+    amounts: tuple[Metric, ...] = ()
     if numbers is not None and min(numbers) >= 0:
         amounts = (_row("krippendorff_alpha_ratio", _alpha_of("ratio", numbers), _ELANGOVAN),)
     return (
@@ -128,21 +126,21 @@ def _kappa_of(steps: Steps) -> Callable[[FloatArray], FloatArray]:
 
 
 def _alpha_of(level: Level, scale: list[float] | None) -> Callable[[FloatArray], FloatArray]:
-    measure = alpha_measure(level, scale=scale)
+    metric = alpha_metric(level, scale=scale)
 
     def value(totals: FloatArray) -> FloatArray:
         cells = square(totals)
-        return measure.value((cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape))
+        return metric.value((cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape))
 
     return value
 
 
-def _row(name: str, value: Callable[[FloatArray], FloatArray], paper: str) -> MetricRow:
-    return MetricRow(
+def _row(name: str, value: Callable[[FloatArray], FloatArray], paper: str) -> Metric:
+    return Metric(
         name=f"{name}(h/h)",
         contributions=confusion,
         value=value,
-        why=_why_none,
+        reason=_why_none,
         counts=_cell_counts,
         human_form="h",
         judge_form="h",
@@ -158,9 +156,9 @@ def _why_none(totals: FloatArray) -> str:
     return "constant_labels" if totals.sum() > 0 else "no_items"
 
 
-def _cell_counts(totals: FloatArray, space: OptionSpace) -> dict[str, float]:
-    pairs = ((human, judge) for human in space.options for judge in space.options)
+def _cell_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:
+    pairs = ((human, judge) for human in options for judge in options)
     return {f"{h} | {j}": float(n) for (h, j), n in zip(pairs, totals, strict=True)}
 
 
-ORDINAL_METRICS: tuple[MetricRow, ...] = ordinal_rows()
+ORDINAL_METRICS: tuple[Metric, ...] = ordinal_metrics()

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.inference.measures import Measure
-from harness.stats.inference.metric import both_rated
+from harness.stats.inference.metric import Metric, both_rated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ def win_sums(human: FloatArray, judge: FloatArray) -> FloatArray:
     return np.where(both_rated(human, judge) > 0, np.hstack([human, judge]), 0.0)
 
 
-def win_rate_measures(options: Sequence[str]) -> tuple[Measure, ...]:
+def win_rate_metrics(options: Sequence[str]) -> tuple[Metric, ...]:
     """Make the win rates of `win_sums`: per option by humans, by the judge, and the difference.
 
     Notes
@@ -57,5 +56,5 @@ def _difference(
     return lambda totals: judge(totals) - human(totals)
 
 
-def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Measure:
-    return Measure(name=name, value=value, why=lambda _: "no_items", paper=_PAPER, better="zero")
+def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Metric:
+    return Metric(name=name, value=value, reason=lambda _: "no_items", paper=_PAPER, better="zero")

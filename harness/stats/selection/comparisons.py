@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,16 +19,14 @@ from harness.stats.data.rating_table import (
     tied_modes,
 )
 from harness.stats.indeterminacy.translation import beta_contributions, cross_call_contributions
-from harness.stats.inference.bootstrap import Statistic
-from harness.stats.inference.estimate import Exclusion, Job
-from harness.stats.inference.metric import MetricRow, mean
+from harness.stats.inference.estimate import Exclusion, ItemSums
+from harness.stats.inference.metric import Metric, mean, no_items
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Summands
-    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
 
 
 NO_POSITIVE = "no_positive_option"
@@ -70,7 +68,7 @@ class Side:
         cls,
         table: RatingTable,
         cut: Cut,
-        rows: Sequence[MetricRow],
+        rows: Sequence[Metric],
         implied: Distributions | None = None,
         times: IntArray | None = None,
     ) -> Side:
@@ -131,36 +129,34 @@ class Overlap:
         return cls(used, _exclusions(human, judge), _why_nothing(human, judge), n_tied)
 
 
-def metric_jobs(human: Side, judge: Side, rows: Sequence[MetricRow]) -> dict[str, Job]:
-    """Compare one judge with the humans on each row; rows that share contributions share sums."""
-    made: dict[tuple[object, Form, Form], Summands] = {}
+def judge_sums(human: Side, judge: Side, metrics: Sequence[Metric]) -> list[ItemSums]:
+    """Compare one judge with the humans; metrics that share contributions share sums."""
+    shared: dict[tuple[object, Form, Form], list[Metric]] = {}
+    for metric in metrics:
+        key = (metric.contributions, metric.human_form, metric.judge_form)
+        shared.setdefault(key, []).append(metric)
     overlaps: dict[tuple[Form, Form], Overlap] = {}
-    jobs = {}
-    for row in rows:
-        forms = (row.human_form, row.judge_form)
-        key = (row.contributions, *forms)
-        if key not in made:
-            sides = human.forms[forms[0]], judge.forms[forms[1]]
-            made[key] = in_blocks(row.contributions, *sides)
-        if forms not in overlaps:
-            overlaps[forms] = Overlap.of((human, forms[0]), (judge, forms[1]))
-        both = overlaps[forms]
-        jobs[row.name] = Job(
-            statistic=Statistic(made[key], row.value),
-            used=both.used,
-            why=row.why,
-            nothing=both.nothing,
-            excluded=both.excluded,
-            n_tied=both.n_tied,
-            n_ratings=human.n_ratings(row.human_form),
-            counts=_counts_of(row, human.table.space),
-            estimand=row.estimand,
+    sums = []
+    for members in shared.values():
+        human_form, judge_form = members[0].human_form, members[0].judge_form
+        if (human_form, judge_form) not in overlaps:
+            overlap = Overlap.of((human, human_form), (judge, judge_form))
+            overlaps[human_form, judge_form] = overlap
+        both = overlaps[human_form, judge_form]
+        vectors = human.forms[human_form], judge.forms[judge_form]
+        sums.append(
+            ItemSums(
+                contributions=in_blocks(members[0].contributions, *vectors),
+                metrics=tuple(members),
+                used=both.used,
+                nothing=both.nothing,
+                excluded=both.excluded,
+                n_tied=both.n_tied,
+                n_ratings=human.n_ratings(human_form),
+                options=human.table.space.options,
+            )
         )
-    return jobs
-
-
-def _counts_of(row: MetricRow, space: OptionSpace) -> Callable[[FloatArray], dict[str, float]]:
-    return lambda totals: row.counts(totals, space)
+    return sums
 
 
 def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exclusion, ...]:
@@ -209,13 +205,15 @@ def _why_unusable(side: Side, form: Form) -> str:
     return "no_response_sets" if sets else "no_forced_choices"
 
 
-def beta_jobs(side: Side, cut: Cut) -> dict[str, Job]:
+def beta_sums(side: Side, cut: Cut) -> list[ItemSums]:
     """Estimate ``beta`` from a table's pairs and ``cross_call_beta`` from its independent calls."""
     if not cut.positive:
-        nothing = np.zeros((len(side.dist.O), 2))
+        none = np.zeros((len(side.dist.O), 2))
         reasons = (NO_POSITIVE, NO_POSITIVE)
-        none = _beta_job(nothing, nothing[:, 0] > 0, reasons, _pair_counts, side.times)
-        return {"beta": none, "cross_call_beta": none}
+        return [
+            _beta_sums(metric, none, none[:, 0] > 0, reasons, side.times)
+            for metric in (BETA, CROSS_CALL_BETA)
+        ]
     joint, dist = side.table.joint, side.dist
     pairs = np.zeros(len(dist.O)) if joint is None else joint.sum(axis=(1, 2))
     called = (dist.n_forced > 0) & (dist.n_sets > 0)
@@ -224,64 +222,79 @@ def beta_jobs(side: Side, cut: Cut) -> dict[str, Job]:
     ineligible = "no_negative_choice"
     if side.table.space.option_mask(cut.positive).all():
         ineligible = "no_negative_option"
-    return {
-        "beta": _beta_job(paired, pairs > 0, ("no_pairs", ineligible), _pair_counts, side.times),
-        "cross_call_beta": _beta_job(
-            crossed, called, ("no_calls", ineligible), _share_counts, side.times
-        ),
-    }
+    return [
+        _beta_sums(BETA, paired, pairs > 0, ("no_pairs", ineligible), side.times),
+        _beta_sums(CROSS_CALL_BETA, crossed, called, ("no_calls", ineligible), side.times),
+    ]
 
 
-def _beta_job(
+def _beta_sums(
+    metric: Metric,
     contributions: FloatArray,
-    asked: BoolArray,
+    rated: BoolArray,
     reasons: tuple[str, str],
-    counts: Callable[[FloatArray], dict[str, float]],
     times: IntArray | None,
-) -> Job:
+) -> ItemSums:
     used = np.asarray(contributions[:, 1] > 0, dtype=np.bool_)
-    n_missing = (how_many(~asked, times), how_many(asked & ~used, times))
-    return Job(
-        statistic=Statistic(contributions, mean),
+    n_missing = (how_many(~rated, times), how_many(rated & ~used, times))
+    return ItemSums(
+        contributions=contributions,
+        metrics=(replace(metric, reason=lambda _: reasons[1]),),
         used=used,
-        why=lambda _: reasons[1],
-        nothing=reasons[1] if asked.any() else reasons[0],
+        nothing=reasons[1] if rated.any() else reasons[0],
         excluded=_named(zip(reasons, n_missing, strict=True)),
-        counts=counts,
     )
 
 
-def _pair_counts(totals: FloatArray) -> dict[str, float]:
+def _pair_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
     return {"with_positive": float(totals[0]), "eligible_pairs": float(totals[1])}
 
 
-def _share_counts(totals: FloatArray) -> dict[str, float]:
+def _share_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
     return {"effective_items": float(totals[1])}
 
 
-def human_jobs(human: RatingTable, times: IntArray | None = None) -> dict[str, Job]:
+BETA = Metric(
+    name="beta",
+    display_name="chance that a positive option is acceptable where a negative one was chosen",
+    value=mean,
+    reason=no_items,
+    bounds=(0.0, 1.0),
+    better="zero",
+    counts=_pair_counts,
+    paper="Guerdan et al. 2025, section 6",
+)
+CROSS_CALL_BETA = replace(
+    BETA,
+    name="cross_call_beta",
+    display_name="the same chance, from independent replies",
+    counts=_share_counts,
+)
+
+
+def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSums]:
     """Measure how far the human raters agree; ``times`` are as in `Side`."""
     m = human.forced_choice.sum(axis=1).astype(np.float64)
-    return {
-        row.name: Job(
-            statistic=Statistic(in_blocks(row.contributions, human.forced_choice), row.value),
-            used=(m >= row.min_ratings) & (m <= row.max_ratings),
-            why=row.why,
-            nothing=_why_nobody(m, row.min_ratings),
+    return [
+        ItemSums(
+            contributions=in_blocks(metric.contributions, human.forced_choice),
+            metrics=(metric,),
+            used=(m >= metric.min_ratings) & (m <= metric.max_ratings),
+            nothing=_reason_no_raters(m, metric.min_ratings),
             excluded=_named(
                 (
                     ("human_no_ratings", how_many(m == 0, times)),
-                    ("human_single_rating", how_many((m > 0) & (m < row.min_ratings), times)),
-                    ("human_more_ratings", how_many(m > row.max_ratings, times)),
+                    ("human_single_rating", how_many((m > 0) & (m < metric.min_ratings), times)),
+                    ("human_more_ratings", how_many(m > metric.max_ratings, times)),
                 )
             ),
             n_ratings=m,
         )
-        for row in HUMAN_AGREEMENT
-    }
+        for metric in HUMAN_AGREEMENT
+    ]
 
 
-def _why_nobody(m: FloatArray, min_ratings: int) -> str:
+def _reason_no_raters(m: FloatArray, min_ratings: int) -> str:
     if not m.any():
         return "no_items"
     return "not_two_raters" if (m >= min_ratings).any() else "too_few_raters"

@@ -14,9 +14,9 @@ from harness.stats.indeterminacy.translation import F_hat, Translation
 from harness.stats.inference.bootstrap import ALIKE, Units
 from harness.stats.inference.criterion_means import macro
 from harness.stats.inference.estimate import Estimate, Estimated, estimate_all
-from harness.stats.inference.metric import MetricRow, find_metric
+from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.registry import METRICS
-from harness.stats.selection.comparisons import Cut, Side, beta_jobs, human_jobs, metric_jobs
+from harness.stats.selection.comparisons import Cut, Side, beta_sums, human_sums, judge_sums
 from harness.stats.selection.ranking import Difference, Ranking, compare, loss, rank
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Evaluation:
     ----------
     judges : tuple of str
         Their names, in the order given.
-    metrics : tuple of MetricRow
+    metrics : tuple of Metric
         The rows that were evaluated.
     estimates : mapping
         Judge name to metric name to `Estimate`.
@@ -81,7 +81,7 @@ class Evaluation:
     """
 
     judges: tuple[str, ...]
-    metrics: tuple[MetricRow, ...]
+    metrics: tuple[Metric, ...]
     estimates: Mapping[str, Mapping[str, Estimate]]
     replicates: Mapping[str, FloatArray]
     human_agreement: Mapping[str, Estimate]
@@ -95,7 +95,7 @@ class Evaluation:
     def __repr__(self) -> str:
         return f"Evaluation({len(self.judges)} judges, {len(self.metrics)} metrics, {self.units!r})"
 
-    def row(self, metric: str) -> MetricRow:
+    def row(self, metric: str) -> Metric:
         """Return an evaluated row by name; ValueError if it is none."""
         return find_metric(metric, self.metrics)
 
@@ -141,7 +141,7 @@ def evaluate(
     tau: float,
     positive: Sequence[str],
     resampling: Resampling,
-    metrics: Sequence[str | MetricRow] | None = None,
+    metrics: Sequence[str | Metric] | None = None,
     implied: Distributions | None = None,
     criteria: Sequence[str] | None = None,
 ) -> Evaluation:
@@ -159,7 +159,7 @@ def evaluate(
         Positive options, for decisions and beta.
     resampling : Resampling
         How intervals are made.
-    metrics : sequence of str or MetricRow, optional
+    metrics : sequence of str or Metric, optional
         Default: all rows of `METRICS`; see `metrics_for`.
     implied : Distributions, optional
         What the humans' response sets are supposed to be, in place of those they gave; see
@@ -193,9 +193,9 @@ def evaluate(
         Side.of(table, cut, rows, None if i else implied, resampled.times)
         for i, table in enumerate(seen)
     ]
-    metric_groups = [metric_jobs(raters, side, rows) for side in rated]
-    beta_groups = [beta_jobs(side, cut) for side in (raters, *rated)]
-    jobs = [*metric_groups, *beta_groups, human_jobs(seen[0], resampled.times)]
+    metric_groups = [judge_sums(raters, side, rows) for side in rated]
+    beta_groups = [beta_sums(side, cut) for side in (raters, *rated)]
+    jobs = [*metric_groups, *beta_groups, human_sums(seen[0], resampled.times)]
     found = estimate_all(jobs, resampled, resampling)
     compared, betas, agreement = found[: len(names)], found[len(names) : -1], found[-1]
     if criteria is not None:
@@ -208,7 +208,10 @@ def evaluate(
     return Evaluation(
         judges=names,
         metrics=rows,
-        estimates={name: _estimates(each) for name, each in zip(names, compared, strict=True)},
+        estimates={
+            name: {row.name: each[row.name].estimate for row in rows}
+            for name, each in zip(names, compared, strict=True)
+        },
         replicates={row.name: _replicates(row.name, compared) for row in rows},
         human_agreement=_estimates(agreement),
         human_translation=human_translation,

@@ -15,12 +15,12 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES, hard
-from harness.stats.inference.estimate import Estimate, Exclusion
-from harness.stats.inference.measures import Batch, Measure, estimate_batches
-from harness.stats.metrics.alpha import alpha_measure, check_weights, square
+from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums, estimate_sums
+from harness.stats.inference.metric import Metric
+from harness.stats.metrics.alpha import alpha_metric, check_weights, square
 from harness.stats.metrics.confusion import BINARY, one_vs_rest
 from harness.stats.metrics.registry import confusion
-from harness.stats.metrics.weighted_agreement import weighted_kappa, weighted_kappa_measure
+from harness.stats.metrics.weighted_agreement import weighted_kappa, weighted_kappa_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ class AbstentionModes:
         ``answered_fraction`` (of the judge), ``answered_by_both``, ``human_abstention_rate`` and
         ``judge_abstention_rate``, over all items with a label or an abstention on both sides.
     exclude, recode, third_class : mapping of str to Estimate
-        Each mode's measures, each with the items that it used and why it left out the others.
+        Each mode's metrics, each with the items that it used and why it left out the others.
         ``exclude["accuracy"]`` is the selective accuracy, to be read beside the answered fraction.
     """
 
@@ -155,7 +155,7 @@ def abstention_modes(
     batches = mode_batches(
         cells, options, positive=(positive,), recode_to=recode_to, weights=weights
     )
-    found = estimate_batches(batches, resampling=resampling)
+    found = estimate_sums(batches, resampling=resampling)
     return AbstentionModes(primary=primary, **found)
 
 
@@ -167,8 +167,8 @@ def mode_batches(
     recode_to: str | None,
     weights: ArrayLike | None = None,
     excluded: tuple[Exclusion, ...] = (),
-) -> dict[str, Batch]:
-    """Make what each mode measures, all from one array of contributions.
+) -> dict[str, ItemSums]:
+    """Make what each mode metrics, all from one array of contributions.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def mode_batches(
 
     Returns
     -------
-    dict of str to Batch
+    dict of str to ItemSums
         ``rates``, ``exclude``, ``recode`` and ``third_class``.
 
     Raises
@@ -205,12 +205,12 @@ def mode_batches(
     mask = np.array([name in positive for name in names], dtype=np.bool_)
     given = None if weights is None else check_weights(weights)
     of_answers = given is not None and len(given) == len(names)
-    answered = (*_mode_measures(mask), *(weighted_measures(given) if of_answers else ()))
+    answered = (*_mode_metrics(mask), *(weighted_metrics(given) if of_answers else ()))
     batches = {
-        "rates": Batch(contributions=sums, measures=RATES, excluded=excluded),
-        "exclude": Batch(
+        "rates": ItemSums(contributions=sums, metrics=RATES, excluded=excluded),
+        "exclude": ItemSums(
             contributions=sums,
-            measures=tuple(reading(one, excluding) for one in answered),
+            metrics=tuple(reading(one, excluding) for one in answered),
             used=np.asarray(excluding(sums).any(axis=1), dtype=np.bool_),
             excluded=(*excluded, *_abstainers(sums)),
             nothing="all_abstained" if sums.any() else "no_items",
@@ -218,34 +218,34 @@ def mode_batches(
     }
     if recode_to is not None:
         to = names.index(recode_to)
-        batches["recode"] = Batch(
+        batches["recode"] = ItemSums(
             contributions=sums,
-            measures=tuple(
-                reading(one, lambda cells: recoding(cells, to)) for one in _mode_measures(mask)
+            metrics=tuple(
+                reading(one, lambda cells: recoding(cells, to)) for one in _mode_metrics(mask)
             ),
             excluded=excluded,
         )
-    classes = _class_measures(names, None if of_answers else given)
-    batches["third_class"] = Batch(contributions=sums, measures=classes, excluded=excluded)
+    classes = _class_metrics(names, None if of_answers else given)
+    batches["third_class"] = ItemSums(contributions=sums, metrics=classes, excluded=excluded)
     return batches
 
 
-def reading(measure: Measure, cells: Callable[[FloatArray], FloatArray]) -> Measure:
-    """Let a measure read sums after they were turned into others."""
+def reading(metric: Metric, cells: Callable[[FloatArray], FloatArray]) -> Metric:
+    """Let a metric read sums after they were turned into others."""
     return replace(
-        measure,
-        value=lambda totals: measure.value(cells(totals)),
-        why=lambda totals: measure.why(cells(totals)),
+        metric,
+        value=lambda totals: metric.value(cells(totals)),
+        reason=lambda totals: metric.reason(cells(totals)),
     )
 
 
-def weighted_measures(weights: FloatArray | None) -> tuple[Measure, ...]:
+def weighted_metrics(weights: FloatArray | None) -> tuple[Metric, ...]:
     """Make weighted kappa, and alpha of the two sides, of disagreements given by the user."""
     if weights is None:
         return ()
-    alpha = alpha_measure(weights=weights)
-    kappa = weighted_kappa_measure(weights)
-    return kappa, replace(reading(alpha, _both_ways), why=kappa.why)
+    alpha = alpha_metric(weights=weights)
+    kappa = weighted_kappa_metric(weights)
+    return kappa, replace(reading(alpha, _both_ways), reason=kappa.reason)
 
 
 def _both_ways(totals: FloatArray) -> FloatArray:
@@ -265,11 +265,11 @@ def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
     return tuple(Exclusion(name, int(which.sum())) for name, which in counted if which.any())
 
 
-def _measure(name: str, value: Callable[[FloatArray], FloatArray], reason: str) -> Measure:
-    return Measure(
+def _measure(name: str, value: Callable[[FloatArray], FloatArray], reason: str) -> Metric:
+    return Metric(
         name=name,
         value=value,
-        why=lambda totals: reason if totals.sum() > 0 else "no_items",
+        reason=lambda totals: reason if totals.sum() > 0 else "no_items",
         paper=_PAPER,
     )
 
@@ -291,19 +291,19 @@ def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
     return np.stack([tp, fn, fp, tn], axis=-1)
 
 
-def _of_positive(name: str, mask: BoolArray, reason: str) -> Measure:
+def _of_positive(name: str, mask: BoolArray, reason: str) -> Metric:
     if not mask.any():
-        return Measure(
+        return Metric(
             name=name,
             value=lambda totals: np.full(totals.shape[:-1], np.nan),
-            why=lambda _: NO_POSITIVE,
+            reason=lambda _: NO_POSITIVE,
             paper=_PAPER,
         )
     [row] = [one for one in BINARY if one.name == name]
     return _measure(name, lambda totals: row.value(against_rest(totals, mask)), reason)
 
 
-def _mode_measures(mask: BoolArray) -> tuple[Measure, ...]:
+def _mode_metrics(mask: BoolArray) -> tuple[Metric, ...]:
     return (
         _measure("accuracy", _accuracy, ""),
         _of_positive("f1", mask, "no_positives"),
@@ -312,7 +312,7 @@ def _mode_measures(mask: BoolArray) -> tuple[Measure, ...]:
     )
 
 
-def _class_measures(names: tuple[str, ...], weights: FloatArray | None) -> tuple[Measure, ...]:
+def _class_metrics(names: tuple[str, ...], weights: FloatArray | None) -> tuple[Metric, ...]:
     [f1] = [one for one in BINARY if one.name == "f1"]
 
     def of_class(k: int) -> Callable[[FloatArray], FloatArray]:
@@ -323,21 +323,21 @@ def _class_measures(names: tuple[str, ...], weights: FloatArray | None) -> tuple
         _measure("accuracy", _accuracy, ""),
         _measure("kappa", _kappa, "constant_labels"),
         *(_measure(f"f1[{name}]", of_class(k), "no_positives") for k, name in of_classes),
-        *weighted_measures(weights),
+        *weighted_metrics(weights),
     )
 
 
-def _rate(name: str, part: Callable[[FloatArray], FloatArray]) -> Measure:
-    return Measure(
+def _rate(name: str, part: Callable[[FloatArray], FloatArray]) -> Metric:
+    return Metric(
         name=name,
         value=lambda totals: ratio(part(square(totals)), totals.sum(axis=-1)),
-        why=lambda _: "no_items",
+        reason=lambda _: "no_items",
         paper=_PAPER,
         bounds=(0.0, 1.0),
     )
 
 
-RATES: tuple[Measure, ...] = (
+RATES: tuple[Metric, ...] = (
     _rate("answered_fraction", lambda table: table[..., :, :-1].sum(axis=(-2, -1))),
     _rate("answered_by_both", lambda table: table[..., :-1, :-1].sum(axis=(-2, -1))),
     _rate("human_abstention_rate", lambda table: table[..., -1, :].sum(axis=-1)),

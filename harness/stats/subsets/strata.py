@@ -23,16 +23,16 @@ from harness.stats.data.labels import (
     numbers_of,
 )
 from harness.stats.data.rating_table import hard
-from harness.stats.inference.measures import Batch
+from harness.stats.inference.estimate import ItemSums
 from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
 from harness.stats.metrics.binned_divergence import (
-    binned_measures,
+    binned_metrics,
     binned_sums,
     bins_of,
     judge_columns,
 )
 from harness.stats.metrics.human_agreement import MIN_RATERS
-from harness.stats.metrics.rater_pairs import against_random, among, counterparts, pair_measures
+from harness.stats.metrics.rater_pairs import against_random, among, counterparts, pair_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -164,7 +164,7 @@ def stratify(
     resampling: Resampling,
     scale: ArrayLike | None = None,
 ) -> tuple[StratumResult, ...]:
-    """Measure agreement in each stratum, all on one bootstrap.
+    """Metric agreement in each stratum, all on one bootstrap.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def stratify_judges(
     resampling: Resampling,
     scale: ArrayLike | None = None,
 ) -> dict[str, tuple[StratumResult, ...]]:
-    """Measure several judges in each stratum on one bootstrap; what is said of humans is shared.
+    """Metric several judges in each stratum on one bootstrap; what is said of humans is shared.
 
     Parameters and errors are those of `stratify`, with a mapping of judge to counts.
     """
@@ -282,16 +282,16 @@ def _parts(
     level: Level,
     scale: ArrayLike | None,
     kinds: Kinds,
-) -> Iterator[tuple[str | None, str, Batch, Kinds]]:
+) -> Iterator[tuple[str | None, str, ItemSums, Kinds]]:
     """Make what items of each kind add to each comparison: of the humans (None), of each judge."""
     h, K = human[kinds.first], human.shape[1]
     options, of_h, _, numbers = _labels(h, h, level, scale)
     one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
-    measures = against_random(pair_measures(level, numbers, K), options.mean(axis=0))
+    metrics = against_random(pair_metrics(level, numbers, K), options.mean(axis=0))
     yield None, "hh", among(h, level, scale), kinds
     for name, side in (("random", of_h), ("random_h", one)):
         sums = np.nan_to_num(side)
-        yield None, name, Batch(contributions=sums, measures=measures, nothing=_NO_OVERLAP), kinds
+        yield None, name, ItemSums(contributions=sums, metrics=metrics, nothing=_NO_OVERLAP), kinds
     by: BinBy = "majority" if level == "nominal" else "median"
     bins_of_h, _ = bins_of(h, by, options=[str(k) for k in range(K)], scale=scale)
     for name, judge in judges.items():
@@ -299,14 +299,14 @@ def _parts(
         h, j, bins = human[alike.first], judge[alike.first], bins_of_h[kinds.of_item[alike.first]]
         options, of_h, of_j, numbers = _labels(h, j, level, scale)
         one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
-        measures = pair_measures(level, numbers, K)
+        metrics = pair_metrics(level, numbers, K)
         yield name, "mm", among(j, level, scale), alike
         for part, side in (("hw_mw", of_h), ("h_mw", one)):
             cells = _cells(side, of_j)
-            batch = Batch(contributions=cells, measures=measures, nothing=_NO_OVERLAP)
+            batch = ItemSums(contributions=cells, metrics=metrics, nothing=_NO_OVERLAP)
             yield name, part, batch, alike
         sums = binned_sums(bins, h, j)
-        batch = Batch(contributions=sums, measures=binned_measures(K), nothing=_NO_OVERLAP)
+        batch = ItemSums(contributions=sums, metrics=binned_metrics(K), nothing=_NO_OVERLAP)
         yield name, "js_b", batch, alike
 
 

@@ -108,7 +108,7 @@ def test_criteria_of_unequal_size_weigh_the_same(counted, evaluate):
 
 def test_no_statistics_have_no_average():
     """Without jobs there is nothing to average, whatever the criteria are."""
-    groups, units = macro([{}], ["a", "b", "a"])
-    assert groups == [{}]
+    groups, units = macro([[]], ["a", "b", "a"])
+    assert groups == [[]]
     assert (units.n_units, units.kind) == (2, "criterion")
     np.testing.assert_array_equal(units.of_item, [0, 1])

@@ -130,7 +130,7 @@ def test_break_even_of_a_metric_on_choices_is_one_piece(table):
 def test_break_even_of_other_curves_is_not_computed(table):
     """A metric that is no curve of second degree in beta is NA, never approximated."""
     row = stats.find_metric("mse(srs/srs)", stats.METRICS)
-    cubed = stats.MetricRow(
+    cubed = stats.Metric(
         **{field: getattr(row, field) for field in row.__slots__}
         | {"contributions": lambda h, z: row.contributions(h**3, z)}
     )

@@ -52,7 +52,7 @@ def test_kl_is_infinite_where_one_cell_is_empty():
     human, judge = [[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [0.5, 0.5]]
     found, totals, row = value("kl(s/s, human->judge)", human, judge)
     assert np.isnan(found)
-    assert row.why(totals) == "infinite"
+    assert row.reason(totals) == "infinite"
     assert row.counts(totals, stats.OptionSpace.powerset("ab")) == {"empty_cells": 1.0}
     back, _, _ = value("kl(s/s, judge->human)", human, judge)
     assert back == pytest.approx(np.log(2) / 2)
@@ -77,8 +77,8 @@ def test_constant_labels_are_na(human, judge, expected):
     found, totals, row = value("cohen_kappa(h/h)", one_hot(human), one_hot(judge))
     if expected is None:
         assert np.isnan(found)
-        assert row.why(totals) == "constant_labels"
-        counts = row.counts(totals, stats.OptionSpace.powerset(("a", "b", "c")))
+        assert row.reason(totals) == "constant_labels"
+        counts = row.counts(totals, ("a", "b", "c"))
         assert counts["a | a"] == 3.0
     else:
         assert found == pytest.approx(expected)

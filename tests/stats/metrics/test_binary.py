@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
-from support.resampling import seeded
+from support.resampling import estimates_of, seeded
 
 from harness import stats
-from harness.stats.inference.measures import estimate, read
+from harness.stats.inference.estimate import point_estimates
 from harness.stats.metrics.association import correlations
 from harness.stats.metrics.confusion import (
     BINARY,
     DIAGNOSTICS,
     binary_cells,
-    binary_rows,
+    binary_metrics,
     n_var_kappa,
     n_var_phi,
     one_vs_rest,
@@ -45,7 +45,9 @@ def labels(text):
 def test_binary_measures_against_sklearn(name, expected):
     """scikit-learn 1.9.1: *_score(HUMAN > 1, JUDGE > 1), f1 of pos_label 0, matthews_corrcoef."""
     cells = binary_cells(labels(HUMAN) > 1, labels(JUDGE) > 1)
-    assert read(cells.sum(axis=0), BINARY)[name].value == pytest.approx(expected, abs=1e-12)
+    assert point_estimates(cells.sum(axis=0), BINARY)[name].value == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 @settings(deadline=None)
@@ -53,19 +55,21 @@ def test_binary_measures_against_sklearn(name, expected):
 def test_five_correlations_are_one_number(cells):
     """On binary data Pearson, Spearman, Kendall's tau-b, phi and MCC coincide, or all are NA."""
     x, y = (np.repeat(one, cells) for one in ([1, 1, 0, 0], [1, 0, 1, 0]))
-    phi = read(cells, BINARY)["phi"].value
+    phi = point_estimates(cells, BINARY)["phi"].value
     for other in correlations(x, y).values():
         assert other.value == (None if phi is None else pytest.approx(phi, abs=1e-9))
     [row] = [one for one in BINARY if one.name == "phi"]
     assert row.also == ("mcc", "pearson", "spearman", "kendall_tau_b")
-    assert repr(row) == "Measure('phi', better higher)"
+    assert repr(row) == "Metric('phi', better higher)"
 
 
 @settings(deadline=None)
 @given(cells=cells_of_items)
 def test_kappa_never_exceeds_phi(cells):
     """|kappa| <= |phi|, their quotient is 2 sqrt(AB) / (A + B), no gap without drift."""
-    found = {name: one.value for name, one in read(cells, (*BINARY, *DIAGNOSTICS)).items()}
+    found = {
+        name: one.value for name, one in point_estimates(cells, (*BINARY, *DIAGNOSTICS)).items()
+    }
     if found["phi"] is None:
         assert found["kappa_over_phi"] is None
         return
@@ -77,10 +81,10 @@ def test_kappa_never_exceeds_phi(cells):
 
 @settings(deadline=None)
 @given(cells=cells_of_items)
-def test_swapped_errors_leave_the_symmetric_measures(cells):
+def test_swapped_errors_leave_the_symmetric_metrics(cells):
     """Only precision and recall, and the drift, tell a strict judge from a lenient one."""
-    swapped = read(cells[[0, 2, 1, 3]], (*BINARY, *DIAGNOSTICS))
-    for name, one in read(cells, (*BINARY, *DIAGNOSTICS)).items():
+    swapped = point_estimates(cells[[0, 2, 1, 3]], (*BINARY, *DIAGNOSTICS))
+    for name, one in point_estimates(cells, (*BINARY, *DIAGNOSTICS)).items():
         other = {"precision": "recall", "recall": "precision"}.get(name, name)
         if name in {"accuracy", "f1", "f1_negative", "kappa", "phi", "precision", "recall"}:
             assert swapped[other].value == (
@@ -90,21 +94,21 @@ def test_swapped_errors_leave_the_symmetric_measures(cells):
 
 def test_undefined_precision_recall_and_f1_are_na_not_0():
     """No positive verdict, no positive label, neither: NA, each with its own reason."""
-    never = read(np.array([0, 10, 0, 90]), BINARY)
+    never = point_estimates(np.array([0, 10, 0, 90]), BINARY)
     assert (never["precision"].value, never["precision"].reason) == (None, "no_positive_verdicts")
     assert (never["recall"].value, never["f1"].value) == (0.0, 0.0)
-    absent = read(np.array([0, 0, 10, 90]), BINARY)
+    absent = point_estimates(np.array([0, 0, 10, 90]), BINARY)
     assert (absent["recall"].value, absent["recall"].reason) == (None, "no_positive_labels")
-    nothing = read(np.array([0, 0, 0, 90]), BINARY)
+    nothing = point_estimates(np.array([0, 0, 0, 90]), BINARY)
     assert (nothing["f1"].value, nothing["f1"].reason) == (None, "no_positives")
-    assert {one.reason for one in read(np.zeros(4), BINARY).values()} == {"no_items"}
+    assert {one.reason for one in point_estimates(np.zeros(4), BINARY).values()} == {"no_items"}
 
 
 def test_constant_labels_are_na_with_counts(counted, evaluate):
     """A judge that always says the same has kappa 0 and no phi, and its cells are shown."""
     human = counted("human", [["toxic"], ["fine"], ["fine"]])
     judge = counted("z", [["fine"], ["fine"], ["fine"]])
-    rows = binary_rows(human.space, ("toxic",))
+    rows = binary_metrics(human.space, ("toxic",))
     found = evaluate(human, judge, metrics=rows).estimates["z"]
     assert found["kappa(h/h)"].value == 0
     assert (found["phi(h/h)"].value, found["phi(h/h)"].reason) == (None, "constant_labels")
@@ -114,7 +118,7 @@ def test_constant_labels_are_na_with_counts(counted, evaluate):
 def test_undefined_replicates_are_counted():
     """The interval is conditional on being defined, so the share that is not is reported."""
     human, judge = np.array([1.0, 0, 0, 0, 0]), np.array([1.0, 0, 0, 0, 0])
-    found = estimate(
+    found = estimates_of(
         binary_cells(human, judge),
         BINARY,
         resampling=seeded(),
@@ -128,7 +132,7 @@ def test_items_without_a_verdict_add_nothing():
     """nan on either side is no negative."""
     cells = binary_cells(np.array([1, np.nan, 0.5]), np.array([np.nan, 1, 1]))
     np.testing.assert_allclose(cells, [[0, 0, 0, 0], [0, 0, 0, 0], [0.5, 0, 0.5, 0]])
-    found = estimate(cells, BINARY, resampling=seeded(n_resamples=0))
+    found = estimates_of(cells, BINARY, seeded(n_resamples=0))
     assert (found["accuracy"].n_used, found["accuracy"].n_excluded) == (1, 2)
 
 
@@ -174,7 +178,7 @@ def test_bootstrap_agrees_with_the_variances():
     """2,000 resamples of 400 items: standard errors within 5 % of the closed forms."""
     cells = np.eye(4)[np.repeat(np.arange(4), [160, 40, 60, 140])]
     rng = np.random.default_rng(0)
-    found = estimate(cells, BINARY, resampling=stats.Resampling(rng=rng))
+    found = estimates_of(cells, BINARY, stats.Resampling(rng=rng))
     p = np.array([[0.4, 0.1], [0.15, 0.35]])
     for name, variance in (("kappa", n_var_kappa), ("phi", n_var_phi)):
         width = found[name].interval.high - found[name].interval.low
@@ -189,11 +193,11 @@ def test_bootstrap_agrees_with_the_variances():
         (lambda: n_var_phi(np.full((2, 2), 0.3)), "not_a_distribution"),
         (lambda: n_var_kappa(np.ones(4)), r"p has shape \(4,\)"),
         (
-            lambda: binary_rows(stats.OptionSpace.powerset(("a", "b")), ("a", "b")),
+            lambda: binary_metrics(stats.OptionSpace.powerset(("a", "b")), ("a", "b")),
             "at least one must be negative",
         ),
         (
-            lambda: estimate(np.ones(3), BINARY, resampling=seeded()),
+            lambda: estimates_of(np.ones(3), BINARY, resampling=seeded()),
             r"wanted .*\(n, d\)",
         ),
     ],

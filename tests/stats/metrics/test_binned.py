@@ -5,21 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from support.resampling import seeded, split_options
+from support.resampling import estimates_of, seeded, split_options
 
 from harness.stats.data.dataset_facts import dataset_facts
 from harness.stats.data.labels import label_counts
 from harness.stats.data.rating_table import hard
-from harness.stats.inference.measures import estimate
 from harness.stats.metrics.binned_divergence import (
     binned_divergence,
-    binned_measures,
+    binned_metrics,
     binned_sums,
     binned_totals,
     bins_of,
     median_totals,
 )
-from harness.stats.metrics.win_rates import win_rate_measures, win_sums
+from harness.stats.metrics.win_rates import win_rate_metrics, win_sums
 
 LIKERT = ("1", "2", "3")
 counts_of_items = arrays.arrays(np.int64, (7, 3), elements=st.integers(0, 3))
@@ -80,7 +79,7 @@ def test_divergence_keeps_its_laws(human, judge):
         bins, _ = bins_of(human, by, options=LIKERT)
         totals = binned_sums(bins, human, judge).sum(axis=0)
         np.testing.assert_allclose(binned_totals(bins, human, judge), totals)
-        for measure in binned_measures(3):
+        for measure in binned_metrics(3):
             value = float(measure.value(totals))
             itself = float(measure.value(binned_totals(bins, human, human)))
             assert np.isnan(value) or -1e-12 <= value <= measure.bounds[1] + 1e-12
@@ -121,8 +120,8 @@ def test_win_rates_of_both_sides_and_their_difference():
     """Ties of the mode are split; an option that means a tie is nobody's win."""
     human = hard(np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0, 0, 1], [0, 1, 0]]))
     judge = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [np.nan] * 3])
-    measures = win_rate_measures(("A", "B", "tie"))
-    found = estimate(
+    measures = win_rate_metrics(("A", "B", "tie"))
+    found = estimates_of(
         win_sums(human, judge),
         measures,
         resampling=seeded(n_resamples=200),
@@ -132,7 +131,7 @@ def test_win_rates_of_both_sides_and_their_difference():
     assert found["win_rate_difference[A]"].value == pytest.approx(0.5 / 3)
     assert found["human_win_rate[tie]"].value == pytest.approx(1 / 3)
     assert found["win_rate_difference[A]"].interval is not None
-    nobody = estimate(
+    nobody = estimates_of(
         win_sums(human[:0], judge[:0]),
         measures,
         resampling=seeded(),

@@ -113,7 +113,7 @@ def at_levels(human, judge, criteria, items, **chosen):
         np.array(judge, float),
         criteria=criteria,
         items=items,
-        measure=KAPPA,
+        metric=KAPPA,
         resampling=resampling,
         **rest,
     )

@@ -14,7 +14,7 @@ from harness.stats.metrics import alpha
 from harness.stats.metrics.alpha import (
     INTERVAL_ALPHA,
     LEVELS,
-    alpha_measure,
+    alpha_metric,
     coincidence_totals,
     coincidences,
     interval_sums,
@@ -87,12 +87,12 @@ def test_alpha_is_that_of_all_pairs(level, counts):
     wanted = slow_alpha(raw(counts), level)
     found = krippendorff_alpha(raw(counts), level)
     totals = coincidences(counts).sum(axis=0)
-    measure = alpha_measure(level)
+    measure = alpha_metric(level)
     from_cells = float(measure.value(totals))
     if wanted is None:
         assert found.value is None
         assert np.isnan(from_cells)
-        assert found.reason == measure.why(totals)
+        assert found.reason == measure.reason(totals)
     else:
         assert found.value == pytest.approx(wanted, abs=1e-9)
         assert from_cells == pytest.approx(wanted, abs=1e-9)
@@ -153,8 +153,8 @@ def test_constant_labels_are_na_with_counts():
         assert [(one.reason, one.n_items) for one in found.excluded] == [("too_few_raters", 1)]
     sums = interval_sums(np.full((3, 2), 0.1)).sum(axis=0)
     assert np.isnan(INTERVAL_ALPHA.value(sums))
-    assert INTERVAL_ALPHA.why(sums) == "constant_labels"
-    assert INTERVAL_ALPHA.why(np.zeros(4)) == "too_few_raters"
+    assert INTERVAL_ALPHA.reason(sums) == "constant_labels"
+    assert INTERVAL_ALPHA.reason(np.zeros(4)) == "too_few_raters"
 
 
 def test_single_rater_is_na_not_0_or_1():
@@ -218,7 +218,7 @@ def test_ratio_alpha_knows_zero():
     """Zero is as far as can be from anything but zero: the same from cells and from raw ratings."""
     ratings = [[0, 0], [0, 2], [3, 2], [0, 0]]
     cells = coincidences(np.array([[2, 0, 0], [1, 1, 0], [0, 1, 1], [2, 0, 0]]))
-    measure = alpha_measure("ratio", scale=[0, 2, 3])
+    measure = alpha_metric("ratio", scale=[0, 2, 3])
     wanted = float(measure.value(cells.sum(axis=0)))
     assert krippendorff_alpha(ratings, "ratio").value == pytest.approx(wanted, abs=1e-12)
     assert krippendorff_alpha([[0, 0], [0, 0]], "ratio").reason == "constant_labels"
@@ -239,20 +239,20 @@ def test_user_weights_replace_the_level():
     totals = coincidence_totals(np.array([[2, 1, 0], [0, 2, 2], [1, 0, 3], [0, 3, 0]]))
     steps = np.subtract.outer(np.arange(3), np.arange(3)) ** 2
     for level, weights in (("nominal", 1 - np.eye(3)), ("interval", steps)):
-        weighted = alpha_measure(weights=weights, name="mine")
+        weighted = alpha_metric(weights=weights, name="mine")
         assert weighted.name == "mine"
-        assert weighted.value(totals) == pytest.approx(alpha_measure(level).value(totals))
+        assert weighted.value(totals) == pytest.approx(alpha_metric(level).value(totals))
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (alpha_measure, "either a level"),
-        (lambda: alpha_measure("nominal", weights=1 - np.eye(2)), "either a level"),
-        (lambda: alpha_measure(weights=np.ones((2, 3))), r"shape \(2, 3\); wanted \(K, K\)"),
-        (lambda: alpha_measure(weights=np.ones((2, 2))), "diagonal must be 0"),
-        (lambda: alpha_measure(weights=np.zeros((2, 2))), "not all 0"),
-        (lambda: alpha_measure(weights=[[0, -1], [1, 0]]), "non-negative"),
+        (alpha_metric, "either a level"),
+        (lambda: alpha_metric("nominal", weights=1 - np.eye(2)), "either a level"),
+        (lambda: alpha_metric(weights=np.ones((2, 3))), r"shape \(2, 3\); wanted \(K, K\)"),
+        (lambda: alpha_metric(weights=np.ones((2, 2))), "diagonal must be 0"),
+        (lambda: alpha_metric(weights=np.zeros((2, 2))), "not all 0"),
+        (lambda: alpha_metric(weights=[[0, -1], [1, 0]]), "non-negative"),
         (lambda: krippendorff_alpha([[1, 2]], "cardinal"), "level is 'cardinal'"),
         (lambda: krippendorff_alpha([1, 2], "nominal"), r"shape \(2,\); wanted \(n, m\)"),
         (lambda: krippendorff_alpha([[-1, 2]], "ratio"), "no negative numbers; -1.0 was given"),

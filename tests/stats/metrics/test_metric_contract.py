@@ -9,13 +9,13 @@ import pytest
 
 from harness import stats
 from harness.stats.metrics import downstream, multi_label, registry
-from harness.stats.metrics.confusion import binary_rows
+from harness.stats.metrics.confusion import binary_metrics
 from harness.stats.metrics.weighted_agreement import ORDINAL_METRICS
 from harness.stats.selection.ranking import loss
 
 CUT = {"tau": 0.6, "positive": ("toxic",)}
 OPTIONS = ("toxic", "rude", "fine")
-BINARY_ROWS = binary_rows(stats.OptionSpace.powerset(OPTIONS), ("toxic",))
+BINARY_ROWS = binary_metrics(stats.OptionSpace.powerset(OPTIONS), ("toxic",))
 ROWS = (*stats.METRICS, *ORDINAL_METRICS, *BINARY_ROWS)
 every_metric = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
@@ -87,7 +87,7 @@ def test_order_of_options_is_nothing(row, table):
     permuted = [permute(one, options) for one in (human, judge)]
     again = row
     if row in BINARY_ROWS:  # these hold the place of the positive option
-        again = binary_rows(permuted[0].space, ("toxic",))[BINARY_ROWS.index(row)]
+        again = binary_metrics(permuted[0].space, ("toxic",))[BINARY_ROWS.index(row)]
     assert value(again, *permuted) == pytest.approx(
         value(row, human, judge), abs=1e-12, nan_ok=True
     )
@@ -171,7 +171,7 @@ def test_no_items_is_undefined_with_its_reason(row, table):
     y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
     totals = row.contributions(y[:0], z[:0]).sum(axis=0)
     assert np.isnan(row.value(totals))
-    assert row.why(totals) == "no_items"
+    assert row.reason(totals) == "no_items"
 
 
 @every_metric
@@ -288,7 +288,7 @@ def test_redundant_coefficients_are_printed_once(table):
 
     dropped = {
         row.name: row
-        for row in (*stats.ordinal_rows(), *stats.binary_rows(space, ("yes",)))
+        for row in (*stats.ordinal_metrics(), *stats.binary_metrics(space, ("yes",)))
         if row.name not in {one.name for one in rows}
     }
     assert len(dropped) == 8
@@ -304,7 +304,7 @@ def test_ratio_alpha_of_two_amounts_is_nominal_alpha():
     """On two options all distances are one."""
     stars = stats.OptionSpace.powerset(("1", "3"))
     rows = stats.metrics_for(stars, scale="ordinal", positive=())
-    ratio = stats.find_metric("krippendorff_alpha_ratio(h/h)", stats.ordinal_rows([1, 3]))
+    ratio = stats.find_metric("krippendorff_alpha_ratio(h/h)", stats.ordinal_metrics([1, 3]))
     [nominal] = [one for one in rows if ratio.name in one.also]
     cells = np.array([5.0, 2.0, 1.0, 4.0])
     assert nominal.value(cells) == pytest.approx(float(ratio.value(cells)))
@@ -323,5 +323,5 @@ def test_scale_decides_which_rows_are_added():
         for row in stats.metrics_for(stars, scale="ordinal", positive=())
         if row.name == "krippendorff_alpha_interval(h/h)"
     ]
-    steps = stats.ordinal_rows([1.0, 2.0, 5.0])[3].value(np.array([3.0, 0, 1, 0, 2, 0, 0, 1, 2]))
+    steps = stats.ordinal_metrics([1.0, 2.0, 5.0])[3].value(np.array([3.0, 0, 1, 0, 2, 0, 0, 1, 2]))
     assert interval == steps

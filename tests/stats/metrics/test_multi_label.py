@@ -32,7 +32,7 @@ def test_recall_and_precision_leave_out_empty_sets_and_count_them():
     row = stats.find_metric("multi_label_recall(hrs/hrs)", stats.METRICS)
     nothing = row.contributions(np.zeros((2, 3)), JUDGE[:2]).sum(axis=0)
     assert np.isnan(row.value(nothing))
-    assert row.why(nothing) == "empty_sets"
+    assert row.reason(nothing) == "empty_sets"
     assert row.counts(nothing, None) == {"empty_sets": 2.0}
 
 
@@ -52,7 +52,7 @@ def test_impossible_option_makes_binary_cross_entropy_infinite():
     row = stats.find_metric("bce(s/h)", stats.METRICS)
     totals = row.contributions(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])).sum(axis=0)
     assert np.isnan(row.value(totals))
-    assert row.why(totals) == "infinite"
+    assert row.reason(totals) == "infinite"
     assert row.counts(totals, None) == {"empty_cells": 2.0}
 
 

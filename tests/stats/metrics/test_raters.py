@@ -27,7 +27,7 @@ def agreement(name, counts):
     [row] = [row for row in stats.HUMAN_AGREEMENT if row.name == name]
     totals = row.contributions(np.array(counts)).sum(axis=0)
     value = float(row.value(totals))
-    return (None, row.why(totals)) if np.isnan(value) else (value, "")
+    return (None, row.reason(totals)) if np.isnan(value) else (value, "")
 
 
 def test_fleiss_against_statsmodels():
@@ -173,4 +173,4 @@ def test_ratings_and_judge_of_different_length_are_refused():
 
 def test_repr_names_the_row():
     """One glance."""
-    assert repr(stats.HUMAN_AGREEMENT[0]) == "HumanRow('pairwise_agreement')"
+    assert repr(stats.HUMAN_AGREEMENT[0]) == "Metric('pairwise_agreement', better higher)"

@@ -6,14 +6,14 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from support.resampling import estimates_of
 
 from harness import stats
 from harness.stats.inference.bootstrap import Units
-from harness.stats.inference.measures import estimate
 from harness.stats.metrics.alpha import krippendorff_alpha
 from harness.stats.metrics.association import (
     contingency,
-    correlation_measures,
+    correlation_metrics,
     correlations,
     correlations_by_jackknife,
     kendall_of,
@@ -22,9 +22,9 @@ from harness.stats.metrics.association import (
 from harness.stats.metrics.registry import confusion
 from harness.stats.metrics.weighted_agreement import (
     ORDINAL_METRICS,
-    ordinal_rows,
+    ordinal_metrics,
     weighted_kappa,
-    weighted_kappa_measure,
+    weighted_kappa_metric,
     weights,
 )
 
@@ -77,7 +77,7 @@ def test_randolph_counts_the_declared_options():
     assert row.value(cells_of("0011", "0101", 3)) == pytest.approx(0.25)
     lone = cells_of("00", "00", 1)
     assert np.isnan(row.value(lone))
-    assert row.why(lone) == "single_option"
+    assert row.reason(lone) == "single_option"
 
 
 @settings(deadline=None)
@@ -108,8 +108,8 @@ def test_correlations_of_half_points_and_means():
     for reduce in (np.median, np.mean):
         x = reduce(human, axis=1)
         cells, rows, columns = contingency(x, judge)
-        measures = correlation_measures(rows, columns)
-        found = estimate(cells, measures, resampling=stats.Resampling(rng=rng, n_resamples=200))
+        measures = correlation_metrics(rows, columns)
+        found = estimates_of(cells, measures, resampling=stats.Resampling(rng=rng, n_resamples=200))
         direct = correlations(x, judge)
         rated = ~np.isnan(judge)
         wanted = scipy.stats.kendalltau(x[rated], judge[rated]).statistic
@@ -138,12 +138,12 @@ def test_continuous_vectors_are_ranked():
 def test_user_weights_put_abstention_where_the_user_says():
     """CANNOT_ASSESS as a third option halfway, nearer to one side, or as bad as any error."""
     totals = np.array([30.0, 10, 5, 10, 20, 5, 5, 5, 10])
-    halfway = weighted_kappa_measure([[0, 1, 0.25], [1, 0, 0.25], [0.25, 0.25, 0]])
-    unweighted = weighted_kappa_measure(1 - np.eye(3), name="three_class")
+    halfway = weighted_kappa_metric([[0, 1, 0.25], [1, 0, 0.25], [0.25, 0.25, 0]])
+    unweighted = weighted_kappa_metric(1 - np.eye(3), name="three_class")
     assert halfway.value(totals) == pytest.approx(0.3670886075949368)
     assert unweighted.value(totals) == pytest.approx(0.37007874015748027)
     assert np.isnan(unweighted.value(np.array([5.0, 0, 0, 0, 0, 0, 0, 0, 0])))
-    assert unweighted.why(totals) == "constant_labels"
+    assert unweighted.reason(totals) == "constant_labels"
     with pytest.raises(ValueError, match=r"weights has shape \(3, 3\) but the cells are \(2, 2\)"):
         halfway.value(np.ones(4))
 
@@ -174,7 +174,7 @@ def test_jackknife_of_correlations_against_theory():
 def test_interval_rows_take_the_numbers_of_the_scale(scale):
     """Alpha of the cells is alpha of the numbers that the options stand for."""
     human, judge = "012012012200", "012002112210"
-    [row] = [one for one in ordinal_rows(scale) if "interval" in one.name]
+    [row] = [one for one in ordinal_metrics(scale) if "interval" in one.name]
     pairs = [[scale[int(h)], scale[int(j)]] for h, j in zip(human, judge, strict=True)]
     wanted = krippendorff_alpha(pairs, "interval").value
     assert row.value(cells_of(human, judge, 3)) == pytest.approx(wanted)
@@ -186,7 +186,7 @@ def test_interval_rows_take_the_numbers_of_the_scale(scale):
 def test_ratio_alpha_of_judge_and_human_is_there_for_amounts(scale, there):
     """Numbers, none negative: alpha of the cells is alpha of the amounts themselves."""
     human, judge = "012012012200", "012002112210"
-    rows = [one for one in ordinal_rows(scale) if one.name == "krippendorff_alpha_ratio(h/h)"]
+    rows = [one for one in ordinal_metrics(scale) if one.name == "krippendorff_alpha_ratio(h/h)"]
     assert bool(rows) is there
     if there:
         pairs = [[scale[int(h)], scale[int(j)]] for h, j in zip(human, judge, strict=True)]

@@ -174,7 +174,7 @@ def test_users_own_row_is_evaluated_like_any_other(table, evaluate):
     """A metric is a row, given as such."""
     base = stats.find_metric("mse(s/s)", stats.METRICS)
     fields = {field: getattr(base, field) for field in base.__slots__} | {"name": "mine(s/s)"}
-    found = evaluate(table("human", 0), table("x", 1), metrics=[stats.MetricRow(**fields), base])
+    found = evaluate(table("human", 0), table("x", 1), metrics=[stats.Metric(**fields), base])
     assert found.estimates["x"]["mine(s/s)"] == found.estimates["x"]["mse(s/s)"]
     assert found.ranking("mine(s/s)").best == "x"
 
