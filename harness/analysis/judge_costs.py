@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median_high
 from typing import TYPE_CHECKING
 
 from harness.analysis.result import Cost
@@ -38,3 +39,9 @@ def cost_of(verdicts: Sequence[Verdict]) -> Cost:
 def _usd(receipts: Sequence[Verdict | Reply]) -> float | None:
     known = [one.cost_usd for one in receipts if one.cost_usd is not None]
     return sum(known) if len(known) == len(receipts) else None
+
+
+def median_latency_s(verdicts: Sequence[Verdict]) -> float | None:
+    """Return the median seconds of a reply, of two middle ones the greater; None without any."""
+    latencies = [verdict.latency_s for verdict in verdicts if verdict.latency_s is not None]
+    return median_high(latencies) if latencies else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.export import all_charts, ranking_csv, write_charts, write_pages
-from harness.report.html.details import details_of, disputed
+from harness.report.html.details import details_of
 from harness.report.html.page import page
 from harness.report.judge_card import judge_card
 from harness.report.recommendation import decision
@@ -37,4 +37,5 @@ def write_report(folder: RunFolder, validation: Validation, source: Source) -> N
         If one of them cannot be written; the others stay as they were.
     """
     folder.write("metrics.json", validation.model_dump_json(indent=1) + "\n")
-    write_pages(folder, validation, details_of(source, folder, disputed=disputed(validation)))
+    details = details_of(source, folder, disputed=validation.decision.disputed)
+    write_pages(folder, validation, details)

@@ -1,67 +1,165 @@
-"""Kinds of charts: dots with intervals, lines, and heat maps. They know nothing of judges."""
+"""Charts as SVG: intervals, lines and heat maps, each with a text alternative and its data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+import re
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from harness.report.svg import (
-    CHARACTER,
-    WIDE,
-    Cell,
-    Chart,
-    Mark,
-    Scale,
-    box,
-    clip,
-    dot,
-    label,
-    line,
-    path,
-    pieces,
-    px,
-    show,
-    tick,
-)
+from harness.report.formatting import number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+Cell: TypeAlias = str | int | float | None
+# Lengths in CSS pixels
+CHARACTER = 7.2  # mean width of a character at 12 px
+SMALL_CHARACTER = 6.6  # at 11 px
+TITLE_CHARACTER = 8.2
+TITLE_HEIGHT = 26.0
 WIDTH = 400.0
-ROW = 26.0
-APART = 9.0  # px between dots on one line
+WIDE = 540.0  # wider charts scroll on a narrow screen instead of shrinking
 TOP = 8.0
-BAND = 22.0
-RULE_LABEL = 8.0  # px at least between the words of two rules
-LEVEL = 13.0  # px from one level of words to the next
-AXIS = 34.0
-GUTTER = 20.0  # px at the ends of an axis, for half of a tick's words
-MAX_LABEL = 168.0
-MAX_ROW_NAME = 236.0  # of a heat map that is not wide
-CELL = 30.0
-HEAD = 40.0
-SLOPE = 0.7  # sine and cosine of the angle at which long names of columns stand
-DARK = 6  # class of a heat cell from which white reads better than ink
-SMALL = 0.92  # of a small label's width to a label's
-KEY_LINE = 22.0  # px of a line in the key, before its name
-KEY_ROW = 17.0
-KEY_APART = 14.0  # px between two names in the key
-N_STYLES = 8
+MARGIN = 20.0  # at the ends of an axis, for half of a tick label
+AXIS = 34.0  # tick labels and title below an axis
+LINE = 13.0  # from one line of text to the next
+ROW, ROW_GAP = 26.0, 9.0  # of an interval chart, and between the dots of one row
+STRIP = 22.0  # above the lines, for regions without a height
+HEIGHT = 220.0  # of a line chart between its axis and its labels
+KEY_LINE, KEY_ROW = 22.0, 17.0
+CELL, HEAT_HEAD = 30.0, 40.0
+MAX_LABEL, MAX_NARROW_LABEL = 168.0, 236.0  # row names; those of a heat map that is not wide
+DARK_SHADE = 6  # shade from which a heat map's text is light
+INVISIBLE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class DotRow:
-    """One line of a chart of dots.
+class Mark:
+    """One SVG element; ``title`` is its tooltip."""
+
+    tag: str
+    attributes: Mapping[str, str]
+    text: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Titles:
+    """Name of a chart (id and file name), title, text alternative and axis titles."""
+
+    name: str
+    title: str
+    alt: str
+    x: str = ""
+    y: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing, its text alternative and its data.
+
+    Attributes
+    ----------
+    name : str
+        Letters, digits and hyphens: id in the page and name of the file.
+    columns, rows
+        The data drawn; None is NA.
+    frame : (Scale, Scale) or None
+        Horizontal and vertical scale of a line chart, for scripts that move its lines.
+    stub : float
+        Width at the left that holds row names and stays visible while a wide chart scrolls.
+    """
+
+    name: str
+    title: str
+    alt: str
+    width: float
+    height: float
+    marks: tuple[Mark, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
+    frame: tuple[Scale, Scale] | None = field(default=None, repr=False)
+    stub: float = 0.0
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the chart scrolls on a narrow screen instead of shrinking."""
+        return self.width > WIDE
+
+    @property
+    def stub_marks(self) -> tuple[Mark, ...]:
+        """Marks that start within the stub."""
+        return tuple(m for m in self.marks if float(m.attributes.get("x", math.inf)) < self.stub)
+
+    @property
+    def size_with_title(self) -> tuple[float, float]:
+        """Width and height of the chart with its title above, as exported."""
+        width = max(self.width, len(self.title) * TITLE_CHARACTER)
+        return width, self.height + TITLE_HEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A linear map from ``low .. high`` to ``start .. end`` in pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    @classmethod
+    def around(
+        cls,
+        values: Iterable[float | None],
+        start: float,
+        end: float,
+        *,
+        within: tuple[float, float] = (-math.inf, math.inf),
+    ) -> Scale:
+        """Return a scale from one round number to another around the finite values.
+
+        It stays ``within`` limits, unless these leave no span.
+        """
+        finite = [v for v in values if v is not None and math.isfinite(v)] or [0.0, 1.0]
+        low, high = min(finite), max(finite)
+        if high - low < INVISIBLE:
+            low, high = low - 0.05, high + 0.05
+        step = _round_step(high - low)
+        low, high = math.floor(low / step + 1e-6) * step, math.ceil(high / step - 1e-6) * step
+        limits = max(low, within[0]), min(high, within[1])
+        return cls(*(limits if limits[1] - limits[0] >= INVISIBLE else (low, high)), start, end)
+
+    def __call__(self, value: float) -> float:
+        """Return the pixel of a value."""
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Return about five round numbers within the scale."""
+        step = _round_step(self.high - self.low)
+        first, last = math.ceil(self.low / step - 1e-6), math.floor(self.high / step + 1e-6)
+        return [round(i * step, 10) for i in range(first, last + 1)]
+
+
+def _round_step(span: float) -> float:
+    rough = span / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(s for s in (1.0, 2.0, 2.5, 5.0, 10.0) if s * power >= rough * (1 - 1e-9)) * power
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalRow:
+    """One estimate of an interval chart.
 
     Attributes
     ----------
     kind : str
-        "best", "tied" (with the best), "judge" or "baseline"; says how it is drawn.
+        Style: "best", "tied", "judge", "baseline" or "rater".
     reason : str
         Why the value is NA.
     line : str
-        What stands at the left, if not the name; rows in sequence that share it share a line.
+        Label at the left if not the name; consecutive rows with the same label share a line.
     """
 
     name: str
@@ -73,18 +171,77 @@ class DotRow:
     line: str = ""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The row in words."""
-        if self.value is None:
-            return f"{self.name}: NA ({self.reason})" if self.reason else f"{self.name}: NA"
-        if self.low is None or self.high is None:
-            return f"{self.name}: {self.value:z.3f}"
-        return f"{self.name}: {self.value:z.3f} [{self.low:z.3f}, {self.high:z.3f}]"
+        ends = f" [{number(self.low)}, {number(self.high)}]" if self.low is not None else ""
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{self.name}: {number(self.value)}{ends}{reason}"
+
+
+def interval_chart(
+    titles: Titles,
+    rows: Sequence[IntervalRow],
+    *,
+    within: tuple[float, float],
+    reference: float | None = None,
+    reach: Sequence[float | None] = (),
+    width: float = WIDTH,
+) -> Chart:
+    """Draw a dot with its interval for each row.
+
+    Parameters
+    ----------
+    within : (low, high)
+        Limits of the axis.
+    reference : float, optional
+        Value marked by a vertical line.
+    reach : sequence of float, optional
+        Values that the axis must include.
+    """
+    lines = [(text, list(group)) for text, group in groupby(rows, lambda row: row.line or row.name)]
+    left = min(max((len(text) for text, _ in lines), default=0) * CHARACTER, MAX_LABEL) + 12
+    ends = [*interval_ends(rows), reference, *reach]
+    scale = Scale.around(ends, left + MARGIN, width - MARGIN, within=within)
+    bottom = TOP + ROW * len(lines)
+    marks = _x_axis(scale, TOP, bottom, titles.x)
+    if reference is not None:
+        marks.append(line(scale(reference), TOP, scale(reference), bottom, "reference"))
+    for i, (text, group) in enumerate(lines):
+        y = TOP + ROW * (i + 0.5)
+        kind = group[0].kind if len(group) == 1 else "judge"
+        marks.append(label(left, y + 4, clip(text, left - 12), f"name {kind}", "end"))
+        heights = [y + ROW_GAP * (k - (len(group) - 1) / 2) for k in range(len(group))]
+        placed = list(zip(group, heights, strict=True))
+        points = [(scale(row.value), height) for row, height in placed if row.value is not None]
+        marks += [_path(points, "tie")] if len(points) > 1 else []
+        marks += [m for row, height in placed for m in draw_interval(row, scale, height)]
+    columns = ("name", "value", "low", "high", "why NA")
+    cells = tuple((r.name, r.value, r.low, r.high, r.reason) for r in rows)
+    drawn = (titles.name, titles.title, titles.alt, width, bottom + AXIS, tuple(marks))
+    return Chart(*drawn, columns, cells)
+
+
+def interval_ends(rows: Sequence[IntervalRow]) -> list[float | None]:
+    """Return values and interval ends, for an axis that several charts share."""
+    return [end for row in rows for end in (row.value, row.low, row.high)]
+
+
+def draw_interval(row: IntervalRow, scale: Scale, y: float) -> list[Mark]:
+    """Draw one row's interval and dot, or NA."""
+    if row.value is None:
+        return [label(scale.start, y + 4, "NA", "na")]
+    marks = []
+    if row.low is not None and row.high is not None:
+        marks.append(line(scale(row.low), y, scale(row.high), y, f"interval {row.kind}"))
+    place: dict[str, float | str] = {"cx": scale(row.value), "cy": y, "r": 4.5}
+    place["data-of"] = row.name
+    marks.append(mark("circle", f"dot {row.kind}", place, title=row.description))
+    return marks
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart of lines; ``style`` chooses colour and dash."""
+    """One line of a line chart; ``style`` names its colour and dash."""
 
     name: str
     points: tuple[tuple[float, float | None], ...]
@@ -92,155 +249,73 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Titles:
-    """What a chart is called and what its axes say."""
+class Region:
+    """A coloured box from x to x; without ``y`` it lies in the strip above the lines."""
 
-    name: str
+    x: tuple[float, float]
+    style: str
     title: str
-    alt: str
-    x: str = ""
-    y: str = ""
+    y: tuple[float, float] | None = None
 
 
-def dot_scale(
-    rows: Sequence[DotRow],
-    start: float,
-    end: float,
-    *,
-    within: tuple[float, float],
-    reach: Sequence[float | None] = (),
-) -> Scale:
-    """Return a scale that shows every dot, every interval and what else it must ``reach``."""
-    return Scale.around([*dot_ends(rows), *reach], start, end, within=within)
-
-
-def dot_ends(rows: Sequence[DotRow]) -> list[float | None]:
-    """Return the values and ends of intervals, for an axis that several charts share."""
-    return [v for row in rows for v in (row.value, row.low, row.high)]
-
-
-def dots(
-    titles: Titles,
-    rows: Sequence[DotRow],
-    *,
-    within: tuple[float, float],
-    reference: float | None = None,
-    reach: Sequence[float | None] = (),
-    width: float = WIDTH,
-) -> Chart:
-    """Draw one dot with its interval for each row, line under line.
-
-    Parameters
-    ----------
-    within : (low, high)
-        Bounds that the axis does not leave.
-    reference : float, optional
-        A value worth a vertical line.
-    reach : sequence of float, optional
-        Values that the axis must show too.
-    """
-    drawn = [(told, list(some)) for told, some in groupby(rows, lambda row: row.line or row.name)]
-    left = min(max((len(told) for told, _ in drawn), default=0) * CHARACTER, MAX_LABEL) + 12
-    reached = (reference, *reach)
-    scale = dot_scale(rows, left + GUTTER, width - GUTTER, within=within, reach=reached)
-    height = TOP + ROW * len(drawn) + AXIS
-    marks = _x_axis(scale, TOP, height - AXIS, titles.x)
-    if reference is not None:
-        marks.append(line(scale(reference), TOP, scale(reference), height - AXIS, "reference"))
-    for i, (told, some) in enumerate(drawn):
-        y = TOP + ROW * (i + 0.5)
-        kind = some[0].kind if len(some) == 1 else "judge"
-        marks.append(label(left, y + 4, clip(told, left - 12), f"name {kind}", anchor="end"))
-        marks += _together(some, scale, y)
-    columns = ("name", "value", "low", "high", "why NA")
-    data = tuple((r.name, r.value, r.low, r.high, r.reason) for r in rows)
-    return _chart(titles, (width, height), marks, (columns, data))
-
-
-def _together(rows: Sequence[DotRow], scale: Scale, middle: float) -> list[Mark]:
-    """Draw the rows of one line, a little apart and tied to one another."""
-    heights = [middle + APART * (k - (len(rows) - 1) / 2) for k in range(len(rows))]
-    placed = list(zip(rows, heights, strict=True))
-    known = [(scale(row.value), y) for row, y in placed if row.value is not None]
-    tie = [path(known, "tie")] if len(known) > 1 else []
-    return [*tie, *(mark for row, y in placed for mark in dot_marks(row, scale, y))]
-
-
-def dot_marks(row: DotRow, scale: Scale, y: float) -> list[Mark]:
-    """Draw one row's interval and dot, or NA."""
-    if row.value is None:
-        return [Mark("text", {"x": f"{scale.start:g}", "y": f"{y + 4:g}", "class": "na"}, "NA")]
-    marks = []
-    if row.low is not None and row.high is not None:
-        marks.append(line(scale(row.low), y, scale(row.high), y, f"interval {row.kind}"))
-    marks.append(dot(scale(row.value), y, f"dot {row.kind}", title=row.told, of=row.name))
-    return marks
-
-
-def lines(
+def line_chart(
     titles: Titles,
     series: Sequence[Series],
     *,
-    y_within: tuple[float, float],
     rules: Sequence[tuple[float, str]] = (),
     rug: Sequence[tuple[float, str, str]] = (),
-    band: Sequence[tuple[float, float, str, str]] = (),
+    regions: Sequence[Region] = (),
     reach: tuple[float, ...] = (),
-    cursor: bool = False,
-    width: float = WIDTH,
-    height: float = 250.0,
 ) -> Chart:
-    """Draw lines over a key that names them.
+    """Draw lines and regions between 0 and 1 above a key of their names.
 
     Parameters
     ----------
+    series : sequence of Series
+        Lines; one without points names the style of a region in the key.
     rules : sequence of (x, text)
-        Values of x worth a vertical line, in order.
+        Vertical lines, in order of x.
     rug : sequence of (x, name, style)
-        Values to mark on the x axis.
-    band : sequence of (low, high, style, told)
-        Stretches of x to colour above the lines.
+        Dots on the x axis.
     reach : tuple of float
-        Values of y that the axis must show too.
-    cursor : bool
-        Whether the reader moves a vertical line.
-    height : float
-        Without the key, and without levels of rules' words beyond the first.
+        Values of y that the axis must include.
+
+    Notes
+    -----
+    A hidden vertical line of class ``cursor`` is there for a script to move.
     """
-    xs = [x for one in series for x, _ in one.points]
+    xs = [*(x for s in series for x, _ in s.points), *(x for r in regions for x in r.x)]
     low, high = min(xs, default=0.0), max(xs, default=1.0)
-    across = Scale(low, high if high > low else low + 1.0, 44, width - GUTTER)
-    levels = _levels([(across(x), told) for x, told in rules])
-    top = TOP + LEVEL * max(levels, default=0)
-    bottom = top - TOP + height - AXIS
-    ys = [*reach, *(y for one in series for _, y in one.points)]
-    up = Scale.around(ys, bottom, top + BAND, within=y_within)
-    marks = [*_x_axis(across, top + BAND, bottom, titles.x), *_y_axis(up, across)]
-    for first, last, style, told in band:
-        reached = across(last) - across(first)
-        title = f"{told}: {first:.3f} to {last:.3f}"
-        marks.append(box(across(first), top + 8, reached, 7, f"band region {style}", title=title))
-    for (x, told), level in zip(rules, levels, strict=True):
-        marks += _rule(across(x), told, (top - LEVEL * level, bottom), across.end + GUTTER)
-    if not rules:  # their words stand where this would
+    across = Scale(low, high if high > low else low + 1.0, 44, WIDTH - MARGIN)
+    levels = _label_levels([(across(x), text) for x, text in rules])
+    top = TOP + LINE * max(levels, default=0)
+    bottom = top + HEIGHT
+    ys = [*reach, *(y for s in series for _, y in s.points)]
+    up = Scale.around(ys, bottom, top + STRIP, within=(0.0, 1.0))
+    marks = [*_x_axis(across, top + STRIP, bottom, titles.x), *_y_axis(up, across)]
+    marks += [_draw_region(region, across, up, top + TOP) for region in regions]
+    for (x, text), level in zip(rules, levels, strict=True):
+        marks += _rule(across(x), text, (top - LINE * level, bottom))
+    if not rules:  # rule labels would stand here
         marks.append(label(0, TOP + 4, titles.y, "small"))
-    for one in series:
-        drawn = [(across(x), up(y)) for x, y in one.points if y is not None]
-        if drawn:
-            marks.append(path(drawn, f"series {one.style}", of=one.name))
+    for s in series:
+        points = [(across(x), up(y)) for x, y in s.points if y is not None]
+        marks += [_path(points, f"series {s.style}", s.name)] if points else []
     for x, name, style in rug:
-        marks.append(dot(across(x), bottom, f"rug {style}", r=4, title=f"{name}: {x:.3f}"))
-    if cursor:
-        still = line(across(low), top + BAND, across(low), bottom, "cursor")
-        marks.append(replace(still, attributes={**still.attributes, "visibility": "hidden"}))
-    key, height = _key(series, bottom + AXIS, width)
-    marks += key
-    data = tuple((one.name, x, y) for one in series for x, y in one.points)
+        place = {"cx": across(x), "cy": bottom, "r": 4.0}
+        marks.append(mark("circle", f"rug {style}", place, title=f"{name}: {x:.3f}"))
+    cursor = line(across(low), top + STRIP, across(low), bottom, "cursor")
+    marks.append(replace(cursor, attributes={**cursor.attributes, "visibility": "hidden"}))
+    for i, s in enumerate(series):
+        marks += _key(s, bottom + AXIS + KEY_ROW * i)
     columns = ("name", titles.x or "x", titles.y or "y")
-    return _chart(titles, (width, height), marks, (columns, data), (across, up))
+    cells = tuple((s.name, x, y) for s in series for x, y in s.points)
+    height = bottom + AXIS + KEY_ROW * len(series)
+    drawn = (titles.name, titles.title, titles.alt, WIDTH, height, tuple(marks))
+    return Chart(*drawn, columns, cells, (across, up))
 
 
-def heat(
+def heat_map(
     titles: Titles,
     row_names: Sequence[str],
     column_names: Sequence[str],
@@ -249,95 +324,55 @@ def heat(
     top: float = 1.0,
     digits: int = 2,
     cell_width: float = 54.0,
-    counts: Sequence[int] = (),
-    row_counts: Sequence[str] = (),
+    row_counts: Sequence[Cell] = (),
 ) -> Chart:
-    """Draw a table whose cells are the darker the nearer they are to ``top``; None is NA.
+    """Draw a table of numbers, darker the closer they are to ``top``; None is NA.
 
-    ``counts`` says of each column what its cells rest on, ``row_counts`` of each row.
+    ``row_counts`` gives the sample size of each row.
     """
-    widest = max((len(n) for n in (*row_names, titles.y)), default=0)
     across = cell_width * len(column_names)
-    longest = MAX_LABEL if MAX_ROW_NAME + across > WIDE else MAX_ROW_NAME
+    longest = MAX_LABEL if MAX_NARROW_LABEL + across > WIDE else MAX_NARROW_LABEL
+    widest = max((len(name) for name in (*row_names, titles.y)), default=0)
     left = min(widest * CHARACTER, longest) + 14
-    names, head, overhang = _column_names(column_names, counts, left, cell_width)
     end = left + across
-    noted = max(map(len, row_counts), default=0) * CHARACTER
-    width = max(end + max(overhang, noted + 2) + 2, left + len(titles.x) * CHARACTER)
-    height = head + CELL * len(row_names) + 4
-    marks = [label(left, 12, titles.x, "small"), label(0, head - 10, titles.y, "small"), *names]
-    for i, name in enumerate(row_names):
+    wrapped = [wrap_name(name, cell_width) for name in column_names]
+    head = HEAT_HEAD + LINE * (max(map(len, wrapped), default=1) - 1)
+    marks = [label(left, 12, titles.x, "small"), label(0, head - 10, titles.y, "small")]
+    for j, parts in enumerate(wrapped):
+        x = left + cell_width * (j + 0.5)
+        lines = enumerate(reversed(parts))
+        marks += [label(x, head - 10 - LINE * k, part, "name", "middle") for k, part in lines]
+    rows: list[tuple[Cell, ...]] = []
+    for i, row in enumerate(row_names):
         y = head + CELL * i
-        marks.append(label(left - 8, y + 19, clip(name, left - 8), "name", anchor="end"))
-        for j, value in enumerate(values[i]):
-            x = left + cell_width * j
-            told = f"{name}, {column_names[j]}: {show(value)}"
-            told += "".join(f", n {n}" for n in (*counts[j : j + 1], *row_counts[i : i + 1]))
-            marks += _heat_cell((x, y, cell_width), value, top, digits, told)
-        marks += [label(end + 6, y + 19, f"n {n}", "small") for n in row_counts[i : i + 1]]
-    n_columns = ("n",) if counts or row_counts else ()
-    columns = (titles.y or "row", titles.x or "column", "value", *n_columns)
-    data = tuple(
-        (row, column, values[i][j], *counts[j : j + 1], *row_counts[i : i + 1])
-        for i, row in enumerate(row_names)
-        for j, column in enumerate(column_names)
-    )
-    return replace(_chart(titles, (width, height), marks, (columns, data)), stub=left)
-
-
-def _column_names(
-    names: Sequence[str], counts: Sequence[int], left: float, cell_width: float
-) -> tuple[list[Mark], float, float]:
-    """Name columns in a few lines, or sloping; return how high and how far out they go."""
-    lines_of = [wrapped(name, cell_width) for name in names]
-    widest = max((len(part) for parts in lines_of for part in parts), default=0) * CHARACTER
-    reaches = [min(len(name) * CHARACTER, MAX_LABEL) * SLOPE for name in names]
-    sloping = max(reaches) if widest > cell_width + CHARACTER else 0.0
-    below = LEVEL if counts else 0.0
-    head = HEAD + (sloping or LEVEL * (max(map(len, lines_of), default=1) - 1)) + below
-    marks = []
-    for j, (name, parts) in enumerate(zip(names, lines_of, strict=True)):
-        middle, foot = left + cell_width * (j + 0.5), head - 10 - below
-        if sloping:
-            marks.append(_sloping(middle, foot, name))
-            continue
-        for above, part in enumerate(reversed(parts)):
-            marks.append(label(middle, foot - LEVEL * above, part, "name", anchor="middle"))
-    for j, n in enumerate(counts):
-        middle = left + cell_width * (j + 0.5)
-        marks.append(label(middle, head - 8, f"n {n}", "small", anchor="middle"))
-    ends = [reach - cell_width * (len(names) - j - 0.5) for j, reach in enumerate(reaches)]
-    return marks, head, max(ends) if sloping else 0.0
-
-
-def wrapped(name: str, width: float) -> list[str]:
-    """Break a name at its joints into lines that fit, as far as they can."""
-    n = int(width / CHARACTER) + 1
-    found = [""]
-    for piece in pieces(name):
-        if found[-1] and len(found[-1] + piece.rstrip()) > n:
-            found.append("")
-        found[-1] += piece
-    return [part.rstrip() for part in found]
-
-
-def _sloping(x: float, y: float, name: str) -> Mark:
-    turned = label(x, y, clip(name, MAX_LABEL), "name")
-    angle = {"transform": f"rotate(-45 {px(x)} {px(y)})"}
-    return replace(turned, attributes={**turned.attributes, **angle})
+        counts = row_counts[i : i + 1]
+        marks.append(label(left - 8, y + 19, clip(row, left - 8), "name", "end"))
+        marks += [label(end + 6, y + 19, f"n {n}", "small") for n in counts]
+        for j, column in enumerate(column_names):
+            value, box = values[i][j], (left + cell_width * j, y, cell_width)
+            title = f"{row}, {column}: {number(value)}" + "".join(f", n {n}" for n in counts)
+            marks += _heat_cell(box, value, top, digits, title)
+            rows.append((row, column, value, *counts))
+    count_width = max((len(f"n {n}") for n in row_counts), default=0) * CHARACTER
+    width = max(end + count_width + 4, left + len(titles.x) * CHARACTER)
+    columns = (titles.y or "row", titles.x or "column", "value", *(("n",) if row_counts else ()))
+    height = head + CELL * len(row_names) + 4
+    drawn = (titles.name, titles.title, titles.alt, width, height, tuple(marks))
+    return Chart(*drawn, columns, tuple(rows), stub=left)
 
 
 def _heat_cell(
-    place: tuple[float, float, float], value: float | None, top: float, digits: int, told: str
+    box: tuple[float, float, float], value: float | None, top: float, digits: int, title: str
 ) -> list[Mark]:
-    x, y, width = place
+    x, y, width = box
     share = 0.0 if value is None or top <= 0 else min(max(value / top, 0.0), 1.0)
-    shade = round(share * 10)  # eleven classes: the page's policy forbids inline styles
-    text = show(value if value is None else float(value), digits)
-    dark = "on-heat" if shade >= DARK else "in-heat"
+    shade = round(share * 10)  # eleven classes, as the page's policy forbids inline styles
+    place = {"x": x + 1, "y": y + 1, "width": width - 2, "height": CELL - 2, "rx": 3.0}
+    kind = "na" if value is None else "on-heat" if shade >= DARK_SHADE else "in-heat"
+    text = number(value, digits)
     return [
-        box(x + 1, y + 1, width - 2, CELL - 2, f"heat s{shade}", rx="3", title=told),
-        label(x + width / 2, y + 19, text, "na" if value is None else dark, anchor="middle"),
+        mark("rect", f"heat s{shade}", place, title=title),
+        label(x + width / 2, y + 19, text, kind, "middle"),
     ]
 
 
@@ -346,65 +381,90 @@ def _x_axis(scale: Scale, top: float, bottom: float, title: str) -> list[Mark]:
     for value in scale.ticks():
         x = scale(value)
         marks.append(line(x, top, x, bottom, "grid"))
-        marks.append(label(x, bottom + 14, tick(value), "tick x", anchor="middle"))
-    middle = (scale.start + scale.end) / 2
-    half = len(title) * CHARACTER * SMALL / 2  # kept inside the drawing where the axis is short
-    middle = min(middle, scale.end + GUTTER - half)
-    marks.append(label(middle, bottom + 29, title, "small", anchor="middle"))
-    return marks
+        marks.append(label(x, bottom + 14, f"{value:.6g}", "tick x", "middle"))
+    half = len(title) * SMALL_CHARACTER / 2
+    middle = min((scale.start + scale.end) / 2, scale.end + MARGIN - half)
+    return [*marks, label(middle, bottom + 29, title, "small", "middle")]
 
 
 def _y_axis(up: Scale, across: Scale) -> list[Mark]:
     marks = []
     for value in up.ticks():
         marks.append(line(across.start, up(value), across.end, up(value), "grid"))
-        marks.append(label(across.start - 6, up(value) + 4, tick(value), "tick y", anchor="end"))
+        marks.append(label(across.start - 6, up(value) + 4, f"{value:.6g}", "tick y", "end"))
     return marks
 
 
-def _levels(words: Sequence[tuple[float, str]]) -> list[int]:
-    """Return the level of each rule's words, 0 the lowest, so that none run into each other."""
+def _draw_region(region: Region, across: Scale, up: Scale, strip: float) -> Mark:
+    left, right = map(across, region.x)
+    bottom, top = map(up, region.y) if region.y else (strip + 7, strip)
+    place = {"x": left, "y": top, "width": right - left, "height": bottom - top}
+    return mark("rect", f"region {region.style}", place, title=region.title)
+
+
+def _label_levels(labels: Sequence[tuple[float, str]]) -> list[int]:
+    """Return the line of each rule's label, 0 the lowest, so that none overlap."""
     ends: list[float] = []
     levels = []
-    for x, told in words:
-        half = len(told) * CHARACTER * SMALL / 2
-        free = (i for i, end in enumerate(ends) if x - half >= end + RULE_LABEL)
-        level = next(free, len(ends))
+    for x, text in labels:
+        half = len(text) * SMALL_CHARACTER / 2
+        level = next((i for i, end in enumerate(ends) if x - half >= end + TOP), len(ends))
         ends[level:] = [x + half, *ends[level + 1 :]]
         levels.append(level)
     return levels
 
 
-def _rule(x: float, told: str, ends: tuple[float, float], edge: float) -> list[Mark]:
-    """Draw a vertical line with its words above, kept left of an edge."""
-    top, bottom = ends
-    middle = min(x, edge - len(told) * CHARACTER * SMALL / 2)
-    return [
-        line(x, top + 6, x, bottom, "rule"),
-        label(middle, top + 3, told, "small rule-label", anchor="middle"),
-    ]
+def _rule(x: float, text: str, ends: tuple[float, float]) -> list[Mark]:
+    middle = min(x, WIDTH - len(text) * SMALL_CHARACTER / 2)
+    name = label(middle, ends[0] + 3, text, "small rule-label", "middle")
+    return [line(x, ends[0] + 6, x, ends[1], "rule"), name]
 
 
-def _key(series: Sequence[Series], top: float, width: float) -> tuple[list[Mark], float]:
-    """Name each line below the drawing, several to a row; return the marks and where they end."""
-    marks: list[Mark] = []
-    x, y = 0.0, top
-    for one in series:
-        name = clip(one.name, width - KEY_LINE)
-        reach = KEY_LINE + len(name) * CHARACTER
-        if x and x + reach > width:
-            x, y = 0.0, y + KEY_ROW
-        marks.append(line(x, y + 8, x + KEY_LINE - 5, y + 8, f"series {one.style}"))
-        marks.append(label(x + KEY_LINE, y + 12, name, "name"))
-        x += reach + KEY_APART
-    return marks, y + KEY_ROW if series else top
+def _key(series: Series, y: float) -> list[Mark]:
+    place = {"x": 0.0, "y": y + 3, "width": 11.0, "height": 11.0}
+    swatch = mark("rect", f"region {series.style}", place)
+    if series.points:
+        swatch = line(0, y + 8, KEY_LINE - 5, y + 8, f"series {series.style}")
+    return [swatch, label(KEY_LINE, y + 12, clip(series.name, WIDTH - KEY_LINE), "name")]
 
 
-def _chart(
-    titles: Titles,
-    size: tuple[float, float],
-    marks: Sequence[Mark],
-    table: tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]],
-    frame: tuple[Scale, Scale] | None = None,
-) -> Chart:
-    return Chart(titles.name, titles.title, titles.alt, *size, tuple(marks), *table, frame)
+def mark(
+    tag: str, kind: str, attributes: Mapping[str, float | str], text: str = "", title: str = ""
+) -> Mark:
+    """Return an SVG element of a class, its lengths with two decimals."""
+    written = {k: v if isinstance(v, str) else px(v) for k, v in attributes.items()}
+    return Mark(tag, {**written, "class": kind}, text, title)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Mark:
+    """Return a straight line."""
+    return mark("line", kind, {"x1": x1, "y1": y1, "x2": x2, "y2": y2})
+
+
+def label(x: float, y: float, text: str, kind: str, anchor: str = "start") -> Mark:
+    """Return a line of text."""
+    return mark("text", kind, {"x": x, "y": y, "text-anchor": anchor}, text)
+
+
+def _path(points: Sequence[tuple[float, float]], kind: str, name: str = "") -> Mark:
+    steps = " L".join(f"{px(x)} {px(y)}" for x, y in points)
+    return mark("path", kind, {"d": f"M{steps}", "data-of": name})
+
+
+def px(value: float) -> str:
+    """Return a length with two decimals at most."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def clip(text: str, width: float) -> str:
+    """Shorten a text in its middle to fit a width, as long names often differ at their ends."""
+    n = max(int(width / CHARACTER + INVISIBLE), 2)
+    tail = (n - 1) // 2
+    return text if len(text) <= n else f"{text[: n - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def wrap_name(name: str, width: float) -> list[str]:
+    """Break a name into lines, if possible after blanks, slashes, hyphens or underscores."""
+    n = max(int(width / CHARACTER), 1)
+    parts = re.findall(rf".{{1,{n}}}(?:(?<=[ /_-])|$)|.{{1,{n}}}", name)
+    return [part.strip() for part in parts]

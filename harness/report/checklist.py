@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from harness.report.confusion_charts import ordered
+from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import counted, estimate, number, options, percent, share, tenths
-from harness.report.judge_charts import in_order
+from harness.report.judge_charts import ranked_judges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ def _accuracy(v: Validation, _: Details | None) -> Practice:
     told = [
         f"{j.name}: hit rate {number(_value(j, 'hit_rate(h/h)'))}, "
         f"kappa {number(_value(j, KAPPA))} on {counted([j.metrics[KAPPA].n_used])}"
-        for j in in_order(v)
+        for j in ranked_judges(v)
         if KAPPA in j.metrics
     ]
     return _given(asks, told, "no judge has a hit rate and Cohen's kappa")
@@ -92,7 +92,7 @@ def _accuracy(v: Validation, _: Details | None) -> Practice:
 
 def _confusion(v: Validation, _: Details | None) -> Practice:
     asks = "Report the confusion matrix, or at least precision and recall"
-    told = [f"{e.judge}: {_cells(e.confusion)}" for e in ordered(v) if e.confusion.n_items]
+    told = [f"{e.judge}: {_cells(e.confusion)}" for e in ranked_errors(v) if e.confusion.n_items]
     return _given(asks, told, "no judge has items that the raters rated too")
 
 
@@ -141,7 +141,7 @@ def _mode(v: Validation, _: Details | None) -> Practice:
 def _rates(v: Validation, _: Details | None) -> Practice:
     asks = "Report abstention, tie and invalid rates as metrics in their own right"
     told = []
-    for judge in in_order(v):
+    for judge in ranked_judges(v):
         planned = sum(c.planned for c in judge.outcomes)
         if planned:
             parts = {
@@ -163,7 +163,7 @@ def _coverage(v: Validation, _: Details | None) -> Practice:
     asks = "With exclusion, report the answered share beside the performance"
     if v.settings.mode != "exclude":
         return Practice(asks, "not needed", f"abstentions are {MODES[v.settings.mode]}")
-    told = [f"{j.name}: {share(j.answered_fraction, j.n_planned)}" for j in in_order(v)]
+    told = [f"{j.name}: {share(j.answered_fraction, j.n_planned)}" for j in ranked_judges(v)]
     return _given(asks, told, "no judge was asked")
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.report.charts import DotRow, Titles, dots
+from harness.report.charts import IntervalRow, Titles, interval_chart
 from harness.report.formatting import counted, headline
 from harness.report.html.page import render
-from harness.report.judge_charts import dot_row, in_order, n_used, reading_of
+from harness.report.judge_charts import (
+    described,
+    direction,
+    interval_row,
+    n_items_used,
+    ranked_judges,
+)
 from harness.report.metric_groups import grouped
 from harness.report.recommendation import sentences
 
@@ -16,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.analysis import Validation
+    from harness.report.charts import Chart
     from harness.report.metric_groups import Group
-    from harness.report.svg import Chart
 
 SECTIONS = (
     ("decision", "Decisions"),
@@ -38,7 +44,7 @@ def comparison(names: tuple[str, str], both: tuple[Validation, Validation]) -> s
         The earlier one first.
     """
     a, b = both
-    shared = [judge.name for judge in in_order(a) if judge.name in {j.name for j in b.judges}]
+    shared = [judge.name for judge in ranked_judges(a) if judge.name in {j.name for j in b.judges}]
     return render(
         "compare.html.jinja",
         {
@@ -120,19 +126,18 @@ def _ranked_by(a: Validation, b: Validation) -> list[str]:
 def _chart(
     names: tuple[str, str], both: tuple[Validation, Validation], shared: list[str], metric: str
 ) -> Chart:
-    rows: list[DotRow] = []
+    rows: list[IntervalRow] = []
     for judge in shared:
-        first, second = (dot_row(judge, v.judge(judge).metrics[metric]) for v in both)
+        first, second = (interval_row(judge, v.judge(judge).metrics[metric]) for v in both)
         rows += [
             replace(first, name=f"{judge}, first", kind="tied", line=judge),
             replace(second, name=f"{judge}, second", kind="best", line=judge),
         ]
-    told = "; ".join(row.told for row in rows)
-    n_items = [counted(n_used(v, metric, shared)) for v in both]
+    n_items = [counted(n_items_used(v, metric, shared)) for v in both]
     titles = Titles(
         "both-" + "".join(c if c.isalnum() else "-" for c in metric).strip("-"),
-        ", ".join(part for part in (metric, reading_of(both[0], metric)) if part),
-        f"{metric} of each judge in {names[0]} (ring) and in {names[1]} (dot). {told}.",
+        ", ".join(part for part in (metric, direction(both[0], metric)) if part),
+        f"{metric} of each judge in {names[0]} (ring) and in {names[1]} (dot). {described(rows)}.",
         x=f"ring: first, {n_items[0]}; dot: second, {n_items[1]}",
     )
-    return dots(titles, rows, within=(float("-inf"), float("inf")))
+    return interval_chart(titles, rows, within=(float("-inf"), float("inf")))

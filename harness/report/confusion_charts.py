@@ -1,93 +1,151 @@
-"""Charts of how each judge errs: confusion matrices and leniency (Rao et al. 2026)."""
+"""Heat maps of confusion and translation matrices, and charts of leniency."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.report.charts import Titles, dots, heat
-from harness.report.formatting import counted
-from harness.report.judge_charts import dot_row, in_order, kinds, own_slug, slug
-from harness.report.svg import pieces
+from harness.report.charts import Titles, heat_map, interval_chart, wrap_name
+from harness.report.formatting import counted, estimate
+from harness.report.judge_charts import (
+    SMALL_CHART_WIDTH,
+    described,
+    interval_row,
+    judge_kinds,
+    ranked_judges,
+    slug,
+    unique_slug,
+)
 
 if TYPE_CHECKING:
-    from harness.analysis import Validation
+    from collections.abc import Sequence
+
+    from harness.analysis import JudgeResult, Validation
     from harness.analysis.error_analysis import Confusion, JudgeErrors
-    from harness.report.svg import Chart
+    from harness.analysis.result import HumanResult
+    from harness.report.charts import Chart
 
 LENIENCY = (
-    ("precision", "Precision: of the items it calls positive, the share that is", None),
-    ("recall", "Recall: of the positive items, the share that it finds", None),
-    ("marginal_drift", "Drift: share it calls positive, less the share that is", 0.0),
+    ("precision", "Precision: share of the items called positive that are positive", None),
+    ("recall", "Recall: share of the positive items that are called positive", None),
+    ("marginal_drift", "Prevalence drift: share called positive minus share positive", 0.0),
 )
-FEW = 8  # columns whose names fit in full
-SHORT = 10  # characters of a name that is not broken
+FEW_COLUMNS = 8  # whose names get wider cells
 
 
-def ordered(v: Validation) -> list[JudgeErrors]:
-    """Return how each judge errs, in the order of the ranking."""
-    found = {one.judge: one for one in v.errors.judges} if v.errors else {}
-    return [found[judge.name] for judge in in_order(v) if judge.name in found]
+def ranked_errors(v: Validation) -> list[JudgeErrors]:
+    """Return the error analysis of each judge, in the order of the ranking."""
+    errors = {result.judge: result for result in v.errors.judges} if v.errors else {}
+    return [errors[judge.name] for judge in ranked_judges(v) if judge.name in errors]
 
 
 def confusion_charts(v: Validation) -> list[Chart]:
     """Draw each judge's confusion matrix, in items."""
-    return [_confusion(one.judge, one.confusion) for one in ordered(v) if one.confusion.n_items]
+    errors = ranked_errors(v)
+    return [_confusion(e.judge, e.confusion) for e in errors if e.confusion.n_items]
 
 
-def _confusion(judge: str, found: Confusion) -> Chart:
-    rows = [i for i, cells in enumerate(found.cells) if any(cells)]
-    n_options = len(found.human) - 1  # without CANNOT_ASSESS
-    used = [any(cells[j] for cells in found.cells) for j in range(len(found.judge))]
-    columns = [j for j, seen in enumerate(used) if seen or j < n_options]
-    drawn = [[found.cells[i][j] for j in columns] for i in rows]
-    names = [found.judge[j] for j in columns]
-    whole = all(float(cell).is_integer() for row in drawn for cell in row)
+def _confusion(judge: str, confusion: Confusion) -> Chart:
+    rows = [i for i, cells in enumerate(confusion.cells) if any(cells)]
+    n_options = len(confusion.human) - 1  # without CANNOT_ASSESS
+    columns = [
+        j
+        for j in range(len(confusion.judge))
+        if j < n_options or any(cells[j] for cells in confusion.cells)
+    ]
+    cells = [[confusion.cells[i][j] for j in columns] for i in rows]
+    names = [confusion.judge[j] for j in columns]
+    is_whole = all(float(cell).is_integer() for row in cells for cell in row)
     titles = Titles(
-        f"confusion-{own_slug(judge)}",
-        f"{judge} · {counted([found.n_items])}",
+        f"confusion-{unique_slug(judge)}",
+        f"{judge} · {counted([confusion.n_items])}",
         f"Items by the raters' most frequent answer (rows) and that of {judge} (columns); tied "
         "answers count in equal parts.",
         x="judge",
         y="raters",
     )
-    parts = [part for name in names for part in ([name] if len(name) <= SHORT else pieces(name))]
-    widest = max(map(len, parts), default=0) * 7.0 + 14
-    return heat(
+    return heat_map(
         titles,
-        [found.human[i] for i in rows],
+        [confusion.human[i] for i in rows],
         names,
-        drawn,
-        top=max((cell for row in drawn for cell in row), default=1.0),
-        digits=0 if whole else 1,
-        cell_width=min(max(46.0, widest), 110.0 if len(names) <= FEW else 46.0),
+        cells,
+        top=max((cell for row in cells for cell in row), default=1.0),
+        digits=0 if is_whole else 1,
+        cell_width=_cell_width(names, 46.0),
     )
+
+
+def _cell_width(names: Sequence[str], least: float) -> float:
+    """Return a width for cells below names, which are wrapped where there are many columns."""
+    if len(names) > FEW_COLUMNS:
+        return least
+    parts = [part for name in names for part in wrap_name(name, 110.0)]
+    return min(max(least, max(map(len, parts), default=0) * 7.2 + 10), 110.0)
 
 
 def leniency_charts(v: Validation) -> list[Chart]:
     """Draw precision, recall and prevalence drift of every judge that has them."""
-    kind = kinds(v)
+    kinds = judge_kinds(v)
     charts = []
     for name, title, reference in LENIENCY:
-        rows = [
-            dot_row(one.judge, one.leniency[name], kind[one.judge])
-            for one in ordered(v)
-            if name in one.leniency
-        ]
-        if rows:
-            told = "; ".join(row.told for row in rows)
-            found = (one.leniency[name] for one in ordered(v) if name in one.leniency)
-            n_items = counted(one.n_used for one in found if one.value is not None)
-            axis = f"{name.replace('_', ' ')}, {n_items}"
-            titles = Titles(f"leniency-{slug(name)}", title, f"{title}. {told}.", x=axis)
-            charts.append(dots(titles, rows, within=(-1.0, 1.0), reference=reference, width=340.0))
+        estimates = {e.judge: e.leniency[name] for e in ranked_errors(v) if name in e.leniency}
+        if not estimates:
+            continue
+        rows = [interval_row(judge, value, kinds[judge]) for judge, value in estimates.items()]
+        n_items = counted(value.n_used for value in estimates.values() if value.value is not None)
+        axis = f"{name.replace('_', ' ')}, {n_items}"
+        titles = Titles(f"leniency-{slug(name)}", title, f"{title}. {described(rows)}.", x=axis)
+        width = SMALL_CHART_WIDTH
+        charts.append(
+            interval_chart(titles, rows, within=(-1.0, 1.0), reference=reference, width=width)
+        )
     return charts
 
 
-def mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:
-    """Return judge, measure, and its estimate in each of the three modes, None where undefined."""
+def abstention_mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:
+    """Return judge, measure, and its estimate in each mode of abstention, None where undefined."""
     rows: list[tuple[str, str, list[object]]] = []
-    for one in ordered(v):
-        modes = (one.modes.exclude, one.modes.recode, one.modes.third_class)
+    for errors in ranked_errors(v):
+        modes = (errors.modes.exclude, errors.modes.recode, errors.modes.third_class)
         names = dict.fromkeys(name for mode in modes for name in mode)
-        rows += [(one.judge, name, [mode.get(name) for mode in modes]) for name in names]
+        rows += [(errors.judge, name, [mode.get(name) for mode in modes]) for name in names]
     return rows
+
+
+def translation_charts(v: Validation, set_names: Sequence[str]) -> list[Chart]:
+    """Draw F of the raters and of each judge: the choice made, given the response set endorsed.
+
+    Parameters
+    ----------
+    set_names : sequence of str
+        Names of the V response sets; without them they are numbered.
+    """
+    sides: list[tuple[str, HumanResult | JudgeResult]] = [("raters", v.humans)]
+    sides += [(judge.name, judge) for judge in ranked_judges(v)]
+    return [_translation(v, set_names, name, side) for name, side in sides if side.F]
+
+
+def _translation(
+    v: Validation, set_names: Sequence[str], name: str, side: HumanResult | JudgeResult
+) -> Chart:
+    columns = list(zip(*(side.F or ()), strict=True))
+    n_pairs = side.translated.n_pairs if side.translated else side.beta.n_used
+    n_endorsed = side.translated.n_endorsed if side.translated else ()
+    if len(set_names) != len(columns):
+        set_names = [f"set {i + 1}" for i in range(len(columns))]
+    defined = [i for i, cells in enumerate(columns) if any(cell is not None for cell in cells)]
+    titles = Titles(
+        f"translation-{unique_slug(name)}",
+        f"{name} · {counted([n_pairs], 'pair')}",
+        f"Probability of each choice (columns), given the response set endorsed (rows), from "
+        f"{n_pairs} pairs of {name}. Beta is {estimate(side.beta)}.",
+        x="choice",
+        y="endorsed set",
+    )
+    return heat_map(
+        titles,
+        [set_names[i] for i in defined],
+        list(v.task.options),
+        [columns[i] for i in defined],
+        cell_width=_cell_width(list(v.task.options), 54.0),
+        row_counts=[n_endorsed[i] for i in defined] if n_endorsed else (),
+    )

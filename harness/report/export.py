@@ -1,4 +1,4 @@
-"""What a report gives away as files: tables for other programs, and each chart as SVG and PNG."""
+"""Export of a report: tables for other programs, and each chart as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from harness.report import (
     judge_charts,
     sensitivity_charts,
 )
-from harness.report.html.page import drawing, page
+from harness.report.html.page import page, standalone_svg
 from harness.report.judge_card import judge_card
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Validation
+    from harness.report.charts import Chart
     from harness.report.html.details import Details
-    from harness.report.svg import Chart
     from harness.runs import RunFolder
     from harness.stats.inference.estimate import Estimate
 
@@ -33,15 +33,15 @@ RANKING_COLUMNS = (
 )
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 PNG_SCALE = 2.0
-NO_FONT = "no font was found on this machine, so PNG files would lack every word"
-WORD = (
+NO_FONT = "no font was found on this machine, so text would be missing in PNG files"
+FONT_TEST = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">'
     '<text x="2" y="16" font-family="sans-serif" font-size="16">{}</text></svg>'
 )
 
 
 def ranking_csv(v: Validation) -> str:
-    """Write the ranking as CSV; empty cells are NA, and ``reason`` says why."""
+    """Return the ranking as CSV; empty cells are NA, and ``reason`` says why."""
     out = StringIO()
     writer = csv.DictWriter(out, RANKING_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -49,75 +49,74 @@ def ranking_csv(v: Validation) -> str:
     for row in ranking.rows if ranking else ():
         assert ranking is not None
         judge = v.judge(row.judge)
-        one = judge.metrics[ranking.metric]
-        worse = row.difference
+        estimate, worse = judge.metrics[ranking.metric], row.difference
         writer.writerow(
             {
                 "rank": row.rank,
-                "judge": _inert(row.judge),
+                "judge": _escape_formula(row.judge),
                 "baseline": row.baseline,
                 "metric": ranking.metric,
-                "value": one.value,
-                "low": one.interval and one.interval.low,
-                "high": one.interval and one.interval.high,
-                "level": one.interval and one.interval.level,
-                "n_used": one.n_used,
-                "n_excluded": one.n_excluded,
+                "value": estimate.value,
+                "low": estimate.interval and estimate.interval.low,
+                "high": estimate.interval and estimate.interval.high,
+                "level": estimate.interval and estimate.interval.level,
+                "n_used": estimate.n_used,
+                "n_excluded": estimate.n_excluded,
                 "answered_fraction": judge.answered_fraction,
                 "n_planned": judge.n_planned,
                 "worse_by": worse and worse.value,
                 "worse_low": worse and worse.interval and worse.interval.low,
                 "worse_high": worse and worse.interval and worse.interval.high,
-                "reason": one.reason,
+                "reason": estimate.reason,
             }
         )
     return out.getvalue()
 
 
-def _inert(text: str) -> str:
+def _escape_formula(text: str) -> str:
     """Keep a spreadsheet from running a name as a formula."""
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
-def metric_rows(v: Validation) -> list[dict[str, object]]:
-    """Return one row for each judge and metric, and for each agreement among the raters."""
-    family = {facts.name: facts.family for facts in v.metrics}
+def metric_table(v: Validation) -> list[dict[str, object]]:
+    """Return a row for each judge and metric, and for each agreement among the raters."""
+    families = {facts.name: facts.family for facts in v.metrics}
     rows = [
-        _metric_row(judge.name, metric, one)
-        | {"family": family.get(metric, ""), "baseline": judge.baseline}
+        _metric_row(judge.name, metric, estimate)
+        | {"family": families.get(metric, ""), "baseline": judge.baseline}
         for judge in v.judges
-        for metric, one in judge.metrics.items()
+        for metric, estimate in judge.metrics.items()
     ]
     return rows + [
-        _metric_row("raters", name, one) | {"family": "raters", "baseline": False}
-        for name, one in v.humans.agreement.items()
+        _metric_row("raters", name, estimate) | {"family": "raters", "baseline": False}
+        for name, estimate in v.humans.agreement.items()
     ]
 
 
-def _metric_row(judge: str, metric: str, one: Estimate) -> dict[str, object]:
-    interval = one.interval
+def _metric_row(judge: str, metric: str, estimate: Estimate) -> dict[str, object]:
+    interval = estimate.interval
     return {
         "judge": judge,
         "metric": metric,
-        "value": one.value,
-        "reason": one.reason,
+        "value": estimate.value,
+        "reason": estimate.reason,
         "low": interval.low if interval else None,
         "high": interval.high if interval else None,
         "level": interval.level if interval else None,
         "method": interval.method if interval else None,
         "unit": interval.unit if interval else None,
         "estimand": interval.estimand if interval else None,
-        "n_used": one.n_used,
-        "n_excluded": one.n_excluded,
-        "excluded": "; ".join(f"{e.reason} {e.n_items}" for e in one.excluded),
-        "n_tied": one.n_tied,
-        "undefined_share": one.undefined_share,
-        "ratings_per_item": one.ratings_per_item,
+        "n_used": estimate.n_used,
+        "n_excluded": estimate.n_excluded,
+        "excluded": "; ".join(f"{e.reason} {e.n_items}" for e in estimate.excluded),
+        "n_tied": estimate.n_tied,
+        "undefined_share": estimate.undefined_share,
+        "ratings_per_item": estimate.ratings_per_item,
     }
 
 
-def write_pages(folder: RunFolder, v: Validation, d: Details) -> tuple[Path, ...]:
-    """Write what people read into a run folder: the page, the ranking and the judge card.
+def write_pages(folder: RunFolder, v: Validation, details: Details) -> tuple[Path, ...]:
+    """Write the page, the ranking and the judge card into a run folder.
 
     Raises
     ------
@@ -125,9 +124,9 @@ def write_pages(folder: RunFolder, v: Validation, d: Details) -> tuple[Path, ...
         If one of them cannot be written; the others stay as they were.
     """
     return (
-        folder.write("report.html", page(v, d)),
+        folder.write("report.html", page(v, details)),
         folder.write("ranking.csv", ranking_csv(v)),
-        folder.write("judge-card.md", judge_card(v, d)),
+        folder.write("judge-card.md", judge_card(v, details)),
     )
 
 
@@ -143,36 +142,39 @@ def write_parquet(v: Validation, path: Path) -> None:
     from pyarrow import parquet  # noqa: PLC0415 -- only for this file
 
     texts = ("judge", "metric", "family", "reason", "method", "unit", "estimand", "excluded")
-    kinds = dict.fromkeys(texts, pa.string())
-    kinds |= dict.fromkeys(("n_used", "n_excluded", "n_tied"), pa.int64())
-    kinds["baseline"] = pa.bool_()
-    rows = metric_rows(v)
-    names = rows[0].keys() if rows else kinds.keys()
-    schema = pa.schema([(name, kinds.get(name, pa.float64())) for name in names])
+    types = dict.fromkeys(texts, pa.string())
+    types |= dict.fromkeys(("n_used", "n_excluded", "n_tied"), pa.int64())
+    types["baseline"] = pa.bool_()
+    rows = metric_table(v)
+    names = rows[0].keys() if rows else types.keys()
+    schema = pa.schema([(name, types.get(name, pa.float64())) for name in names])
     try:
         parquet.write_table(pa.Table.from_pylist(rows, schema=schema), path)
     except OSError as error:
         raise RunError(f"{path}: cannot be written ({error.strerror or 'disk error'}).") from None
 
 
-def all_charts(v: Validation, d: Details | None = None) -> list[Chart]:
+def all_charts(v: Validation, details: Details | None = None) -> list[Chart]:
     """Return every chart of the page, in its order."""
     charts = [judge_charts.ranking_chart(v)] if v.ranking else []
-    for _, first, more in judge_charts.metric_charts(v):
-        charts += [*first, *more]
-    charts += [*sensitivity_charts.curve_charts(v), *sensitivity_charts.region_charts(v)]
-    charts += [*sensitivity_charts.facet_charts(v), *sensitivity_charts.regret_charts(v)]
-    charts += [
-        *certainty_charts.flat(certainty_charts.strata_charts(v)),
+    for _, usual, others in judge_charts.metric_charts(v):
+        charts += [*usual, *others]
+    return [
+        *charts,
+        *sensitivity_charts.curve_charts(v),
+        *sensitivity_charts.region_charts(v),
+        *sensitivity_charts.rank_charts(v),
+        *sensitivity_charts.regret_charts(v),
+        *(chart for _, group in certainty_charts.strata_charts(v) for chart in group),
         *certainty_charts.binned_charts(v),
-    ]
-    charts += [
-        *certainty_charts.flat(certainty_charts.perception_charts(v)),
+        *(chart for _, group in certainty_charts.perception_charts(v) for chart in group),
         *certainty_charts.risk_charts(v),
+        *annotator_charts.annotator_charts(v),
+        *annotator_charts.rater_charts(v),
+        *confusion_charts.confusion_charts(v),
+        *confusion_charts.leniency_charts(v),
+        *confusion_charts.translation_charts(v, details.sets if details else ()),
     ]
-    charts += [*annotator_charts.charts(v), *annotator_charts.rater_charts(v)]
-    charts += [*confusion_charts.confusion_charts(v), *confusion_charts.leniency_charts(v)]
-    return [*charts, *judge_charts.translation_charts(v, d.sets if d else ())]
 
 
 def write_charts(charts: list[Chart], folder: Path) -> str:
@@ -181,7 +183,7 @@ def write_charts(charts: list[Chart], folder: Path) -> str:
     Returns
     -------
     str
-        Why there are no PNG files; "" where there are.
+        Why there are no PNG files; "" if there are.
 
     Raises
     ------
@@ -190,16 +192,16 @@ def write_charts(charts: list[Chart], folder: Path) -> str:
     """
     import resvg_py  # noqa: PLC0415 -- only for pictures
 
-    blank, word = (resvg_py.svg_to_bytes(WORD.format(text)) for text in (" ", "M"))
-    why = NO_FONT if blank == word else ""
+    blank, word = (resvg_py.svg_to_bytes(FONT_TEST.format(text)) for text in (" ", "M"))
+    no_png_reason = NO_FONT if blank == word else ""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for chart in charts:
-            svg = drawing(chart)
+            svg = standalone_svg(chart)
             (folder / f"{chart.name}.svg").write_text(svg, encoding="utf-8")
-            if not why:
+            if not no_png_reason:
                 png = resvg_py.svg_to_bytes(svg, zoom=PNG_SCALE)
                 (folder / f"{chart.name}.png").write_bytes(png)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written ({error.strerror}).") from None
-    return why
+    return no_png_reason

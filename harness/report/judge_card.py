@@ -16,7 +16,7 @@ from harness.report.formatting import (
     share,
     span,
 )
-from harness.report.judge_charts import in_order
+from harness.report.judge_charts import ranked_judges
 from harness.report.recommendation import decision
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
             f"Judges were ranked by {v.ranking.metric}{unit} ({READING[v.ranking.better]}); "
             f"an item counts as positive at a cut-off of {s.tau:g}."
         )
-        parts.append(f"Results: {'; '.join(_result(v, judge) for judge in in_order(v))}.")
+        parts.append(f"Results: {'; '.join(_result(v, judge) for judge in ranked_judges(v))}.")
     parts.append(
         f"Brackets hold {s.confidence:.0%} {s.interval} intervals over {s.unit}s "
         f"({s.n_resamples} resamples, seed {s.seed}); they cover the expectation with this many "

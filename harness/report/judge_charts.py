@@ -1,84 +1,88 @@
-"""From a validation to charts: which numbers, in which order, in whose colour."""
+"""Charts of the ranking and of every metric; order, style and labels of judges in all charts."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import TYPE_CHECKING
 
-from harness.report.charts import N_STYLES, DotRow, Titles, dots, heat
-from harness.report.formatting import READING, counted, estimate, reason
+from harness.report.charts import IntervalRow, Scale, Titles, interval_chart, interval_ends
+from harness.report.formatting import READING, counted, reason
 from harness.report.metric_groups import grouped
-from harness.report.svg import Scale
+from harness.report.recommendation import GOAL_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from harness.analysis import JudgeResult, Validation
-    from harness.analysis.result import HumanResult
+    from harness.report.charts import Chart
     from harness.report.metric_groups import Group
-    from harness.report.svg import Chart
     from harness.stats.inference.estimate import Estimate
 
-GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias": "prevalence bias"}
 USUAL_FORMS = ("(h/h)", "(s/s)", "(h/hrs)", "(srs/srs)")
-ROW_WIDTH = 170.0
+N_STYLES = 8
+TABLE_CHART_WIDTH = 170.0
+SMALL_CHART_WIDTH = 340.0
 
 
-def in_order(v: Validation) -> list[JudgeResult]:
-    """Judges from best to worst; in the order given where nothing ranks them."""
+def ranked_judges(v: Validation) -> list[JudgeResult]:
+    """Return the judges from best to worst, or in their given order without a ranking."""
     if v.ranking is None:
         return list(v.judges)
     return [v.judge(row.judge) for row in v.ranking.rows]
 
 
-def kinds(v: Validation) -> dict[str, str]:
-    """Return each judge's kind: best, tied (not significantly different), baseline or judge."""
-    found = {judge.name: "baseline" if judge.baseline else "judge" for judge in v.judges}
+def judge_kinds(v: Validation) -> dict[str, str]:
+    """Return whether each judge is "best", "tied" with the best, "baseline", or "judge"."""
+    kinds = {judge.name: "baseline" if judge.baseline else "judge" for judge in v.judges}
     for row in v.ranking.rows if v.ranking else ():
         if not row.baseline and row.rank == 1:
-            found[row.judge] = "best"
+            kinds[row.judge] = "best"
         elif not row.baseline and row.judge in v.decision.not_distinguishable:
-            found[row.judge] = "tied"
-    return found
+            kinds[row.judge] = "tied"
+    return kinds
 
 
-def styles(v: Validation) -> dict[str, str]:
-    """Give each judge a colour and a dash of its own; baselines are grey."""
-    found, n, n_baselines = {}, 0, 0
-    for judge in in_order(v):
+def judge_styles(v: Validation) -> dict[str, str]:
+    """Return the CSS classes of colour and dash of each judge; baselines are grey."""
+    styles, n_judges, n_baselines = {}, 0, 0
+    for judge in ranked_judges(v):
         if judge.baseline:
-            found[judge.name] = f"b{n_baselines % 2}"
+            styles[judge.name] = f"b{n_baselines % 2}"
             n_baselines += 1
         else:
-            found[judge.name] = f"j{n % N_STYLES}" + (f" d{n // N_STYLES}" if n >= N_STYLES else "")
-            n += 1
-    return found
+            repeat = f" d{n_judges // N_STYLES}" if n_judges >= N_STYLES else ""
+            styles[judge.name] = f"j{n_judges % N_STYLES}{repeat}"
+            n_judges += 1
+    return styles
 
 
-def dot_row(name: str, one: Estimate, kind: str = "judge") -> DotRow:
-    """Return an estimate as one line of a chart of dots."""
-    low, high = (one.interval.low, one.interval.high) if one.interval else (None, None)
-    return DotRow(name, one.value, low, high, kind, "" if one.value is not None else reason(one))
+def interval_row(name: str, estimate: Estimate, kind: str = "judge") -> IntervalRow:
+    """Return an estimate as a row of an interval chart."""
+    interval = estimate.interval
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    why = "" if estimate.value is not None else reason(estimate)
+    return IntervalRow(name, estimate.value, low, high, kind, why)
 
 
-def metric_rows(v: Validation, metric: str) -> list[DotRow]:
-    """Every judge on one metric, in the order of the ranking."""
-    kind = kinds(v)
+def metric_intervals(v: Validation, metric: str) -> list[IntervalRow]:
+    """Return every judge's value of a metric, in the order of the ranking."""
+    kinds = judge_kinds(v)
     return [
-        dot_row(judge.name, judge.metrics[metric], kind[judge.name])
-        for judge in in_order(v)
+        interval_row(judge.name, judge.metrics[metric], kinds[judge.name])
+        for judge in ranked_judges(v)
         if metric in judge.metrics
     ]
 
 
 def slug(text: str) -> str:
     """Return a text as part of a file name and of an id."""
-    kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
-    return "-".join(part for part in kept.split("-") if part)
+    ascii_only = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
+    return "-".join(part for part in ascii_only.split("-") if part)
 
 
-def own_slug(name: str) -> str:
-    """Return the slug of a name that somebody chose; names that read alike as slugs stay apart."""
+def unique_slug(name: str) -> str:
+    """Return the slug of a user's name, with a hash where different names may share it."""
     plain = slug(name)
     if plain == name:
         return plain
@@ -86,41 +90,43 @@ def own_slug(name: str) -> str:
 
 
 def ranking_chart(v: Validation) -> Chart:
-    """Draw the ranking: the primary metric of every judge."""
+    """Draw the ranking metric of every judge."""
     assert v.ranking is not None
     metric, reading = v.ranking.metric, READING[v.ranking.better]
     unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
-    rows = metric_rows(v, metric)
-    told = "; ".join(row.told for row in rows)
+    rows = metric_intervals(v, metric)
     titles = Titles(
         "ranking",
         f"Judges by {metric}",
-        f"Dots with intervals, best judge first, {reading}. {told}.",
-        x=f"{metric}{unit} ({reading}), {items_of(v, metric)}",
+        f"Dots with intervals, best judge first, {reading}. {described(rows)}.",
+        x=f"{metric}{unit} ({reading}), {items_used(v, metric)}",
     )
-    return dots(titles, rows, within=_bounds(rows))
+    return interval_chart(titles, rows, within=_limits(rows))
 
 
-def row_scale(v: Validation) -> Scale:
+def described(rows: Iterable[IntervalRow]) -> str:
+    """Return the rows of an interval chart in words."""
+    return "; ".join(row.description for row in rows)
+
+
+def ranking_scale(v: Validation) -> Scale:
     """Return the axis that the rows of the ranking table share."""
     assert v.ranking is not None
-    rows = metric_rows(v, v.ranking.metric)
-    ends = [x for row in rows for x in (row.value, row.low, row.high)]
-    return Scale.around(ends, 12.0, ROW_WIDTH - 12.0, within=_bounds(rows))
+    rows = metric_intervals(v, v.ranking.metric)
+    return Scale.around(interval_ends(rows), 12.0, TABLE_CHART_WIDTH - 12.0, within=_limits(rows))
 
 
 def metric_charts(v: Validation) -> list[tuple[Group, list[Chart], list[Chart]]]:
-    """Draw every metric that is defined for some judge, in groups: the usual ones, the others."""
+    """Draw every metric that some judge has; return each group's usual charts and the others."""
     if not v.judges:
         return []
-    found = []
+    groups = []
     for group, names in grouped(v, v.judges[0].metrics):
-        drawn = [name for name in names if is_defined(v, name)]
-        first = [name for name in drawn if is_usual(v, name)]
-        charts = [_metric_chart(v, name) for name in first]
-        more = [_metric_chart(v, name) for name in drawn if name not in first]
-        found.append((group, charts, more) if charts else (group, more[:3], more[3:]))
-    return found
+        defined = [name for name in names if is_defined(v, name)]
+        usual = [_metric_chart(v, name) for name in defined if is_usual(v, name)]
+        others = [_metric_chart(v, name) for name in defined if not is_usual(v, name)]
+        groups.append((group, usual, others) if usual else (group, others[:3], others[3:]))
+    return groups
 
 
 def is_usual(v: Validation, metric: str) -> bool:
@@ -131,14 +137,14 @@ def is_usual(v: Validation, metric: str) -> bool:
 
 def undefined_metrics(v: Validation) -> dict[str, dict[str, list[str]]]:
     """Return, by group and reason, the metrics that are NA for every judge."""
-    found: dict[str, dict[str, list[str]]] = {}
+    undefined: dict[str, dict[str, list[str]]] = {}
     for group, names in grouped(v, v.judges[0].metrics) if v.judges else ():
-        by_reason = found.setdefault(group.title, {})
+        by_reason = undefined.setdefault(group.title, {})
         for name in names:
             if not is_defined(v, name):
-                why = dict.fromkeys(reason(judge.metrics[name]) for judge in v.judges)
-                by_reason.setdefault(", ".join(why), []).append(name)
-    return found
+                reasons = dict.fromkeys(reason(judge.metrics[name]) for judge in v.judges)
+                by_reason.setdefault(", ".join(reasons), []).append(name)
+    return undefined
 
 
 def is_defined(v: Validation, metric: str) -> bool:
@@ -147,88 +153,45 @@ def is_defined(v: Validation, metric: str) -> bool:
 
 
 def _metric_chart(v: Validation, metric: str) -> Chart:
-    rows = metric_rows(v, metric)
-    facts = next((one for one in v.metrics if one.name == metric), None)
-    told = "; ".join(row.told for row in rows)
-    same = f" The same number as {', '.join(facts.also)}." if facts and facts.also else ""
-    axis = ", ".join(part for part in (reading_of(v, metric), items_of(v, metric)) if part)
-    titles = Titles(
-        f"metric-{slug(metric)}", metric, f"{metric} of each judge. {told}.{same}", axis
-    )
-    within = _bounds(rows)
+    rows = metric_intervals(v, metric)
+    facts = next((facts for facts in v.metrics if facts.name == metric), None)
+    same = f" Equal to {', '.join(facts.also)} on these data." if facts and facts.also else ""
+    axis = ", ".join(part for part in (direction(v, metric), items_used(v, metric)) if part)
+    alt = f"{metric} of each judge. {described(rows)}.{same}"
+    within = _limits(rows)
     if facts:
         low, high = facts.low, facts.high
         within = (within[0] if low is None else low, within[1] if high is None else high)
-    zero = 0.0 if facts and facts.better == "zero" else None
-    return dots(titles, rows, within=within, reference=zero, width=340.0)
+    return interval_chart(
+        Titles(f"metric-{slug(metric)}", metric, alt, axis),
+        rows,
+        within=within,
+        reference=0.0 if facts and facts.better == "zero" else None,
+        width=SMALL_CHART_WIDTH,
+    )
 
 
-def reading_of(v: Validation, metric: str) -> str:
-    """Say in which unit a metric is, and which end of it is good."""
-    facts = next((one for one in v.metrics if one.name == metric), None)
+def direction(v: Validation, metric: str) -> str:
+    """Return the unit of a metric and which end of it is better."""
+    facts = next((facts for facts in v.metrics if facts.name == metric), None)
     if facts is None:
         return ""
     reading = READING[facts.better]
     return f"{facts.unit} ({reading})" if facts.unit else reading
 
 
-def items_of(v: Validation, metric: str) -> str:
-    """Say how many items the judges' values of a metric rest on."""
-    return counted(n_used(v, metric, [judge.name for judge in v.judges]))
+def items_used(v: Validation, metric: str) -> str:
+    """Return the number of items that the judges' values of a metric use, in words."""
+    return counted(n_items_used(v, metric, [judge.name for judge in v.judges]))
 
 
-def n_used(v: Validation, metric: str, judges: Iterable[str]) -> list[int]:
-    """Return the items that the value of each of these judges rests on, of those that have one."""
-    found = (v.judge(name).metrics.get(metric) for name in judges)
-    return [one.n_used for one in found if one is not None and one.value is not None]
+def n_items_used(v: Validation, metric: str, judges: Iterable[str]) -> list[int]:
+    """Return the number of items that each of these judges' values uses, where it has one."""
+    estimates = (v.judge(name).metrics.get(metric) for name in judges)
+    return [e.n_used for e in estimates if e is not None and e.value is not None]
 
 
-def _bounds(rows: list[DotRow]) -> tuple[float, float]:
+def _limits(rows: list[IntervalRow]) -> tuple[float, float]:
     """Keep an axis from crossing 0 where no value does."""
     values = [x for row in rows for x in (row.value, row.low) if x is not None]
-    return (0.0 if min(values, default=0.0) >= 0 else float("-inf"), float("inf"))
-
-
-def translation_charts(v: Validation, sets: Sequence[str]) -> list[Chart]:
-    """Draw F of the humans and of each judge: what they choose, given what they endorse.
-
-    Parameters
-    ----------
-    sets : sequence of str
-        Names of the V response sets; their numbers stand in where there are none.
-    """
-    sides: list[tuple[str, HumanResult | JudgeResult]] = [("raters", v.humans)]
-    sides += [(judge.name, judge) for judge in in_order(v)]
-    return [_translation_chart(v, sets, name, side) for name, side in sides if side.F]
-
-
-def _translation_chart(
-    v: Validation,
-    sets: Sequence[str],
-    name: str,
-    side: HumanResult | JudgeResult,
-) -> Chart:
-    cells = side.F or ()
-    n_pairs = side.translated.n_pairs if side.translated else side.beta.n_used
-    named = sets if len(sets) == len(cells[0]) else [f"set {i + 1}" for i in range(len(cells[0]))]
-    kept = [i for i in range(len(named)) if any(row[i] is not None for row in cells)]
-    titles = Titles(
-        f"translation-{own_slug(name)}",
-        f"{name} · {counted([n_pairs], 'pair')}",
-        f"Chance of each choice, given the response set endorsed, from {n_pairs} pairs of {name}. "
-        f"Beta is {estimate(side.beta)}.",
-        x="endorsed set",
-        y="choice",
-    )
-    columns = [named[i] for i in kept]
-    n_endorsed = side.translated.n_endorsed if side.translated else ()
-    widest = max((len(one) for one in columns), default=0) * 7.0 + 10
-    drawn = [[row[i] for i in kept] for row in cells]
-    return heat(
-        titles,
-        list(v.task.options),
-        columns,
-        drawn,
-        cell_width=max(54.0, widest),
-        counts=[n_endorsed[i] for i in kept] if n_endorsed else (),
-    )
+    return (0.0 if min(values, default=0.0) >= 0 else -math.inf, math.inf)

@@ -11,7 +11,7 @@ from harness.analysis import Validation, validate
 from harness.errors import RunError
 from harness.report.comparison import comparison
 from harness.report.export import all_charts, write_charts, write_pages, write_parquet
-from harness.report.html.details import details_of, disputed
+from harness.report.html.details import details_of
 from harness.report.html.page import page
 from harness.runs import source_of
 
@@ -62,7 +62,7 @@ def report_run(folder: RunFolder, *, charts: Path | None = None) -> Written:
     """
     source = source_of(folder)
     v = validation_of(folder, source)
-    d = details_of(source, folder, disputed=disputed(v))
+    d = details_of(source, folder, disputed=v.decision.disputed)
     table = folder.path / "metrics.parquet"
     write_parquet(v, table)
     return _with_charts((*write_pages(folder, v, d), table), v, d, charts)
@@ -77,7 +77,7 @@ def report_source(source: Source, file: Path, *, charts: Path | None = None) -> 
         If the source is wrong or a file cannot be written.
     """
     v = validate(source)
-    d = details_of(source, disputed=disputed(v))
+    d = details_of(source, disputed=v.decision.disputed)
     try:
         file.write_text(page(v, d), encoding="utf-8")
     except OSError as error:

@@ -201,7 +201,7 @@ def test_raters_of_different_items_are_combined_as_the_task_says():
     assert (mean.n_pairings, mean.winning_rate) == (2, wanted.winning_rate)
     assert (mean.advantage, mean.passes_share) == (wanted.advantage, wanted.passes_share)
     html = page(found)
-    assert "raters combined, mean of 2 ways" in html
+    assert "raters combined, mean of 2 pairings" in html
     assert "2 of 2 criteria" in html
 
 

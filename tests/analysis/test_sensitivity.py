@@ -234,7 +234,7 @@ def test_rater_error_at_which_another_judge_comes_first():
         assert first[-1] == (min(values, key=values.get),)
         change = found.changes_at[skew]
         assert (change is None) == (len(set(first)) == 1)
-    assert "Raters may err" in page(validation)
+    assert "Rater error" in page(validation)
 
 
 def test_judges_without_response_sets_are_not_said_to_stay_first():
@@ -246,7 +246,7 @@ def test_judges_without_response_sets_are_not_said_to_stay_first():
     }
     validation = validate(replace(source, verdicts=chosen))
     assert validation.sensitivity.rater_error is None
-    assert "Raters may err" not in page(validation)
+    assert "Rater error" not in page(validation)
 
 
 def test_bounds_that_are_not_there_say_why():
@@ -257,7 +257,7 @@ def test_bounds_that_are_not_there_say_why():
     validation = validate(make_source(make_task(12), n_resamples=10))
     html = page(validation)
     assert validation.sensitivity.bounds_reason == ""
-    assert "any way</td>" in html
+    assert "free per item</td>" in html
     assert "one beta</td>" in html
 
 

@@ -13,7 +13,7 @@ from support.cores import on_all_cores
 from support.making import harness, make_task
 from support.reporting import HOSTILE, N_ITEMS, N_RATERS, scripts
 
-from harness.report.html.details import details_of, disputed
+from harness.report.html.details import details_of
 from harness.report.rebuild import validation_of
 from harness.runs import RunFolder, source_of
 
@@ -71,7 +71,7 @@ def validation(folder, source):
 
 @pytest.fixture(scope="session")
 def details(folder, source, validation):
-    return details_of(source, folder, disputed=disputed(validation))
+    return details_of(source, folder, disputed=validation.decision.disputed)
 
 
 @pytest.fixture(scope="module")

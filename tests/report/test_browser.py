@@ -14,7 +14,7 @@ from harness.analysis import Validation, validate
 from harness.app import source_of_verdicts
 from harness.report import details_of, page
 from harness.report.html.page import PAGE_SIZE
-from harness.report.judge_charts import own_slug
+from harness.report.judge_charts import unique_slug
 
 HEIGHTS = re.compile(r"[ML][\d.-]+ ([\d.-]+)")  # of the points of a path
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 400, "height": 800}
@@ -182,9 +182,9 @@ def test_item_table_pages_and_finds(watched):
     seen = set()
     while True:
         seen |= set(rows.locator("th").all_inner_texts())
-        if watched.locator("#after").is_disabled():
+        if watched.locator("#next").is_disabled():
             break
-        watched.locator("#after").click()
+        watched.locator("#next").click()
     assert seen == {f"i{i}" for i in range(N_ITEMS)}
     assert watched.locator("#item-count").inner_text().endswith(f"of {N_ITEMS} items")
     watched.locator("#find").fill("Comment 17.")
@@ -288,7 +288,7 @@ def test_page_fits_a_telephone(watched):
     """At 400 px nothing but tables and charts, in their own frames, is wider than the window."""
     watched.set_viewport_size(NARROW)
     assert watched.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    hidden = "f => f.some(one => one.scrollWidth > one.clientWidth)"
+    hidden = "frames => frames.some(frame => frame.scrollWidth > frame.clientWidth)"
     assert not watched.locator("svg[data-x]").locator("..").evaluate_all(hidden)
     frame = watched.locator(".scroll:has(> .ranking)")
     expect = "f => getComputedStyle(f, '::before').content"
@@ -311,7 +311,7 @@ def test_names_of_rows_stay_in_sight(browser, validation, tmp_path):
     (tmp_path / "wide.html").write_text(page(found), encoding="utf-8")
     opened = browser.new_page(viewport=NARROW)
     opened.goto((tmp_path / "wide.html").as_uri())
-    name = f"#chart-confusion-{own_slug(first.judge)} > .scroll"
+    name = f"#chart-confusion-{unique_slug(first.judge)} > .scroll"
     stub, cell = (
         opened.locator(f"{name} {one}").first for one in (".stub", "svg:not(.stub) .heat")
     )

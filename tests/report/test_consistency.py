@@ -133,5 +133,5 @@ def test_most_disputed_items_are_those_of_the_decision(case):
     details = details_of(source, disputed=disputed)
     assert [row.id for row in details.items.rows][: len(disputed)] == list(disputed)
     shares = {item.item: item.disagreement for item in validation.errors.disputed}
-    splits = {row.id: row.split for row in details.items.rows}
+    splits = {row.id: row.disagreement for row in details.items.rows}
     assert all(splits[item] == share for item, share in shares.items())

@@ -15,7 +15,7 @@ from support.reporting import BAD_NAME, N_ITEMS
 
 from harness.report import all_charts, judge_card, page
 from harness.report.comparison import comparison, facts
-from harness.report.export import metric_rows
+from harness.report.export import metric_table
 from harness.report.rebuild import report_beside, validation_of
 from harness.runs import RunFolder, find_run, source_of
 
@@ -108,7 +108,7 @@ def test_parquet_holds_every_metric_of_every_judge(written, copied, validation):
     """A row for each judge and metric, equal to metrics.json; NA is null with its reason."""
     with parquet.ParquetFile(copied.path / "metrics.parquet") as file:
         rows = file.read().to_pylist()
-    assert rows == [dict.fromkeys(rows[0]) | row for row in metric_rows(validation)]
+    assert rows == [dict.fromkeys(rows[0]) | row for row in metric_table(validation)]
     found = {(row["judge"], row["metric"]): row for row in rows}
     for judge in validation.judges:
         for name, one in judge.metrics.items():
@@ -163,7 +163,7 @@ def test_two_runs_side_by_side_say_what_differs(validation):
     assert "march" in html
     assert BAD_NAME not in html
     assert facts(validation, validation) == []
-    assert "Nothing: the same task" in comparison(("a", "b"), (validation, validation))
+    assert "None: the same task" in comparison(("a", "b"), (validation, validation))
 
 
 def test_two_runs_are_written_beside_the_second(folder, copied):

@@ -9,20 +9,17 @@ import re
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
-from jinja2 import Environment, FileSystemLoader
 from support.reporting import BAD_NAME, HOSTILE, N_ITEMS
 
 from harness.app import validate_verdicts
 from harness.report import page
-from harness.report.annotator_charts import variant
+from harness.report.annotator_charts import variant_label
 from harness.report.checklist import checklist
 from harness.report.formatting import cut, duration
 from harness.report.html.findings import facts
 from harness.report.html.page import block_json
-from harness.report.html.template_cache import compiled
 from harness.report.judge_card import latex, markdown, paragraph, paragraph_latex
 from harness.report.metric_groups import OTHER, grouped
 
@@ -137,7 +134,7 @@ def test_page_of_human_ratings_alone_says_what_it_lacks():
     html = page(validate_verdicts("diagnoses", None))
     assert html.count('class="skipped"') >= 5
     assert "no verdicts were given" in html
-    assert "What would change it" not in html
+    assert "What would change the decision" not in html
     assert "We had 30 items" in html
     assert "0 judges" not in html
     assert not re.search(r"</h3>\s*(<h3|</section)", html)
@@ -168,14 +165,14 @@ def test_every_variant_of_the_annotator_test_is_told_in_words(validation):
     named = {name for one in validation.replacement.judges for name in one.variants}
     assert "small_n=skip" in named
     asked_for = {"expert=ann", "gold=answer, eps=0", "quality", "score=weights"}
-    assert all(" " in variant(name) for name in named | asked_for)
+    assert all(" " in variant_label(name) for name in named | asked_for)
 
 
 def test_provenance_tells_how_long_asking_took(elements, folder):
     """The run's seconds of asking are in its manifest and on its page."""
     assert folder.manifest.asking_s > 0
     shown = [text.strip() for text in elements.texts]
-    assert shown[shown.index("time asking") + 1] == duration(folder.manifest.asking_s)
+    assert shown[shown.index("time for calls") + 1] == duration(folder.manifest.asking_s)
 
 
 def test_prompts_stand_in_full(elements, folder):
@@ -202,7 +199,7 @@ def test_every_metric_is_in_a_group_of_the_papers_table(validation):
 def test_figures_name_the_judges_that_are_not_significantly_different(validation):
     """The figure beside the decision names the judges that its sentences name."""
     [fact] = [fact for fact in facts(validation) if fact.name == "Not significantly different"]
-    text = f"{fact.value} {fact.more}"
+    text = f"{fact.value} {fact.note}"
     for judge in validation.judges:
         assert (judge.name in text) == (judge.name in validation.decision.not_distinguishable)
 
@@ -238,7 +235,7 @@ def test_cost_of_verdicts_made_elsewhere_is_not_called_nothing(tmp_path):
     """Nobody knows what they cost, how many were cached, or how often they were tried."""
     (tmp_path / "v.csv").write_text("item,judge,value\np01,mine,neurosis\n", encoding="utf-8")
     html = page(validate_verdicts("diagnoses", tmp_path / "v.csv"))
-    assert "not known: asked elsewhere" in html
+    assert "unknown: verdicts made elsewhere" in html
     assert "$0.0000" not in html
 
 
@@ -265,23 +262,3 @@ def test_paragraph_names_what_a_reader_needs(validation, details):
         assert words in told
     assert validation.settings.metric in told
     assert r"js\_divergence" in paragraph_latex(validation, details)
-
-
-def test_templates_are_compiled_once_and_kept(tmp_path):
-    """What a template was compiled to lies where Python keeps modules; without it all works too."""
-    (tmp_path / "one.jinja").write_text("{{ 1 + 1 }}", encoding="utf-8")
-    kept = compiled(tmp_path)
-
-    def rendered():
-        made = Environment(loader=FileSystemLoader(tmp_path), bytecode_cache=kept, autoescape=True)
-        return made.get_template("one.jinja").render()
-
-    assert rendered() == "2"
-    [file] = Path(kept.directory).iterdir()
-    before = file.stat().st_mtime_ns
-    assert rendered() == "2"
-    assert file.stat().st_mtime_ns == before
-    file.unlink()
-    Path(kept.directory).rmdir()
-    Path(kept.directory).touch()  # nothing can be kept there
-    assert rendered() == "2"

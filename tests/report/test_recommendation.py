@@ -14,7 +14,6 @@ from harness.report import decision, render
 from harness.report.formatting import counted, number, p_value, span
 from harness.report.html.findings import facts
 from harness.report.recommendation import sentences
-from harness.report.svg import show
 from harness.stats.inference.estimate import Interval
 
 
@@ -233,7 +232,7 @@ def test_design_of_a_single_rating_per_item_is_in_the_singular():
 
 def test_what_rounds_to_zero_has_no_sign_and_no_p_is_zero():
     """Neither -0.000 nor a p of 0.000 is a number that anybody computed."""
-    assert number(-0.0004) == show(-0.0004) == "0.000"
+    assert number(-0.0004) == "0.000"
     assert number(-0.0005) == "-0.001"
     assert span(Interval(-0.2, -0.0001, 0.95, "percentile", "item")) == "[-0.200, 0.000]"
     assert p_value(0.0004) == "<0.001"

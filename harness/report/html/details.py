@@ -1,4 +1,4 @@
-"""What the page shows beside the numbers: items with their ratings, prompts, and how it was run."""
+"""Items with their ratings and replies, prompts, and provenance, as the page shows them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
+from harness.analysis.judge_costs import median_latency_s
 from harness.analysis.rater_agreement import Dispute
 from harness.judging.parsing.verdict import PairValue
 from harness.ratings import human_table, judge_table
@@ -16,7 +17,7 @@ from harness.stats.data.rating_table import ELICITATIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.analysis import Source, Validation
+    from harness.analysis import Source
     from harness.judging.parsing.verdict import Verdict
     from harness.runs import RunFolder
     from harness.tasks import Item
@@ -34,28 +35,28 @@ class ItemRow:
     Attributes
     ----------
     text : str
-        Its beginning; "" where there is none.
+        Start of its text; "" if there is none.
     raters : str
-        How often the raters gave each answer: choices, then sets, most frequent first.
-    split : float or None
+        Number of raters per answer, most frequent first, one line per elicitation.
+    disagreement : float or None
         Share of the pairs of the raters' forced choices that differ; None below two choices.
     judges : tuple of str
-        Likewise for each judge's answers, in the table's order of judges.
-    n_apart : int
+        Answers of each judge, in the table's order of judges.
+    n_judges_apart : int
         Judges whose most frequent choice is none of the raters' most frequent.
     """
 
     id: str
     text: str
     raters: str
-    split: float | None
+    disagreement: float | None
     judges: tuple[str, ...]
-    n_apart: int
+    n_judges_apart: int
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ItemTable:
-    """All items with what raters and judges said of them, the most disputed first."""
+    """All items with the answers of raters and judges, the most disputed first."""
 
     judges: tuple[str, ...]
     rows: tuple[ItemRow, ...]
@@ -65,33 +66,33 @@ class ItemTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One rating or reply: by whom, to what, what it was read as, and the words if any."""
+class Answer:
+    """One rating or reply; ``name`` is that of the rater or judge."""
 
-    who: str
+    name: str
     elicitation: str
-    answer: str
+    text: str
     reply: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Disputed:
-    """One item with everything that was said of it; of each judge the first sample."""
+class DisputedItem:
+    """One item with all its ratings and the first reply of each judge."""
 
     id: str
     text: str
-    raters: tuple[Said, ...]
-    judges: tuple[Said, ...]
+    raters: tuple[Answer, ...]
+    judges: tuple[Answer, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """How one judge was asked, and what that took.
+class JudgeCalls:
+    """How one judge was called.
 
     Attributes
     ----------
     parameters : dict of str to str
-        What was sent with each call, and what else the manifest says of the judge.
+        Parameters of each call, and further settings in the manifest.
     n_retried : int
         Attempts beyond the first.
     latency_s : float or None
@@ -106,20 +107,20 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Details:
-    """What a run folder holds besides its numbers.
+    """Contents of a run folder besides its numbers.
 
     Attributes
     ----------
     run : str
-        The folder's name; "" for verdicts made elsewhere.
+        Name of the folder; "" for verdicts made elsewhere.
     asking_s : float or None
-        Seconds of asking, over all sittings; None where nobody was asked here.
-    disputed : tuple of Disputed
-        The items on which raters, or raters and judges, differ most.
+        Seconds of calls, over all sessions; None without calls.
+    disputed : tuple of DisputedItem
+        The items with most disagreement.
     sets : tuple of str
         The admissible response sets, in the order of F's columns.
     prompts : dict of str to str
-        Templates in full, by file.
+        Templates by file name.
     """
 
     run: str = ""
@@ -132,11 +133,11 @@ class Details:
     source: str = ""
     licence: str = ""
     items: ItemTable
-    disputed: tuple[Disputed, ...]
+    disputed: tuple[DisputedItem, ...]
     prompts: dict[str, str]
     hashes: dict[str, str]
     versions: dict[str, str]
-    asked: tuple[Asked, ...]
+    calls: tuple[JudgeCalls, ...]
 
     def __repr__(self) -> str:
         return f"Details({self.run!r}, {self.items!r})"
@@ -145,105 +146,104 @@ class Details:
 def details_of(
     source: Source, folder: RunFolder | None = None, *, disputed: Sequence[str] = ()
 ) -> Details:
-    """Collect what the page shows beside the numbers.
+    """Collect what the page shows besides the numbers.
 
     Parameters
     ----------
     source : Source
         What was validated.
     folder : RunFolder, optional
-        Where it was read from; adds prompts, versions and how the judges were asked.
+        Where it was read from; adds prompts, versions and how the judges were called.
     disputed : sequence of str
-        Ids of the items to show in full; by default those at the top of the table.
+        Ids of the items to show in full; by default the first of the table.
     """
     task = source.task
-    ratings: dict[str, list[Said]] = {item.id: [] for item in source.items}
+    ratings: dict[str, list[Answer]] = {item.id: [] for item in source.items}
     for rating in task.ratings:
         if rating.item in ratings:
-            said = Said(rating.rater, rating.elicitation, answer(rating.value))
-            ratings[rating.item].append(said)
+            answer = Answer(rating.rater, rating.elicitation, answer_text(rating.value))
+            ratings[rating.item].append(answer)
     manifest = folder.manifest if folder else None
     table = _item_table(source, ratings)
-    shown = list(disputed) or [row.id for row in table.rows if row.split or row.n_apart]
+    ids = list(disputed) or [row.id for row in table.rows if row.disagreement or row.n_judges_apart]
     return Details(
         run=folder.path.name if folder else "",
         created=manifest.created if manifest else "",
         state=manifest.state if manifest else "",
         asking_s=manifest.asking_s if manifest else None,
         scale=task.scale,
-        sets=tuple(answer(one) for one in task.space.sets),
+        sets=tuple(answer_text(response_set) for response_set in task.space.sets),
         raters=task.raters,
         source=task.source,
         licence=task.licence,
         items=table,
-        disputed=_disputed(source, ratings, shown[:N_DISPUTED]),
+        disputed=_disputed_items(source, ratings, ids[:N_DISPUTED]),
         prompts=_prompts(folder) if folder else {},
         hashes=dict(manifest.hashes) if manifest else {"task": task.content_hash},
         versions=dict(manifest.versions) if manifest else {},
-        asked=tuple(_asked(source, folder)),
+        calls=tuple(_judge_calls(source, folder)),
     )
 
 
-def disputed(v: Validation) -> tuple[str, ...]:
-    """Return the items that the raters disagree on most, as the decision names them."""
-    return v.decision.disputed
-
-
-def answer(value: object) -> str:
-    """Return a value as people read it: a key, a set in braces, or a set and the choice from it."""
+def answer_text(value: object) -> str:
+    """Return a value as text: an option key, a set in braces, or a set and the choice from it."""
     match value:
         case None:
             return ""
         case PairValue():
-            return f"{answer(value.set)} > {value.choice}"
+            return f"{answer_text(value.set)} > {value.choice}"
         case tuple() | list():
             return "{" + ", ".join(map(str, value)) + "}"
         case _:
             return str(value)
 
 
+def _verdict_text(verdict: Verdict) -> str:
+    is_answered = verdict.outcome == "answered"
+    return answer_text(verdict.value) if is_answered else verdict.outcome
+
+
 def _tally(answers: Iterable[tuple[str, str]]) -> str:
-    """Count answers, given as way of asking and text: a line for each way of asking."""
-    by_asking: dict[str, Counter[str]] = {}
-    for asked, text in answers:
-        by_asking.setdefault(asked, Counter())[text] += 1
+    """Count answers, given as elicitation and text, on one line per elicitation."""
+    by_elicitation: dict[str, Counter[str]] = {}
+    for elicitation, text in answers:
+        by_elicitation.setdefault(elicitation, Counter())[text] += 1
     lines = [
         " · ".join(
-            f"{name} {n}" if n > 1 else name
-            for name, n in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+            f"{text} {n}" if n > 1 else text
+            for text, n in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         )
-        for _, counted in sorted(by_asking.items(), key=lambda one: ELICITATIONS.index(one[0]))
+        for _, counts in sorted(
+            by_elicitation.items(), key=lambda pair: ELICITATIONS.index(pair[0])
+        )
     ]
     return "\n".join(lines)
 
 
-def _text(item: Item, shown: Sequence[str]) -> str:
-    return "\n\n".join(item.fields[name] for name in shown if item.fields.get(name))
+def _text(item: Item, fields: Sequence[str]) -> str:
+    return "\n\n".join(item.fields[name] for name in fields if item.fields.get(name))
 
 
-def _item_table(source: Source, ratings: dict[str, list[Said]]) -> ItemTable:
+def _item_table(source: Source, ratings: dict[str, list[Answer]]) -> ItemTable:
+    task, items = source.task, source.items
     judges = tuple(judge.name for judge in source.judges)
-    said: dict[str, dict[str, list[Verdict]]] = {name: {} for name in judges}
+    verdicts: dict[tuple[str, str], list[Verdict]] = {}
     for name in judges:
         for verdict in source.verdicts[name]:
-            said[name].setdefault(verdict.item, []).append(verdict)
-    task, items = source.task, source.items
+            verdicts.setdefault((name, verdict.item), []).append(verdict)
     tables = [judge_table(task, items, name, source.verdicts[name]) for name in judges]
     dispute = Dispute.of(human_table(task, items), tables)
     rows = [
         ItemRow(
             id=item.id,
             text=cut(_text(item, task.text), MAX_TEXT),
-            raters=_tally((rating.elicitation, rating.answer) for rating in ratings[item.id]),
-            split=None if isnan(share) else share,
+            raters=_tally((rating.elicitation, rating.text) for rating in ratings[item.id]),
+            disagreement=None if isnan(share) else share,
             judges=tuple(
-                _tally(
-                    (v.elicitation, answer(v.value) if v.outcome == "answered" else v.outcome)
-                    for v in said[name].get(item.id, [])
-                )
+                _tally((v.elicitation, _verdict_text(v)) for v in verdicts.get((name, item.id), ()))
                 for name in judges
             ),
-            n_apart=n_apart,
+            n_judges_apart=n_apart,
         )
         for item, share, n_apart in zip(
             items, dispute.share.tolist(), dispute.n_apart.tolist(), strict=True
@@ -252,27 +252,26 @@ def _item_table(source: Source, ratings: dict[str, list[Said]]) -> ItemTable:
     return ItemTable(judges, tuple(rows[i] for i in dispute.order))
 
 
-def _disputed(
-    source: Source, ratings: dict[str, list[Said]], ids: Sequence[str]
-) -> tuple[Disputed, ...]:
-    wanted = set(ids)
-    said: dict[str, list[Said]] = {ident: [] for ident in ids}
+def _disputed_items(
+    source: Source, ratings: dict[str, list[Answer]], ids: Sequence[str]
+) -> tuple[DisputedItem, ...]:
+    replies: dict[str, list[Answer]] = {item_id: [] for item_id in ids}
     for judge in source.judges:
-        for v in source.verdicts[judge.name]:
-            if v.item in wanted and v.sample == 0:
-                told = answer(v.value) if v.outcome == "answered" else v.outcome
-                reply = cut(v.reply or "", MAX_REPLY)
-                said[v.item].append(Said(judge.name, v.elicitation, told, reply))
-    by_id = {item.id: item for item in source.items if item.id in wanted}
+        for verdict in source.verdicts[judge.name]:
+            if verdict.item in replies and verdict.sample == 0:
+                reply = cut(verdict.reply or "", MAX_REPLY)
+                answer = Answer(judge.name, verdict.elicitation, _verdict_text(verdict), reply)
+                replies[verdict.item].append(answer)
+    items = {item.id: item for item in source.items if item.id in replies}
     return tuple(
-        Disputed(
-            id=ident,
-            text=cut(_text(by_id[ident], source.task.text), MAX_FULL_TEXT),
-            raters=tuple(ratings[ident]),
-            judges=tuple(said[ident]),
+        DisputedItem(
+            id=item_id,
+            text=cut(_text(items[item_id], source.task.text), MAX_FULL_TEXT),
+            raters=tuple(ratings[item_id]),
+            judges=tuple(replies[item_id]),
         )
-        for ident in ids
-        if ident in by_id
+        for item_id in ids
+        if item_id in items
     )
 
 
@@ -281,20 +280,19 @@ def _prompts(folder: RunFolder) -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in files}
 
 
-def _asked(source: Source, folder: RunFolder | None) -> Iterable[Asked]:
+def _judge_calls(source: Source, folder: RunFolder | None) -> Iterable[JudgeCalls]:
     specs = {spec.name: spec for spec in folder.manifest.judges} if folder else {}
     for judge in source.judges:
         spec = specs.get(judge.name)
-        told = {"model": judge.model, "kind": judge.kind}
+        parameters = {"model": judge.model, "kind": judge.kind}
         if spec:
-            told |= {"samples": str((folder and folder.manifest.config.samples) or spec.samples)}
-            told |= {"endpoint": spec.base_url} if spec.base_url else {}
-            told |= {name: str(value) for name, value in spec.params.items()}
+            n_samples = (folder and folder.manifest.config.samples) or spec.samples
+            parameters |= {"samples": str(n_samples), "endpoint": spec.base_url or ""}
+            parameters |= {name: str(value) for name, value in spec.params.items()}
         verdicts = source.verdicts[judge.name]
-        latencies = sorted(v.latency_s for v in verdicts if v.latency_s is not None)
-        yield Asked(
+        yield JudgeCalls(
             name=judge.name,
-            parameters={name: value for name, value in told.items() if value},
-            n_retried=sum(v.attempt - 1 for v in verdicts),
-            latency_s=latencies[len(latencies) // 2] if latencies else None,
+            parameters={name: value for name, value in parameters.items() if value},
+            n_retried=sum(verdict.attempt - 1 for verdict in verdicts),
+            latency_s=median_latency_s(verdicts),
         )

@@ -1,4 +1,4 @@
-"""What the page shows first: the decision, the figures behind it, and what would change it."""
+"""The first screen of the page: figures behind the decision, and what would change it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import counted, in_unit, number, percent, resting, span
-from harness.report.judge_charts import GOAL_WORDS, in_order
+from harness.report.recommendation import GOAL_WORDS
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 NO_SWEEP = {
-    "no_sensitivity": "the task does not say what may be endorsed along with a negative option "
-    "(`sensitivity` in task.yaml)",
+    "no_sensitivity": "the task does not say which options may be endorsed along with a negative "
+    "one (`sensitivity` in task.yaml)",
     "no_positive_option": "the task names no positive option (`positive` in task.yaml)",
 }
-FEW = 3  # names that are still read at a glance
+MAX_NAMES = 3  # listed in place of their number
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A figure that the decision rests on."""
+    """A figure that the decision uses, with a note below it."""
 
     name: str
     value: str
-    more: str = ""
+    note: str = ""
 
 
-def no_sweep(v: Validation) -> str:
-    """Say why there is no sweep over beta; "" where there is one."""
+def no_sweep_reason(v: Validation) -> str:
+    """Return why there is no sweep over beta; "" if there is one."""
     if v.sensitivity is None:
         return "not computed for this validation"
     reason = v.sensitivity.reason
@@ -39,97 +39,92 @@ def no_sweep(v: Validation) -> str:
 
 
 def facts(v: Validation) -> list[Fact]:
-    """Return the figures behind the decision; nothing for a task without judges."""
-    if v.ranking is None or not v.ranking.rows or v.ranking.rows[0].rank is None:
+    """Return the figures behind the decision; none where no judge is ranked."""
+    if v.ranking is None or v.decision.leader is None:
         return []
-    best = in_order(v)[0]
-    one = best.metrics[v.ranking.metric]
-    value = in_unit(number(one.value), v.ranking.unit)
-    found = [Fact(f"{best.name}: {v.ranking.metric}", value, _beside(one))]
-    consistency = best.metrics["decision_consistency"]
+    leader = v.judge(v.decision.leader)
+    estimate = leader.metrics[v.ranking.metric]
+    value = in_unit(number(estimate.value), v.ranking.unit)
+    rows = [Fact(f"{leader.name}: {v.ranking.metric}", value, _interval_note(estimate))]
+    consistency = leader.metrics["decision_consistency"]
     if consistency.value is not None:
-        value = number(consistency.value)
-        found.append(Fact("Decides as the raters do", value, _beside(consistency)))
-    found += _close(v)
-    told = f"of {best.n_planned}; {counted([one.n_used])} used"
-    found.append(Fact("Answered", percent(best.answered_fraction), told))
-    return [*found, *_replacing(v, best.name), *_usual(v)]
+        note = _interval_note(consistency)
+        rows.append(Fact("Decides as the raters do", number(consistency.value), note))
+    note = f"of {leader.n_planned}; {counted([estimate.n_used])} used"
+    answered = Fact("Answered", percent(leader.answered_fraction), note)
+    return [*rows, *_close_judges(v), answered, *_annotator_test(v), *_usual_choice(v)]
 
 
-def _beside(one: Estimate) -> str:
-    """Interval and items of a figure, below it."""
-    return f"{span(one.interval)}, {counted([one.n_used])}".removeprefix(", ")
+def _interval_note(estimate: Estimate) -> str:
+    return f"{span(estimate.interval)}, {counted([estimate.n_used])}".removeprefix(", ")
 
 
-def _close(v: Validation) -> list[Fact]:
-    """Say which other ranked judges are not significantly different from the best, if any."""
+def _close_judges(v: Validation) -> list[Fact]:
+    """Name the judges that are not significantly different from the best, if there are others."""
     close = v.decision.not_distinguishable
     n_others = len(close) + len(v.decision.significantly_worse)
     if not n_others:
         return []
     name, others = "Not significantly different", f"of {counted([n_others], 'other')}"
-    if len(close) > FEW:
+    if len(close) > MAX_NAMES:
         return [Fact(name, f"{len(close)} {others}", ", ".join(close))]
     return [Fact(name, ", ".join(close) or "none", others)]
 
 
-def _replacing(v: Validation, judge: str) -> list[Fact]:
-    """Say whether the first judge may replace a rater."""
+def _annotator_test(v: Validation) -> list[Fact]:
     check = v.decision.checks["annotator_test"]
     if v.replacement is None or check.passed is None:
         return []
-    test = next(row for row in v.replacement.judges if row.judge == judge)
-    text = f"beats {test.wins} of {test.n_tested} raters; advantage {number(test.advantage.value)}"
-    return [Fact("May replace a rater", "yes" if check.passed else "no", text)]
+    test = next(test for test in v.replacement.judges if test.judge == v.decision.leader)
+    note = f"beats {test.wins} of {test.n_tested} raters; advantage {number(test.advantage.value)}"
+    return [Fact("May replace a rater", "yes" if check.passed else "no", note)]
 
 
-def _usual(v: Validation) -> list[Fact]:
-    """Say what the first of the usual metrics would have picked, and what that costs."""
+def _usual_choice(v: Validation) -> list[Fact]:
+    """State what the first of the usual metrics would have picked, at what regret."""
     choice = next(iter(v.decision.usual_choices), None)
     if choice is None or choice.regret.value is None:
         return []
-    cost, goal = choice.regret, GOAL_WORDS.get(choice.regret.goal, choice.regret.goal)
-    text = f"costs {number(cost.value)} {span(cost.interval)} in {goal}"
-    text += f" on {counted(choice.n_items)}"
-    return [Fact(f"Picked by {cost.metric}", " or ".join(cost.selected), text)]
+    regret, goal = choice.regret, GOAL_WORDS.get(choice.regret.goal, choice.regret.goal)
+    note = f"regret {number(regret.value)} {span(regret.interval)} in {goal}"
+    note += f" on {counted(choice.n_items)}"
+    return [Fact(f"Picked by {regret.metric}", " or ".join(regret.selected), note)]
 
 
 def changes(v: Validation) -> list[str]:
-    """Say what would change the decision, or what is not known about that."""
-    return [*_betas(v), *_goals(v), *_data(v)] if v.judges else []
+    """State what would change the decision, or why that is not known."""
+    return [*_by_beta(v), *_by_goal(v), *_rater_beta(v)] if v.judges else []
 
 
-def _betas(v: Validation) -> list[str]:
+def _by_beta(v: Validation) -> list[str]:
     if v.sensitivity is None:
         return []
     if v.sensitivity.grid is None:
-        why = no_sweep(v)
-        return [f"How it depends on beta is not known: {why}."] if why else []
-    told = []
+        reason = no_sweep_reason(v)
+        return [f"Sensitivity to beta is not known: {reason}."] if reason else []
+    lines = []
     for goal, even in v.sensitivity.break_evens.items():
         name = GOAL_WORDS.get(goal, goal)
-        if len(even.pieces) > 1:
-            parts = [
-                f"{' and '.join(p.winners) or 'nobody'} from {p.low:.2f} to {p.high:.2f}"
-                for p in even.pieces
-            ]
-            told.append(f"Beta of the raters. Best by {name}: {'; '.join(parts)}.")
-        elif even.pieces:
-            winners = " and ".join(even.pieces[0].winners)
-            told.append(f"Not beta of the raters: {winners} is best by {name} whatever it is.")
-    return told
+        pieces = [
+            (" and ".join(piece.winners) or "none", piece.low, piece.high) for piece in even.pieces
+        ]
+        if len(pieces) > 1:
+            ranges = [f"{names} from {low:.2f} to {high:.2f}" for names, low, high in pieces]
+            lines.append(f"The best judge by {name} depends on beta: {'; '.join(ranges)}.")
+        elif pieces:
+            lines.append(f"The best judge by {name} is {pieces[0][0]} at every beta.")
+    return lines
 
 
-def _goals(v: Validation) -> list[str]:
-    """Say where another goal picks another judge."""
+def _by_goal(v: Validation) -> list[str]:
     return [
-        f"Choosing by {GOAL_WORDS.get(goal, goal)} instead: {' and '.join(first)}."
+        f"Best by {GOAL_WORDS.get(goal, goal)}: {' and '.join(first)}."
         for goal, first in v.decision.first_by_goal.items()
         if first and v.decision.leader not in first
     ]
 
 
-def _data(v: Validation) -> list[str]:
+def _rater_beta(v: Validation) -> list[str]:
     if v.humans.beta.value is None:
         return []
-    return [f"Beta of the raters, from pairs, is {resting(v.humans.beta)}."]
+    return [f"Beta of the raters, estimated from pairs, is {resting(v.humans.beta)}."]

@@ -17,15 +17,13 @@ from harness.report import (
     confusion_charts,
     formatting,
     judge_charts,
-    palette,
     sensitivity_charts,
 )
-from harness.report.charts import dot_marks
+from harness.report.charts import Mark, draw_interval, label, line
 from harness.report.checklist import checklist
-from harness.report.html.findings import changes, facts, no_sweep
+from harness.report.html.findings import changes, facts, no_sweep_reason
 from harness.report.judge_card import paragraph_latex, paragraph_markdown
-from harness.report.recommendation import sentences
-from harness.report.svg import Mark, label, line, tick
+from harness.report.recommendation import GOAL_WORDS, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +33,8 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.analysis.result import RankedJudge
+    from harness.report.charts import Chart
     from harness.report.html.details import Details, ItemTable
-    from harness.report.svg import Chart
 
 HERE = Path(__file__).parent
 POLICY = (
@@ -47,58 +45,63 @@ SECTIONS = (
     ("decision", "Decision"),
     ("ranking", "Ranking"),
     ("sensitivity", "Sensitivity"),
-    ("certainty", "Certainty"),
-    ("replacement", "May it replace a rater?"),
-    ("errors", "How each judge errs"),
+    ("certainty", "Human certainty"),
+    ("replacement", "Annotator test"),
+    ("errors", "Error analysis"),
     ("checklist", "Checklist"),
     ("provenance", "Provenance"),
 )
-OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not asked")
+OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
 PAGE_SIZE = 25
-_BACKTICKS = re.compile("`([^`<>]+)`")
 DELETE = 0x7F
+COLOURS = re.compile(r"--(\w+): light-dark\((#\w+), (#\w+)\)")
+_VARIABLE = re.compile(r"var\(--(\w+)\)")
+_BACKTICKS = re.compile("`([^`<>]+)`")
 _CONTROL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
-def page(v: Validation, d: Details | None = None) -> str:
+def page(v: Validation, details: Details | None = None) -> str:
     """Render the page; everything that comes from the task or a judge is escaped.
 
     Parameters
     ----------
     v : Validation
-        Every number shown.
-    d : Details, optional
-        Items, prompts and how it was run; what needs them says so where they are absent.
+        The numbers shown.
+    details : Details, optional
+        Items, prompts and provenance; the page says where they are missing.
     """
-    grid = sensitivity_charts.grid_block(v)
-    block = {"grid": grid, "items": d and _items_block(d.items), "pageSize": PAGE_SIZE}
+    grid = sensitivity_charts.slider_grid(v)
+    items = details and _items_block(details.items)
     return render(
         "report.html.jinja",
         {
             "v": v,
-            "d": d,
+            "details": details,
             "grid": grid,
-            "order": judge_charts.in_order(v),
+            "judges": judge_charts.ranked_judges(v),
+            "headline": formatting.headline(v).replace("  ", " · "),
+            "options": formatting.options(v),
             "sentences": sentences(v),
             "facts": facts(v),
             "changes": changes(v),
             "outcomes": OUTCOMES,
             "page_size": PAGE_SIZE,
-            "checklist": checklist(v, d),
-            "paragraph_markdown": paragraph_markdown(v, d),
-            "paragraph_latex": paragraph_latex(v, d),
-            "asked": {one.name: one for one in d.asked} if d else {},
-            "provenance": _provenance(v, d),
-            "bounds": _bounds(v),
-            "bounds_reason": _why_no_bounds(v),
-            "no_sweep": no_sweep(v),
-            "translations": judge_charts.translation_charts(v, d.sets if d else ()),
+            "checklist": checklist(v, details),
+            "paragraphs": {
+                "Markdown": paragraph_markdown(v, details),
+                "LaTeX": paragraph_latex(v, details),
+            },
+            "calls": {calls.name: calls for calls in details.calls} if details else {},
+            "provenance": _provenance(v, details),
+            "translation_charts": confusion_charts.translation_charts(
+                v, details.sets if details else ()
+            ),
             **_ranking(v),
-            **_outlook(v),
+            **_sensitivity(v),
             **_sections(v),
         },
-        block=block,
+        block={"grid": grid, "items": items, "pageSize": PAGE_SIZE},
         title=f"{v.task.name}: which judge to use",
         sections=SECTIONS,
     )
@@ -112,75 +115,85 @@ def render(
     title: str,
     sections: tuple[tuple[str, str], ...],
 ) -> str:
-    """Render a template with the page's style, script and policy around it."""
+    """Render a template with the page's style, script and policy around it.
+
+    Parameters
+    ----------
+    block : mapping
+        Data of the script, written as JSON.
+    sections : tuple of (id, name)
+        Entries of the navigation.
+    """
     chart_style = _read("chart.css")
-    style = palette.variables() + chart_style + _read("page.css")
+    style = _read("colours.css") + chart_style + _read("page.css")
     script = _read("page.js")
-    policy = f"{POLICY}; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
-    page = (
+    html = (
         _environment()
         .get_template(template)
         .render(
-            words=formatting,
+            formatting=formatting,
             css=style,
             script=script,
-            policy=policy,
+            policy=f"{POLICY}; style-src '{_digest(style)}'; script-src '{_digest(script)}'",
             title=title,
             sections=sections,
-            block=block_json({**block, "chartStyle": palette.plain(chart_style)}),
+            block=block_json({**block, "chartStyle": _light(chart_style)}),
             **context,
         )
     )
-    return _CONTROL.sub(_picture, page)
+    return _CONTROL.sub(_control_picture, html)
 
 
-def _picture(control: re.Match[str]) -> str:
-    """Show a control character, which no page may hold."""
+def _control_picture(control: re.Match[str]) -> str:
+    """Show a control character, which no page may contain."""
     code = ord(control[0])
     return "\u2421" if code == DELETE else chr(0x2400 + code)
 
 
-def drawing(chart: Chart) -> str:
-    """Return a chart as an SVG file that stands by itself, on light ground."""
-    style = palette.plain(_read("chart.css"))
-    still = replace(chart, marks=tuple(m for m in chart.marks if "visibility" not in m.attributes))
-    return _environment().get_template("chart.svg.jinja").render(c=still, style=style)
+def standalone_svg(chart: Chart) -> str:
+    """Return a chart as an SVG file in light colours."""
+    visible = tuple(mark for mark in chart.marks if "visibility" not in mark.attributes)
+    template = _environment().get_template("chart.svg.jinja")
+    return template.render(chart=replace(chart, marks=visible), style=_light(_read("chart.css")))
+
+
+def _light(style: str) -> str:
+    """Return a style sheet with its variables replaced by the light colours."""
+    colours = {name: light for name, light, _ in COLOURS.findall(_read("colours.css"))}
+    return _VARIABLE.sub(lambda match: colours[match[1]], style)
 
 
 def block_json(value: object) -> str:
     """Return JSON that cannot end the script element it stands in."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- only for pages
 
-    from harness.report.html.template_cache import compiled  # noqa: PLC0415 -- needs jinja2
-
-    templates = HERE / "templates"
     environment = Environment(
-        loader=FileSystemLoader(templates),
-        bytecode_cache=compiled(templates),
+        loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["coded"] = _coded
-    environment.filters["jointed"] = _jointed
+    environment.filters["code"] = _code
+    environment.filters["breakable"] = _breakable
+    environment.filters["spaced"] = lambda text: text.replace("_", " ")
     return environment
 
 
-def _coded(text: str) -> Markup:
-    """Escape a text and set what it has between backticks as code."""
+def _code(text: str) -> Markup:
+    """Escape a text and set what stands between backticks as code."""
     from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
 
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 -- escaped before
 
 
-def _jointed(text: str) -> Markup:
+def _breakable(text: str) -> Markup:
     """Escape a name and let lines break at its underscores."""
     from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
 
@@ -197,47 +210,47 @@ def _digest(text: str) -> str:
 
 
 def _items_block(table: ItemTable) -> dict[str, object]:
-    """Return the item table with each distinct answer once, by its number."""
-    numbers: dict[str, int] = {}
+    """Return the item table with each distinct answer once, referred to by its index."""
+    indices: dict[str, int] = {}
 
-    def number(text: str) -> int:
-        return numbers.setdefault(text, len(numbers))
+    def index(text: str) -> int:
+        return indices.setdefault(text, len(indices))
 
     rows = [
         [
             row.id,
             row.text,
-            number(row.raters),
-            row.split if row.split is None else round(row.split, 4),
-            row.n_apart,
-            *(number(one) for one in row.judges),
+            index(row.raters),
+            row.disagreement if row.disagreement is None else round(row.disagreement, 4),
+            row.n_judges_apart,
+            *(index(answers) for answers in row.judges),
         ]
         for row in table.rows
     ]
-    return {"rows": rows, "answers": list(numbers)}
+    return {"rows": rows, "answers": list(indices)}
 
 
 def _ranking(v: Validation) -> dict[str, Any]:
     """Return what the ranking's table and charts show."""
     if v.ranking is None:
-        return {"groups": (), "undefined": {}}
-    kind = judge_charts.kinds(v)
+        return {"metric_groups": (), "undefined": {}}
+    kinds = judge_charts.judge_kinds(v)
     places = {}
     if v.choosing and v.ranking.metric in v.choosing.orders:
-        places = {one.judge: one for one in v.choosing.orders[v.ranking.metric].places}
+        places = {place.judge: place for place in v.choosing.orders[v.ranking.metric].places}
     return {
-        "ranked": [_ranked(v, row, kind[row.judge], places) for row in v.ranking.rows],
-        "rivals": sum(one.rank is not None for one in places.values()) > 1,
-        "ties": "tied" in kind.values(),
-        "baselines": "baseline" in kind.values(),
-        "row_width": f"{judge_charts.ROW_WIDTH:g}",
-        "axis": _row_axis(v),
-        "goals": [goal for goal in judge_charts.GOAL_WORDS if judge_charts.is_defined(v, goal)],
+        "ranked": [_ranked(v, row, kinds[row.judge], places) for row in v.ranking.rows],
+        "has_rivals": sum(place.rank is not None for place in places.values()) > 1,
+        "has_ties": "tied" in kinds.values(),
+        "has_baselines": "baseline" in kinds.values(),
+        "row_width": f"{judge_charts.TABLE_CHART_WIDTH:g}",
+        "axis": _table_axis(v),
+        "goals": [goal for goal in GOAL_WORDS if judge_charts.is_defined(v, goal)],
         "ranking_chart": judge_charts.ranking_chart(v),
-        "groups": judge_charts.metric_charts(v),
+        "metric_groups": judge_charts.metric_charts(v),
         "undefined": judge_charts.undefined_metrics(v),
         "units": {facts.name: facts.unit for facts in v.metrics},
-        "also": {facts.name: facts.also for facts in v.metrics},
+        "equal_metrics": {facts.name: facts.also for facts in v.metrics},
     }
 
 
@@ -246,99 +259,107 @@ def _ranked(
 ) -> dict[str, Any]:
     assert v.ranking is not None
     judge = v.judge(row.judge)
-    one = judge.metrics[v.ranking.metric]
-    worse = row.difference
+    estimate = judge.metrics[v.ranking.metric]
     place = places.get(row.judge)
-    firm = place is not None and place.rank_low != place.rank_high
-    drawn = judge_charts.dot_row(judge.name, one, kind)
+    is_range = place is not None and place.rank_low != place.rank_high
+    interval = judge_charts.interval_row(judge.name, estimate, kind)
+    worse = row.difference
     return {
         "judge": judge,
         "kind": kind,
         "rank": row.rank or "NA",
-        "ranks": f"{place.rank_low} to {place.rank_high}" if place and firm else "",
+        "rank_range": f"{place.rank_low} to {place.rank_high}" if place and is_range else "",
         "p_best": formatting.percent(place.p_best) if place else "",
-        "value": formatting.estimate(one),
+        "value": formatting.estimate(estimate),
         "worse": f"{formatting.number(worse.value)} {formatting.span(worse.interval)}"
         if worse
         else "",
-        "marks": dot_marks(drawn, judge_charts.row_scale(v), 13.0),
+        "marks": draw_interval(interval, judge_charts.ranking_scale(v), 13.0),
     }
 
 
-def _row_axis(v: Validation) -> list[Mark]:
-    scale = judge_charts.row_scale(v)
+def _table_axis(v: Validation) -> list[Mark]:
+    scale = judge_charts.ranking_scale(v)
     marks = [line(scale.start, 19, scale.end, 19, "axis")]
-    for value in scale.ticks(3):
-        marks.append(label(scale(value), 12, tick(value), "tick x", anchor="middle"))
+    for value in scale.ticks()[::2]:
+        marks.append(label(scale(value), 12, f"{value:.6g}", "tick x", "middle"))
         marks.append(line(scale(value), 15, scale(value), 19, "axis"))
     return marks
 
 
-def _outlook(v: Validation) -> dict[str, Any]:
+def _sensitivity(v: Validation) -> dict[str, Any]:
+    bounds = _bounds(v)
+    ends = [end for _, _, bound in bounds for end in (bound.low, bound.high)]
+    has_bounds = any(end.value is not None for end in ends)
+    reasons = dict.fromkeys(formatting.reason(end) for end in ends)
     return {
-        "curves": sensitivity_charts.curve_charts(v),
-        "regions": sensitivity_charts.region_charts(v),
-        "facets": sensitivity_charts.facet_charts(v),
-        "regret": sensitivity_charts.regret_charts(v),
+        "no_sweep_reason": no_sweep_reason(v),
+        "curve_charts": sensitivity_charts.curve_charts(v),
+        "region_charts": sensitivity_charts.region_charts(v),
+        "bounds": bounds,
+        "no_bounds_reason": "" if has_bounds else ", ".join(reasons),
+        "rank_charts": sensitivity_charts.rank_charts(v),
+        "regret_charts": sensitivity_charts.regret_charts(v),
         "regret_rows": sensitivity_charts.regret_rows(v),
     }
 
 
-def _why_no_bounds(v: Validation) -> str:
-    """Say why no bound has a value; "" where one has."""
-    ends = [one for _, _, bound in _bounds(v) for one in (bound.low, bound.high)]
-    if any(one.value is not None for one in ends):
-        return ""
-    return ", ".join(dict.fromkeys(formatting.reason(one) for one in ends))
+def _bounds(v: Validation) -> list[tuple[str, str, Any]]:
+    """Return judge, goal and bound, free per item and for one beta."""
+    kinds = (v.sensitivity.bounds, v.sensitivity.common_bounds) if v.sensitivity else ()
+    return [
+        (judge, GOAL_WORDS.get(goal, goal), bound)
+        for bounds in kinds
+        for judge, by_goal in bounds.items()
+        for goal, bound in by_goal.items()
+    ]
 
 
 def _sections(v: Validation) -> dict[str, Any]:
     reason = v.replacement.reason if v.replacement else ""
+    raters = {chart.name: chart for chart in annotator_charts.rater_charts(v)}
     return {
-        "own_slug": judge_charts.own_slug,
-        "strata": certainty_charts.strata_charts(v),
-        "perception": certainty_charts.perception_charts(v),
-        "binned": certainty_charts.binned_charts(v),
-        "risk": certainty_charts.risk_charts(v),
-        "replacing": annotator_charts.in_order_of_advantage(v),
-        "replacement_reason": annotator_charts.REASONS.get(reason, reason.replace("_", " ")) + ".",
-        "tests": annotator_charts.TESTS,
-        "variant": annotator_charts.variant,
-        "replacement_charts": annotator_charts.charts(v),
-        "rater_charts": annotator_charts.rater_charts(v),
-        "erring": confusion_charts.ordered(v),
-        "confusions": confusion_charts.confusion_charts(v),
-        "leniency": confusion_charts.leniency_charts(v),
-        "modes": confusion_charts.mode_rows(v),
+        "strata_charts": certainty_charts.strata_charts(v),
+        "perception_charts": certainty_charts.perception_charts(v),
+        "binned_charts": certainty_charts.binned_charts(v),
+        "risk_charts": certainty_charts.risk_charts(v),
+        "annotator_tests": [
+            (test, raters.get(f"raters-{judge_charts.unique_slug(test.judge)}"))
+            for test in annotator_charts.judges_by_advantage(v)
+        ],
+        "no_test_reason": annotator_charts.REASONS.get(reason, reason.replace("_", " ")) + ".",
+        "test_names": annotator_charts.TESTS,
+        "variant_label": annotator_charts.variant_label,
+        "annotator_charts": annotator_charts.annotator_charts(v),
+        "judge_errors": confusion_charts.ranked_errors(v),
+        "confusion_charts": confusion_charts.confusion_charts(v),
+        "leniency_charts": confusion_charts.leniency_charts(v),
+        "abstention_modes": confusion_charts.abstention_mode_rows(v),
     }
 
 
-def _bounds(v: Validation) -> list[tuple[str, str, Any]]:
-    kinds = (v.sensitivity.bounds, v.sensitivity.common_bounds) if v.sensitivity else ()
-    return [
-        (judge, judge_charts.GOAL_WORDS.get(goal, goal), one)
-        for bounds in kinds
-        for judge, goals in bounds.items()
-        for goal, one in goals.items()
-    ]
-
-
-def _provenance(v: Validation, d: Details | None) -> list[tuple[str, str]]:
-    s = v.settings
-    told = [
+def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]:
+    settings = v.settings
+    rows = [
         ("task, SHA-256", v.task.content_hash),
-        ("cut-off tau", f"{s.tau:g}"),
-        ("ranking metric", s.metric),
-        ("abstentions", s.mode),
-        ("aggregation", s.level),
-        ("seed", str(s.seed)),
-        ("resamples", f"{s.n_resamples} of {s.unit}s"),
+        ("cut-off tau", f"{settings.tau:g}"),
+        ("ranking metric", settings.metric),
+        ("abstentions", settings.mode),
+        ("aggregation", settings.level),
+        ("seed", str(settings.seed)),
+        ("resamples", f"{settings.n_resamples} of {settings.unit}s"),
         ("schema of metrics.json", str(v.schema_version)),
     ]
-    if d is not None:
-        took = "" if d.asking_s is None else formatting.duration(d.asking_s)
-        told += [("run", d.run), ("begun", d.created), ("state", d.state), ("time asking", took)]
-        told += [("source of the data", d.source), ("licence of the data", d.licence)]
-        told += [(f"{name}, SHA-256", one) for name, one in d.hashes.items() if name != "task"]
-        told += list(d.versions.items())
-    return [(name, value) for name, value in told if value]
+    if details is not None:
+        seconds = details.asking_s
+        rows += [
+            ("run", details.run),
+            ("started", details.created),
+            ("state", details.state),
+            ("time for calls", "" if seconds is None else formatting.duration(seconds)),
+            ("data source", details.source),
+            ("data licence", details.licence),
+            *((f"{name}, SHA-256", sha) for name, sha in details.hashes.items() if name != "task"),
+            *details.versions.items(),
+        ]
+    return [(name, value) for name, value in rows if value]
