@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.analysis import Choices, JudgeFacts, Source, check_choices, validate
 from harness.errors import JudgeUnavailable, RunError, TaskError, VerdictError
-from harness.judging.cache_folder import cache_folder, resuming
+from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.registry import build, check, load_judges, price_of, resolve
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.prompts.requests import Prompts
@@ -24,9 +24,10 @@ from harness.judging.running.budget import Budget
 from harness.judging.running.cost_estimate import quote_of
 from harness.judging.running.jobs import Job
 from harness.judging.running.paid_replies import receipts_of
+from harness.judging.running.services import NoCache
 from harness.judging.running.worker_pool import Runner
-from harness.judging.storage.batch_ledger import Book
-from harness.judging.storage.response_cache import NoStore, open_store, put_back
+from harness.judging.storage.batch_ledger import BatchLedger
+from harness.judging.storage.response_cache import ResponseCache, recover_replies
 from harness.judging.storage.verdict_log import LogReading, read_log
 from harness.ratings import select_items
 from harness.report import write_report
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Elicitation
     from harness.judging.running.cost_estimate import JudgeQuote
     from harness.judging.running.jobs import Observer, Settings
-    from harness.judging.storage.response_cache import ResponseStore
+    from harness.judging.running.services import CacheService
     from harness.tasks import Task
 
 EXIT_DONE, EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_SIGINT, EXIT_SIGTERM = 0, 1, 3, 130, 143
@@ -250,8 +251,8 @@ def execute(
     RunError
         If the run folder or the cache cannot be used.
     """
-    store: ResponseStore = (
-        open_store(cache or cache_folder(), observer.say) if use_cache else NoStore()
+    store: CacheService = (
+        ResponseCache(cache or cache_folder(), observer.say) if use_cache else NoCache()
     )
     with folder.open_log() as log:
         before = folder.read_verdicts()
@@ -280,7 +281,7 @@ def execute(
             store.close()
     stopped = bool(signalled or budget.exhausted or any(ends.values()))
     if stopped:
-        observer.say(_how_to_go_on(resuming(folder.path, cache, verb), signalled, budget))
+        observer.say(_how_to_go_on(resume_command(folder.path, cache, verb), signalled, budget))
     folder.update(
         state="stopped" if stopped else "done",
         ended={k: v for k, v in ends.items() if v},
@@ -416,13 +417,13 @@ def _set_aside(folder: RunFolder, before: LogReading, observer: Observer) -> Non
         )
 
 
-def _recover(folder: RunFolder, before: LogReading, store: ResponseStore) -> None:
+def _recover(folder: RunFolder, before: LogReading, store: CacheService) -> None:
     """Bring replies into the cache that were received by runs that did not get to it."""
-    put_back(before, store)
+    recover_replies(before, store.add_many)
     for run in list_runs(folder.path.parent).readable:
         if run.manifest.state == "running" and run.path != folder.path:
             with suppress(VerdictError):
-                put_back(read_log(run.verdicts), store)
+                recover_replies(read_log(run.verdicts), store.add_many)
 
 
 async def _until_signalled(runner: Runner, observer: Observer) -> tuple[dict[str, str], int]:
@@ -457,7 +458,7 @@ def _runner(plan: Plan, folder: RunFolder, parts: dict[str, Any]) -> Runner:
     for spec in plan.specs:
         if spec.remote and style_of(spec) is None:
             parts["observer"].say(f"{spec.name}: no batches are known for it; asked one by one")
-    book = Book(folder.batches)
+    book = BatchLedger(folder.batches)
     return BatchRunner(plan.task, plan.jobs, book=book, **parts)
 
 
@@ -466,7 +467,7 @@ def _name_waiting(folder: RunFolder, observer: Observer) -> None:
     for run in list_runs(folder.path.parent).readable:
         same = run.manifest.hashes["task"] == folder.manifest.hashes["task"]
         with suppress(RunError):
-            if same and run.path != folder.path and Book(run.batches).tickets:
+            if same and run.path != folder.path and BatchLedger(run.batches).batches:
                 observer.say(
                     f"{run.path.name} waits for batches; resume it first: what they hold is not "
                     "asked for on the same cache, and paid for twice on another"

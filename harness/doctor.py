@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from harness.errors import JudgeError, JudgeUnavailable
-from harness.judging.cache_folder import cache_folder, is_locked, read_only, trouble
+from harness.judging.cache_folder import cache_folder
 from harness.judging.judges.config import shipped_judges
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.judges.registry import (
@@ -32,7 +32,7 @@ from harness.judging.judges.registry import (
     look_up,
     user_file,
 )
-from harness.judging.storage.database import LOCKED_AFTER_S, count_replies
+from harness.judging.storage.response_cache import explain, read_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -298,9 +298,7 @@ def _wheel(package: str, module: str, advice: str) -> Finding:
 
 def _cache(folder: Path, *, named: bool) -> Iterator[Finding]:
     """Health and size of the reply cache; nothing is written to it."""
-    whys = ("damaged", "locked")
-    asides = (aside for why in whys for aside in folder.parent.glob(f"{folder.name}.{why}-*"))
-    for aside in sorted(asides):
+    for aside in sorted(folder.parent.glob(f"{folder.name}.damaged-*")):
         advice = "delete it when no run is missed"
         yield Finding("cache", str(aside), "note", f"moved aside once, {_size(aside)}", advice)
     if not folder.exists():
@@ -316,52 +314,34 @@ def _cache(folder: Path, *, named: bool) -> Iterator[Finding]:
 
 def _database(folder: Path, *, named: bool) -> Finding:
     try:
-        n_replies, n_foreign, verdict = _inspect(folder / "cache.db")
+        stats = read_stats(folder, timeout_s=LOOK_S)
     except sqlite3.OperationalError as error:
-        found, advice = trouble(error)
-        if is_locked(error) and (folder / "logs").is_dir():
-            advice = (
-                f"end that program; a run that waits {LOCKED_AFTER_S:g} s in vain moves the cache "
-                "aside and asks everything anew, as nobody can read it now"
-            )
-        return Finding("cache", str(folder), _bad(named=named), found, advice)
-    except sqlite3.DatabaseError:
-        n_replies, n_foreign, verdict = 0, 0, "no database"
-    if verdict != "ok":
+        problem, advice = explain(error)
+        return Finding("cache", str(folder), _bad(named=named), problem, advice)
+    except sqlite3.DatabaseError as error:
         advice = (
             "nothing: the next run moves it aside and starts another; "
             "replies of finished runs stay in their run folders"
         )
-        return Finding("cache", str(folder), _bad(named=named), f"damaged ({verdict})", advice)
-    found = f"sound, {n_replies} replies, {_size(folder)}"
-    if _is_held(folder / "cache.db"):
-        advice = (
-            f"end that program; a run that waits {LOCKED_AFTER_S:g} s in vain moves the cache "
-            "aside and takes its replies over"
-        )
-        return Finding("cache", str(folder), "note", f"locked by another program; {found}", advice)
-    if n_foreign:
-        advice = "nothing: they are never read"
-        return Finding("cache", str(folder), "note", f"{found}; {n_foreign} foreign rows", advice)
-    return Finding("cache", str(folder), "ok", found)
+        return Finding("cache", str(folder), _bad(named=named), f"damaged ({error})", advice)
+    summary = f"sound, {stats.n_replies} replies, {_size(folder)}"
+    if _is_locked(folder / "cache.db"):
+        problem, advice = explain(sqlite3.OperationalError("database is locked"))
+        return Finding("cache", str(folder), _bad(named=named), f"{problem}; {summary}", advice)
+    if stats.n_unreadable:
+        summary = f"{summary}; {stats.n_unreadable} foreign rows"
+        return Finding("cache", str(folder), "note", summary, "nothing: they are never read")
+    return Finding("cache", str(folder), "ok", summary)
 
 
-def _inspect(path: Path) -> tuple[int, int, str]:
-    """Count replies and rows that are none, and run SQLite's own check."""
-    with closing(read_only(path, LOOK_S)) as connection:
-        [verdict] = connection.execute("PRAGMA quick_check(1)").fetchone()
-        n_replies, n_foreign = count_replies(connection)
-    return n_replies, n_foreign, "ok" if verdict == "ok" else "integrity check failed"
-
-
-def _is_held(path: Path) -> bool:
-    """Whether another program keeps everybody else from writing."""
+def _is_locked(path: Path) -> bool:
+    """Return whether another program keeps everybody else from writing."""
     with closing(sqlite3.connect(path, timeout=LOOK_S, isolation_level=None)) as connection:
         try:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
-        except sqlite3.OperationalError as error:
-            return is_locked(error)
+        except sqlite3.OperationalError:
+            return True
     return False
 
 

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from harness.cli import doctor, lists, new_task, probe, report, run, simulate, validate
+from harness.cli import cache, doctor, lists, new_task, probe, report, run, simulate, validate
 from harness.errors import HarnessError
 
 FIRST = """
@@ -47,6 +47,7 @@ VERBS = (
 )
 for verb, summary in VERBS:
     app.command(verb.__name__.replace("_", "-"), short_help=summary)(verb)
+app.add_typer(cache.app, name="cache", short_help="Show or clear the response cache.")
 app.add_typer(
     probe.app, name="probe", short_help="Hide attacks in items; count verdicts that flip."
 )

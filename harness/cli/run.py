@@ -165,13 +165,13 @@ def _unfinished(
 ) -> tuple[RunFolder, Plan]:
     """Find the run to go on with; a probe's has a command of its own."""
     from harness.app import resume_plan
-    from harness.judging.cache_folder import resuming
+    from harness.judging.cache_folder import resume_command
     from harness.probe import PROBE, refuse_attacked
     from harness.runs import find_run
 
     folder = find_run(out, name, unfinished=True)
     plan = resume_plan(folder, max_cost=max_cost)
-    refuse_attacked(plan.task, resuming(folder.path, cache, PROBE))
+    refuse_attacked(plan.task, resume_command(folder.path, cache, PROBE))
     return folder, plan
 
 

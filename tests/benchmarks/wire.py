@@ -162,7 +162,7 @@ def asked(folder, task, prompts, spec, *, items, samples):
     from harness.judging.running.budget import Budget
     from harness.judging.running.jobs import Job
     from harness.judging.running.worker_pool import Runner
-    from harness.judging.storage.response_cache import open_store
+    from harness.judging.storage.response_cache import ResponseCache
     from harness.judging.storage.verdict_log import VerdictLog
 
     folder.mkdir()
@@ -179,7 +179,7 @@ def asked(folder, task, prompts, spec, *, items, samples):
         VerdictLog.open(folder / "verdicts.jsonl") as log,
         watch({spec.name: len(items) * samples}, quiet=False) as observer,
     ):
-        store = open_store(folder / "cache", observer.say)
+        store = ResponseCache(folder / "cache", observer.say)
         runner = Timed(
             task, [job], log=log, store=store, done={}, observer=observer, budget=Budget(None)
         )

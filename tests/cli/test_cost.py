@@ -15,7 +15,8 @@ from harness.cli.progress import Lines
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.registry import load_judges
 from harness.judging.parsing.verdict import Verdict
-from harness.judging.storage.response_cache import DiskStore, NoStore
+from harness.judging.running.services import NoCache
+from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import replies_of
 from harness.tasks import load_task
 
@@ -51,7 +52,7 @@ def test_dry_run_predicts_the_cost_within_a_tenth(place, stub):
     spec, task = load_judges(place / file)["far"], load_task("task")
     log = place / "log.jsonl"
     asking = {"elicitations": every, "samples": 3}
-    done, _, _ = run_judge(spec, task, log, store=DiskStore(place / "cache"), **asking)
+    done, _, _ = run_judge(spec, task, log, store=ResponseCache(place / "cache"), **asking)
     cost = cost_of(list(done.final.values()))
     assert quote["expected_usd"] == pytest.approx(cost.usd, rel=0.1)
     assert quote["cost_usd"] >= cost.usd
@@ -78,7 +79,7 @@ def test_progress_counts_a_shared_first_turn_once(place, stub, cached):
     """A line's cost is the summary's: a pair that goes on from a response set's reply pays for its
     second turn alone; without a cache it buys the first again."""
     task, spec = load_task("task"), JudgeSpec.model_validate({"name": "far"} | local(stub))
-    store = DiskStore(place / "cache") if cached else NoStore()
+    store = ResponseCache(place / "cache") if cached else NoCache()
     for run in ("first", "second"):
         heard = Heard({"far": 8 * 3 * 2})
         asking = {"elicitations": ("response_set", "paired"), "samples": 3, "observer": heard}

@@ -14,7 +14,7 @@ from support.making import command
 
 from harness import doctor
 from harness.judging.parsing.verdict import Reply
-from harness.judging.storage.response_cache import DiskStore
+from harness.judging.storage.response_cache import ResponseCache
 
 CANARY = "sk-canary-51d0c"
 
@@ -160,8 +160,8 @@ def test_broken_judges_file_does_not_hide_the_rest(tmp_path):
 
 
 def filled_cache(folder):
-    store = DiskStore(folder)
-    store.put_many(Reply(request=f"{i:064x}", text="A") for i in range(300))
+    store = ResponseCache(folder)
+    store.add_many(Reply(request=f"{i:064x}", text="A") for i in range(300))
     store.close()
     return folder
 
@@ -196,32 +196,26 @@ def test_damaged_cache_is_found_and_left_alone(tmp_path, damage):
 
 
 def test_planted_pickle_row_is_counted_not_read(tmp_path):
-    """A row that is no JSON object is a foreign row."""
+    """A row that is no JSON array of replies is a foreign row."""
     folder = filled_cache(tmp_path / "cache")
     with sqlite3.connect(folder / "cache.db") as connection:
-        connection.execute("UPDATE replies SET reply = x'8004' WHERE request = ?", (f"{7:064x}",))
+        connection.execute("UPDATE Cache SET value = x'8004' WHERE key = ?", (f"{7:064x}",))
     connection.close()
     [finding] = found(doctor.examine(cache=folder), "cache")
     assert (finding.state, "1 foreign rows" in finding.found) == ("note", True)
     assert "299 replies" in finding.found
 
 
-@pytest.mark.parametrize(
-    ("how", "state", "words"),
-    [
-        (AGAINST_WRITING, "note", "moves the cache aside and takes its replies over"),
-        (AGAINST_READING, "unusable", "moves the cache aside and asks everything anew"),
-    ],
-)
-def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how, state, words):
-    """Another program that holds the cache is named as what it is, and what a run would do."""
+@pytest.mark.parametrize("how", [AGAINST_WRITING, AGAINST_READING])
+def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how):
+    """A cache that another program holds is unusable until that program ends."""
     monkeypatch.setattr(doctor, "LOOK_S", 0.05)
     folder = filled_cache(tmp_path / "cache")
     with locked(folder / "cache.db", how):
         [finding] = found(doctor.examine(cache=folder), "cache")
-    assert (finding.state, "locked by another program" in finding.found) == (state, True)
-    assert words in finding.advice
-    (tmp_path / "cache.locked-1").mkdir()
+    assert (finding.state, "locked by another program" in finding.found) == ("unusable", True)
+    assert "wait for it" in finding.advice
+    (tmp_path / "cache.damaged-1").mkdir()
     [aside, sound] = found(doctor.examine(cache=folder), "cache")
     assert "moved aside once" in aside.found
     assert sound.state == "ok"

@@ -8,8 +8,8 @@ from harness.judging.judges.registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import Budget
 from harness.judging.running.jobs import Job, Settings
+from harness.judging.running.services import NoCache
 from harness.judging.running.worker_pool import Runner
-from harness.judging.storage.response_cache import NoStore
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 
 SOON = Settings(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
@@ -51,7 +51,7 @@ def run_judge(
             task,
             [Job(judge, task.items, elicitations, samples)],
             log=open_log,
-            store=NoStore() if store is None else store,
+            store=NoCache() if store is None else store,
             done=read_log(log).final,
             observer=Hearing() if observer is None else observer,
             budget=Budget(None) if budget is None else budget,

@@ -112,6 +112,8 @@ class Reply(_Record, frozen=True, kw_only=True):
         As the provider sent them.
     derived : bool
         Whether it was made from another elicitation by rule, not asked for.
+    cache_key : str
+        What the requests for all samples share, `Request.cache_key`; empty if unknown.
     """
 
     request: str
@@ -125,6 +127,7 @@ class Reply(_Record, frozen=True, kw_only=True):
     latency_s: float | None = None
     logprobs: Any = None
     derived: bool = False
+    cache_key: str = ""
 
 
 class PairValue(_Record, frozen=True, kw_only=True):
@@ -173,6 +176,8 @@ class Verdict(_Record, frozen=True, kw_only=True):
         As the provider sent them.
     derived : bool
         Whether it was made from another elicitation by rule, not asked for.
+    cache_key : str
+        What the requests for all samples share, `Request.cache_key`; empty if unknown.
     cached : bool
         Whether the reply was taken from the cache, so not paid for again.
     reason : str
@@ -198,6 +203,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     latency_s: float | None = None
     logprobs: Any = None
     derived: bool = False
+    cache_key: str = ""
     cached: bool = False
     reason: str = ""
 
@@ -268,6 +274,7 @@ class Reader:
             latency_s=reply.latency_s,
             logprobs=reply.logprobs,
             derived=reply.derived,
+            cache_key=reply.cache_key,
             cached=cached,
             reason=parsed.reason,
         )

@@ -30,6 +30,7 @@ Elicitation = Literal["forced_choice", "response_set", "paired"]
 ELICITATIONS: tuple[Elicitation, ...] = ("forced_choice", "response_set", "paired")
 
 FENCE_DIGITS = 16
+CACHE_KEY_DIGITS = 16
 MAX_LISTED_SETS = 7  # of a task that admits all sets, those of three options; beyond, examples
 
 
@@ -59,6 +60,14 @@ class Request:
     def hash(self) -> str:
         """SHA-256 of the canonical JSON, 64 hex digits."""
         return hashlib.sha256(b"%b%d}" % (self._stem, self.sample)).hexdigest()
+
+    @cached_property
+    def cache_key(self) -> str:
+        """Key of all samples' replies in the response cache: 16 hex digits.
+
+        SHA-256 of the canonical JSON up to the number of the sample.
+        """
+        return hashlib.sha256(self._stem).hexdigest()[:CACHE_KEY_DIGITS]
 
     def hash_of(self, sample: int) -> str:
         """Hash of the same request with another sample number."""
@@ -112,6 +121,8 @@ class Request:
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         copied.__dict__.pop("hash", None)
+        if "_stem" in known:
+            copied.__dict__.pop("cache_key", None)
         copied.__dict__.update(known)
         return copied
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.storage.batch_ledger import Ticket
+    from harness.judging.storage.batch_ledger import PendingBatch
 
 CALL_S = 300.0  # one exchange; a download may take this long between two pieces
 MOST_LINE_BYTES = 8 << 20
@@ -53,10 +53,10 @@ class Outcome(NamedTuple):
 class Api(Protocol):
     """One provider's batches."""
 
-    async def submit(self, ticket: Ticket, requests: Sequence[tuple[str, Any]]) -> str:
+    async def submit(self, ticket: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
         """Hand in requests by their hash; return the batch's id."""
 
-    async def find(self, ticket: Ticket, known: set[str]) -> str:
+    async def find(self, ticket: PendingBatch, known: set[str]) -> str:
         """Look for a batch that may have been received; return its id, or nothing."""
 
     async def ended(self, batch: str) -> bool:
@@ -175,7 +175,7 @@ class OpenAI:
         self._http = http
         self._base = url.removesuffix("/chat/completions")
 
-    async def submit(self, ticket: Ticket, requests: Sequence[tuple[str, Any]]) -> str:
+    async def submit(self, ticket: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
         """Send the file, then ask for its batch, with our token in it."""
         lines = b"".join(
             json.dumps(
@@ -202,7 +202,7 @@ class OpenAI:
         batch = await self._http.call("POST", f"{self._base}/batches", json.dumps(wanted).encode())
         return _id(batch)
 
-    async def find(self, ticket: Ticket, known: set[str]) -> str:
+    async def find(self, ticket: PendingBatch, known: set[str]) -> str:
         """Look for our token among the latest batches."""
         listed = await self._http.call("GET", f"{self._base}/batches?limit=100")
         for batch in _listed(listed):
@@ -238,13 +238,13 @@ class Anthropic:
         self._http = http
         self._url = f"{url}/batches"
 
-    async def submit(self, ticket: Ticket, requests: Sequence[tuple[str, Any]]) -> str:
+    async def submit(self, ticket: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
         """Send all requests at once."""
         del ticket  # there is no place for our token
         wanted = {"requests": [{"custom_id": key, "params": body} for key, body in requests]}
         return _id(await self._http.call("POST", self._url, json.dumps(wanted).encode()))
 
-    async def find(self, ticket: Ticket, known: set[str]) -> str:
+    async def find(self, ticket: PendingBatch, known: set[str]) -> str:
         """Look for a batch of that size that nobody knows and that is not older than ours."""
         for batch in _listed(await self._http.call("GET", f"{self._url}?limit=100")):
             counts = batch.get("request_counts")

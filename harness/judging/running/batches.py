@@ -16,6 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import force_setattr
 from tenacity import AsyncRetrying, retry_if_result
 from tenacity.wait import wait_exponential
 
@@ -26,7 +27,7 @@ from harness.judging.running.budget import worst_cost
 from harness.judging.running.judge_queue import Lane, Open
 from harness.judging.running.rate_gate import NotAsked
 from harness.judging.running.worker_pool import LOOKUP_BATCH, Runner
-from harness.judging.storage.batch_ledger import Ticket
+from harness.judging.storage.batch_ledger import PendingBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Request
     from harness.judging.running.batch_api import Api, Outcome
     from harness.judging.running.jobs import Job
-    from harness.judging.storage.batch_ledger import Book
+    from harness.judging.storage.batch_ledger import BatchLedger
 
 MOST_PER_BATCH = 10_000
 MOST_BATCH_BYTES = 64 << 20
@@ -91,6 +92,7 @@ class _Desk:
         self.wire.answer = outcome.answer
         try:
             reply: Reply = await self.judge.ask(request)
+            force_setattr(reply, "cache_key", request.cache_key)
         finally:
             self.wire.answer = None
         return reply
@@ -114,16 +116,16 @@ class BatchRunner(Runner):
 
     Parameters
     ----------
-    book : Book
+    book : BatchLedger
         Batches that an earlier start of the run handed in.
     """
 
-    def __init__(self, *arguments: Any, book: Book, **named: Any) -> None:  # noqa: ANN401 -- a Runner's
+    def __init__(self, *arguments: Any, book: BatchLedger, **named: Any) -> None:  # noqa: ANN401 -- a Runner's
         super().__init__(*arguments, **named)
         self._book = book
         self._leased: dict[str, set[str]] = defaultdict(set)  # before any judge asks for them
-        for ticket in book.tickets:
-            self._leased[ticket.judge] |= set(filter(self._store.claim, ticket.requests))
+        for ticket in book.batches:
+            self._leased[ticket.judge] |= set(filter(self._store.locks.claim, ticket.requests))
 
     async def _serve(self, job: Job) -> tuple[str, str]:
         if style_of(job.judge.spec) is None:
@@ -147,8 +149,8 @@ class BatchRunner(Runner):
             await desk.aclose()
         return lane.end(self._observer)
 
-    def _mine(self, lane: Lane) -> list[Ticket]:
-        return [ticket for ticket in self._book.tickets if ticket.judge == lane.name]
+    def _mine(self, lane: Lane) -> list[PendingBatch]:
+        return [ticket for ticket in self._book.batches if ticket.judge == lane.name]
 
     def _look_up(self, lane: Lane, desk: _Desk) -> None:
         """Collect the units that neither the log nor the store can answer."""
@@ -164,7 +166,7 @@ class BatchRunner(Runner):
     def _claim(self, desk: _Desk, key: str) -> bool:
         """Take the lease on a request; False if somebody else is asking for the same."""
         if key not in desk.leased:
-            if not self._store.claim(key):
+            if not self._store.locks.claim(key):
                 return False
             desk.leased.add(key)
         return True
@@ -172,7 +174,7 @@ class BatchRunner(Runner):
     def _release(self, desk: _Desk, keys: Iterable[str]) -> None:
         for key in keys:
             desk.leased.discard(key)
-            self._store.release(key)
+            self._store.locks.release(key)
 
     def _claimed(self, lane: Lane, desk: _Desk) -> list[str]:
         """Take the leases on as many pending requests as a batch holds.
@@ -181,26 +183,29 @@ class BatchRunner(Runner):
         batches of other runs are left out.
         """
         claimed = list(islice((k for k in desk.pending if self._claim(desk, k)), MOST_PER_BATCH))
-        known = self._known(claimed)
+        known = self._known(desk, claimed)
         self._release(desk, known)
         for key, reply in known.items():
             made = [self._take(lane, desk, asked, reply) for asked in desk.pending.pop(key)]
             verdicts = [self._numbered(verdict) for verdict in made if verdict]
             self._recorder.record(lane.name, verdicts)
         claimed = [key for key in claimed if key not in known]
-        awaited = self._store.awaited(claimed, lane.name)
+        awaited = self._store.batches.find(claimed, lane.name)
         self._release(desk, awaited)
         for key, command in awaited.items():
             lane.leave(command for _ in desk.pending.pop(key))
         return [key for key in claimed if key not in awaited]
 
-    def _known(self, keys: Sequence[str]) -> dict[str, Reply]:
+    def _known(self, desk: _Desk, keys: Sequence[str]) -> dict[str, Reply]:
         known: dict[str, Reply] = {}
         for start in range(0, len(keys), LOOKUP_BATCH):
-            known |= self._store.get_many(keys[start : start + LOOKUP_BATCH])
+            some = keys[start : start + LOOKUP_BATCH]
+            known |= self._store.get_many(
+                [(desk.pending[key][0].request.cache_key, key) for key in some]
+            )
         return known
 
-    async def _hand_in(self, lane: Lane, desk: _Desk) -> list[Ticket] | None:
+    async def _hand_in(self, lane: Lane, desk: _Desk) -> list[PendingBatch] | None:
         """Hand in as many pending requests as a batch and the budget take.
 
         None if others are asking for all that is pending: their replies are waited for.
@@ -216,7 +221,9 @@ class BatchRunner(Runner):
             self.drain()
         lane.gate.check()
         keys = [key for key, _ in chosen]
-        ticket = Ticket(lane.name, secrets.token_hex(8), time.time(), len(keys), requests=keys)
+        ticket = PendingBatch(
+            lane.name, secrets.token_hex(8), time.time(), len(keys), requests=keys
+        )
         self._book.put(ticket)
         ticket = await self._submit(lane, desk, ticket, chosen)
         desk.handed_in = set(keys)
@@ -240,8 +247,8 @@ class BatchRunner(Runner):
         return chosen
 
     async def _submit(
-        self, lane: Lane, desk: _Desk, ticket: Ticket, chosen: Sequence[tuple[str, Any]]
-    ) -> Ticket:
+        self, lane: Lane, desk: _Desk, ticket: PendingBatch, chosen: Sequence[tuple[str, Any]]
+    ) -> PendingBatch:
         """Hand a batch in; after a doubtful failure only if the provider does not have it."""
         api = await desk.reach()
         for attempt in range(self._settings.attempts):
@@ -259,11 +266,11 @@ class BatchRunner(Runner):
                 return done
         raise AssertionError("the last attempt returns or raises")
 
-    async def _found(self, api: Api, ticket: Ticket) -> str:
-        known = {one.id for one in self._book.tickets if one.id}
+    async def _found(self, api: Api, ticket: PendingBatch) -> str:
+        known = {one.id for one in self._book.batches if one.id}
         return await api.find(ticket, known)
 
-    async def _collect(self, lane: Lane, desk: _Desk, ticket: Ticket) -> None:
+    async def _collect(self, lane: Lane, desk: _Desk, ticket: PendingBatch) -> None:
         """Wait for a batch and write its results down."""
         api = await desk.reach()
         if not ticket.id:
@@ -304,7 +311,7 @@ class BatchRunner(Runner):
     async def _wait(self, lane: Lane, seconds: float) -> None:
         await lane.gate.sleep(seconds)
 
-    async def _ended(self, api: Api, ticket: Ticket) -> bool:
+    async def _ended(self, api: Api, ticket: PendingBatch) -> bool:
         try:
             return await api.ended(ticket.id)
         except CallFailed as failure:
@@ -346,7 +353,7 @@ class BatchRunner(Runner):
         if not first.text.strip():
             return self._without_choice(lane, asked.unit.unit, first, cached=cached)
         request = lane.judge.follow_up(asked.request, first)
-        known = self._store.get_many([request.hash]).get(request.hash)
+        known = self._store.get_many([(request.cache_key, request.hash)]).get(request.hash)
         if known is not None:
             return self._read(lane, asked.unit.unit, known, first, cached=cached)
         desk.add(_Asked(asked.unit, request, first, bought=not cached))

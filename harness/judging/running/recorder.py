@@ -6,17 +6,18 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.judging.storage.response_cache import StoreUnwritable
+from harness.judging.storage.response_cache import CacheUnwritable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.running.jobs import Observer
-    from harness.judging.storage.response_cache import ResponseStore
+    from harness.judging.running.services import CacheService
     from harness.judging.storage.verdict_log import VerdictLog
 
 FLUSH_EVERY_S = 0.2  # how long a logged reply may wait for its place in the store
+FLUSH_AGAIN_S = 5.0  # after it could not be stored: a lock is waited for each time
 
 
 class Recorder:
@@ -26,7 +27,7 @@ class Recorder:
     ----------
     log : VerdictLog
         Where verdicts are written; afterwards their replies are received.
-    store : ResponseStore
+    store : CacheService
         Where replies go from there, and whose leases on them are given back then.
     observer : Observer
         Is told of what was written.
@@ -35,7 +36,7 @@ class Recorder:
     """
 
     def __init__(
-        self, log: VerdictLog, store: ResponseStore, observer: Observer, stop: Callable[[], None]
+        self, log: VerdictLog, store: CacheService, observer: Observer, stop: Callable[[], None]
     ) -> None:
         self._log = log
         self._store = store
@@ -83,20 +84,25 @@ class Recorder:
 
     async def flush_regularly(self) -> None:
         """Flush again and again, for others to find what they wait for."""
+        pause_s = FLUSH_EVERY_S
         while True:
-            await asyncio.sleep(FLUSH_EVERY_S)
-            self.flush()
+            await asyncio.sleep(pause_s)
+            pause_s = FLUSH_EVERY_S if self.flush() else FLUSH_AGAIN_S
 
-    def flush(self, *, last: bool = False) -> None:
-        """Bring what is in the log into the store, too; only then may others ask for it."""
+    def flush(self, *, last: bool = False) -> bool:
+        """Bring what is in the log into the store, too; only then may others ask for it.
+
+        Returns False if that was not possible now.
+        """
         if not self._unstored:
-            return
+            return True
         try:
-            self._store.put_many(self._unstored)
-        except StoreUnwritable as error:
+            self._store.add_many(self._unstored)
+        except CacheUnwritable as error:
             if last:
                 self._observer.say(f"{error}; the replies are safe in {self._log.path}")
-            return
+            return False
         for reply in self._unstored:
-            self._store.release(reply.request)
+            self._store.locks.release(reply.request)
         self._unstored.clear()
+        return True

@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Request
     from harness.judging.running.budget import Budget
     from harness.judging.running.rate_limit import Event
-    from harness.judging.storage.response_cache import ResponseStore
+    from harness.judging.running.services import CacheService
     from harness.judging.storage.verdict_log import VerdictLog
     from harness.tasks import Task
 
@@ -53,7 +53,7 @@ class Runner:
         One per judge.
     log : VerdictLog
         Where verdicts are written.
-    store : ResponseStore
+    store : CacheService
         Where replies are looked up first.
     done : mapping of UnitKey to Verdict
         What the log held when the run began. Failed units and units whose request has changed
@@ -66,7 +66,7 @@ class Runner:
         jobs: Sequence[Job],
         *,
         log: VerdictLog,
-        store: ResponseStore,
+        store: CacheService,
         done: Mapping[UnitKey, Verdict],
         observer: Observer,
         budget: Budget,
@@ -182,7 +182,7 @@ class Runner:
     def _left_to_us(self, lane: Lane, batch: list[Open]) -> list[Open]:
         """Claim what is not known; return what nobody else has asked for or received meanwhile."""
         for unit in batch:
-            unit.mine = not unit.known and self._store.claim(unit.hash)
+            unit.mine = not unit.known and self._store.locks.claim(unit.hash)
         batch = self._without_known(lane, batch)  # it may have come in just before the claim
         return self._without_awaited(lane, batch)
 
@@ -190,7 +190,9 @@ class Runner:
         """Write down those whose reply is in the store; return the others."""
         if not batch:
             return []
-        known = self._store.get_many([unit.hash for unit in batch if not unit.known])
+        known = self._store.get_many(
+            [(unit.request.cache_key, unit.hash) for unit in batch if not unit.known]
+        )
         answered = []
         remaining = []
         for unit in batch:
@@ -199,7 +201,7 @@ class Runner:
                 remaining.append(unit)
                 continue
             if unit.mine:
-                self._store.release(unit.hash)
+                self._store.locks.release(unit.hash)
             if unit.unit.elicitation == "paired":
                 unit.known, unit.mine = reply, False
                 remaining.append(unit)
@@ -212,7 +214,9 @@ class Runner:
         """Leave out those that wait in batches of other runs."""
         if not batch:
             return []
-        awaited = self._store.awaited([unit.hash for unit in batch if not unit.known], lane.name)
+        awaited = self._store.batches.find(
+            [unit.hash for unit in batch if not unit.known], lane.name
+        )
         for unit in batch:
             if unit.hash in awaited:
                 self._give_up(unit)
@@ -223,7 +227,7 @@ class Runner:
         """Let others ask for a unit."""
         for one in (unit, *unit.more) if unit else ():
             if one.mine:
-                self._store.release(one.hash)
+                self._store.locks.release(one.hash)
 
     def _open_units(self, lane: Lane) -> Iterator[Open]:
         """Units that the log has no answer to, or an answer to another request."""
@@ -275,7 +279,7 @@ class Runner:
             failure = error
         finally:
             for unit in units[len(replies) :]:
-                self._store.release(unit.hash)
+                self._store.locks.release(unit.hash)
         pairs = zip(units, replies, strict=False)
         verdicts = [self._read(lane, unit.unit, reply, cached=False) for unit, reply in pairs]
         if failure is None or failure.reason in NOT_TOGETHER:
@@ -323,13 +327,13 @@ class Runner:
         While somebody else is asking the same, here or in another run, their reply is waited for.
         """
         while not mine:
-            mine = self._store.claim(request.hash)
-            if mine and (known := self._store.get_many([request.hash])):
-                self._store.release(request.hash)
+            mine = self._store.locks.claim(request.hash)
+            if mine and (known := self._store.get_many([(request.cache_key, request.hash)])):
+                self._store.locks.release(request.hash)
                 return known[request.hash]
-            if awaited := self._store.awaited([request.hash], lane.name):
+            if awaited := self._store.batches.find([request.hash], lane.name):
                 if mine:
-                    self._store.release(request.hash)
+                    self._store.locks.release(request.hash)
                 lane.leave(awaited.values())
                 raise NotAsked
             if not mine:
@@ -337,7 +341,7 @@ class Runner:
         try:
             [reply] = await self._call(lane, [request])
         except BaseException:
-            self._store.release(request.hash)
+            self._store.locks.release(request.hash)
             raise
         received.append(reply)
         return reply
@@ -397,6 +401,8 @@ class Runner:
                 else:
                     replies = await lane.deadline.within(lane.judge.ask_many(requests))
                 bill.settle(replies)
+            for request, reply in zip(requests, replies, strict=False):
+                force_setattr(reply, "cache_key", request.cache_key)
             gate.succeeded()
         except BudgetSpent:
             self.drain()

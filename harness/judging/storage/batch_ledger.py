@@ -1,4 +1,4 @@
-"""Batches that were handed in and not got back: a run's own, and those of all runs on one cache."""
+"""Batches that were handed in and not collected: of one run, and of all runs on one cache."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError
-from harness.judging.cache_folder import leave_note, note_of, read_note
+from harness.judging.cache_folder import leave_note, note_path, read_note, resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 RESULTS_KEPT_S = 29 * 86400.0  # by Anthropic; by OpenAI a day longer
 
 
-class Ticket(NamedTuple):
+class PendingBatch(NamedTuple):
     """A batch that was or is about to be handed in.
 
     ``token`` is ours, ``created`` in seconds since 1970, ``id`` the provider's, empty while it is
-    not known whether the batch was received; ``requests`` are the hashes of what is in it.
+    unknown whether the batch was received; ``requests`` are the hashes of its requests.
     """
 
     judge: str
@@ -33,135 +33,145 @@ class Ticket(NamedTuple):
     requests: Sequence[str] = ()
 
 
-class Book:
-    """Batches that were handed in and whose results are not all in the log: ``batches.json``."""
+class BatchLedger:
+    """A run's batches whose results are not all in the log: ``batches.json``.
+
+    Raises
+    ------
+    RunError
+        If the file exists and cannot be read.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.tickets: list[Ticket] = []
+        self.batches: list[PendingBatch] = []
         if path.exists():
             try:
-                self.tickets = [Ticket(**entry) for entry in json.loads(path.read_bytes())]
+                self.batches = [PendingBatch(**entry) for entry in json.loads(path.read_bytes())]
             except (OSError, ValueError, TypeError):
                 raise RunError(
-                    f"{path}: cannot be read, so batches might be handed in twice; put it right, "
+                    f"{path}: cannot be read, so batches might be handed in twice; repair it, "
                     "or remove it when no batch of this run is outstanding."
                 ) from None
 
-    def put(self, ticket: Ticket) -> None:
-        """Write down a batch, in the place of what was known of it."""
-        self.tickets = [one for one in self.tickets if one.token != ticket.token] + [ticket]
+    def put(self, batch: PendingBatch) -> None:
+        """Record a batch, or what is now known of it."""
+        self.batches = [other for other in self.batches if other.token != batch.token] + [batch]
         self._save()
 
-    def drop(self, ticket: Ticket) -> None:
-        """Forget a batch whose results are in the log, or that was never received."""
-        self.tickets = [one for one in self.tickets if one.token != ticket.token]
+    def drop(self, batch: PendingBatch) -> None:
+        """Remove a batch whose results are in the log, or that was never received."""
+        self.batches = [other for other in self.batches if other.token != batch.token]
         self._save()
 
     def _save(self) -> None:
         part = self.path.with_name(f".{self.path.name}.part")
         try:
-            part.write_text(json.dumps([one._asdict() for one in self.tickets]), encoding="utf-8")
+            text = json.dumps([batch._asdict() for batch in self.batches])
+            part.write_text(text, encoding="utf-8")
             part.replace(self.path)
         except OSError as error:
             raise RunError(f"{self.path}: cannot be written ({error.strerror}).") from None
 
 
-class _Page(NamedTuple):
-    """What a book held when it was last read, by judge, and which state of the file that was."""
+class _Snapshot(NamedTuple):
+    """Outstanding request hashes of a ledger by judge, and the state of the file they are from."""
 
     state: tuple[int, int, int]
     requests: dict[str, set[str]]
 
 
-class Shelf:
-    """The books of all runs on one cache: what none of them may ask for again.
+class OutstandingBatches:
+    """The ledgers of all runs on one cache: requests that none of them may send again.
 
-    A run that hands in batches leaves a note where its book is, before it does and for as long as
-    anything is outstanding. Books are read when they have changed; of each, the hashes of at most
-    one batch per judge are held.
+    A run leaves a note that points at its ledger before it hands in batches and for as long as any
+    is outstanding. Ledgers are read again when they have changed.
 
     Parameters
     ----------
-    folder : Path
-        Where the notes are.
+    cache : Path
+        Folder of the cache.
     say : callable
-        Is told, in one line, of batches that are no longer waited for.
+        Receives one line for each batch that can no longer be collected.
     """
 
-    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
-        self._folder = folder
+    def __init__(self, cache: Path, say: Callable[[str], None]) -> None:
+        self._cache = cache
+        self._folder = cache / "batches"
         self._say = say
         self._own: Path | None = None
-        self._pages: dict[Path, _Page] = {}
+        self._snapshots: dict[Path, _Snapshot] = {}
 
-    def add(self, book: Path) -> None:
-        """Leave a note where our own book is."""
-        self._own = book.resolve()
+    def register(self, ledger: Path) -> None:
+        """Leave a note that points at this run's ledger."""
+        self._own = ledger.resolve()
         self._folder.mkdir(exist_ok=True)
         leave_note(self._folder, self._own)
 
     def close(self) -> None:
-        """Take our note away, unless something is outstanding."""
+        """Remove this run's note, unless a batch is outstanding."""
         with suppress(RunError, OSError):
-            if self._own and not Book(self._own).tickets:
-                note_of(self._folder, self._own).unlink(missing_ok=True)
+            if self._own and not BatchLedger(self._own).batches:
+                note_path(self._folder, self._own).unlink(missing_ok=True)
 
-    def awaited(self, requests: Sequence[str], judge: str) -> dict[str, Path]:
-        """Tell which requests are outstanding, and the folder of the run that handed them in.
+    def find(self, requests: Sequence[str], judge: str) -> dict[str, str]:
+        """Return the outstanding ones of some requests, each with the command that collects it.
 
         Those that ``judge`` itself has handed in for this run are not among them.
 
         Raises
         ------
         RunError
-            If a run's book cannot be read.
+            If a ledger cannot be read.
         """
-        found: dict[str, Path] = {}
-        for book in self._books():
-            for owner, outstanding in self._read(book).items():
-                if book != self._own or owner != judge:
-                    found |= dict.fromkeys(outstanding.intersection(requests), book.parent)
-        return found
+        commands: dict[str, str] = {}
+        for ledger in self._ledgers():
+            for owner, outstanding in self._read(ledger).items():
+                if ledger != self._own or owner != judge:
+                    command = resume_command(ledger.parent, self._cache)
+                    commands |= dict.fromkeys(outstanding.intersection(requests), command)
+        return commands
 
-    def _books(self) -> Iterator[Path]:
+    def _ledgers(self) -> Iterator[Path]:
         try:
-            names = os.listdir(self._folder)  # noqa: PTH208 -- at every look
-        except FileNotFoundError:
-            return  # before there is a note
+            names = os.listdir(self._folder)  # noqa: PTH208 -- at every look-up
+        except (FileNotFoundError, NotADirectoryError):
+            return  # no note yet, or the cache was deleted
         for name in names:
             if not name.endswith(".part"):
-                with suppress(FileNotFoundError):  # it was taken away just now
+                with suppress(FileNotFoundError):  # removed just now
                     yield read_note(self._folder / name)
 
-    def _read(self, book: Path) -> dict[str, set[str]]:
-        """Hashes of what is outstanding, by judge."""
+    def _read(self, ledger: Path) -> dict[str, set[str]]:
+        """Return the outstanding request hashes of a ledger by judge."""
         try:
-            status = book.stat()
+            status = ledger.stat()
         except (FileNotFoundError, NotADirectoryError):
-            if not book.parent.is_dir():
-                note_of(self._folder, book).unlink(missing_ok=True)
-                self._say(f"{book.parent} is gone; what it waited for in batches is asked again")
+            if not ledger.parent.is_dir():
+                note_path(self._folder, ledger).unlink(missing_ok=True)
+                self._say(
+                    f"{ledger.parent} no longer exists; the requests in its batches are asked again"
+                )
             return {}
         except OSError as error:
             raise RunError(
-                f"{book}: cannot be read ({error.strerror}), so what waits in batches might be "
-                "asked for twice; put it right, or choose another cache with --cache DIR."
+                f"{ledger}: cannot be read ({error.strerror}), so its requests might be paid for "
+                "twice; repair it, or choose another cache with --cache DIR."
             ) from None
         state = (status.st_ino, status.st_mtime_ns, status.st_size)
-        known = self._pages.get(book)
-        if known is None or known.state != state:
-            known = self._pages[book] = _Page(state, self._outstanding(book))
-        return known.requests
+        snapshot = self._snapshots.get(ledger)
+        if snapshot is None or snapshot.state != state:
+            snapshot = self._snapshots[ledger] = _Snapshot(state, self._outstanding(ledger))
+        return snapshot.requests
 
-    def _outstanding(self, book: Path) -> dict[str, set[str]]:
+    def _outstanding(self, ledger: Path) -> dict[str, set[str]]:
         requests: dict[str, set[str]] = {}
-        for ticket in Book(book).tickets:
-            if time.time() - ticket.created < RESULTS_KEPT_S:
-                requests.setdefault(ticket.judge, set()).update(ticket.requests)
-            elif book != self._own:
+        for batch in BatchLedger(ledger).batches:
+            if time.time() - batch.created < RESULTS_KEPT_S:
+                requests.setdefault(batch.judge, set()).update(batch.requests)
+            elif ledger != self._own:
                 self._say(
-                    f"{book.parent}: batch {ticket.id} is older than 29 days, so that its results "
-                    "are no longer kept; what it held is asked again"
+                    f"{ledger.parent}: the results of batch {batch.id} are older than 29 days and "
+                    "no longer kept; its requests are asked again"
                 )
         return requests

@@ -1,39 +1,42 @@
-"""Who may ask what: one byte of some file, locked, for every request that is under way.
+"""Request locks: one byte of a lock file for every request that is under way.
 
-Several runs may share a cache. Whoever holds the lock on a request's byte may send that request;
-the others wait and then find the reply in the cache. The system gives the locks of a process back
-when it ends, however it ends, so that no lease outlives its holder.
+Several runs may share a cache. The process that holds the lock on a request's byte may send that
+request; the others wait and then find the reply in the cache. The system releases a process's locks
+when it ends, however it ends.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-DIGITS = 15  # of a request's hash: 60 bits, the place of its byte; the files themselves stay empty
-N_FILES = 16  # for every lock the system walks past all others that we have on the same file
-LOOK_AGAIN_S = 0.05  # for a lease that is waited for
-TAKEN = frozenset({errno.EACCES, errno.EAGAIN})
+DIGITS = 15  # of a request's hash: 60 bits, the offset of its byte; the files stay empty
+N_FILES = 16  # the system walks past all our other locks on a file to set one
+POLL_S = 0.05
+HELD_ELSEWHERE = frozenset({errno.EACCES, errno.EAGAIN})
 
 
-class Leases:
-    """The leases of this process, on the files of one folder.
+class FileLocks:
+    """Byte-range locks of this process on the files of one folder.
 
     Parameters
     ----------
     folder : Path
-        Made if it is not there.
+        Created if it does not exist.
 
     Attributes
     ----------
-    working : bool
-        False where the file system knows no locks: then every lease is granted.
+    supported : bool
+        False where the file system has no locks: then every claim succeeds.
 
     Raises
     ------
@@ -43,52 +46,66 @@ class Leases:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
-        self._fds: list[int] = []
-        self._mine: set[int] = set()
-        self.working = True
+        self._descriptors: list[int] = []
+        self._offsets: set[int] = set()
+        self.supported = True
         try:
             for i in range(N_FILES):
-                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-                self._fds.append(os.open(folder / f"{i:x}", flags, 0o644))
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+                self._descriptors.append(os.open(folder / f"{i:x}", flags, 0o644))
         except OSError:
             self.close()
             raise
 
-    def take(self, request: str) -> bool:
-        """Take the lease on a request's hash; False if anybody has it, this process included."""
-        place = int(request[:DIGITS], 16)
-        if place in self._mine:
+    def claim(self, name: str) -> bool:
+        """Lock a hash; False if anybody holds it, this process included."""
+        offset = int(name[:DIGITS], 16)
+        if offset in self._offsets:
             return False
         try:
-            fcntl.lockf(self._fd(place), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            fcntl.lockf(self._descriptor(offset), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
         except OSError as error:
-            if error.errno in TAKEN:
+            if error.errno in HELD_ELSEWHERE:
                 return False
-            self.working = False
-        self._mine.add(place)
+            self.supported = False
+        self._offsets.add(offset)
         return True
 
-    def await_turn(self, name: str) -> None:
-        """Wait until nobody has a lease, then take it."""
-        while not self.take(name):
-            time.sleep(LOOK_AGAIN_S)
+    def release(self, name: str) -> None:
+        """Unlock a hash, if this process holds it."""
+        offset = int(name[:DIGITS], 16)
+        if offset in self._offsets:
+            self._offsets.discard(offset)
+            if self.supported:
+                fcntl.lockf(self._descriptor(offset), fcntl.LOCK_UN, 1, offset)
 
-    def give_back(self, request: str) -> None:
-        """Give the lease on a request's hash back, if it is ours."""
-        place = int(request[:DIGITS], 16)
-        if place in self._mine:
-            self._mine.discard(place)
-            if self.working:
-                fcntl.lockf(self._fd(place), fcntl.LOCK_UN, 1, place)
+    def wait_for(self, name: str) -> None:
+        """Wait until nobody holds a hash, then lock it."""
+        while not self.claim(name):
+            time.sleep(POLL_S)
+
+    @contextmanager
+    def held(self, name: str) -> Iterator[None]:
+        """Hold the lock on a hash within a context."""
+        self.wait_for(name)
+        try:
+            yield
+        finally:
+            self.release(name)
 
     def close(self) -> None:
-        """Give all leases back."""
-        while self._fds:
-            os.close(self._fds.pop())
-        self._mine.clear()
+        """Release all locks."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+        self._offsets.clear()
 
-    def _fd(self, place: int) -> int:
-        return self._fds[place % N_FILES]
+    def _descriptor(self, offset: int) -> int:
+        return self._descriptors[offset % N_FILES]
 
     def __repr__(self) -> str:
-        return f"Leases({len(self._mine)} held)"
+        return f"FileLocks({len(self._offsets)} held)"
+
+
+def lock_name(text: str) -> str:
+    """Return a hash for what is no request."""
+    return hashlib.sha256(text.encode()).hexdigest()

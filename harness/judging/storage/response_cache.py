@@ -1,134 +1,445 @@
-"""Request hash -> reply, on disk, as JSON bytes and never as a pickle.
+"""Response cache: the replies that were paid for, on disk, in a `diskcache.Cache` of JSON bytes.
 
 The cache is a convenience, not the record: what was received stands in ``verdicts.jsonl``, from
-which the cache is filled in batches and can be filled again.
+which the cache is filled in batches and can be rebuilt. All samples of one request lie under one
+key, as a JSON array of replies; each reply counts under the hash of its own request alone.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from contextlib import suppress
+import time
+from contextlib import closing, suppress
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+import diskcache
 import msgspec
+from diskcache.core import DBNAME, MODE_RAW
 
 from harness.errors import RunError, VerdictError
-from harness.judging.cache_folder import leave_note, note_of, read_note, resuming, trouble
+from harness.judging.cache_folder import leave_note, note_path, read_note
 from harness.judging.parsing.verdict import Reply
-from harness.judging.storage.batch_ledger import Shelf
-from harness.judging.storage.database import Database
-from harness.judging.storage.request_locks import Leases
+from harness.judging.storage.batch_ledger import OutstandingBatches
+from harness.judging.storage.request_locks import FileLocks, lock_name
 from harness.judging.storage.verdict_log import LogReading, read_log, replies_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_S = 10.0  # for a write of another process to end
+REPLIES_PER_TRANSACTION = 1000  # when a log is read back
+OPENING = lock_name(DBNAME)  # held while the database is opened or replaced
+DATABASE_FILES = (DBNAME, f"{DBNAME}-journal", f"{DBNAME}-shm", f"{DBNAME}-wal")
+SETTINGS = {
+    "eviction_policy": "none",  # a paid reply is never dropped
+    "cull_limit": 0,
+    "sqlite_auto_vacuum": 0,
+    "sqlite_wal_autocheckpoint": 8000,  # pages, so that one that many replies share is written once
+}
+SCHEMA = {"Cache": "table", "Settings": "table", "Cache_key_raw": "index"}  # of every diskcache
+FIND = (
+    "SELECT Cache.key, mode, filename, Cache.value FROM json_each(?) AS wanted "
+    "JOIN Cache ON Cache.key = wanted.value AND raw = 1"
+)
+STORE = (
+    "INSERT INTO Cache (key, raw, store_time, access_time, size, mode, filename, value) "
+    "VALUES (?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (key, raw) DO UPDATE SET "
+    "store_time = excluded.store_time, size = excluded.size, mode = excluded.mode, "
+    "filename = excluded.filename, value = excluded.value"
+)
+_ENCODE = msgspec.json.Encoder().encode
+_DECODE = msgspec.json.Decoder(list[Reply]).decode
 
 
-class StoreUnwritable(RunError):  # noqa: N818 -- a state of the world, not a mistake
-    """Replies could not be remembered now; they stand in the log."""
+class CacheUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
+    """Replies could not be stored now; they stand in the verdict log."""
 
 
-_ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(Reply)
-RECOVERED_AT_ONCE = 1000  # replies brought here from a log in one transaction
+class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
+    """Text keys and bytes values inside the database; never a pickle, never a file.
+
+    `diskcache.Disk` unpickles what a row calls a pickle, and opens and removes the files that rows
+    name (CVE-2025-69872). Here a row that is not plain bytes holds nothing.
+    """
+
+    def put(self, key: str) -> tuple[str, bool]:
+        """Convert a key for the database."""
+        return key, True
+
+    def get(self, key: object, raw: object) -> object:
+        """Convert a key from the database."""
+        del raw
+        return key
+
+    def store(self, value: bytes, read: object, key: object = None) -> tuple[int, int, None, bytes]:
+        """Convert a value for the database: size, mode, no file name, and the bytes."""
+        del read, key
+        return len(value), MODE_RAW, None, value
+
+    def fetch(self, mode: object, filename: object, value: object, read: object = None) -> bytes:
+        """Convert a value from the database; empty for a row that is not plain bytes."""
+        del read
+        plain = mode == MODE_RAW and filename is None and isinstance(value, bytes)
+        return value if plain and isinstance(value, bytes) else b""
+
+    def remove(self, file_path: object) -> None:
+        """Remove no file."""
 
 
-class ResponseStore(Protocol):
-    """Where replies are looked up before anything is sent."""
+class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no types
+    """A `diskcache.Cache` that reads and writes many entries in one statement."""
 
-    def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
-        """Replies that are known, by request hash."""
+    def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return the entries of those keys that have one."""
+        rows = self._sql(FIND, (msgspec.json.encode(list(keys)).decode(),)).fetchall()
+        fetch = self.disk.fetch
+        return {key: fetch(mode, filename, value) for key, mode, filename, value in rows}
 
-    def claim(self, request: str) -> bool:
-        """Ask for the right to send a request; False if somebody else is about to.
+    def set_many(self, entries: Mapping[str, bytes]) -> None:
+        """Write entries; call within `transact`."""
+        now, store = time.time(), self.disk.store
+        rows = [(key, now, now, *store(value, read=False)) for key, value in entries.items()]
+        self._con.executemany(STORE, rows)
 
-        Whoever has it looks for the reply once more before sending: it may just have come in.
-        """
+    def vacuum(self) -> None:
+        """Return the space of removed entries to the file system."""
+        self._sql("VACUUM")
+        self._sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def release(self, request: str) -> None:
-        """Give up the right to send a request: its reply is stored, or there will be none."""
-
-    def put_many(self, replies: Sequence[Reply]) -> None:
-        """Remember replies under the hash of their request.
-
-        Raises
-        ------
-        StoreUnwritable
-            If they could not be remembered, all of them; another time they may.
-        """
-
-    def awaited(self, requests: Sequence[str], judge: str) -> dict[str, str]:
-        """Tell which requests wait in batches of other runs, and the command that gets each.
-
-        Of our own run, those count that a judge other than ``judge`` has handed in.
-        """
-
-    def follow(self, log: Path, book: Path | None = None) -> None:
-        """Say where this process writes down what it receives, and the batches that it hands in.
-
-        Should it be killed, whoever looks for a reply next takes from there what is not here yet,
-        and nobody asks for what is in a batch.
-        """
-
-    def close(self) -> None:
-        """Give the files back."""
+    def data_version(self) -> int:
+        """Return a number that changes when another process has written."""
+        [version] = self._sql("PRAGMA data_version").fetchone()
+        return int(version)
 
 
-class NoStore:
-    """Remembers nothing (``--no-cache``)."""
+class CacheStats(NamedTuple):
+    """What a cache holds.
 
-    def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
-        """Know nothing."""
-        del hashes
-        return {}
+    Attributes
+    ----------
+    n_requests, n_replies : int
+        A request has one reply per sample.
+    n_unreadable : int
+        Rows that hold no reply; they are never used.
+    n_bytes : int
+        On disk.
+    """
 
-    def claim(self, request: str) -> bool:
-        """Let everybody ask everything."""
-        del request
-        return True
-
-    def release(self, request: str) -> None:
-        """Have nothing to give up."""
-
-    def put_many(self, replies: Sequence[Reply]) -> None:
-        """Forget at once."""
-
-    def awaited(self, requests: Sequence[str], judge: str) -> dict[str, str]:
-        """Know of no other run."""
-        del requests, judge
-        return {}
-
-    def follow(self, log: Path, book: Path | None = None) -> None:
-        """Have nothing that could be taken from a log."""
-        del log, book
-
-    def close(self) -> None:
-        """Have nothing to close."""
+    n_requests: int
+    n_replies: int
+    n_unreadable: int
+    n_bytes: int
 
 
-def open_store(folder: Path, say: Callable[[str], None]) -> DiskStore:
-    """Open the cache in ``folder``; a database that is of no use is moved aside, never deleted.
-
-    Of one that another program keeps locked the replies are taken over, a damaged one is not read.
+class ResponseCache:
+    """Cached replies, with the request locks and outstanding batches of all runs that share them.
 
     Parameters
     ----------
     folder : Path
-        Made if it is not there.
+        Created if it does not exist.
     say : callable
-        Is told, in one line, what was moved where, now or later.
+        Receives one line for each damaged database that is moved aside, now or later.
+
+    Attributes
+    ----------
+    locks : FileLocks
+        The right to send a request; released when this process ends.
+    batches : OutstandingBatches
+        Requests that other runs have handed in.
 
     Raises
     ------
     RunError
-        If the folder cannot be written to, or holds another program's database.
+        If the folder cannot be written, or holds another program's database.
     """
+
+    def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
+        self.folder = folder
+        self._say = say
+        self._notes = folder / "logs"
+        self._log: Path | None = None
+        self._behind = False
+        self._missing: set[str] = set()  # request hashes of the last look-up that had no reply
+        self._version = 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.locks = FileLocks(folder / "locks")
+            self._open()
+            self._notes.mkdir(exist_ok=True)
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+        self.batches = OutstandingBatches(folder, say)
+
+    def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
+        """Return cached replies by request hash; an entry that cannot be read holds none.
+
+        Parameters
+        ----------
+        requests : sequence of (str, str)
+            Cache key and hash of each request.
+
+        Raises
+        ------
+        RunError
+            If the cache cannot be read.
+        """
+        replies = self._get(requests)
+        if len(replies) < len(requests) and self._recover_logs():
+            return self._get(requests)
+        return replies
+
+    def _get(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
+        hashes = {request for _, request in requests}
+        try:
+            version = self._retried(BulkCache.data_version)
+            if version == self._version and self._missing.issuperset(hashes):
+                return {}  # nobody has written since
+            keys = {key for key, _ in requests}
+            entries = self._retried(lambda database: database.get_many(keys))
+        except (sqlite3.Error, OSError) as error:
+            raise self._unusable(error) from None
+        cached = (reply for entry in entries.values() for reply in _read(entry))
+        replies = {reply.request: reply for reply in cached if reply.request in hashes}
+        self._missing, self._version = hashes.difference(replies), version
+        return replies
+
+    def add_many(self, replies: Sequence[Reply]) -> None:
+        """Store replies under the hash of their request, in one transaction.
+
+        Raises
+        ------
+        CacheUnwritable
+            If none of them could be stored now; a later call may succeed.
+        """
+        by_key: dict[str, list[Reply]] = {}
+        for reply in replies:
+            by_key.setdefault(reply.cache_key or reply.request, []).append(reply)
+        self._missing.clear()
+        self._behind = True
+        try:
+            self._retried(lambda database: _extend(database, by_key))
+        except (sqlite3.Error, OSError, diskcache.Timeout) as error:
+            raise CacheUnwritable(
+                f"{self.folder}: the cache cannot be written ({error or 'it is locked'})"
+            ) from None
+        self._behind = False
+
+    def follow(self, log: Path, ledger: Path | None = None) -> None:
+        """Register the verdict log and the batch ledger of this run.
+
+        If the process is killed, the next look-up of another run stores what its log holds.
+
+        Raises
+        ------
+        RunError
+            If they cannot be registered.
+        """
+        self._log = log.absolute()
+        self.locks.wait_for(note_path(self._notes, self._log).name)
+        try:
+            leave_note(self._notes, self._log)
+            if ledger is not None:
+                self.batches.register(ledger)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
+
+    def _recover_logs(self) -> bool:
+        """Store the replies that killed runs had logged; return whether there were any."""
+        if not self.locks.supported:
+            return False
+        try:
+            notes = list(self._notes.iterdir())
+        except OSError:  # the cache was deleted meanwhile
+            return False
+        orphans = [note for note in notes if not note.suffix and self.locks.claim(note.name)]
+        for note in orphans:
+            try:
+                with suppress(CacheUnwritable, FileNotFoundError):
+                    with suppress(VerdictError):
+                        recover_replies(read_log(read_note(note)), self.add_many)
+                    note.unlink()
+            finally:
+                self.locks.release(note.name)
+        return bool(orphans)
+
+    def clear(self) -> None:
+        """Remove all replies.
+
+        Raises
+        ------
+        CacheUnwritable
+            If they cannot be removed now.
+        """
+        try:
+            self._database.clear()
+            self._database.vacuum()
+        except (sqlite3.Error, diskcache.Timeout) as error:
+            raise CacheUnwritable(f"{self.folder}: the cache cannot be cleared ({error})") from None
+
+    def close(self) -> None:
+        """Close the database and release all locks."""
+        if self._log and not self._behind:
+            with suppress(OSError):  # whoever reads the note stores what is stored already
+                note_path(self._notes, self._log).unlink(missing_ok=True)
+        self.batches.close()
+        self._database.close()
+        self.locks.close()
+
+    def _open(self) -> None:
+        """Open the database, or a new one in the place of a damaged one."""
+        with self.locks.held(OPENING):
+            try:
+                self._connect()
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                self._move_aside()
+                self._connect()
+
+    def _connect(self) -> None:
+        path = self.folder / DBNAME
+        with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as plain:
+            reset_settings(plain)
+        directory = str(self.folder.absolute())
+        if os.path.expandvars(directory) != directory:  # as diskcache would
+            raise sqlite3.OperationalError("no such folder: its path names a variable")
+        self._database = BulkCache(directory, timeout=BUSY_TIMEOUT_S, disk=BytesDisk, **SETTINGS)
+        self._file = path.stat()
+
+    def _retried(self, action: Callable[[BulkCache], T]) -> T:
+        """Run an action; if the database is damaged, once more on a new one."""
+        try:
+            return action(self._database)
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+        self._database.close()
+        with self.locks.held(OPENING):
+            path = self.folder / DBNAME
+            if path.exists() and os.path.samestat(path.stat(), self._file):
+                self._move_aside()  # else another run has done so
+            self._connect()
+        return action(self._database)
+
+    def _move_aside(self) -> None:
+        aside = self.folder.with_name(f"{self.folder.name}.damaged-{time.time_ns()}")
+        aside.mkdir()
+        for name in DATABASE_FILES:
+            with suppress(FileNotFoundError):
+                (self.folder / name).rename(aside / name)
+        self._say(f"The cache was damaged and was moved to {aside}; its replies are asked again.")
+
+    def _unusable(self, error: sqlite3.Error | OSError) -> RunError:
+        problem, advice = explain(error)
+        return RunError(
+            f"{self.folder}: cannot be used as a cache: {problem}; {advice}, or use --no-cache."
+        )
+
+    def __repr__(self) -> str:
+        return f"ResponseCache({str(self.folder)!r})"
+
+
+def recover_replies(log: LogReading, add_many: Callable[[Sequence[Reply]], None]) -> None:
+    """Store the replies that a verdict log holds, through a store's ``add_many``."""
+    verdicts = (verdict for verdict in log.final.values() if not verdict.cached)
+    replies = (reply for verdict in verdicts for reply in replies_of(verdict))
+    while batch := list(islice(replies, REPLIES_PER_TRANSACTION)):
+        add_many(batch)
+
+
+def read_stats(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats:
+    """Count what a cache holds, without writing to it.
+
+    Raises
+    ------
+    sqlite3.DatabaseError
+        If it cannot be read, is damaged, or is another program's; see `explain`.
+    """
+    path = folder / DBNAME
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    disk = BytesDisk(str(folder))
+    with closing(sqlite3.connect(address, uri=True, timeout=timeout_s)) as connection:
+        [integrity] = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if integrity != "ok":
+            raise sqlite3.DatabaseError("integrity check failed")
+        query = "SELECT mode, filename, value FROM Cache"
+        rows = connection.execute(query) if check_schema(connection) else ()
+        n_replies = [len(_read(disk.fetch(*row))) for row in rows]
+    files = [folder / name for name in DATABASE_FILES]
+    n_bytes = sum(file.stat().st_size for file in files if file.exists())
+    n_requests = sum(map(bool, n_replies))
+    return CacheStats(n_requests, sum(n_replies), len(n_replies) - n_requests, n_bytes)
+
+
+def measure_cache(folder: Path) -> CacheStats:
+    """Count what a cache holds, without writing to it; nothing where there is none.
+
+    Raises
+    ------
+    RunError
+        If it cannot be read, is damaged, or is another program's.
+    """
+    if not (folder / DBNAME).exists():
+        return CacheStats(0, 0, 0, 0)
     try:
-        return DiskStore(folder, say)
-    except OSError as error:
-        raise _unwritable(folder, error) from None
+        return read_stats(folder)
+    except sqlite3.Error as error:
+        problem, advice = explain(error)
+        problem = "it is damaged" if _is_damage(error) else problem
+        raise RunError(f"{folder}: cannot be read as a cache: {problem}; {advice}.") from None
+
+
+def check_schema(connection: sqlite3.Connection) -> bool:
+    """Return whether a database is a diskcache; False if it is new.
+
+    Raises
+    ------
+    sqlite3.OperationalError
+        If it is another program's.
+    """
+    types = dict(connection.execute("SELECT name, type FROM sqlite_master").fetchall())
+    if types and (SCHEMA.items() - types.items() or "view" in types.values()):
+        raise sqlite3.OperationalError("no such table: Cache of a diskcache")
+    return bool(types)
+
+
+def reset_settings(connection: sqlite3.Connection) -> None:
+    """Remove the settings of a diskcache, which it would apply unchecked; counts are kept.
+
+    Raises
+    ------
+    sqlite3.OperationalError
+        If the database is another program's, or is locked.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    if check_schema(connection):
+        connection.execute(
+            "DELETE FROM Settings WHERE typeof(value) != 'integer' "
+            "OR key NOT IN ('count', 'size', 'hits', 'misses')"
+        )
+    connection.execute("COMMIT")
+
+
+PROBLEMS = {  # by a part of SQLite's message: what is wrong, and what to do
+    "locked": ("locked by another program", "wait for it, choose another with --cache DIR"),
+    "no such": ("a database of another program", "choose another with --cache DIR"),
+    "full": ("its disk is full", "free some space, choose another with --cache DIR"),
+    "": ("it cannot be opened", "check who may read and write it, choose another with --cache DIR"),
+}
+
+
+def explain(error: sqlite3.Error | OSError) -> tuple[str, str]:
+    """Return what is wrong with a cache, and what to do about it."""
+    message = str(error.strerror if isinstance(error, OSError) else error)  # without its path
+    return next(problem for part, problem in PROBLEMS.items() if part in message)
 
 
 def _unwritable(folder: Path, error: OSError) -> RunError:
@@ -138,145 +449,27 @@ def _unwritable(folder: Path, error: OSError) -> RunError:
     )
 
 
-class DiskStore:
-    """`ResponseStore` over a `Database`, with leases and notes that runs leave each other."""
-
-    def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-        self._notes = folder / "logs"
-        self._followed: Path | None = None
-        self._behind = False
-        self._absent: set[str] = set()  # what was last looked for in vain
-        self._leases = Leases(folder / "leases")
-        try:
-            self._database = Database(folder, self._leases, say)
-            self._notes.mkdir(exist_ok=True)
-            self._shelf = Shelf(folder / "batches", say)
-        except sqlite3.Error as error:
-            self._leases.close()
-            raise self._unusable(error) from None
-        except BaseException:
-            self._leases.close()
-            raise
-
-    def get_many(self, hashes: Sequence[str]) -> dict[str, Reply]:
-        """Replies that are known; an entry that cannot be read counts as unknown."""
-        found = self._get(hashes)
-        return self._get(hashes) if len(found) < len(hashes) and self._adopt() else found
-
-    def _get(self, hashes: Sequence[str]) -> dict[str, Reply]:
-        try:
-            if self._absent.issuperset(hashes) and not self._database.changed():
-                return {}
-            entries = self._database.find(hashes)
-        except (sqlite3.Error, OSError) as error:
-            raise self._unusable(error) from None
-        found = {}
-        for key, raw in entries:
-            try:
-                reply = _DECODER.decode(raw)
-            except ValueError:
-                continue
-            if reply.request == key:
-                found[key] = reply
-        self._absent = set(hashes).difference(found)
-        return found
-
-    def claim(self, request: str) -> bool:
-        """Take the lease on a request."""
-        return self._leases.take(request)
-
-    def release(self, request: str) -> None:
-        """Give a lease back."""
-        self._leases.give_back(request)
-
-    def put_many(self, replies: Sequence[Reply]) -> None:
-        """Write one transaction."""
-        rows = [(reply.request, _ENCODER.encode(reply)) for reply in replies]
-        self._absent.clear()
-        try:
-            self._database.keep(rows)
-        except (sqlite3.Error, OSError) as error:
-            self._behind = True
-            raise StoreUnwritable(f"{self.folder}: the cache cannot be written ({error})") from None
-        self._behind = False
-
-    def awaited(self, requests: Sequence[str], judge: str) -> dict[str, str]:
-        """Look in the books of all runs that hand in batches."""
-        waiting = self._shelf.awaited(requests, judge)
-        return {request: resuming(run, self.folder) for request, run in waiting.items()}
-
-    def follow(self, log: Path, book: Path | None = None) -> None:
-        """Leave notes where our book is, and, for as long as its lease is held, our log.
-
-        Raises
-        ------
-        RunError
-            If they cannot be written.
-        """
-        self._followed = log.absolute()
-        self._leases.await_turn(self._note.name)
-        try:
-            leave_note(self._notes, self._followed)
-            if book is not None:
-                self._shelf.add(book)
-        except OSError as error:
-            raise _unwritable(self.folder, error) from None
-
-    @property
-    def _note(self) -> Path:
-        return note_of(self._notes, self._followed or Path())
-
-    def _adopt(self) -> bool:
-        """Take in what processes had received that were killed; tell whether there were any."""
-        if not self._leases.working:
-            return False
-        try:
-            notes = list(self._notes.iterdir())
-        except OSError:  # somebody has deleted the cache meanwhile
-            return False
-        orphans = [note for note in notes if not note.suffix and self._leases.take(note.name)]
-        for note in orphans:
-            try:
-                with suppress(StoreUnwritable, FileNotFoundError):
-                    with suppress(VerdictError):
-                        put_back(read_log(read_note(note)), self)
-                    note.unlink()
-            finally:
-                self._leases.give_back(note.name)
-        return bool(orphans)
-
-    def close(self) -> None:
-        """Close the database and give all leases back."""
-        if self._followed and not self._behind:
-            with suppress(OSError):  # whoever finds the note takes in what is here already
-                self._note.unlink(missing_ok=True)
-        self._shelf.close()
-        self._database.close()
-        self._leases.close()
-
-    def __len__(self) -> int:
-        return len(self._database)
-
-    def __repr__(self) -> str:
-        return f"DiskStore({str(self.folder)!r}, {len(self)} replies)"
-
-    def _unusable(self, error: sqlite3.Error | OSError) -> RunError:
-        found, advice = trouble(error)
-        return RunError(
-            f"{self.folder}: cannot be used as a cache: {found}; {advice}, or use --no-cache."
-        )
+def _read(entry: bytes | None) -> list[Reply]:
+    try:
+        return _DECODE(entry) if entry else []
+    except ValueError:
+        return []
 
 
-def put_back(log: LogReading, store: ResponseStore) -> None:
-    """Bring the replies that a log holds into a store.
+def _extend(database: BulkCache, replies: Mapping[str, Sequence[Reply]]) -> None:
+    with database.transact():
+        stored = database.get_many(replies)
+        entries = {key: _merged(stored.get(key), new) for key, new in replies.items()}
+        database.set_many(entries)
 
-    Raises
-    ------
-    StoreUnwritable
-        If that is impossible now.
-    """
-    replies = (r for v in log.final.values() if not v.cached for r in replies_of(v))
-    while batch := list(islice(replies, RECOVERED_AT_ONCE)):
-        store.put_many(batch)
+
+def _merged(entry: bytes | None, replies: Sequence[Reply]) -> bytes:
+    """Extend an entry; of two replies to one request the newer is kept."""
+    if entry is None and len(replies) == 1:
+        return _ENCODE(replies)
+    merged = {reply.request: reply for reply in (*_read(entry), *replies)}
+    return _ENCODE(list(merged.values()))
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    return type(error) is sqlite3.DatabaseError  # its subclasses have other causes

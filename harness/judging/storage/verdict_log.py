@@ -1,7 +1,7 @@
-"""The verdict log: an append-only file, the record of what was received and so paid for.
+"""Verdict log: an append-only file, the record of what was received and so paid for.
 
-One write per batch of lines, no line ever changed. Reading it back needs no index: the newest
-success of each unit wins, a torn last line is cut off, a line whose checksum fails is set aside.
+Lines are never changed. On reading, the newest success of each unit wins; a torn last line is cut
+off, and a line whose checksum fails is set aside.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError, VerdictError
-from harness.judging.cache_folder import resuming
+from harness.judging.cache_folder import resume_command
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header, decode, encode
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class UnitKey(NamedTuple):
-    """What a verdict is about."""
+    """Identifies the unit of a verdict within a run."""
 
     judge: str
     item: str
@@ -34,13 +34,13 @@ class UnitKey(NamedTuple):
 
 
 def unit_key(verdict: Verdict) -> UnitKey:
-    """Tell which unit a verdict answers."""
+    """Return the unit that a verdict answers."""
     return UnitKey(verdict.judge, verdict.item, verdict.elicitation, verdict.sample)
 
 
 @dataclass(slots=True)
 class LogReading:
-    """What a verdict log holds.
+    """Contents of a verdict log.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class LogReading:
     n_lines : int
         Readable verdict lines.
     damaged : list of bytes
-        Lines that were set aside because they are not what was once written.
+        Lines that were set aside because their checksum fails.
     """
 
     final: dict[UnitKey, Verdict] = field(default_factory=dict)
@@ -60,8 +60,8 @@ class LogReading:
         """Replay one line."""
         self.n_lines += 1
         key = unit_key(verdict)
-        known = self.final.get(key)
-        if known is None or known.outcome == "failed" or verdict.outcome != "failed":
+        previous = self.final.get(key)
+        if previous is None or previous.outcome == "failed" or verdict.outcome != "failed":
             self.final[key] = verdict
 
 
@@ -71,7 +71,7 @@ def read_log(path: Path) -> LogReading:
     Raises
     ------
     VerdictError
-        If the file cannot be opened or was written in a format that this version does not know.
+        If the file cannot be opened or has a format of another version.
     """
     reading = LogReading()
     try:
@@ -92,7 +92,7 @@ class VerdictLog:
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
-        self._fd = descriptor
+        self._descriptor = descriptor
         self._size = os.fstat(descriptor).st_size
 
     @classmethod
@@ -117,20 +117,19 @@ class VerdictLog:
             ) from None
         log = cls(path, descriptor)
         try:
-            log._mend()
+            log._repair()
         except BaseException:
             log.close()
             raise
         return log
 
     def append(self, verdicts: Iterable[Verdict]) -> None:
-        """Write verdicts in one go; afterwards they are received, whatever happens to this process.
+        """Write verdicts in one call; they are safe when it returns.
 
         Raises
         ------
         RunError
-            If not all of them could be written. What stood before stays readable, and so do those
-            that could.
+            If not all could be written. Earlier lines and those written whole stay readable.
         """
         data = b"".join(map(encode, verdicts))
         if data:
@@ -138,9 +137,9 @@ class VerdictLog:
 
     def close(self) -> None:
         """Release the file and its lock."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def __enter__(self) -> Self:
         return self
@@ -155,33 +154,30 @@ class VerdictLog:
         written = 0
         try:
             while written < len(data):
-                written += os.write(self._fd, data[written:])
+                written += os.write(self._descriptor, data[written:])
         except OSError as error:
             self._size += data.rfind(b"\n", 0, written) + 1  # the lines that were written whole
             with suppress(OSError):  # else the torn line is cut off when the log is opened again
-                os.ftruncate(self._fd, self._size)
+                os.ftruncate(self._descriptor, self._size)
             raise RunError(
                 f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "
-                f"Free some space, then `{resuming(self.path.parent)}`."
+                f"Free some space, then `{resume_command(self.path.parent)}`."
             ) from None
         self._size += written
 
-    def _mend(self) -> None:
-        """Give a new file its header; cut a last line that was not written to its end."""
+    def _repair(self) -> None:
+        """Write the header of a new file; cut off a torn last line."""
         with self.path.open("rb") as file:
-            whole = 0
-            for line in file:
-                if line.endswith(b"\n"):
-                    whole += len(line)
-        if whole != self._size:
-            os.ftruncate(self._fd, whole)
-            self._size = whole
+            n_whole = sum(len(line) for line in file if line.endswith(b"\n"))
+        if n_whole != self._size:
+            os.ftruncate(self._descriptor, n_whole)
+            self._size = n_whole
         if self._size == 0:
             self._write(HEADER)
 
 
 def replies_of(verdict: Verdict) -> Iterator[Reply]:
-    """Give back the replies that a verdict line holds, as they were received."""
+    """Yield the replies that a verdict holds, as they were received."""
     if verdict.first is not None:
         yield verdict.first
     if verdict.reply is None:
@@ -198,4 +194,5 @@ def replies_of(verdict: Verdict) -> Iterator[Reply]:
         latency_s=verdict.latency_s,
         logprobs=verdict.logprobs,
         derived=verdict.derived,
+        cache_key=verdict.cache_key,
     )

@@ -25,8 +25,8 @@ from harness.judging.running.batch_api import style_of
 from harness.judging.running.batches import BatchRunner
 from harness.judging.running.budget import Budget
 from harness.judging.running.jobs import Job
-from harness.judging.storage.batch_ledger import Book, Ticket
-from harness.judging.storage.response_cache import DiskStore
+from harness.judging.storage.batch_ledger import BatchLedger, PendingBatch
+from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of
 from harness.runs import RunConfig, RunFolder
 from harness.tasks import load_task
@@ -68,7 +68,7 @@ def place(tmp_path, provider):
         asking = {"elicitations": elicitations, "samples": 2, "store": store, "budget": go.budget}
         if batch:
             spec = spec.model_copy(update={"price": spec.price.in_batch()})
-            asking |= {"runner": runner, "book": Book(tmp_path / book)}
+            asking |= {"runner": runner, "book": BatchLedger(tmp_path / book)}
         done, end, _ = run_judge(spec, task, tmp_path / log, **asking)
         return done, end
 
@@ -115,7 +115,7 @@ def test_hosted_judges_hand_in_what_litellm_would_send(place, provider, stub, mo
 
 def test_replies_of_a_batch_reach_the_cache(place, provider, tmp_path):
     """A second run finds them there and hands nothing in."""
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
     place(provider, store=store)
     before = provider.stats()["requests"]
     log, _ = place(provider, store=store, log="second.jsonl")
@@ -127,7 +127,7 @@ def test_replies_of_a_batch_reach_the_cache(place, provider, tmp_path):
 
 def together(place, task, specs, *, elicitations, runner=BatchRunner):
     """Ask several judges in one run; return why each stopped."""
-    store = DiskStore(place / "cache")
+    store = ResponseCache(place / "cache")
     store.follow(place / "log.jsonl", place / "batches.json")
     prompts = Prompts.load(task)
     jobs = [Job(build(s, task, prompts), task.items, elicitations, 2) for s in specs]
@@ -141,7 +141,7 @@ def together(place, task, specs, *, elicitations, runner=BatchRunner):
             observer=Hearing(),
             budget=Budget(None),
             settings=SOON,
-            book=Book(place / "batches.json"),
+            book=BatchLedger(place / "batches.json"),
         )
         ends = asyncio.run(running.run())
     store.close()
@@ -162,7 +162,7 @@ def one_cache(place, tmp_path):
 
     def go(run, stub, said=None, **more):
         (tmp_path / run).mkdir(exist_ok=True)
-        store = DiskStore(tmp_path / "cache", ([] if said is None else said).append)
+        store = ResponseCache(tmp_path / "cache", ([] if said is None else said).append)
         store.follow(tmp_path / run / "log.jsonl", tmp_path / run / "batches.json")
         more = {"elicitations": ("forced_choice",), "store": store} | more
         log, end = place(stub, log=f"{run}/log.jsonl", book=f"{run}/batches.json", **more)
@@ -182,8 +182,8 @@ def test_requests_in_a_batch_of_another_run_are_not_asked_again(
     each = N_ITEMS * 2
     one_cache("first", provider, runner=Leaving)
     if ended == "killed":
-        book = Book(tmp_path / "first" / "batches.json")
-        book.put(book.tickets[0]._replace(id=""))
+        book = BatchLedger(tmp_path / "first" / "batches.json")
+        book.put(book.batches[0]._replace(id=""))
     assert provider.stats()["requests"] == each
     for run, batch in (("second", True), ("third", False)):
         both = {"batch": batch, "elicitations": EVERY[:2]}
@@ -214,8 +214,8 @@ def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provide
     if why == "gone":
         shutil.rmtree(tmp_path / "first")
     else:
-        book = Book(tmp_path / "first" / "batches.json")
-        book.put(book.tickets[0]._replace(created=time.time() - 30 * 86400))
+        book = BatchLedger(tmp_path / "first" / "batches.json")
+        book.put(book.batches[0]._replace(created=time.time() - 30 * 86400))
     for run in ("second", "third"):
         said = []
         log, end = one_cache(run, provider, said)
@@ -224,21 +224,21 @@ def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provide
         if run == "second":
             [line] = said
             assert str(tmp_path / "first") in line
-            assert "is asked again" in line
+            assert "asked again" in line
 
 
 def test_what_another_run_hands_in_after_a_look_is_waited_for(tmp_path):
     """Its book is read again when it has changed, for as long as anything is outstanding."""
-    theirs, ours = DiskStore(tmp_path / "cache"), DiskStore(tmp_path / "cache")
+    theirs, ours = ResponseCache(tmp_path / "cache"), ResponseCache(tmp_path / "cache")
     theirs.follow(tmp_path / "log.jsonl", tmp_path / "batches.json")
-    book, keys = Book(tmp_path / "batches.json"), ["1" * 64, "2" * 64]
-    tickets = [Ticket("j", key, time.time(), 1, requests=[key]) for key in keys]
+    book, keys = BatchLedger(tmp_path / "batches.json"), ["1" * 64, "2" * 64]
+    tickets = [PendingBatch("j", key, time.time(), 1, requests=[key]) for key in keys]
     for ticket in tickets:
         book.put(ticket)
-        assert ticket.requests[0] in ours.awaited(keys, "j")
+        assert ticket.requests[0] in ours.batches.find(keys, "j")
     for ticket in tickets:
         book.drop(ticket)
-        assert ticket.requests[0] not in ours.awaited(keys, "j")
+        assert ticket.requests[0] not in ours.batches.find(keys, "j")
     ours.close()
     theirs.close()
 
@@ -246,11 +246,11 @@ def test_what_another_run_hands_in_after_a_look_is_waited_for(tmp_path):
 def test_a_book_of_another_run_that_cannot_be_looked_at_is_one_line(tmp_path):
     """It might hold what we would ask for."""
     book = tmp_path / "batches.json"
-    theirs, ours = DiskStore(tmp_path / "cache"), DiskStore(tmp_path / "cache")
+    theirs, ours = ResponseCache(tmp_path / "cache"), ResponseCache(tmp_path / "cache")
     theirs.follow(tmp_path / "log.jsonl", book)
     book.symlink_to(book)
     with pytest.raises(RunError, match=r"batches\.json: cannot be read \(.*--cache DIR"):
-        ours.awaited(["0" * 64], "j")
+        ours.batches.find(["0" * 64], "j")
     ours.close()
     theirs.close()
 
@@ -269,8 +269,8 @@ def test_judge_does_not_wait_for_a_batch_that_its_run_cannot_get(tmp_path, provi
     specs = [JudgeSpec(name=name, **given) for name in ("near", "far")]
     task = load_task(make_task(tmp_path / "task", N_ITEMS))
     together(tmp_path, task, specs[1:], elicitations=EVERY[:1], runner=Leaving)
-    [ticket] = Book(tmp_path / "batches.json").tickets
-    Book(tmp_path / "batches.json").put(ticket._replace(id="lost"))
+    [ticket] = BatchLedger(tmp_path / "batches.json").batches
+    BatchLedger(tmp_path / "batches.json").put(ticket._replace(id="lost"))
     ends = together(tmp_path, task, specs, elicitations=EVERY[:1])
     assert ends == {"near": "in_a_batch", "far": "not_found"}
     assert provider.stats()["requests"] == N_ITEMS * 2
@@ -315,7 +315,7 @@ def test_other_run_that_waits_for_batches_is_named(tmp_path, provider, batch):
     config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",), batch=batch)
     plan = make_plan(config, judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False)
     first, second = (begin(plan, tmp_path / "runs") for _ in range(2))
-    Book(first.batches).put(Ticket("far", "token", time.time(), N_ITEMS, "batch_1"))
+    BatchLedger(first.batches).put(PendingBatch("far", "token", time.time(), N_ITEMS, "batch_1"))
     hearing = Hearing()
     execute(plan, second, observer=hearing, use_cache=False, settings=SOON)
     assert hearing.lines[0].startswith(f"{first.path.name} waits for batches; resume it first")
@@ -345,12 +345,12 @@ def test_lost_answer_to_a_batch_does_not_hand_it_in_twice(place, provider):
 def test_ticket_without_an_id_is_looked_for_on_resume(place, provider):
     """Killed between handing in and writing the id down: found if it arrived, else handed in."""
     place(provider, elicitations=("forced_choice",))
-    book = Book(place.folder / "batches.json")
-    book.put(Ticket("far", "never-received", time.time(), 10))
+    book = BatchLedger(place.folder / "batches.json")
+    book.put(PendingBatch("far", "never-received", time.time(), 10))
     log, _ = place(provider, elicitations=("response_set",))
     assert len(log.final) == N_ITEMS * 4
     assert provider.stats()["batches"] == 2
-    assert Book(place.folder / "batches.json").tickets == []
+    assert BatchLedger(place.folder / "batches.json").batches == []
 
 
 def test_limit_bounds_what_is_handed_in(place, provider):
@@ -368,14 +368,14 @@ def test_refused_key_stops_the_judge_before_anything_is_handed_in(place, stub):
     """A server without batches says 404: the judge stops, nothing stays outstanding."""
     log, end = place(stub)
     assert (end, log.n_lines) == ("not_found", 0)
-    assert Book(place.folder / "batches.json").tickets == []
+    assert BatchLedger(place.folder / "batches.json").batches == []
 
 
 def test_damaged_list_of_batches_is_refused(tmp_path):
     """Going on without it could hand everything in twice."""
     (tmp_path / "batches.json").write_text("[{]")
     with pytest.raises(RunError, match="handed in twice"):
-        Book(tmp_path / "batches.json")
+        BatchLedger(tmp_path / "batches.json")
 
 
 def test_only_known_providers_take_batches():

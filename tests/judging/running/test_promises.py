@@ -35,7 +35,7 @@ from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import Budget
 from harness.judging.running.jobs import Job, Settings
 from harness.judging.running.worker_pool import Runner
-from harness.judging.storage.response_cache import DiskStore
+from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of
 from harness.ratings import count_outcomes
 from harness.tasks import load_task
@@ -92,12 +92,12 @@ class Judge:
 
 def run(place, log_path, task, judges):
     """Ask what is open, in this process."""
-    store = DiskStore(place / "cache")
+    store = ResponseCache(place / "cache")
     with VerdictLog.open(log_path) as log:
         done = read_log(log_path).final
         for other in place.glob("*.jsonl"):  # as `harness run` does for runs that were killed
             replies = [r for v in read_log(other).final.values() for r in replies_of(v)]
-            store.put_many(replies)
+            store.add_many(replies)
         runner = Runner(
             task,
             [Job(judge, task.items, BOTH, SAMPLES) for judge in judges],

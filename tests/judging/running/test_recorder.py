@@ -10,7 +10,7 @@ import pytest
 from harness.errors import RunError
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.running.recorder import Recorder
-from harness.judging.storage.response_cache import DiskStore
+from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 
 ITEMS = ("a", "b", "c")
@@ -31,7 +31,7 @@ class Desk:
 
     def __init__(self, folder):
         self.log = VerdictLog.open(folder / "verdicts.jsonl")
-        self.store = DiskStore(folder / "cache")
+        self.store = ResponseCache(folder / "cache")
         self.recorder = Recorder(self.log, self.store, self, lambda: self.stops.append("stopped"))
         self.counted, self.stops, self.writes = [], [], 0
 
@@ -87,7 +87,7 @@ def test_a_worker_that_is_cancelled_while_others_come_back_drops_no_verdict(desk
     asyncio.run(cancelled())
     assert desk.written == desk.counted == list(ITEMS)
     desk.recorder.flush(last=True)
-    assert len(desk.store.get_many([key(item) for item in ITEMS])) == len(ITEMS)
+    assert len(desk.store.get_many([(key(item), key(item)) for item in ITEMS])) == len(ITEMS)
 
 
 def test_a_full_disk_stops_all_who_came_back_together_and_nothing_is_written_twice(desk):
@@ -108,4 +108,6 @@ def test_a_full_disk_stops_all_who_came_back_together_and_nothing_is_written_twi
     assert desk.written == kept
     assert [unit.item for unit in read_log(desk.log.path).final] == kept
     desk.recorder.flush(last=True)
-    assert len(desk.store.get_many([key(item) for item in ITEMS])) == len(ITEMS), "all were paid"
+    assert len(desk.store.get_many([(key(item), key(item)) for item in ITEMS])) == len(ITEMS), (
+        "all were paid"
+    )

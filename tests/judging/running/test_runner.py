@@ -16,8 +16,9 @@ from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import Budget
 from harness.judging.running.jobs import Job, Settings
+from harness.judging.running.services import NoCache
 from harness.judging.running.worker_pool import Runner
-from harness.judging.storage.response_cache import DiskStore, NoStore
+from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.tasks import load_task
 
@@ -102,7 +103,7 @@ def run(tmp_path, task):
                 task,
                 jobs,
                 log=open_log,
-                store=NoStore() if store is None else store,
+                store=NoCache() if store is None else store,
                 done=read_log(tmp_path / log).final,
                 observer=watching,
                 budget=Budget(None) if budget is None else budget,
@@ -305,7 +306,7 @@ def test_resume_compares_requests_not_names(run, task, tmp_path):
 
 def test_received_reply_is_not_paid_for_again(run, task, tmp_path):
     """A second run takes every reply from the store, per sample, and asks nothing."""
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
     first = Acting(spec(), task, answer)
     run(first, samples=3, store=store)
     second = Acting(spec(), task, answer)
@@ -319,7 +320,7 @@ def test_received_reply_is_not_paid_for_again(run, task, tmp_path):
 
 def test_samples_are_cached_apart(run, task, tmp_path):
     """More samples later ask only for the new ones: one reply is never copied n times."""
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
     run(Acting(spec(), task, answer), samples=1, store=store)
     judge = Acting(spec(), task, answer)
     run(judge, samples=3, store=store, log="second.jsonl")
@@ -329,7 +330,7 @@ def test_samples_are_cached_apart(run, task, tmp_path):
 
 def test_pair_is_one_line_and_its_second_turn_holds_the_first_reply(run, task, tmp_path):
     """A pair asks twice in one conversation and is written as one verdict."""
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
 
     async def two_turns(judge, request):
         return {
@@ -354,7 +355,7 @@ def test_pair_is_one_line_and_its_second_turn_holds_the_first_reply(run, task, t
 
 def test_first_turn_of_a_broken_pair_is_not_paid_for_again(run, task, tmp_path):
     """If only the second turn fails, its retry keeps the first reply."""
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
 
     async def second_fails(judge, request):
         if len(request.messages) > 2:
@@ -372,7 +373,7 @@ def test_first_turn_of_a_broken_pair_is_not_paid_for_again(run, task, tmp_path):
 
 def test_blank_first_turn_of_a_pair_is_not_followed_up(run, task, tmp_path):
     """Some providers refuse an empty assistant turn: the pair is invalid, nothing more is sent."""
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
 
     async def blank(judge, request):
         return {"text": " \n"}

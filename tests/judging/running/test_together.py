@@ -11,7 +11,7 @@ from support.running import run_judge
 
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.running.budget import Budget
-from harness.judging.storage.response_cache import DiskStore
+from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import replies_of
 from harness.tasks import load_task
 
@@ -109,7 +109,7 @@ def test_reply_that_stops_a_judge_is_followed_by_no_request(asked, stub, fault):
 
 def test_cache_stays_per_sample(asked, stub, tmp_path):
     """Of six samples wanted, four are in the cache and only two are asked for."""
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
     asked(samples=4, store=store)
     stub.reset()
     log, _, _ = asked(samples=6, store=store, log="second.jsonl")

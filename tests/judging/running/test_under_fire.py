@@ -23,7 +23,7 @@ from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import Budget
 from harness.judging.running.jobs import Job, Settings
 from harness.judging.running.worker_pool import Runner
-from harness.judging.storage.response_cache import DiskStore
+from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.tasks import load_task
 
@@ -94,7 +94,7 @@ def play(place, task, specs):
     prompts = Prompts.load(task)
     jobs = [Job(build(spec, task, prompts), task.items, ("forced_choice",), 1) for spec in specs]
     clock = Clock()
-    store = DiskStore(place / "cache")
+    store = ResponseCache(place / "cache")
     path = place / f"{time.monotonic_ns()}.jsonl"
     with VerdictLog.open(path) as log:
         runner = Runner(

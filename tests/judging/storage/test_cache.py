@@ -1,4 +1,4 @@
-"""The reply cache: bytes of JSON, never a pickle, never a surprise."""
+"""Response cache: bytes of JSON in a diskcache, never a pickle, never a file that a row names."""
 
 from __future__ import annotations
 
@@ -6,30 +6,83 @@ import os
 import pickle
 import sqlite3
 
+import diskcache
 import msgspec
 import pytest
 
-from harness.judging.cache_folder import cache_folder, trouble
+from harness.errors import RunError
+from harness.judging.cache_folder import cache_folder
 from harness.judging.parsing.verdict import Reply
-from harness.judging.storage.response_cache import DiskStore, open_store
+from harness.judging.prompts.requests import Message, Request
+from harness.judging.storage.response_cache import (
+    BulkCache,
+    BytesDisk,
+    CacheStats,
+    ResponseCache,
+    explain,
+    read_stats,
+)
+
+REQUEST = Request(provider="p", model="m", messages=(Message("user", "text"),))
 
 
-def reply(number: int, text: str = "A") -> Reply:
+def reply(sample: int, text: str = "A", cache_key: str = REQUEST.cache_key) -> Reply:
     return Reply(
-        request=f"{number:064x}", text=text, model="m", cost_usd=0.25, logprobs=[{"A": -0.1}]
+        request=REQUEST.hash_of(sample),
+        text=text,
+        model="m",
+        cost_usd=0.25,
+        logprobs=[{"A": -0.1}],
+        cache_key=cache_key,
     )
 
 
-def test_what_is_put_is_got(tmp_path):
-    """A reply comes back whole, also after the store was closed and opened again."""
-    store = DiskStore(tmp_path / "cache")
-    store.put_many([reply(1), reply(2)])
-    store.put_many([reply(2, "B é")])
-    store.close()
-    again = DiskStore(tmp_path / "cache")
-    wanted = [f"{n:064x}" for n in (1, 2, 3)]
-    assert again.get_many(wanted) == {wanted[0]: reply(1), wanted[1]: reply(2, "B é")}
+def look_up(store, *samples):
+    """Cached replies of `REQUEST` by sample."""
+    replies = store.get_many([(REQUEST.cache_key, REQUEST.hash_of(n)) for n in samples])
+    return {n: replies[h] for n in samples if (h := REQUEST.hash_of(n)) in replies}
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = ResponseCache(tmp_path / "cache")
+    yield opened
+    opened.close()
+
+
+def test_stored_replies_are_returned_whole(store, tmp_path):
+    """Also after the cache was closed and opened again; the newer reply to a request wins."""
+    store.add_many([reply(1), reply(2)])
+    store.add_many([reply(2, "B é")])
+    again = ResponseCache(tmp_path / "cache")
+    assert look_up(again, 1, 2, 3) == {1: reply(1), 2: reply(2, "B é")}
     again.close()
+
+
+def test_samples_of_a_request_share_one_entry(store, tmp_path):
+    """Nine samples received at three times are one row, a JSON array that any reader can read."""
+    for samples in ((0, 1, 2), (3, 4, 5), (6, 7, 8)):
+        store.add_many([reply(n) for n in samples])
+    [(key, value)] = store._database._sql("SELECT key, value FROM Cache").fetchall()
+    assert key == REQUEST.cache_key
+    assert [row["request"] for row in msgspec.json.decode(value)] == list(REQUEST.hashes(9))
+    assert len(look_up(store, *range(9))) == 9
+    assert read_stats(tmp_path / "cache")[:3] == (1, 9, 0)
+
+
+def test_two_runs_extend_one_entry(store, tmp_path):
+    """Neither overwrites what the other has stored of the same request."""
+    other = ResponseCache(tmp_path / "cache")
+    for n, cache in enumerate((store, other, store, other)):
+        cache.add_many([reply(n)])
+    assert len(look_up(store, *range(4))) == len(look_up(other, *range(4))) == 4
+    other.close()
+
+
+def test_nothing_is_ever_evicted(store):
+    """However large the cache is: replies were paid for."""
+    database = store._database
+    assert (database.eviction_policy, database.cull_limit) == ("none", 0)
 
 
 class Bomb:
@@ -37,112 +90,140 @@ class Bomb:
         return (os.mkdir, (os.environ["BOMB"],))
 
 
-def test_cache_never_unpickles_what_it_reads(tmp_path, monkeypatch):
-    """A planted pickle is not run; nor is one that an earlier version's table held."""
+@pytest.mark.parametrize(
+    ("mode", "filename", "value"),
+    [
+        (diskcache.core.MODE_PICKLE, None, "pickle"),
+        (diskcache.core.MODE_RAW, None, "pickle"),
+        (diskcache.core.MODE_PICKLE, "{outside}", None),
+        (diskcache.core.MODE_BINARY, "{outside}", None),
+        (diskcache.core.MODE_TEXT, "{outside}", None),
+        (diskcache.core.MODE_RAW, "{outside}", "reply"),
+        (diskcache.core.MODE_RAW, None, "text"),
+        (diskcache.core.MODE_RAW, None, 7),
+    ],
+)
+def test_planted_row_is_neither_unpickled_nor_followed(
+    tmp_path, monkeypatch, mode, filename, value
+):
+    """CVE-2025-69872: a row with a pickle mode, or one that names a file outside the cache, holds
+    nothing; it is not run, opened or removed, when it is read, extended or cleared."""
     monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
-    DiskStore(tmp_path / "cache").close()
-    key = f"{7:064x}"
+    outside = tmp_path / "outside.json"
+    outside.write_bytes(msgspec.json.encode([reply(7)]))
+    values = {"pickle": pickle.dumps(Bomb()), "reply": msgspec.json.encode([reply(7)])}
+    planted = (mode, filename and str(outside), values.get(value, value))
+    ResponseCache(tmp_path / "cache").close()
     with sqlite3.connect(tmp_path / "cache" / "cache.db") as database:
-        database.execute("INSERT INTO replies VALUES (?, ?)", (key, pickle.dumps(Bomb())))
+        for key in (REQUEST.cache_key, "other"):
+            database.execute(
+                "INSERT INTO Cache (key, raw, mode, filename, value) VALUES (?, 1, ?, ?, ?)",
+                (key, *planted),
+            )
     database.close()
-    store = DiskStore(tmp_path / "cache")
-    assert store.get_many([key]) == {}
+    store = ResponseCache(tmp_path / "cache")
+    assert look_up(store, 7) == {}
+    assert read_stats(tmp_path / "cache").n_unreadable == 2
+    store.add_many([reply(1)])
+    assert look_up(store, 1, 7) == {1: reply(1)}
+    store.clear()
+    assert look_up(store, 1) == {}
     store.close()
+    assert not (tmp_path / "exploded").exists()
+    assert outside.exists()
+
+
+def test_single_entry_interface_of_diskcache_follows_no_row_either(tmp_path, monkeypatch):
+    """`BytesDisk` holds for all of diskcache: get, pop, delete and iteration."""
+    monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"[]")
+    with BulkCache(str(tmp_path / "cache"), disk=BytesDisk) as cache:
+        insert = "INSERT INTO Cache (key, raw, mode, filename, value) VALUES (?, ?, 4, ?, ?)"
+        cache._sql(insert, ("key", 1, str(outside), None))
+        cache._sql(insert, (pickle.dumps(Bomb()), 0, None, None))
+        assert cache.get("key") == b""
+        assert len(list(cache)) == 2
+        assert cache.pop("key") == b""
+    assert outside.exists()
     assert not (tmp_path / "exploded").exists()
 
 
-@pytest.mark.parametrize("odd", ["text", 7, 0.5])
-def test_what_is_no_bytes_is_no_reply(tmp_path, odd):
-    """A planted row of another type reads as nothing."""
-    DiskStore(tmp_path / "cache").close()
+def test_planted_settings_are_not_applied(tmp_path):
+    """diskcache sets attributes and pragmas from rows; those of a stranger are removed."""
+    ResponseCache(tmp_path / "cache").close()
+    planted = {"get": "x", "disk_unknown": 1, "sqlite_journal_mode": "off; x", "eviction_policy": 7}
     with sqlite3.connect(tmp_path / "cache" / "cache.db") as database:
-        database.execute("INSERT INTO replies VALUES (?, ?)", (f"{7:064x}", odd))
+        rows = planted.items()
+        database.executemany("INSERT OR REPLACE INTO Settings VALUES (?, ?)", rows)
     database.close()
-    store = DiskStore(tmp_path / "cache")
-    assert store.get_many([f"{7:064x}"]) == {}
+    store = ResponseCache(tmp_path / "cache")
+    store.add_many([reply(1)])
+    assert look_up(store, 1) == {1: reply(1)}
+    assert store._database.eviction_policy == "none"
     store.close()
 
 
-def earlier_cache(folder):
-    """A cache as an earlier version kept it: bytes of JSON (mode 1), and what was planted."""
-    folder.mkdir()
-    rows = [
-        (f"{1:064x}", 1, 1, msgspec.json.encode(reply(1))),
-        (f"{2:064x}", 1, 4, pickle.dumps(Bomb())),
-        (f"{3:064x}", 1, 1, None),
-    ]
-    with sqlite3.connect(folder / "cache.db") as database:
-        database.execute("CREATE TABLE Settings (key TEXT NOT NULL UNIQUE, value)")
-        database.execute(
-            "CREATE TABLE Cache (rowid INTEGER PRIMARY KEY, key BLOB, raw INTEGER, mode INTEGER,"
-            " value BLOB)"
-        )
-        database.execute("CREATE UNIQUE INDEX Cache_key_raw ON Cache(key, raw)")
-        insert = "INSERT INTO Cache (key, raw, mode, value) VALUES (?, ?, ?, ?)"
-        database.executemany(insert, rows)
+def test_view_in_the_place_of_the_table_is_refused(tmp_path):
+    """It could forge replies, or never end."""
+    ResponseCache(tmp_path / "cache").close()
+    with sqlite3.connect(tmp_path / "cache" / "cache.db") as database:
+        database.execute("ALTER TABLE Cache RENAME TO Real")
+        database.execute("CREATE VIEW Cache AS SELECT * FROM Real")
     database.close()
-    return folder
+    with pytest.raises(RunError, match="of another program"):
+        ResponseCache(tmp_path / "cache")
 
 
-def test_replies_of_an_earlier_version_are_brought_over(tmp_path, monkeypatch):
-    """What was paid for stays known; the earlier tables are gone, and no pickle was read."""
-    monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
-    folder, said = earlier_cache(tmp_path / "cache"), []
-    for _ in range(2):
-        store = open_store(folder, said.append)
-        assert store.get_many([f"{n:064x}" for n in (1, 2, 3)]) == {f"{1:064x}": reply(1)}
-        assert len(store) == 1
-        store.close()
-    with sqlite3.connect(folder / "cache.db") as database:
-        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    database.close()
-    assert tables == [("replies",)]
-    assert said == []
-    assert not (tmp_path / "exploded").exists()
+def test_replies_of_another_run_are_seen(store, tmp_path):
+    """A second look-up of a missing reply is skipped only while nobody has written."""
+    other = ResponseCache(tmp_path / "cache")
+    assert look_up(store, 1, 2) == look_up(store, 1) == {}
+    other.add_many([reply(1)])
+    assert look_up(store, 1, 2) == {1: reply(1)}
+    store.add_many([reply(2)])
+    assert look_up(store, 2) == {2: reply(2)}
+    other.close()
 
 
-def test_what_another_run_stores_is_seen_after_a_look_in_vain(tmp_path):
-    """A second look for what was not there is spared only while nobody has written, we included."""
-    ours, theirs = DiskStore(tmp_path / "cache"), DiskStore(tmp_path / "cache")
-    keys = [f"{n:064x}" for n in (1, 2)]
-    assert ours.get_many(keys) == {}
-    assert ours.get_many(keys[:1]) == {}
-    theirs.put_many([reply(1)])
-    assert ours.get_many(keys) == {keys[0]: reply(1)}
-    ours.put_many([reply(2)])
-    assert ours.get_many(keys[1:]) == {keys[1]: reply(2)}
-    ours.close()
-    theirs.close()
+def test_reply_to_another_request_is_not_returned(store):
+    """A reply counts under the hash of its own request alone, wherever it lies."""
+    store.add_many([reply(1, cache_key="elsewhere")])
+    assert look_up(store, 1) == {}
+    assert store.get_many([("elsewhere", REQUEST.hash_of(2))]) == {}
 
 
-def test_reply_under_a_foreign_key_is_not_believed(tmp_path):
-    """A reply counts only under the hash of its own request."""
-    store = DiskStore(tmp_path / "cache")
-    store.put_many([reply(1)])
-    store._database.keep([(f"{2:064x}", msgspec.json.encode(reply(1)))])
-    assert list(store.get_many([f"{2:064x}"])) == []
-    store.close()
-
-
-def test_damaged_cache_is_moved_aside_and_said(tmp_path):
-    """Rubbish where the database should be is kept, named, and replaced by an empty cache."""
+def test_damaged_cache_is_moved_aside_and_reported(tmp_path):
+    """A file that is no database is kept, named, and replaced by an empty cache."""
     folder = tmp_path / "cache"
     folder.mkdir()
     (folder / "cache.db").write_bytes(b"rubbish " * 500)
-    said = []
-    store = open_store(folder, said.append)
-    assert store.get_many(["0" * 64]) == {}
+    lines = []
+    store = ResponseCache(folder, lines.append)
+    assert look_up(store, 0) == {}
     store.close()
     [aside] = tmp_path.glob("cache.damaged-*")
     assert (aside / "cache.db").read_bytes().startswith(b"rubbish")
-    assert str(aside) in said[0]
+    assert str(aside) in lines[0]
+
+
+def test_clearing_gives_the_space_back(store, tmp_path):
+    """Afterwards the cache is empty, small, and can be used."""
+    store.add_many([reply(n, "A" * 1000) for n in range(1000)])
+    before = read_stats(tmp_path / "cache")
+    store.clear()
+    after = read_stats(tmp_path / "cache")
+    assert after == CacheStats(0, 0, 0, after.n_bytes)
+    assert after.n_bytes < before.n_bytes / 4
+    store.add_many([reply(1)])
+    assert len(look_up(store, 1)) == 1
 
 
 @pytest.mark.parametrize("name", ["full", "locked", "no such"])
-def test_a_folders_name_is_not_what_is_wrong_with_it(name):
-    """What the system says counts, not the path in its message."""
-    told, _ = trouble(PermissionError(13, "Permission denied", f"/home/{name}/cache.db"))
-    assert told == "it cannot be opened"
+def test_the_path_of_a_cache_does_not_explain_its_problem(name):
+    """The system's message counts, not the path in it."""
+    problem, _ = explain(PermissionError(13, "Permission denied", f"/home/{name}/cache.db"))
+    assert problem == "it cannot be opened"
 
 
 def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):

@@ -18,29 +18,34 @@ from itertools import count
 from types import SimpleNamespace
 
 import pytest
-from support.locking import AGAINST_READING, locked
+from support.locking import locked
 from support.making import make_task
 from support.running import Hearing
 
 from harness.app import begin, execute, make_plan
 from harness.errors import RunError
-from harness.judging import cache_folder
 from harness.judging.judges.embedded import scripted
 from harness.judging.judges.registry import JudgeSpec, build
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import Budget
 from harness.judging.running.jobs import Job
+from harness.judging.running.services import NoCache
 from harness.judging.running.worker_pool import Runner
-from harness.judging.storage import database
-from harness.judging.storage.request_locks import Leases
-from harness.judging.storage.response_cache import DiskStore, NoStore, StoreUnwritable, open_store
+from harness.judging.storage import response_cache
+from harness.judging.storage.request_locks import FileLocks
+from harness.judging.storage.response_cache import CacheUnwritable, ResponseCache, recover_replies
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.runs import RunConfig, RunFolder
 from harness.tasks import load_task
 
 N = 6
 KEYS = [f"{n:064x}" for n in range(200)]
+
+
+def look_up(store, keys):
+    """Replies that were stored under the hash of their own request."""
+    return store.get_many([(key, key) for key in keys])
 
 
 class Counting:
@@ -99,24 +104,24 @@ def test_whichever_write_fails_what_stood_before_is_kept(tmp_path, task):
     """The disk is full at the n-th verdict, for every n and in the middle of a line: one line says
     what to do, the earlier verdicts are read, and a resume asks only for the others."""
     whole = tmp_path / "whole.jsonl"
-    run(task, whole, NoStore())
+    run(task, whole, NoCache())
     ends = [i + 1 for i, byte in enumerate(whole.read_bytes()) if byte == 10]
     for n_fit, limit in [(n - 1, end - 1) for n, end in enumerate(ends)] + [
         (n, end + 7) for n, end in enumerate(ends[:-1])
     ]:
         path = tmp_path / f"{limit}.jsonl"
         with file_size_limit(limit), pytest.raises(RunError, match="cannot be written"):
-            run(task, path, NoStore())
+            run(task, path, NoCache())
         if n_fit >= 0:  # else, not even the header could be written
             assert len(read_log(path).final) == n_fit
-        asked, _ = run(task, path, NoStore())
+        asked, _ = run(task, path, NoCache())
         assert asked == N - max(n_fit, 0)
         assert len(read_log(path).final) == N
 
 
 def test_a_full_disk_under_the_cache_costs_nothing(tmp_path, task):
     """The replies stand in the log; the run ends well and says where they are."""
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
     path = tmp_path / "log.jsonl"
     with file_size_limit((tmp_path / "cache" / "cache.db").stat().st_size):
         asked, lines = run(task, path, store)
@@ -128,24 +133,24 @@ def test_a_full_disk_under_the_cache_costs_nothing(tmp_path, task):
 
 def test_a_reply_that_cannot_be_stored_is_kept_for_another_time(tmp_path):
     """A transaction that fails leaves nothing half done and can be repeated."""
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
     replies = [Reply(request=key, text="A" * 10_000) for key in KEYS]
-    with file_size_limit(100_000), pytest.raises(StoreUnwritable, match="cannot be written"):
-        store.put_many(replies)
-    assert store.get_many(KEYS) == {}
-    store.put_many(replies)
-    assert len(store.get_many(KEYS)) == len(KEYS)
+    with file_size_limit(100_000), pytest.raises(CacheUnwritable, match="cannot be written"):
+        store.add_many(replies)
+    assert look_up(store, KEYS) == {}
+    store.add_many(replies)
+    assert len(look_up(store, KEYS)) == len(KEYS)
     store.close()
 
 
 def test_flipped_bytes_in_a_middle_line_are_taken_from_the_cache_or_asked_again(tmp_path, task):
     """A damaged line is set aside and counted; its unit is never silently short."""
     path = tmp_path / "log.jsonl"
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
     run(task, path, store)
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 1
-    for again, calls in ((store, 0), (NoStore(), 1)):
+    for again, calls in ((store, 0), (NoCache(), 1)):
         path.write_bytes(bytes(raw))
         assert len(read_log(path).damaged) == 1
         assert len(read_log(path).final) == N - 1
@@ -179,18 +184,18 @@ def test_damaged_lines_are_kept_beside_the_log_and_said(tmp_path, task):
 def test_a_cache_damaged_while_in_use_is_moved_aside_and_said(tmp_path, task):
     """Pages that are overwritten under a run become a line on the screen, not a crash."""
     folder, said = tmp_path / "cache", []
-    DiskStore(folder).close()
-    store = open_store(folder, said.append)
-    store.put_many([Reply(request=key, text="A" * 2000) for key in KEYS])
-    store._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    ResponseCache(folder).close()
+    store = ResponseCache(folder, said.append)
+    store.add_many([Reply(request=key, text="A" * 2000) for key in KEYS])
+    store._database._sql("PRAGMA wal_checkpoint(TRUNCATE)")
     store.close()
-    store = open_store(folder, said.append)
+    store = ResponseCache(folder, said.append)
     raw = bytearray((folder / "cache.db").read_bytes())
     raw[4096:] = b"\xa5" * (len(raw) - 4096)
     (folder / "cache.db").write_bytes(bytes(raw))
-    assert store.get_many(KEYS) == {}
-    store.put_many([Reply(request=KEYS[0], text="B")])
-    assert store.get_many(KEYS)[KEYS[0]].text == "B"
+    assert look_up(store, KEYS) == {}
+    store.add_many([Reply(request=KEYS[0], text="B")])
+    assert look_up(store, KEYS)[KEYS[0]].text == "B"
     store.close()
     assert len(said) == 1
     assert "damaged" in said[0]
@@ -199,8 +204,8 @@ def test_a_cache_damaged_while_in_use_is_moved_aside_and_said(tmp_path, task):
 
 def filled_cache(folder):
     """A cache of all `KEYS`."""
-    store = DiskStore(folder)
-    store.put_many([Reply(request=key, text="A") for key in KEYS])
+    store = ResponseCache(folder)
+    store.add_many([Reply(request=key, text="A") for key in KEYS])
     store.close()
     return folder
 
@@ -208,240 +213,19 @@ def filled_cache(folder):
 @pytest.fixture
 def soon(monkeypatch):
     """A lock is waited for half a moment."""
-    monkeypatch.setattr(database, "LOCKED_AFTER_S", 0.05)
+    monkeypatch.setattr(response_cache, "BUSY_TIMEOUT_S", 0.05)
 
 
-def test_a_locked_cache_is_moved_aside_and_its_replies_are_taken_over(tmp_path, soon):
-    """A lock on writing lets others read: every reply is in the new cache, and one line says so."""
-    folder, said = filled_cache(tmp_path / "cache"), []
-    with locked(folder / "cache.db"):
-        store = open_store(folder, said.append)
-        assert len(store.get_many(KEYS)) == len(KEYS)
-        store.put_many([Reply(request="f" * 64, text="B")])
-        store.close()
-    [aside] = tmp_path.glob("cache.locked-*")
-    [line] = said
-    assert str(aside) in line
-    assert f"its {len(KEYS)} replies were taken over" in line
-    store = open_store(folder, said.append)
-    assert store.get_many(["f" * 64])["f" * 64].text == "B"
-    store.close()
-    assert len(said) == 1
-    assert not list(folder.glob("*.part"))
-
-
-def test_a_cache_that_nobody_can_read_is_replaced_by_an_empty_one(tmp_path, soon):
-    """The line says what to do for its replies; put back after the lock, they are all there."""
-    folder, said = filled_cache(tmp_path / "cache"), []
-    with locked(folder / "cache.db", AGAINST_READING):
-        store = open_store(folder, said.append)
-        assert store.get_many(KEYS) == {}
-        store.close()
-    [aside] = tmp_path.glob("cache.locked-*")
-    assert f"moved back to {folder} first" in said[0]
-    for file in aside.iterdir():
-        file.replace(folder / file.name)
-    store = open_store(folder, said.append)
-    assert len(store.get_many(KEYS)) == len(KEYS)
-    store.close()
-
-
-def test_a_lock_in_the_middle_of_a_run_loses_nothing(tmp_path, task, soon):
-    """What is received under the lock goes into the copy, beside what was there before."""
-    said = []
-    store = open_store(filled_cache(tmp_path / "cache"), said.append)
-    with locked(tmp_path / "cache" / "cache.db"):
-        asked, lines = run(task, tmp_path / "log.jsonl", store)
-    assert (asked, lines, len(said)) == (N, [], 1)
-    assert len(store.get_many(KEYS)) == len(KEYS)
-    assert run(task, tmp_path / "second.jsonl", store)[0] == 0
-    store.close()
-
-
-OTHER_RUN = """
-import sys
-from pathlib import Path
-from harness.judging.storage.response_cache import DiskStore
-from harness.judging.parsing.verdict import Reply
-folder, mine, theirs = sys.argv[1:]
-store = DiskStore(Path(folder))
-print(store.claim(mine), flush=True)
-sys.stdin.readline()
-store.put_many([Reply(request=mine, text="mine")])
-print(store.get_many([theirs])[theirs].text, flush=True)
-store.close()
-"""
-
-
-def test_runs_that_have_a_locked_cache_open_go_on_together_in_the_new_one(tmp_path, soon):
-    """Leases hold across the move, and what either receives afterwards the other finds."""
-    folder = filled_cache(tmp_path / "cache")
-    mine, theirs = "e" * 64, "f" * 64
-    with subprocess.Popen(
-        [sys.executable, "-c", OTHER_RUN, str(folder), theirs, mine],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as other:
-        assert other.stdout.readline() == "True\n"
-        with locked(folder / "cache.db"):
-            store = open_store(folder, lambda line: None)
-            assert not store.claim(theirs)
-            store.put_many([Reply(request=mine, text="ours")])
-            assert other.communicate("\n")[0] == "ours\n"
-    assert store.get_many([theirs])[theirs].text == "mine"
-    store.close()
-    assert len(list(tmp_path.glob("cache.locked-*"))) == 1
-
-
-def test_a_copy_is_used_though_whoever_made_it_was_killed_before_it_was_in_place(tmp_path):
-    """Nor does what stood beside the other database get into it."""
-    folder = filled_cache(tmp_path / "cache")
-    database._copy(folder / "cache.db", tmp_path / "copy")
-    store = DiskStore(folder)
-    store.put_many([Reply(request="f" * 64, text="B")])
-    beside = (folder / "cache.db-wal").read_bytes()
-    store.close()
-    (folder / "cache.db").rename(tmp_path / "moved.db")
-    (tmp_path / "copy").rename(folder / "cache.part")
-    (folder / "cache.db-wal").write_bytes(beside)
-    store = DiskStore(folder)
-    assert store.get_many([*KEYS, "f" * 64]).keys() == set(KEYS)
-    store.close()
-
-
-@pytest.fixture
-def replaced(tmp_path):
-    """An empty cache in use, and a way to put one of all `KEYS` in its place."""
-    store, other = DiskStore(tmp_path / "cache"), filled_cache(tmp_path / "other")
-
-    def replace():
-        aside = tmp_path / "aside"
-        aside.mkdir()
-        for file in store.folder.glob("cache.db*"):
-            file.rename(aside / file.name)
-        (other / "cache.db").rename(store.folder / "cache.db")
-
-    yield store, replace
-    store.close()
-
-
-def test_what_was_looked_for_in_vain_is_found_in_the_cache_that_takes_its_place(replaced):
-    """Another database counts its changes anew."""
-    store, replace = replaced
-    assert store.get_many(KEYS) == store.get_many(KEYS) == {}
-    replace()
-    assert len(store.get_many(KEYS)) == len(KEYS)
-
-
-def test_replies_written_while_the_cache_is_replaced_are_in_the_new_one_too(replaced):
-    """The other was moved aside between our last look and the end of our transaction."""
-    store, replace = replaced
-    trace = store._database._connection.set_trace_callback
-    trace(lambda sql: sql != "COMMIT" or replace())
-    store.put_many([Reply(request="f" * 64, text="B")])
-    assert len(store.get_many([*KEYS, "f" * 64])) == len(KEYS) + 1
-
-
-def test_the_cache_that_another_run_has_put_in_place_is_not_moved_aside(replaced, tmp_path):
-    """What was wrong with the one before is not wrong with it."""
-    store, replace = replaced
-    replace()
-    store._database._replace(sqlite3.DatabaseError("database disk image is malformed"))
-    assert len(store.get_many(KEYS)) == len(KEYS)
-    assert not list(tmp_path.glob("cache.damaged-*"))
-
-
-OPENING = """
-import sys
-from pathlib import Path
-from harness.judging.storage.database import PLACE
-from harness.judging.storage.request_locks import Leases
-leases = Leases(Path(sys.argv[1]))
-print(leases.take(PLACE), flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_cache_is_not_opened_while_another_run_puts_one_in_its_place(tmp_path, monkeypatch):
-    """It would be an empty one, beside the copy that is about to come."""
-    folder = filled_cache(tmp_path / "cache")
-    (folder / "cache.db").rename(tmp_path / "copy")
-    with subprocess.Popen(
-        [sys.executable, "-c", OPENING, str(folder / "leases")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as other:
-        assert other.stdout.readline() == "True\n"
-
-        def finish(_):
-            (tmp_path / "copy").rename(folder / "cache.db")
-            other.communicate()
-
-        monkeypatch.setattr("harness.judging.storage.request_locks.time.sleep", finish)
-        store = DiskStore(folder)
-    assert len(store.get_many(KEYS)) == len(KEYS)
-    store.close()
-
-
-def test_half_a_copy_never_takes_the_place_of_a_damaged_cache(tmp_path):
-    """Whoever was copying a locked cache was killed; the cache was used again, then damaged."""
-    folder, said = filled_cache(tmp_path / "cache"), []
-    whole = (folder / "cache.db").read_bytes()
-    (folder / "cache.part").write_bytes(whole[:4096])
-    (folder / "cache.db").write_bytes(whole[:100] + b"\xa5" * (len(whole) - 100))
-    store = open_store(folder, said.append)
-    assert store.get_many(KEYS) == {}
-    store.close()
-    assert len(said) == 1
-
-
-def test_a_cache_that_is_written_to_while_it_is_copied_is_not_locked(tmp_path, monkeypatch):
-    """What others wrote meanwhile would be missing in the copy: there is none."""
-    folder = filled_cache(tmp_path / "cache")
-    store = DiskStore(folder)
-
-    def read_only(path, wait_s):
-        database = cache_folder.read_only(path, wait_s)
-        late = Reply(request="f" * 64, text="B")
-        database.set_trace_callback(lambda sql: sql[:6] != "VACUUM" or store.put_many([late]))
-        return database
-
-    monkeypatch.setattr(database, "read_only", read_only)
-    assert database._copy(folder / "cache.db", tmp_path / "copy") is None
-    assert not (tmp_path / "copy").exists()
-    monkeypatch.undo()
-    assert database._copy(folder / "cache.db", tmp_path / "copy") == len(KEYS) + 1
-    store.close()
-
-
-def test_a_locked_cache_stays_where_it_is_if_the_disk_is_too_full_for_a_copy(tmp_path, soon):
-    """Nothing is moved, nothing is left over, and one line says what to do."""
-    folder = filled_cache(tmp_path / "cache")
-    with (
-        locked(folder / "cache.db"),
-        file_size_limit(8192),
-        pytest.raises(RunError, match=r"cannot be used as a cache.*--no-cache"),
-    ):
-        open_store(folder, lambda line: None)
-    assert list(tmp_path.iterdir()) == [folder]
-    assert not list(folder.glob("*.part"))
-    store = DiskStore(folder)
-    assert len(store.get_many(KEYS)) == len(KEYS)
-    store.close()
-
-
-def test_a_locked_database_that_no_run_has_opened_is_refused(tmp_path, soon):
-    """It may be another program's own: it stays where it is, and one line says what to do."""
+def test_a_locked_cache_is_refused(tmp_path, soon):
+    """It stays where it is, and one line says what to do."""
     with sqlite3.connect(tmp_path / "cache.db") as connection:
-        connection.execute("CREATE TABLE Cache(key, raw, mode, value)")
+        connection.execute("CREATE TABLE Other(x)")
     connection.close()
     with (
         locked(tmp_path / "cache.db"),
         pytest.raises(RunError, match=r"locked.*--cache DIR.*--no-cache"),
     ):
-        open_store(tmp_path, lambda line: None)
+        ResponseCache(tmp_path, lambda line: None)
     assert (tmp_path / "cache.db").exists()
 
 
@@ -453,7 +237,7 @@ def test_a_database_of_another_program_is_not_called_a_locked_cache(tmp_path, ta
     connection.close()
     before = (tmp_path / "cache.db").read_bytes()
     with pytest.raises(RunError, match=r"of another program; choose another with --cache DIR"):
-        open_store(tmp_path, lambda line: None)
+        ResponseCache(tmp_path, lambda line: None)
     assert (tmp_path / "cache.db").read_bytes() == before
 
 
@@ -462,7 +246,7 @@ def test_a_clock_that_jumps_changes_nothing(tmp_path, task, monkeypatch):
     now = time.time
     for jump_s in (0, 3e8, -9e8):
         monkeypatch.setattr(time, "time", lambda jump_s=jump_s: now() + jump_s)
-        store = DiskStore(tmp_path / "cache")
+        store = ResponseCache(tmp_path / "cache")
         asked, _ = run(task, tmp_path / f"{jump_s}.jsonl", store)
         store.close()
         assert asked == (0 if jump_s else N)
@@ -510,7 +294,7 @@ def test_whichever_change_on_disk_fails_a_run_is_not_begun_and_says_so_in_one_li
         try:
             folder = begin(plan, tmp_path / "new" / "runs")
             with folder.open_log():
-                store = open_store(tmp_path / "new" / "cache", print)
+                store = ResponseCache(tmp_path / "new" / "cache", print)
                 store.follow(folder.verdicts)
         except RunError as error:
             told = str(error)
@@ -527,7 +311,7 @@ def test_whichever_change_on_disk_fails_a_run_is_not_begun_and_says_so_in_one_li
 
 def test_a_cache_that_is_deleted_under_a_run_ends_nothing(tmp_path, task):
     """`rm -r` of the cache's folder costs the cache; the run goes on and its replies are kept."""
-    store = DiskStore(tmp_path / "cache")
+    store = ResponseCache(tmp_path / "cache")
     store.follow(tmp_path / "log.jsonl")
     shutil.rmtree(tmp_path / "cache")
     asked, _ = run(task, tmp_path / "log.jsonl", store)
@@ -535,25 +319,24 @@ def test_a_cache_that_is_deleted_under_a_run_ends_nothing(tmp_path, task):
     assert asked == N == len(read_log(tmp_path / "log.jsonl").final)
 
 
-def test_a_cache_whose_folder_cannot_be_entered_any_more_is_one_line(tmp_path):
-    """What the system says of the folder is told as what SQLite says of the file: no traceback."""
+def test_a_cache_whose_folder_is_replaced_by_a_file_ends_nothing(tmp_path):
+    """The open database is used to the end of the run."""
     folder = tmp_path / "cache"
-    store = DiskStore(folder)
+    store = ResponseCache(folder)
     store.follow(tmp_path / "log.jsonl", tmp_path / "batches.json")
     folder.rename(tmp_path / "elsewhere")
     folder.write_text("no folder", encoding="utf-8")
-    with pytest.raises(RunError, match="cannot be used as a cache"):
-        store.get_many(KEYS)
-    with pytest.raises(StoreUnwritable, match="Not a directory"):
-        store.put_many([Reply(request=KEYS[0], text="A")])
+    store.add_many([Reply(request=KEYS[0], text="A")])
+    assert len(look_up(store, KEYS)) == 1
+    assert store.batches.find(KEYS, "j") == {}
     store.close()
 
 
 FOLLOWED = """
 import sys
 from pathlib import Path
-from harness.judging.storage.response_cache import DiskStore
-store = DiskStore(Path(sys.argv[1]))
+from harness.judging.storage.response_cache import ResponseCache
+store = ResponseCache(Path(sys.argv[1]))
 store.follow(Path(sys.argv[2]))
 print(flush=True)
 sys.stdin.read()
@@ -573,10 +356,10 @@ def test_replies_that_a_killed_run_logged_a_moment_ago_are_not_asked_for_again(t
         stdout=subprocess.PIPE,
     ) as writer:
         writer.stdout.readline()
-        store = DiskStore(tmp_path / "cache")
-        assert store.get_many([KEYS[3]]) == {}
+        store = ResponseCache(tmp_path / "cache")
+        assert look_up(store, [KEYS[3]]) == {}
         writer.kill()
-    assert store.get_many([KEYS[3]]) == {KEYS[3]: Reply(request=KEYS[3], text="A")}
+    assert look_up(store, [KEYS[3]]) == {KEYS[3]: Reply(request=KEYS[3], text="A")}
     assert list((tmp_path / "cache" / "logs").iterdir()) == []
     store.close()
 
@@ -584,9 +367,9 @@ def test_replies_that_a_killed_run_logged_a_moment_ago_are_not_asked_for_again(t
 HOLD = """
 import sys
 from pathlib import Path
-from harness.judging.storage.request_locks import Leases
-leases = Leases(Path(sys.argv[1]))
-print(leases.take(sys.argv[2]), flush=True)
+from harness.judging.storage.request_locks import FileLocks
+leases = FileLocks(Path(sys.argv[1]))
+print(leases.claim(sys.argv[2]), flush=True)
 sys.stdin.read()
 """
 
@@ -601,19 +384,47 @@ def test_a_lease_ends_with_its_holder_however_that_ends(tmp_path):
         text=True,
     ) as holder:
         assert holder.stdout.readline() == "True\n"
-        leases = Leases(path)
-        assert not leases.take(KEYS[7])
-        assert leases.take("f" * 64)
+        leases = FileLocks(path)
+        assert not leases.claim(KEYS[7])
+        assert leases.claim("f" * 64)
         holder.kill()
-    assert leases.take(KEYS[7])
+    assert leases.claim(KEYS[7])
     leases.close()
 
 
 def test_a_lease_is_one_callers_until_it_is_given_back(tmp_path):
     """Within a process, too, only one may ask."""
-    leases = Leases(tmp_path / "leases")
-    assert leases.take(KEYS[1])
-    assert not leases.take(KEYS[1])
-    leases.give_back(KEYS[1])
-    assert leases.take(KEYS[1])
+    leases = FileLocks(tmp_path / "leases")
+    assert leases.claim(KEYS[1])
+    assert not leases.claim(KEYS[1])
+    leases.release(KEYS[1])
+    assert leases.claim(KEYS[1])
     leases.close()
+
+
+def test_a_lock_in_the_middle_of_a_run_costs_no_reply(tmp_path, task, soon):
+    """What is received under the lock stands in the log and is stored when the lock is gone."""
+    store = ResponseCache(filled_cache(tmp_path / "cache"))
+    with locked(tmp_path / "cache" / "cache.db"):
+        n_asked, lines = run(task, tmp_path / "log.jsonl", store)
+    assert (n_asked, len(lines)) == (N, 1)
+    assert "the replies are safe in" in lines[0]
+    recover_replies(read_log(tmp_path / "log.jsonl"), store.add_many)
+    assert run(task, tmp_path / "second.jsonl", store)[0] == 0
+    store.close()
+
+
+def test_a_cache_that_another_run_has_replaced_is_not_moved_aside(tmp_path):
+    """Of two runs on a damaged database the first puts a new one in place, the second uses it."""
+    lines = []
+    filled_cache(tmp_path / "cache")
+    stores = [ResponseCache(tmp_path / "cache", lines.append) for _ in range(2)]
+    stores[0]._database._sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    raw = (tmp_path / "cache" / "cache.db").read_bytes()
+    (tmp_path / "cache" / "cache.db").write_bytes(raw[:100] + b"\xa5" * (len(raw) - 100))
+    for store in stores:
+        store.add_many([Reply(request="e" * 64, text="A")])
+        assert look_up(store, ["e" * 64])
+    assert len(lines) == len(list(tmp_path.glob("cache.damaged-*"))) == 1
+    for store in stores:
+        store.close()

@@ -1,0 +1,68 @@
+"""`harness cache`: size of the response cache, and clearing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+
+app = typer.Typer(invoke_without_command=True)
+Folder = Annotated[
+    Path | None, typer.Option("--cache", help="Folder of the cache; $HARNESS_CACHE by default.")
+]
+
+
+@app.callback()
+def cache(ctx: typer.Context, *, folder: Folder = None, as_json: options.Json = False) -> None:
+    """Show the folder, the number of requests and replies, and the size of the response cache.
+
+    A request has one reply per sample. Replies are never dropped; `harness cache clear` removes
+    them all. What runs received stays in their run folders.
+
+    \b
+    Examples:
+      harness cache
+      harness cache --json
+      harness cache clear
+    """
+    if ctx.invoked_subcommand is None:
+        from harness.cli.lists import show
+        from harness.judging.cache_folder import cache_folder
+        from harness.judging.storage.response_cache import measure_cache
+
+        path = folder or cache_folder()
+        show([{"folder": str(path), **measure_cache(path)._asdict()}], as_json=as_json)
+
+
+@app.command()
+def clear(
+    *,
+    folder: Folder = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Remove all replies from the response cache; later runs pay for them again.
+
+    \b
+    Examples:
+      harness cache clear
+      harness cache clear --yes
+    """
+    from harness.judging.cache_folder import cache_folder
+    from harness.judging.storage.response_cache import ResponseCache, measure_cache
+
+    path = folder or cache_folder()
+    n_replies = measure_cache(path).n_replies
+    if not n_replies:
+        typer.echo(f"{path}: holds no replies.")
+        return
+    if not yes:
+        typer.confirm(f"Remove {n_replies} replies from {path}?", abort=True)
+    store = ResponseCache(path)
+    try:
+        store.clear()
+    finally:
+        store.close()
+    typer.echo(f"Removed {n_replies} replies from {path}.")
