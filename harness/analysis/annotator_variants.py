@@ -10,10 +10,10 @@ import numpy as np
 from harness.analysis.annotator_panel import Annotators, values_of
 from harness.analysis.inputs import Frozen
 from harness.analysis.option_scale import Scale
+from harness.stats.alt_test.rater_correlations import mean_rater_correlations
 from harness.stats.alt_test.similarity import SimilarityTable
 from harness.stats.alt_test.variants import combined_annotator_test, together
-from harness.stats.inference.estimate import Estimate, ItemSums, estimate_sums
-from harness.stats.metrics.human_agreement import PEARSON_OVER_RATERS, pearson_by_rater
+from harness.stats.inference.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -218,23 +218,12 @@ def traditional(annotators: Annotators) -> dict[str, Estimate]:
 
     The mean over raters is "Pears" of Calderon et al. 2025, table 2; its "Acc" is the hit rate.
     """
-    panel, p = annotators.panel, annotators.p
     if annotators.scale.numbers is None:
         return {}
-    ratings = np.full((len(panel.items), len(panel.raters)), np.nan)
-    ratings[panel.of_item, panel.of_rater] = np.array(panel.labels, dtype=np.float64)[panel.code]
-    batches = {}
-    for name, verdicts in annotators.verdicts.items():
-        judge = np.array([verdicts[item] for item in panel.items], dtype=np.float64)  # None is nan
-        sums = pearson_by_rater(ratings, judge)
-        batches[name] = ItemSums(
-            contributions=sums, metrics=(PEARSON_OVER_RATERS,), nothing="no_overlap"
-        )
-    found = estimate_sums(
-        batches,
-        resampling=p.resampling(groups=p.groups),
+    p = annotators.p
+    return mean_rater_correlations(
+        annotators.panel, annotators.verdicts, resampling=p.resampling(groups=p.groups)
     )
-    return {name: each[PEARSON_OVER_RATERS.name] for name, each in found.items()}
 
 
 def by_criterion(

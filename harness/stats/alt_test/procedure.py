@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.alt_test.crowd_sums import EXACT, means_left_out, sums_by_resample
 from harness.stats.alt_test.outcome import AltTest, RaterSums, Reason, decide, with_interval
 from harness.stats.alt_test.rater_comparisons import (
     N_OUTCOMES,
@@ -24,7 +25,6 @@ from harness.stats.alt_test.rater_comparisons import (
     median_count,
     p_values,
     share_won,
-    weight_of,
 )
 from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, frozen, ratio
 from harness.stats.data.item_kinds import Kinds
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 MIN_TESTED = 2  # of n items, a t-test needs two
 MIN_RATERS = 2  # voices: raters, and the gold labels where there are any
 DENSE = 4  # cells of an item-by-rater table per comparison, up to which alike items are looked for
-CELLS = 1 << 21  # resampled sums held at once: 16 MiB
-EXACT = 1 << 24  # whole numbers below this are exact in single precision, which is twice as fast
 
 
 def annotator_test(
@@ -169,19 +167,12 @@ def _replicates(
     whole = units.n_units < EXACT and all(judge.weight is None for judge in comparisons)
     dtype = np.float32 if whole else np.float64
     matrices = [judge.matrix(columns, n_columns, m).astype(dtype) for judge in comparisons]
-    step, start = max(1, CELLS // (N_OUTCOMES * m)), 0
-    for block in resamples.blocks():
-        for first in range(0, len(block), step):
-            weights: FloatArray = np.ascontiguousarray(block[first : first + step].T, dtype=dtype)
-            at = slice(start, start + weights.shape[1])
-            for j, (matrix, raters) in enumerate(zip(matrices, rater_sums, strict=True)):
-                sums = (matrix @ weights).reshape(-1, m, weights.shape[1]).astype(np.float64)
-                p = p_values(sums, raters.tests, design.eps).T
-                replicates.p[j, at] = p
-                replicates.advantages[j, at] = _mean_advantage(sums, raters.tests)
-                rejected = rejections(p, design.q)
-                replicates.winning_rates[j, at] = share_won(rejected, p, raters.quality)
-            start = at.stop
+    for j, at, sums in sums_by_resample(matrices, resamples, m):
+        p = p_values(sums, rater_sums[j].tests, design.eps).T
+        replicates.p[j, at] = p
+        replicates.advantages[j, at] = _mean_advantage(sums, rater_sums[j].tests)
+        rejected = rejections(p, design.q)
+        replicates.winning_rates[j, at] = share_won(rejected, p, rater_sums[j].quality)
     return replicates
 
 
@@ -212,21 +203,10 @@ def _advantages_left_out(
     comparisons: RaterComparisons, raters: RaterSums, units: Units
 ) -> FloatArray:
     """Return the judge's advantage with each unit left out in turn: (U,)."""
-    m = len(raters.raters)
-    tested = _tested(raters.tests)
-    shares = np.where(tested, advantages(raters.sums), 0.0)
-    defined = tested & (weight_of(raters.sums) > 0)
-    by_unit = comparisons.matrix(units.of_item, units.n_units, m).tocoo()
-    row, rater = np.divmod(by_unit.coords[0], m)
-    pairs, place = np.unique(by_unit.coords[1].astype(np.int64) * m + rater, return_inverse=True)
-    unit, rater = np.divmod(pairs, m)
-    sums = raters.sums[:, rater]
-    np.subtract.at(sums, (row, place), by_unit.data)
-    left = advantages(sums)
-    change = np.where(tested[rater], np.nan_to_num(left) - shares[rater], 0.0)
-    lost = tested[rater] & np.isnan(left)
-    total = shares[defined].sum() + np.bincount(unit, change, units.n_units)
-    return ratio(total, defined.sum() - np.bincount(unit[lost], minlength=units.n_units))
+    matrix = comparisons.matrix(units.of_item, units.n_units, len(raters.raters))
+    shares = advantages(raters.sums)
+    shares[~_tested(raters.tests)] = np.nan
+    return means_left_out(matrix, raters.sums, shares, advantages)
 
 
 def _tested(tests: Sequence[Test]) -> BoolArray:

@@ -140,12 +140,12 @@ class Numeric:
             centre = others.sums(x)
             centre /= others.total  # in place, as all arrays of ratings here: new memory is dear
         else:
-            centre = _per_item(others.reference, "reference", ranks=ranks)[panel.of_item]
+            centre = item_numbers(others.reference, "reference", ranks=ranks)[panel.of_item]
         return cls(others, centre, _nearness(x, centre), TIE * scale, ranks)
 
     def judge(self, verdicts: Coded) -> FloatArray:
         """See `Aligner`."""
-        value = _per_item(verdicts, "verdicts", ranks=self.ranks)
+        value = item_numbers(verdicts, "verdicts", ranks=self.ranks)
         return _nearness(value[self.others.panel.of_item], self.centre)
 
 
@@ -211,7 +211,7 @@ def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
     return ranks
 
 
-def _per_item(given: Coded, name: str, *, ranks: bool) -> FloatArray:
+def item_numbers(given: Coded, name: str, *, ranks: bool) -> FloatArray:
     """Return the number, or relative rank, of each item's value: (n,); nan where there is none."""
     present = given.present
     used = np.flatnonzero(np.bincount(given.code[present], minlength=len(given.labels)))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.alt_test.crowd_sums import CELLS
 from harness.stats.alt_test.design import check_eps
 from harness.stats.alt_test.outcome import AltTest, average, decide
 from harness.stats.alt_test.panel import Panel
-from harness.stats.alt_test.procedure import CELLS, annotator_test
+from harness.stats.alt_test.procedure import annotator_test
 from harness.stats.alt_test.rater_comparisons import share_won
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray
 from harness.stats.inference.multiple_testing import (

@@ -7,6 +7,7 @@ import pytest
 from support.resampling import seeded, split_options
 
 from harness import stats
+from harness.stats.alt_test.rater_correlations import mean_rater_correlations
 
 
 def noisy_panel(seed, n=80, m=4, right=0.8, prefix="i"):
@@ -85,6 +86,32 @@ def test_jackknife_of_the_advantage_equals_leaving_items_out(panel_of):
     n = len(panel.items)
     error = np.sqrt((n - 1) / n * np.square(left_out - np.mean(left_out)).sum())
     assert interval.high - interval.low == pytest.approx(2 * 1.959963984540054 * error)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
+@pytest.mark.parametrize("groups", [None, [str(i // 2) for i in range(120)]])
+def test_correlations_with_a_crowd_equal_those_of_a_dense_table(method, groups):
+    """Sparse sums give the estimate that the same bootstrap gives on a table of all raters."""
+    panel, _ = crowd_panel(5)
+    rng = np.random.default_rng(5)
+    ratings = np.full((120, 12), np.nan)
+    ratings[panel.of_item, panel.of_rater] = rng.integers(1, 6, len(panel.code))
+    scored = stats.Panel.of(
+        (panel.items[i], panel.raters[j], ratings[i, j])
+        for i, j in zip(*np.nonzero(~np.isnan(ratings)), strict=True)
+    )
+    judge = np.where(rng.random(120) < 0.9, rng.integers(1, 6, 120), np.nan)
+    verdicts = {i: x for i, x in zip(panel.items, judge.tolist(), strict=True) if x == x}  # noqa: PLR0124 -- nan
+    options = {"n_resamples": 50, "groups": groups, "method": method}
+    [estimate] = mean_rater_correlations(
+        scored, {"z": verdicts}, resampling=seeded(**options)
+    ).values()
+    sums = stats.pearson_by_rater(ratings, judge)
+    dense = stats.bootstrap(sums, stats.pearson_mean_over_raters, resampling=seeded(**options))
+    assert estimate.value == pytest.approx(dense.value)
+    assert (estimate.n_used, estimate.n_excluded) == (dense.n_used, dense.n_excluded)
+    ends = [[one.interval.low, one.interval.high] for one in (estimate, dense)]
+    assert ends[0] == pytest.approx(ends[1])
 
 
 def test_intervals_hold_their_value_and_say_what_was_resampled():
