@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from harness.analysis.estimates import Prepared
-    from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.outcome import AltTest
+    from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.data.rating_table import RatingTable
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from harness.analysis.annotator_panel import Annotators, values_of
 from harness.analysis.inputs import Frozen
 from harness.analysis.option_scale import Scale
-from harness.stats.alt_test.rater_correlations import mean_rater_correlations
-from harness.stats.alt_test.similarity import SimilarityTable
+from harness.stats.alt_test.controls import mean_rater_correlations
+from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import combined_annotator_test, together
 from harness.stats.inference.estimate import Estimate
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Unanswered
-    from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.outcome import AltTest
+    from harness.stats.alt_test.procedure import AltTestDesign
 
 NO_EXPERT, NO_SET = "no_expert_ratings", "no_ratings_of_one_set"
 

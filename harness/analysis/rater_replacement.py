@@ -20,7 +20,7 @@ from harness.analysis.annotator_variants import (
 from harness.analysis.inputs import Frozen, Unanswered
 from harness.analysis.option_scale import Scale
 from harness.stats.alt_test.controls import N_DRAWS, annotator_controls
-from harness.stats.alt_test.design import AltTestDesign
+from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.alt_test.variants import eps_sweep, smallest_eps, together
 from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- pydantic reads it when it runs
 

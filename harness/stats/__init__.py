@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         annotator_controls,
         optimal_verdicts,
     )
-    from harness.stats.alt_test.design import AltTestDesign
     from harness.stats.alt_test.margin_tests import (
         SignedRankTest,
         StudentTest,
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
     )
     from harness.stats.alt_test.outcome import AltTest, RaterRow, RaterSums
     from harness.stats.alt_test.panel import Panel
-    from harness.stats.alt_test.procedure import annotator_test, annotator_tests
-    from harness.stats.alt_test.similarity import SimilarityTable
+    from harness.stats.alt_test.procedure import AltTestDesign, annotator_test, annotator_tests
+    from harness.stats.alt_test.scoring import SimilarityTable
     from harness.stats.alt_test.variants import (
         CombinedTest,
         EpsPoint,
@@ -340,9 +339,8 @@ _MODULES = {
     ),
     "data.aggregation": ("Levels", "levels", "levels_of_judges"),
     "metrics.registry": ("METRICS",),
-    "alt_test.procedure": ("annotator_test", "annotator_tests"),
     "alt_test.controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
-    "alt_test.design": ("AltTestDesign",),
+    "alt_test.procedure": ("AltTestDesign", "annotator_test", "annotator_tests"),
     "alt_test.outcome": ("AltTest", "RaterRow", "RaterSums"),
     "alt_test.variants": (
         "CombinedTest",
@@ -449,7 +447,7 @@ _MODULES = {
         "abstention_test",
         "risk_coverage",
     ),
-    "alt_test.similarity": ("SimilarityTable",),
+    "alt_test.scoring": ("SimilarityTable",),
     "subsets.strata": ("Stratum", "StratumResult", "default_strata", "stratify", "stratify_judges"),
     "indeterminacy.beta_sweep": ("SweepPoint", "beta_sweep", "suppose"),
     "indeterminacy.translation": (

@@ -1,31 +1,35 @@
-"""What stands beside every alternative annotator test: judges that know nothing, and the humans."""
+"""Beside every annotator test: random and majority judges, human agreement, correlations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 -- whoever reads a result's fields needs their types
+from collections.abc import Mapping  # noqa: TC003 -- readers of a field's type need it
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.alt_test.outcome import AltTest, average
+from harness.stats.alt_test.outcome import AltTest, average, with_interval
 from harness.stats.alt_test.panel import numbers
 from harness.stats.alt_test.procedure import annotator_test, annotator_tests
-from harness.stats.alt_test.scoring import pairs
-from harness.stats.alt_test.similarity import similarities
+from harness.stats.alt_test.rater_comparisons import means_left_out, sums_by_resample
+from harness.stats.alt_test.scoring import item_numbers, pairs, similarities
 from harness.stats.inference.estimate import Estimate, bootstrap
 from harness.stats.inference.metric import mean
-from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, PEARSON_OVER_RATERS, pearsons
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from harness.stats.alt_test.design import AltTestDesign
+    from scipy.sparse import csr_array
+
     from harness.stats.alt_test.panel import Panel
-    from harness.stats.data.arrays import FloatArray
+    from harness.stats.alt_test.procedure import AltTestDesign
+    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.inference.bootstrap import Units
     from harness.stats.inference.resampling import Resampling
 
 N_DRAWS = 20
+N_SUMS = 6  # of a correlation: 1, x, y, x^2, y^2, x y
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class RandomControl:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Controls:
-    """What a test means on these data.
+    """Reference results that tell what passing the test means on these data.
 
     Attributes
     ----------
@@ -62,7 +66,7 @@ class Controls:
         Name to `Estimate`: how the raters agree with each other under the score; for labels also
         corrected for chance.
     warnings : tuple of str
-        Where a judge that knows nothing passes, so that passing says little.
+        Where a random or majority judge passes, so that passing says little.
     """
 
     random: RandomControl
@@ -85,7 +89,7 @@ def annotator_controls(
     options: Sequence[Hashable] | None = None,
     n_draws: int = N_DRAWS,
 ) -> Controls:
-    """Test judges that know nothing, and measure how the humans agree.
+    """Test random and majority judges, and measure how the raters agree.
 
     Parameters
     ----------
@@ -100,7 +104,7 @@ def annotator_controls(
 
     Notes
     -----
-    Raters who toss coins are beaten by a coin: the test compares, it does not certify.
+    Where raters answer at random, a random judge passes: the test compares with these raters alone.
     """
     values = panel.labels if options is None else tuple(options)
     drawn = resampling.rng.integers(max(len(values), 1), size=(n_draws, len(panel.items))).tolist()
@@ -124,7 +128,7 @@ def annotator_controls(
 
 
 def optimal_verdicts(panel: Panel, design: AltTestDesign) -> dict[str, Hashable]:
-    """Give the verdicts whose advantage is 1.
+    """Return the verdicts whose advantage is 1.
 
     Returns
     -------
@@ -183,28 +187,132 @@ def _agreement(
     else:
         name = "pairwise_agreement" if design.score == "accuracy" else "pairwise_similarity"
     item = panel.of_item[row]
-    both = [np.bincount(item, values, n), np.bincount(item, minlength=n)]
+    sums = [np.bincount(item, values, n), np.bincount(item, minlength=n)]
     agreement: dict[str, tuple[FloatArray, Callable[[FloatArray], FloatArray]]] = {}
-    agreement[name] = (np.stack(both, axis=-1).astype(np.float64), mean)
+    agreement[name] = (np.stack(sums, axis=-1).astype(np.float64), mean)
     if design.score == "accuracy":
         counts = np.zeros((n, len(panel.labels)))
         np.add.at(counts, (panel.of_item, panel.code), 1.0)
-        [alpha] = [one for one in HUMAN_AGREEMENT if one.name == "krippendorff_alpha_nominal"]
+        [alpha] = [
+            metric for metric in HUMAN_AGREEMENT if metric.name == "krippendorff_alpha_nominal"
+        ]
         agreement[alpha.name] = (alpha.contributions(counts), alpha.value)
     return agreement
 
 
 def _warnings(random: RandomControl, majority: AltTest, design: AltTestDesign) -> tuple[str, ...]:
-    found = []
+    warnings = []
     share = random.passes_share
     if share is not None and share > design.q:
-        found.append(
+        warnings.append(
             f"random_judge_passes: {share:.0%} of {random.n_draws} judges that answer at random "
             "pass; the raters agree too little for passing to mean much"
         )
     if majority.passes:
-        found.append(
+        warnings.append(
             "majority_judge_passes: a judge that always gives the most frequent value passes; "
             "see weighting='ipw'"
         )
-    return tuple(found)
+    return tuple(warnings)
+
+
+def mean_rater_correlations(
+    panel: Panel,
+    judges: Mapping[str, Mapping[str, Hashable]],
+    *,
+    resampling: Resampling,
+) -> dict[str, Estimate]:
+    """Estimate each judge's Pearson correlation with a rater, averaged over the raters.
+
+    Parameters
+    ----------
+    panel : Panel
+        Numeric ratings.
+    judges : mapping of judge to mapping of item to number
+        An item without a number, or with None, is unanswered.
+    resampling : Resampling
+        How intervals are made; all judges see the same resamples.
+
+    Returns
+    -------
+    dict of str to Estimate
+        NA "no_overlap" where no rater shares two items with the judge, "constant_labels" where all
+        correlations are undefined.
+
+    Raises
+    ------
+    ValueError
+        If a rating or verdict is no number, or there is not one group per item.
+
+    Notes
+    -----
+    "Pears" of Calderon et al. 2025, table 2: unweighted over the raters for whom it is defined.
+    """
+    units = resampling.units(len(panel.items))
+    resamples = resampling.draw(units)
+    rating = numbers(panel.labels, "ratings")[panel.code]
+    matrices, used = [], []
+    for verdicts in judges.values():
+        verdict = item_numbers(panel.coded(verdicts), "verdicts", ranks=False)
+        answered = ~np.isnan(verdict[panel.of_item])
+        matrices.append(_matrix(panel, rating, verdict, units, answered))
+        used.append(np.bincount(panel.of_item[answered], minlength=len(panel.items)) > 0)
+    replicates = np.empty((len(matrices), resamples.n_replicates))
+    if replicates.size and panel.raters:
+        for j, at, sums in sums_by_resample(matrices, resamples, len(panel.raters)):
+            replicates[j, at] = PEARSON_OVER_RATERS.value(_by_rater(sums))
+    return {
+        name: _estimate(matrices[j], used[j], replicates[j], units, resampling)
+        for j, name in enumerate(judges)
+    }
+
+
+def _matrix(
+    panel: Panel, y: FloatArray, verdict: FloatArray, units: Units, answered: BoolArray
+) -> csr_array:
+    """Return what units add to each rater's sums, as a sparse (6 m, U) array."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 -- heavy
+
+    item, rater, m = panel.of_item[answered], panel.of_rater[answered], len(panel.raters)
+    x, y = verdict[item], y[answered]
+    added = np.concatenate([np.ones(len(x)), x, y, x * x, y * y, x * y])
+    row = np.concatenate([k * m + rater for k in range(N_SUMS)])
+    column = np.tile(units.of_item[item], N_SUMS)
+    return csr_array((added, (row, column)), shape=(N_SUMS * m, units.n_units))
+
+
+def _by_rater(sums: FloatArray) -> FloatArray:
+    """Put (6, m, ...) sums in the order that `pearsons` reads: (..., 6 m)."""
+    return np.moveaxis(sums, (0, 1), (-1, -2)).reshape(*sums.shape[2:], -1)
+
+
+def _correlations(sums: FloatArray) -> FloatArray:
+    return pearsons(_by_rater(sums))
+
+
+def _estimate(
+    matrix: csr_array,
+    used: BoolArray,
+    replicates: FloatArray,
+    units: Units,
+    resampling: Resampling,
+) -> Estimate:
+    m = matrix.shape[0] // N_SUMS
+    sums = np.asarray(matrix.sum(axis=1), dtype=np.float64).reshape(N_SUMS, m)
+    correlations = _correlations(sums)
+    n_used, value = int(used.sum()), float(PEARSON_OVER_RATERS.value(_by_rater(sums)))
+    reason = PEARSON_OVER_RATERS.reason(_by_rater(sums)) if np.isnan(value) else ""
+    estimate = Estimate(value=None, reason=reason, n_used=n_used, n_excluded=len(used) - n_used)
+    left_out = np.empty(0)
+    if resampling.method != "percentile":
+        left_out = means_left_out(matrix, sums, correlations, _correlations)
+    if len(np.unique(units.of_item[used])) < 2:  # noqa: PLR2004 -- one unit is always itself
+        replicates, left_out = np.full_like(replicates, np.nan), np.empty(0)
+    return with_interval(
+        estimate,
+        np.append(value, replicates),
+        resampling.level,
+        unit=units.kind,
+        method=resampling.method,
+        left_out=left_out,
+    )

@@ -89,13 +89,13 @@ def one_sided_t(minus: int, zero: int, plus: int, eps: float) -> StudentTest:
     """
     n = _check_counts(minus, zero, plus)
     sums = np.array([n, plus - minus, plus + minus, n], dtype=np.float64)[:, None]
-    found = student(*sums, eps=eps)
+    t_test = student(*sums, eps=eps)
     return StudentTest(
         n=n,
         mean=(plus - minus) / n,
-        sd=_or_none(found.sd[0]),
-        t=_or_none(found.t[0]),
-        p=_or_none(found.p[0]),
+        sd=_or_none(t_test.sd[0]),
+        t=_or_none(t_test.t[0]),
+        p=_or_none(t_test.p[0]),
     )
 
 
@@ -130,7 +130,7 @@ def student(
         t = np.where(constant, np.nan, (mean - eps) * np.sqrt(n) / sd)
         p = np.where(constant, mean >= eps - TOLERANCE, stdtr(n - 1.0, t))
     alone = ~(n > 1.0)  # also where there is none, and n is nan
-    sd, t, p = (np.where(alone, np.nan, one) for one in (sd, t, p))
+    sd, t, p = (np.where(alone, np.nan, column) for column in (sd, t, p))
     return Moments(n, mean, sd, t, p)
 
 
@@ -156,8 +156,8 @@ def signed_rank(minus: int, zero: int, plus: int, eps: float) -> SignedRankTest:
     """
     _check_counts(minus, zero, plus)
     classes = _rank_classes(minus, zero, plus, eps)
-    n = sum(one.count for one in classes)
-    doubled = sum(one.rank * one.count for one in classes if one.positive)
+    n = sum(ranks.count for ranks in classes)
+    doubled = sum(ranks.rank * ranks.count for ranks in classes if ranks.positive)
     return SignedRankTest(
         n=n,
         w_plus=doubled / 2.0,
@@ -167,7 +167,7 @@ def signed_rank(minus: int, zero: int, plus: int, eps: float) -> SignedRankTest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Class:
+class _TiedRanks:
     """Shifted differences of one value: twice their midrank, how many, whether above 0."""
 
     rank: int
@@ -175,26 +175,26 @@ class _Class:
     positive: bool
 
 
-def _rank_classes(minus: int, zero: int, plus: int, eps: float) -> list[_Class]:
+def _rank_classes(minus: int, zero: int, plus: int, eps: float) -> list[_TiedRanks]:
     """Rank |d - eps|; ties between values, as at eps = 0.5, share a midrank."""
     sizes = [(1.0 + eps, minus, False), (eps, zero, False), (1.0 - eps, plus, True)]
-    kept = [one for one in sizes if one[0] > TOLERANCE]
+    kept = [row for row in sizes if row[0] > TOLERANCE]
     classes = []
     for size, count, positive in kept:
         below = sum(c for other, c, _ in kept if other < size - TOLERANCE)
         tied = sum(c for other, c, _ in kept if abs(other - size) <= TOLERANCE)
-        classes.append(_Class(2 * below + tied + 1, count, positive))
+        classes.append(_TiedRanks(2 * below + tied + 1, count, positive))
     return classes
 
 
-def _exact(classes: list[_Class], doubled: int) -> float:
+def _exact(classes: list[_TiedRanks], doubled: int) -> float:
     """Return P(sum of rank x Binomial(count, 1/2) <= doubled), summing out the largest last."""
-    *others, last = sorted(classes, key=lambda one: one.count)
+    *others, last = sorted(classes, key=lambda ranks: ranks.count)
     chance, left = np.ones(1), np.array([doubled])
-    for one in others:
-        k = np.arange(one.count + 1)
-        chance = np.multiply.outer(chance, _half(one.count, k)).ravel()
-        left = np.subtract.outer(left, one.rank * k).ravel()
+    for ranks in others:
+        k = np.arange(ranks.count + 1)
+        chance = np.multiply.outer(chance, _half(ranks.count, k)).ravel()
+        left = np.subtract.outer(left, ranks.rank * k).ravel()
     up_to = bdtr(np.arange(-1.0, last.count + 1.0), last.count, 0.5)  # for -1 and all k, once
     up_to[0] = 0.0
     below = up_to[np.clip(left // last.rank, -1, last.count) + 1]
@@ -207,10 +207,10 @@ def _half(n: int, k: IntArray) -> FloatArray:
     return np.asarray(np.exp(log), dtype=np.float64)
 
 
-def _normal(classes: list[_Class], doubled: int) -> float:
+def _normal(classes: list[_TiedRanks], doubled: int) -> float:
     """Approximate the chance of a sum at most ``doubled``; midranks correct for ties."""
-    mean = sum(one.count * one.rank for one in classes) / 4.0
-    variance = sum(one.count * one.rank**2 for one in classes) / 16.0
+    mean = sum(ranks.count * ranks.rank for ranks in classes) / 4.0
+    variance = sum(ranks.count * ranks.rank**2 for ranks in classes) / 16.0
     return float(ndtr((doubled / 2.0 - mean) / np.sqrt(variance)))
 
 

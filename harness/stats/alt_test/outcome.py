@@ -1,4 +1,4 @@
-"""What the alternative annotator test finds: per rater, and for the judge."""
+"""Results of the alternative annotator test, per rater and for the judge."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from harness.stats.inference.interval_methods import IntervalMethod, interval_en
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.stats.alt_test.design import AltTestDesign
+    from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.inference.bootstrap import Unit
     from harness.stats.inference.multiple_testing import FalseDiscoveries
 
@@ -300,9 +300,11 @@ def _warnings(test: AltTest, *, passes: bool) -> tuple[str, ...]:
     warnings = []
     raters = test.rater_sums
     n_items = zip(raters.raters, raters.counts.sum(axis=1).tolist(), raters.tests, strict=True)
-    few = [f"{rater} ({n})" for rater, n, tested in n_items if tested and n < FEW_ITEMS]
-    if passes and few:
-        warnings.append(f"few_items: passes with fewer than {FEW_ITEMS} items for {', '.join(few)}")
+    short = [f"{rater} ({n})" for rater, n, tested in n_items if tested and n < FEW_ITEMS]
+    if passes and short:
+        warnings.append(
+            f"few_items: passes with fewer than {FEW_ITEMS} items for {', '.join(short)}"
+        )
     if test.counts["n_items_without_verdict"] and test.design.unanswered == "exclude":
         n = test.counts["n_items_without_verdict"]
         warnings.append(f"unanswered_excluded: {n} items the judge did not answer are left out")

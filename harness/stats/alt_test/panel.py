@@ -1,4 +1,4 @@
-"""Ratings with the names of those who gave them, and verdicts on the same items."""
+"""Ratings by item and rater, and verdicts on the same items."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Coded:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Panel:
-    """Who rated which item how: R ratings of n items by m raters.
+    """R ratings of n items by m raters.
 
     Attributes
     ----------
@@ -120,8 +120,8 @@ class Panel:
     ) -> Self:
         item, of_rater, value = columns
         index, labels = _index(item if items is None else items), _index(value)
-        if items is not None and not index.keys() >= (given := dict.fromkeys(item)).keys():
-            missing = next(one for one in given if one not in index)
+        if items is not None and not index.keys() >= (rated := dict.fromkeys(item)).keys():
+            missing = next(name for name in rated if name not in index)
             raise ValueError(f"ratings: item {missing!r} is not among the {len(index)} items")
         _check_labels(labels, "ratings")
         of_item = _codes(index, item)
@@ -140,9 +140,10 @@ class Panel:
 
     def _check_keys(self) -> None:
         key = self.of_item * len(self.raters) + self.of_rater
-        again = np.flatnonzero(key[1:] == key[:-1])
-        if again.size:
-            item, rater = self.items[self.of_item[again[0]]], self.raters[self.of_rater[again[0]]]
+        repeated = np.flatnonzero(key[1:] == key[:-1])
+        if repeated.size:
+            first = repeated[0]
+            item, rater = self.items[self.of_item[first]], self.raters[self.of_rater[first]]
             raise ValueError(f"duplicate_rating: rater {rater!r} rated item {item!r} twice")
 
     def __repr__(self) -> str:
@@ -164,8 +165,8 @@ class Panel:
         """Go through the ratings, which are in the order of the items, in blocks."""
         for at in blocks(len(self.of_item)):
             first = self.of_item[at.start]
-            found = np.bincount(self.of_item[at] - first, None if values is None else values[at])
-            sums[first : first + len(found)] += found
+            added = np.bincount(self.of_item[at] - first, None if values is None else values[at])
+            sums[first : first + len(added)] += added
         return sums
 
     def coded(
@@ -183,25 +184,25 @@ class Panel:
         name : str
             What a message calls them.
         labels : sequence, optional
-            Known values that keep their place. Default: those of the panel.
+            Values that come first, in this order. Default: those of the panel.
 
         Raises
         ------
         ValueError
             If a value is nan.
         """
-        known = self.labels if labels is None else labels
+        first_labels = self.labels if labels is None else labels
         if tuple(values) == self.items:  # comparing is quicker than looking up
-            given: list[Hashable] = list(values.values())
+            of_items: list[Hashable] = list(values.values())
         else:
-            given = list(map(values.get, self.items))
-        index: dict[Hashable, int] = _index(chain(known, dict.fromkeys(given)))
+            of_items = list(map(values.get, self.items))
+        index: dict[Hashable, int] = _index(chain(first_labels, dict.fromkeys(of_items)))
         if None in index:
             del index[None]
             index = _index(index)
         _check_labels(index, name)
         index[None] = UNANSWERED
-        code = _codes(index, given)
+        code = _codes(index, of_items)
         del index[None]
         return Coded(tuple(index), frozen(code))
 
@@ -215,10 +216,10 @@ class Panel:
         """
         if rater not in self.raters:
             raise ValueError(f"rater {rater!r} is not in the panel; it has {self.raters}")
-        mine = self.of_rater == self.raters.index(rater)
+        rows = self.of_rater == self.raters.index(rater)
         return {
             self.items[i]: self.labels[c]
-            for i, c in zip(self.of_item[mine].tolist(), self.code[mine].tolist(), strict=True)
+            for i, c in zip(self.of_item[rows].tolist(), self.code[rows].tolist(), strict=True)
         }
 
 
@@ -231,12 +232,12 @@ def numbers(labels: Sequence[Hashable], name: str) -> FloatArray:
         If one is no finite number: "non_numeric_value".
     """
     try:
-        found = np.array([float(label) for label in labels], dtype=np.float64)  # type: ignore[arg-type]  # whatever float() takes
+        values = np.array([float(label) for label in labels], dtype=np.float64)  # type: ignore[arg-type]  # whatever float() takes
     except (TypeError, ValueError):
         raise ValueError(f"non_numeric_value: {name} hold values that are no numbers") from None
-    if not np.isfinite(found).all():
+    if not np.isfinite(values).all():
         raise ValueError(f"non_numeric_value: {name} hold values that are not finite")
-    return found
+    return values
 
 
 def _index(values: Iterable[Key]) -> dict[Key, int]:

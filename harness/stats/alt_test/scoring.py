@@ -1,22 +1,114 @@
-"""How well a value aligns with the other ratings of its item."""
+"""How well a value aligns with the other ratings of its item, by labels, numbers or similarity."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from harness.stats.alt_test.panel import numbers
-from harness.stats.alt_test.similarity import NAMED_SCORES, SimilarityTable, called, looked_up, same
 from harness.stats.data.arrays import blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from harness.stats.alt_test.panel import Coded, Panel
-    from harness.stats.alt_test.similarity import Pairing, Score
     from harness.stats.data.arrays import FloatArray, IntArray
+
+    Similarity: TypeAlias = Callable[[Hashable, Hashable], float]
+    Pairing: TypeAlias = Callable[[Sequence[Hashable], IntArray, IntArray], FloatArray]
+
+NamedScore: TypeAlias = Literal["accuracy", "neg_rmse", "rank_neg_rmse"]
+NAMED_SCORES: tuple[NamedScore, ...] = ("accuracy", "neg_rmse", "rank_neg_rmse")
+Score: TypeAlias = "NamedScore | Similarity | SimilarityTable"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SimilarityTable:
+    """How similar any two of K labels are.
+
+    Attributes
+    ----------
+    labels : K values
+        Every value a rater or judge may give.
+    values : (K, K) array
+        Row: the value scored; column: the value it is compared with. Higher is more similar.
+    """
+
+    labels: Sequence[Hashable]
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.values)
+        if shape != (len(self.labels),) * 2 or not np.isfinite(self.values).all():
+            raise ValueError(
+                f"similarity has shape {shape} for {len(self.labels)} labels; "
+                "wanted one finite number per pair of labels"
+            )
+
+    def __repr__(self) -> str:
+        return f"SimilarityTable({len(self.labels)} labels)"
+
+
+def similarities(score: Score, labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
+    """Compare values two by two: 1 or 0, minus the absolute difference, or the similarity.
+
+    Parameters
+    ----------
+    score : str, callable or SimilarityTable
+        As in `aligner`; ranks are compared as numbers.
+    labels : sequence
+        The distinct values.
+    x, y : (N,) int arrays
+        Places in ``labels``.
+    """
+    if score == "accuracy":
+        return same(labels, x, y)
+    if isinstance(score, SimilarityTable):
+        return looked_up(score)(labels, x, y)
+    if callable(score):
+        return called(score)(labels, x, y)
+    number = numbers(labels, "ratings")
+    return -np.abs(number[x] - number[y])
+
+
+def same(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:  # noqa: ARG001 -- the shape of a pairing
+    """Return 1 where two values are equal, else 0."""
+    return np.asarray(x == y, dtype=np.float64)
+
+
+def looked_up(table: SimilarityTable) -> Pairing:
+    """Return the pairing of a table; ValueError for a value it does not hold."""
+    place = {label: k for k, label in enumerate(table.labels)}
+
+    def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
+        row = np.array([place.get(label, -1) for label in labels], dtype=np.int64)
+        if (row[x] < 0).any() or (row[y] < 0).any():
+            raise ValueError("unknown_label: a value has no row in the similarity table")
+        return np.asarray(table.values, dtype=np.float64)[row[x], row[y]]
+
+    return pairing
+
+
+def called(similarity: Similarity) -> Pairing:
+    """Return the pairing of a function, called once per distinct pair; ValueError if not finite."""
+
+    def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
+        pairs, place = np.unique(x * len(labels) + y, return_inverse=True)
+        left, right = np.divmod(pairs, max(len(labels), 1))
+        values = np.array(
+            [
+                float(similarity(labels[i], labels[j]))
+                for i, j in zip(left.tolist(), right.tolist(), strict=True)
+            ]
+        )
+        if not np.isfinite(values).all():
+            raise ValueError("similarity gave a number that is not finite")
+        return values[place]
+
+    return pairing
+
 
 DENSE = 8  # cells of an item-by-value table per rating, up to which the table is made
 # Scores closer than this share of their scale are equal: float noise must not break ties.
@@ -211,14 +303,14 @@ def relative_ranks(of_rater: IntArray, values: FloatArray) -> FloatArray:
     return ranks
 
 
-def item_numbers(given: Coded, name: str, *, ranks: bool) -> FloatArray:
+def item_numbers(coded: Coded, name: str, *, ranks: bool) -> FloatArray:
     """Return the number, or relative rank, of each item's value: (n,); nan where there is none."""
-    present = given.present
-    used = np.flatnonzero(np.bincount(given.code[present], minlength=len(given.labels)))
-    number = np.full(len(given.labels), np.nan)
-    number[used] = numbers([given.labels[c] for c in used.tolist()], name)
-    values = np.full(len(given.code), np.nan)
-    values[present] = number[given.code[present]]
+    present = coded.present
+    used = np.flatnonzero(np.bincount(coded.code[present], minlength=len(coded.labels)))
+    number = np.full(len(coded.labels), np.nan)
+    number[used] = numbers([coded.labels[c] for c in used.tolist()], name)
+    values = np.full(len(coded.code), np.nan)
+    values[present] = number[coded.code[present]]
     if ranks:
         values[present] = relative_ranks(
             np.zeros(int(present.sum()), dtype=np.int64), values[present]

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.alt_test.crowd_sums import CELLS
-from harness.stats.alt_test.design import check_eps
 from harness.stats.alt_test.outcome import AltTest, average, decide
 from harness.stats.alt_test.panel import Panel
-from harness.stats.alt_test.procedure import annotator_test
-from harness.stats.alt_test.rater_comparisons import share_won
+from harness.stats.alt_test.procedure import annotator_test, check_eps
+from harness.stats.alt_test.rater_comparisons import CELLS, share_won
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray
 from harness.stats.inference.multiple_testing import (
     FalseDiscoveries,
@@ -25,7 +23,7 @@ from harness.stats.inference.resampling import Resampling
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from harness.stats.alt_test.design import AltTestDesign
+    from harness.stats.alt_test.procedure import AltTestDesign
 
 RESOLUTION = 1e-9
 # Between these margins a signed-rank p-value does not move, and the p-value of a t-test only falls.
@@ -72,7 +70,7 @@ def eps_sweep(test: AltTest, eps: Iterable[float]) -> tuple[EpsPoint, ...]:
 
 
 def smallest_eps(test: AltTest) -> float | None:
-    """Find the smallest margin at which the judge passes.
+    """Return the smallest margin at which the judge passes.
 
     Returns
     -------
@@ -180,14 +178,14 @@ def _joint_rates(
 
 
 def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
-    """Treat raters who rated different items as one.
+    """Combine raters who rated different items into one.
 
     Parameters
     ----------
     panel : Panel
         The ratings.
     teams : iterable of sequences of raters
-        Who becomes one, named "a+b"; the others stay as they are.
+        Raters to combine; "a" and "b" become "a+b". The others stay as they are.
 
     Raises
     ------
@@ -195,12 +193,12 @@ def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
         If a rater is unknown or in two teams, or two of a team rated the same item.
     """
     name = {rater: rater for rater in panel.raters}
-    seen: set[str] = set()
+    in_teams: set[str] = set()
     for team in teams:
         for rater in team:
-            if rater not in name or rater in seen:
+            if rater not in name or rater in in_teams:
                 raise ValueError(f"teams: rater {rater!r} is unknown or in two teams")
-            seen.add(rater)
+            in_teams.add(rater)
             name[rater] = "+".join(team)
     named = [name[rater] for rater in panel.raters]
     return Panel.of(

@@ -94,7 +94,8 @@ def _greatest_rejected(ordered: FloatArray, scale: FloatArray, q: float) -> Floa
     """Return the greatest p-value that reaches its threshold, -1 if none does: (..., 1)."""
     with np.errstate(invalid="ignore"):
         reached = ordered <= q / scale * (1.0 + ROUNDING)
-    return np.where(reached, ordered, -1.0).max(axis=-1, keepdims=True, initial=-1.0)
+    greatest = np.where(reached, ordered, -1.0).max(axis=-1, keepdims=True, initial=-1.0)
+    return np.asarray(greatest, dtype=np.float64)
 
 
 def holm(p: ArrayLike) -> FloatArray:

@@ -7,7 +7,7 @@ import pytest
 from support.resampling import seeded, split_options
 
 from harness import stats
-from harness.stats.alt_test.rater_correlations import mean_rater_correlations
+from harness.stats.alt_test.controls import mean_rater_correlations
 
 
 def noisy_panel(seed, n=80, m=4, right=0.8, prefix="i"):
