@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from harness.analysis import Choices, JudgeFacts, Source, check_choices, validate
 from harness.errors import JudgeUnavailable, RunError, TaskError, VerdictError
 from harness.judging.cache_folder import cache_folder, resume_command
-from harness.judging.judges.registry import build, check, load_judges, price_of, resolve
+from harness.judging.judges.config import load_judges
+from harness.judging.judges.pricing import price_of
+from harness.judging.judges.registry import build, check, resolve
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.batch_api import style_of
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Validation
-    from harness.judging.judges.registry import JudgeSpec
+    from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
     from harness.judging.running.cost_estimate import JudgeQuote

@@ -22,22 +22,15 @@ from urllib.parse import urlsplit
 
 from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.cache_folder import cache_folder
-from harness.judging.judges.config import shipped_judges
+from harness.judging.judges.config import bundled_judges, key_of, load_judges, user_file
 from harness.judging.judges.providers import PROVIDERS, provider_of
-from harness.judging.judges.registry import (
-    check,
-    check_server_is_used,
-    key_of,
-    load_judges,
-    look_up,
-    user_file,
-)
+from harness.judging.judges.registry import check, check_server_is_used, look_up
 from harness.judging.storage.response_cache import explain, read_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.judging.judges.registry import JudgeSpec
+    from harness.judging.judges.config import JudgeSpec
 
 State = Literal["ok", "note", "unusable"]
 LOW_SPACE_BYTES = 1 << 30
@@ -148,7 +141,7 @@ def _judges_file(path: Path | None) -> tuple[list[Finding], dict[str, JudgeSpec]
         registry = load_judges(own)
     except JudgeError as error:
         advice = "mend it; until then no command reads any alias"
-        return [Finding("judges file", str(own), "unusable", str(error), advice)], shipped_judges()
+        return [Finding("judges file", str(own), "unusable", str(error), advice)], bundled_judges()
     return [Finding("judges file", str(own), "ok", "read; it overrides the shipped")], registry
 
 

@@ -1,17 +1,18 @@
-"""The error tree. A caller catches at the level that fits; only the command line turns errors into exit codes.
+"""The error tree. Callers catch at the level that fits; the command line turns errors into exit codes.
 
-    HarnessError                 exit 2   everything this package raises on purpose
+    HarnessError                 exit 2   every error that this package raises on purpose
     ├── TaskError                exit 2   a task folder, its ratings or a file in it is wrong
-    ├── PromptError              exit 2   a template is missing or asks for a field the task has not
+    ├── PromptError              exit 2   a template is missing or uses an unknown placeholder
     ├── VerdictError             exit 2   a verdict file cannot be read
     ├── JudgeError               exit 2   a judge is unknown or badly configured
-    │   ├── JudgeUnavailable     exit 2   it cannot run here: no key, no wheel, nothing it could mean
-    │   └── CallFailed           exit 3   one request got no usable reply
+    │   ├── JudgeUnavailable     exit 2   it cannot run here: no key, no wheel, not applicable
+    │   └── CallFailed           exit 3   a request got no usable reply
+    ├── PluginError              exit 2   a plug-in is missing or cannot be loaded
     ├── BudgetSpent              exit 1   the next request would exceed --max-cost
     └── RunError                 exit 2   a run folder is missing, locked, damaged or of another version
 
-Messages say where, what was found, what was wanted and what to do. They never hold a key, an item's
-text or a reply. `harness.stats` raises `ValueError` and knows none of this.
+Messages say where, what was found, what was expected and what to do. They never hold a key, the text
+of an item or a reply. `harness.stats` raises `ValueError` alone.
 """  # noqa: E501 -- the tree is the documentation
 
 
@@ -27,7 +28,7 @@ class TaskError(HarnessError):
     Attributes
     ----------
     reason : str
-        A slug for the kind of fault, e.g. ``"unknown_label"``; empty for faults of a file.
+        A slug for the kind of problem, e.g. ``"unknown_label"``; empty for problems of a file.
     """
 
     def __init__(self, message: str, *, reason: str = "") -> None:
@@ -36,7 +37,7 @@ class TaskError(HarnessError):
 
 
 class PromptError(HarnessError):
-    """A template is missing or asks for something the task does not have."""
+    """A template is missing or uses something that the task does not have."""
 
 
 class VerdictError(HarnessError):
@@ -48,11 +49,11 @@ class JudgeError(HarnessError):
 
 
 class JudgeUnavailable(JudgeError):  # noqa: N818 -- a state of the world, not a mistake
-    """A judge cannot run here: no key, no wheel, or the task does not say what it means."""
+    """A judge cannot run here: no key, no wheel, or it does not apply to the task."""
 
 
 class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mistake
-    """One request got no usable reply.
+    """A request got no usable reply.
 
     Attributes
     ----------
@@ -61,9 +62,9 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
     retry : bool
         Whether the same request may succeed if sent again.
     retry_after_s : float or None
-        Seconds the server asked us to wait, if it did.
+        Seconds to wait that the server asked for, if it did.
     stops_judge : bool
-        Whether every later request to this judge must fail too (wrong key, quota spent).
+        Whether every later request to this judge would fail too (wrong key, quota spent).
     """
 
     exit_code = 3
@@ -83,6 +84,10 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         self.retry_after_s = retry_after_s
         self.stops_judge = stops_judge
         self.hint = hint
+
+
+class PluginError(HarnessError):
+    """A plug-in is missing or cannot be loaded."""
 
 
 class BudgetSpent(HarnessError):  # noqa: N818 -- a state of the world, not a mistake

@@ -29,8 +29,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.analysis import Choices, JudgeFacts, Source
 from harness.errors import RunError
-from harness.judging.judges.registry import JudgeSpec, notice_of
-from harness.judging.judges.response_errors import told
+from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.registry import notice_of
+from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.requests import Elicitation
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
 from harness.ratings import select_items
@@ -327,12 +328,12 @@ def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
     notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
     notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
     notes += [
-        f"{judge} was not run to the end ({told(reason)})"
+        f"{judge} was not run to the end ({explain(reason)})"
         for judge, reason in manifest.ended.items()
     ]
     for (judge, reason), n in _failures(reading).items():
         if manifest.ended.get(judge) != reason:
-            notes.append(f"{judge} failed {n} times ({told(reason)})")
+            notes.append(f"{judge} failed {n} times ({explain(reason)})")
     if reading.damaged:
         notes.append(f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside")
     return tuple(notes)

@@ -15,7 +15,7 @@ from harness.errors import JudgeUnavailable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.judging.judges.registry import JudgeSpec
+    from harness.judging.judges.config import JudgeSpec
 
 
 def tasks(*, as_json: options.Json = False) -> None:
@@ -42,7 +42,7 @@ def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = Fa
       harness judges
       harness judges --judges-file judges.yaml --json
     """
-    from harness.judging.judges.registry import load_judges
+    from harness.judging.judges.config import load_judges
 
     show([_about(spec) for spec in load_judges(judges_file).values()], as_json=as_json)
     if not as_json:

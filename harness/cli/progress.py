@@ -39,9 +39,9 @@ class Silent:
     def ended(self, judge: str, reason: str) -> None:
         """Say only what went wrong."""
         if reason:
-            from harness.judging.judges.response_errors import told
+            from harness.judging.judges.response_errors import explain
 
-            self.say(f"{judge}: not run to the end ({told(reason)})")
+            self.say(f"{judge}: not run to the end ({explain(reason)})")
 
     def say(self, line: str) -> None:
         """Say it on stderr, so that stdout holds the result alone."""

@@ -6,16 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judges.config import JudgeSpec, load_judges
     from harness.judging.judges.embedded import scripted
-    from harness.judging.judges.registry import build, load_judges, resolve
+    from harness.judging.judges.registry import build, resolve
 
 __all__ = ["JudgeSpec", "build", "load_judges", "resolve", "scripted"]
 
 _HOMES = {
     "JudgeSpec": "harness.judging.judges.config",
     "build": "harness.judging.judges.registry",
-    "load_judges": "harness.judging.judges.registry",
+    "load_judges": "harness.judging.judges.config",
     "resolve": "harness.judging.judges.registry",
     "scripted": "harness.judging.judges.embedded",
 }

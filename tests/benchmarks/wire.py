@@ -119,7 +119,7 @@ def ours() -> None:
 def measure(folder: Path, given: argparse.Namespace) -> dict[str, float]:
     """Ask everything and say what it took."""
     from harness.cli import LOOK_AFTER
-    from harness.judging.judges.registry import load_judges
+    from harness.judging.judges.config import load_judges
     from harness.judging.prompts.requests import Prompts
     from harness.tasks import load_task
 

@@ -12,8 +12,7 @@ from harness.analysis import Validation
 from harness.analysis.judge_costs import cost_of
 from harness.app import spent
 from harness.cli.progress import Lines
-from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.registry import load_judges
+from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.parsing.verdict import Verdict
 from harness.judging.running.services import NoCache
 from harness.judging.storage.response_cache import ResponseCache

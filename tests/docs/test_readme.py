@@ -48,7 +48,7 @@ def test_main_output_in_the_readme_has_the_shape_of_a_run(tmp_path, monkeypatch)
 
 def test_judges_file_in_the_readme_is_read(tmp_path):
     """The example of a judges.yaml is a valid one."""
-    from harness.judging.judges.registry import load_judges
+    from harness.judging.judges.config import load_judges
 
     [text] = [block.text for block in BLOCKS if block.title == "judges.yaml"]
     (tmp_path / "judges.yaml").write_text(text, encoding="utf-8")

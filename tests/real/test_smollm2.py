@@ -21,7 +21,7 @@ from harness.judging.judges.smollm2 import weights
 from harness.judging.prompts.requests import Message, Prompts, Request, Unit
 from harness.tasks import load_task
 
-NO_TASK = SimpleNamespace(items=())
+NO_TASK = SimpleNamespace(items=(), by_id={})
 QUESTION = "Is this comment rude? Reply yes or no.\nYou are an idiot.\nAnswer:"
 
 

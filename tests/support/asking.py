@@ -16,7 +16,7 @@ MESSAGES = (
     Message(role="system", content="You rate texts."),
     Message(role="user", content=f"Options:\nA: Toxic\nB: Fine\n{TEXT}\nAnswer:"),
 )
-NO_TASK = SimpleNamespace(items=())
+NO_TASK = SimpleNamespace(items=(), by_id={})
 RETRY = {"retry": True, "stops_judge": False}
 GIVE_UP = {"retry": False, "stops_judge": False}
 STOP = {"retry": False, "stops_judge": True}

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible server (vLLM, llama.cpp, Ollama, a gateway), straight over aiohttp."""
+"""Judges behind an OpenAI-compatible server (vLLM, llama.cpp, Ollama, a gateway), over aiohttp."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.errors import CallFailed
-from harness.judging.judges.config import key_now
-from harness.judging.judges.pricing import price_of
-from harness.judging.judges.registry import Prompted
-from harness.judging.judges.response_errors import OK, code_in, failure_of, filtered
-from harness.judging.judges.token_usage import cost_of, shared, token_counts
+from harness.judging.judges.base import HttpJudge
+from harness.judging.judges.config import current_key
+from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
+from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
 from harness.judging.parsing.verdict import Reply
 
 if TYPE_CHECKING:
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.http_exchange import Answer
-    from harness.judging.judges.pricing import Price
-    from harness.judging.judges.token_usage import Counts
+    from harness.judging.judges.pricing import Price, TokenCounts
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
 
@@ -33,67 +31,67 @@ if TYPE_CHECKING:
 _DECODER = msgspec.json.Decoder()
 
 
-class Endpoint(Prompted):
-    """Asks a server's ``/chat/completions``; one connection per call in flight, kept open."""
+class EndpointJudge(HttpJudge):
+    """Sends requests to ``/chat/completions`` of a server; connections are kept open."""
 
     def __init__(
         self,
         spec: JudgeSpec,
         task: Task,
         prompts: Prompts,
+        *,
+        seed: int = 0,
         params: Mapping[str, JsonValue] | None = None,
     ) -> None:
-        super().__init__(spec, task, prompts, params)
+        super().__init__(spec, task, prompts, seed=seed, params=params)
         self._url = f"{spec.base_url}/chat/completions"
         self._price = price_of(spec)
-        self._ending = json.dumps({"model": spec.model, **self._sent()})[1:]  # of every request
-
-    async def ask(self, request: Request) -> Reply:
-        """Send a request and return its reply; `response_errors` lists what can go wrong."""
-        return (await self.ask_many([request]))[0]
+        self._body_end = json.dumps({"model": spec.model, **self._sent_params()})[
+            1:
+        ]  # of every request
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ in the sample alone as one; there may be fewer replies."""
-        key = self._key_now()
+        """Send requests that differ in the sample alone as one; the replies may be fewer."""
+        key = self._current_key()
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         n = f'"n":{len(requests)},' if len(requests) > 1 else ""
-        body = f'{{"messages":{requests[0].turns},{n}{self._ending}'.encode()
+        body = f'{{"messages":{requests[0].turns},{n}{self._body_end}'.encode()
         start = perf_counter()
         answer = await self.wire.post(self._url, headers, body)
         return read_answer(answer, requests, self._price, perf_counter() - start)
 
-    def _key_now(self) -> str | None:
-        return key_now(self.spec)
+    def _current_key(self) -> str | None:
+        return current_key(self.spec)
 
-    def _sent(self) -> Mapping[str, JsonValue]:
+    def _sent_params(self) -> Mapping[str, JsonValue]:
         return self._params
 
 
 def read_answer(
     answer: Answer, requests: Sequence[Request], price: Price | None, latency_s: float
 ) -> list[Reply]:
-    """Make replies of what an OpenAI-compatible server sent: one per choice, in order.
+    """Return the replies in the response of an OpenAI-compatible server, by choice.
 
     Parameters
     ----------
     answer : Answer
-        Status, headers and body.
+        Status, headers and body of the response.
     requests : sequence of Request
-        What was asked at once: the same request under several sample numbers.
+        The same request under several sample numbers, sent as one.
     price : Price or None
-        What tokens cost, if that is known.
+        Price of tokens, if known.
     latency_s : float
         Seconds from sending to the last byte.
 
     Raises
     ------
     CallFailed
-        If the answer is an error or is not a chat completion.
+        If the response is an error or is not a chat completion.
     """
     status, headers, body = answer
     if status != OK:
-        if filtered(status, body):
-            return [filtered_out(request, latency_s) for request in requests]
+        if is_filtered(status, body):
+            return [filtered_reply(request, latency_s) for request in requests]
         raise failure_of(status, headers, body)
     document = _document(body)
     if not isinstance(document, dict):
@@ -103,9 +101,10 @@ def read_answer(
         raise failure_of(code_in(document), headers, body)
     if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
         raise CallFailed("no_choices", retry=True)
-    usable = [choice for choice in choices if isinstance(choice, dict)][: len(requests)]
+    completions = [choice for choice in choices if isinstance(choice, dict)][: len(requests)]
     usage = document.get("usage")
-    counts = shared(token_counts(usage if isinstance(usage, dict) else {}), len(usable))
+    total = token_counts(usage if isinstance(usage, dict) else {})
+    shares = split_counts(total, len(completions))
     model = document.get("model")
     return [
         _reply_of(
@@ -116,19 +115,19 @@ def read_answer(
             cost_usd=cost_of(share, price),
             latency_s=latency_s,
         )
-        for choice, request, share in zip(usable, requests, counts, strict=False)
+        for choice, request, share in zip(completions, requests, shares, strict=False)
     ]
 
 
-def filtered_out(request: Request, latency_s: float | None = None) -> Reply:
-    """Make the reply of a provider whose content filter held the model's back."""
+def filtered_reply(request: Request, latency_s: float | None = None) -> Reply:
+    """Return the reply that stands for a reply withheld by the provider's content filter."""
     return Reply(request=request.hash, text="", finish_reason="content_filter", latency_s=latency_s)
 
 
 def _document(body: bytes) -> object:
-    """Read JSON, lone surrogates too; None for what is none."""
+    """Decode JSON, lone surrogates included; None if it is not JSON."""
     try:
-        return _DECODER.decode(body)  # several times as fast as the other
+        return _DECODER.decode(body)  # several times as fast as json
     except (ValueError, RecursionError):
         with suppress(ValueError, RecursionError):
             return json.loads(body)
@@ -140,32 +139,32 @@ def _reply_of(
     choice: dict[str, Any],
     request: Request,
     *,
-    counts: Counts,
+    counts: TokenCounts,
     cost_usd: float | None,
     latency_s: float,
 ) -> Reply:
-    message = choice.get("message")
-    said = message if isinstance(message, dict) else {}
-    finish = choice.get("finish_reason")
-    text = text_of(said.get("content"))
-    if not text and said.get("refusal"):
-        text, finish = text_of(said["refusal"]), "content_filter"
+    content = choice.get("message")
+    message = content if isinstance(content, dict) else {}
+    finish_reason = choice.get("finish_reason")
+    text = text_of(message.get("content"))
+    if not text and message.get("refusal"):
+        text, finish_reason = text_of(message["refusal"]), "content_filter"
     return Reply(
         request=request.hash,
         text=text,
         model=clean(model) if isinstance(model, str) else None,
-        finish_reason=clean(finish) if isinstance(finish, str) else None,
+        finish_reason=clean(finish_reason) if isinstance(finish_reason, str) else None,
         prompt_tokens=counts.prompt,
         completion_tokens=counts.completion,
         cached_tokens=counts.cached,
         cost_usd=cost_usd,
         latency_s=latency_s,
-        logprobs=plain(choice.get("logprobs")),
+        logprobs=json_logprobs(choice.get("logprobs")),
     )
 
 
-def plain(logprobs: object) -> JsonValue:
-    """Log-probabilities as a file can hold them: no lone surrogate, no NaN."""
+def json_logprobs(logprobs: object) -> JsonValue:
+    """Return log-probabilities as strict JSON: no lone surrogates, null for NaN."""
     if logprobs is None:
         return None
     text = clean(json.dumps(logprobs, ensure_ascii=False))
@@ -174,7 +173,7 @@ def plain(logprobs: object) -> JsonValue:
 
 
 def text_of(content: object) -> str:
-    """Text of a message: a string, or the text parts of a list; nothing is an empty text."""
+    """Return the text of a message: a string, or the text parts of a list; "" if there is none."""
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         content = "".join(part for part in parts if isinstance(part, str))
@@ -182,7 +181,7 @@ def text_of(content: object) -> str:
 
 
 def clean(text: str) -> str:
-    """Replace lone surrogates, which no file can hold, by U+FFFD."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

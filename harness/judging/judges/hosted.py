@@ -1,9 +1,10 @@
-"""Hosted models through litellm, which translates; what goes over the wire stays in our hands.
+"""Hosted models through litellm.
 
-litellm is given a client whose transport is ours. It holds a placeholder where the key belongs;
-the transport puts the key in as the request leaves, sends it to the judge's own address and no
-other, and notes what came back. So neither litellm's errors nor its logs can hold the key, and what
-went wrong is read from the exchange itself, not from the status that litellm made of it.
+litellm translates requests and replies; they are sent by the HTTP client of this package, which
+litellm is given as a transport. litellm holds a placeholder in place of the key. The transport
+inserts the key when the request is sent, accepts no address but the judge's own, and records errors
+as received. So neither errors nor logs of litellm can hold the key, and errors are classified by
+the response itself, not by the status that litellm derives from it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.judges.config import key_now, key_of
-from harness.judging.judges.endpoint import clean, filtered_out, plain, text_of
-from harness.judging.judges.pricing import price_of
+from harness.judging.judges.base import HttpJudge
+from harness.judging.judges.config import current_key, key_of
+from harness.judging.judges.endpoint import clean, filtered_reply, json_logprobs, text_of
+from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
 from harness.judging.judges.providers import PROVIDERS, provider_of
-from harness.judging.judges.registry import Prompted
-from harness.judging.judges.response_errors import OK, code_in, failure_of, filtered
-from harness.judging.judges.token_usage import cost_of, shared, token_counts
+from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
 from harness.judging.parsing.verdict import Reply
 
 if TYPE_CHECKING:
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.http_exchange import Answer, Wire
-    from harness.judging.judges.token_usage import Counts
+    from harness.judging.judges.pricing import TokenCounts
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
 
-PLACEHOLDER = "the-key-is-put-in-on-the-wire"
+PLACEHOLDER = "replaced-by-the-key-when-sent"
 LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 NOT_SENT = frozenset(
     {"host", "content-length", "accept-encoding", "connection", "transfer-encoding"}
 )
-STOPS_HERE: dict[str, Any] = {"stops_judge": True}
-BY_CLASS: dict[str, tuple[str, dict[str, Any]]] = {  # where the exchange cannot tell
-    "AuthenticationError": ("unauthorized", STOPS_HERE),
-    "PermissionDeniedError": ("forbidden", STOPS_HERE),
-    "NotFoundError": ("not_found", STOPS_HERE),
-    "UnsupportedParamsError": ("unsupported_params", STOPS_HERE),
+STOPS_JUDGE: dict[str, Any] = {"stops_judge": True}
+BY_CLASS: dict[str, tuple[str, dict[str, Any]]] = {  # errors of litellm before anything is sent
+    "AuthenticationError": ("unauthorized", STOPS_JUDGE),
+    "PermissionDeniedError": ("forbidden", STOPS_JUDGE),
+    "NotFoundError": ("not_found", STOPS_JUDGE),
+    "UnsupportedParamsError": ("unsupported_params", STOPS_JUDGE),
     "ContentPolicyViolationError": ("content_filter", {}),
     "ContextWindowExceededError": ("context_length", {}),
     "BadRequestError": ("bad_request", {}),
@@ -65,68 +65,64 @@ BY_CLASS: dict[str, tuple[str, dict[str, Any]]] = {  # where the exchange cannot
 
 @dataclass(slots=True)
 class _Exchange:
-    """What happened on the wire during one call."""
+    """State of a call: what was sent, and how it failed."""
 
     key: str | None
     sent: bool = False
-    filtered: bool = False
+    is_filtered: bool = False
     failure: CallFailed | None = None
 
 
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
 
 
-def check_hosted(spec: JudgeSpec) -> None:
-    """Say why a hosted judge cannot run.
+class HostedJudge(HttpJudge):
+    """Asks a model through litellm; nothing is retried, cached or dropped there."""
 
-    Raises
-    ------
-    JudgeUnavailable
-        If its provider's redirects cannot be refused and the judge does not allow them, its
-        address is not known, or its key is missing.
-    """
-    provider = PROVIDERS.get(provider_of(spec.model))
-    if provider is None and not spec.allow_redirects:
-        raise JudgeUnavailable(
-            f"{spec.name}: litellm follows redirects of {provider_of(spec.model)!r} models, with "
-            "key and text; --allow-redirects accepts that"
-        )
-    if provider is not None and not (spec.base_url or provider.address):
-        raise JudgeUnavailable(f"{spec.name}: give the server's address as base_url")
-    key_of(spec)
-
-
-class Hosted(Prompted):
-    """Asks one model through litellm; nothing is retried, cached or dropped there."""
-
-    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts) -> None:
-        super().__init__(spec, task, prompts)
+    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
+        super().__init__(spec, task, prompts, seed=seed)
         self._provider = PROVIDERS.get(provider_of(spec.model))
         self._price = price_of(spec)
         self._client: Any = None
         self._address = spec.base_url or (self._provider.address if self._provider else None)
 
-    async def ask(self, request: Request) -> Reply:
-        """Send a request and return its reply; `response_errors` lists what can go wrong."""
-        return (await self.ask_many([request]))[0]
+    @classmethod
+    def check(cls, spec: JudgeSpec, task: Task | None = None) -> None:
+        """Raise `JudgeUnavailable` if the judge cannot run.
+
+        That is if redirects of its provider cannot be refused and the judge does not allow them, if
+        its address is not known, or if its key is missing.
+        """
+        del task
+        provider = PROVIDERS.get(provider_of(spec.model))
+        if provider is None and not spec.allow_redirects:
+            raise JudgeUnavailable(
+                f"{spec.name}: litellm follows redirects of {provider_of(spec.model)!r} models, "
+                "with key and text; --allow-redirects accepts that"
+            )
+        if provider is not None and not (spec.base_url or provider.address):
+            raise JudgeUnavailable(f"{spec.name}: give the server's address as base_url")
+        key_of(spec)
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send requests that differ in the sample alone as one; there may be fewer replies."""
-        exchange = _Exchange(key_now(self.spec))
+        """Send requests that differ in the sample alone as one; the replies may be fewer."""
+        exchange = _Exchange(current_key(self.spec))
         _EXCHANGE.set(exchange)
         start = perf_counter()
         try:
             answer = await self._complete(requests[0], len(requests), exchange)
             replies = self._replies_of(answer, requests, perf_counter() - start)
         except Exception as error:  # noqa: BLE001 -- litellm raises anything; all of it is classified
-            failure = exchange.failure or _meaning_of(error, exchange)
+            failure = exchange.failure or _classify(error, exchange)
         else:
             if self._provider is None or exchange.sent:
                 return replies
-            failure = CallFailed("unguarded", stops_judge=True, hint="litellm went around us")
-        if exchange.filtered or failure.reason == "content_filter":
-            return [filtered_out(request) for request in requests]
-        raise failure.with_traceback(None)  # frames and causes know the key and the text
+            failure = CallFailed(
+                "unguarded", stops_judge=True, hint="litellm used another HTTP client"
+            )
+        if exchange.is_filtered or failure.reason == "content_filter":
+            return [filtered_reply(request) for request in requests]
+        raise failure.with_traceback(None)  # frames and causes hold the key and the text
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -134,7 +130,7 @@ class Hosted(Prompted):
         self._client = None
 
     async def _complete(self, request: Request, n: int, exchange: _Exchange) -> Any:  # noqa: ANN401 -- litellm's
-        if "litellm" not in sys.modules:  # seconds of importing must not hold up the other judges
+        if "litellm" not in sys.modules:  # importing takes seconds and must not block other judges
             await asyncio.to_thread(load_litellm)
         litellm = load_litellm()
         return await litellm.acompletion(
@@ -149,39 +145,41 @@ class Hosted(Prompted):
         )
 
     def _connection(self, exchange: _Exchange) -> dict[str, Any]:
-        """Arguments that decide where litellm sends, and through what."""
+        """Return litellm's arguments for address, key and HTTP client."""
         if self._provider is None:
-            if not self.spec.allow_redirects:  # `check` says so before a run; this holds without it
+            if not self.spec.allow_redirects:  # `check` raises before a run
                 raise CallFailed("unguarded", stops_judge=True, hint="see --allow-redirects")
             return {"api_key": exchange.key, "api_base": self.spec.base_url}
         if self._client is None:
             self._client = self._open()
         address = self.spec.base_url or self._provider.address or ""
         if provider_of(self.spec.model) == "gemini" and not self.spec.base_url:
-            address = ""  # litellm's own; a base URL would be taken for a gateway of another form
+            address = ""  # litellm takes a base URL for a gateway with other paths
         return {
             "api_key": PLACEHOLDER,
             "api_base": address.removesuffix(self._provider.suffix) or None,
             "client": self._client,
         }
 
-    def _open(self) -> Any:  # noqa: ANN401 -- one of two classes of others
+    def _open(self) -> Any:  # noqa: ANN401 -- a client of openai or of litellm
         import httpx  # noqa: PLC0415 -- comes with litellm
 
-        guarded = httpx.AsyncClient(
+        http_client = httpx.AsyncClient(
             transport=_transport(self.wire, self._address or ""),
             follow_redirects=False,
             trust_env=False,
-            timeout=None,  # noqa: S113 -- the runner holds a wall deadline around each call
+            timeout=None,  # noqa: S113 -- the caller sets a deadline
         )
         if self._provider is not None and self._provider.client == "openai":
-            return _asking_once()(api_key=PLACEHOLDER, base_url=self._address, http_client=guarded)
+            return _single_attempt_client()(
+                api_key=PLACEHOLDER, base_url=self._address, http_client=http_client
+            )
         from litellm.llms.custom_httpx.http_handler import (  # noqa: PLC0415 -- loaded by now
             AsyncHTTPHandler,
         )
 
         handler = AsyncHTTPHandler()
-        handler.client = guarded
+        handler.client = http_client
         return handler
 
     def _replies_of(
@@ -192,11 +190,11 @@ class Hosted(Prompted):
     ) -> list[Reply]:
         usage = getattr(answer, "usage", None)
         counts = token_counts(usage.model_dump() if usage is not None else {})
-        choices = [answer.choices[0], *answer.choices[1 : len(requests)]]  # none at all is a fault
+        choices = [answer.choices[0], *answer.choices[1 : len(requests)]]  # raises without choices
         return [
             self._reply_of(str(answer.model), choice, request, share, latency_s)
             for choice, request, share in zip(
-                choices, requests, shared(counts, len(choices)), strict=False
+                choices, requests, split_counts(counts, len(choices)), strict=False
             )
         ]
 
@@ -205,30 +203,32 @@ class Hosted(Prompted):
         model: str,
         choice: Any,  # noqa: ANN401 -- litellm's
         request: Request,
-        counts: Counts,
+        counts: TokenCounts,
         latency_s: float,
     ) -> Reply:
-        text, finish = text_of(choice.message.content), choice.finish_reason
-        more = getattr(choice.message, "provider_specific_fields", None) or {}
-        if not text and more.get("refusal"):
-            text, finish = text_of(more["refusal"]), "content_filter"
+        text, finish_reason = text_of(choice.message.content), choice.finish_reason
+        fields = getattr(choice.message, "provider_specific_fields", None) or {}
+        if not text and fields.get("refusal"):
+            text, finish_reason = text_of(fields["refusal"]), "content_filter"
         logprobs: Any = getattr(choice, "logprobs", None)
         return Reply(
             request=request.hash,
             text=text,
             model=clean(model),
-            finish_reason=clean(str(finish)),
+            finish_reason=clean(str(finish_reason)),
             prompt_tokens=counts.prompt,
             completion_tokens=counts.completion,
             cached_tokens=counts.cached,
             cost_usd=cost_of(counts, self._price),
             latency_s=latency_s,
-            logprobs=plain(logprobs.model_dump()) if hasattr(logprobs, "model_dump") else None,
+            logprobs=json_logprobs(logprobs.model_dump())
+            if hasattr(logprobs, "model_dump")
+            else None,
         )
 
 
 def load_litellm() -> ModuleType:
-    """Import litellm without its look-ups: no price list from afar, no `.env`, no log of ours."""
+    """Import litellm without network look-ups, `.env` files and logging."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"
     warnings.filterwarnings("ignore", message=".*using the `ReadOnly` qualifier")  # of its types
@@ -244,11 +244,11 @@ def load_litellm() -> ModuleType:
 
 
 @cache
-def _asking_once() -> type[openai.AsyncOpenAI]:
-    """Make the client that never retries, whatever litellm sets for providers it has no word of."""
+def _single_attempt_client() -> type[openai.AsyncOpenAI]:
+    """Return a client class that never retries, whatever litellm sets."""
     import openai  # noqa: PLC0415 -- comes with litellm
 
-    class AskingOnce(openai.AsyncOpenAI):
+    class SingleAttemptClient(openai.AsyncOpenAI):
         @property
         def max_retries(self) -> int:
             return 0
@@ -257,29 +257,29 @@ def _asking_once() -> type[openai.AsyncOpenAI]:
         def max_retries(self, _: int) -> None:
             pass
 
-    return AskingOnce
+    return SingleAttemptClient
 
 
 def _transport(wire: Wire, address: str) -> httpx.AsyncBaseTransport:
-    """Make the transport that all of litellm's clients for one judge use."""
+    """Return the transport of litellm's clients for a judge."""
     import httpx  # noqa: PLC0415 -- comes with litellm
 
-    class Guarded(httpx.AsyncBaseTransport):
+    class WireTransport(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             exchange = _EXCHANGE.get()
             exchange.sent = True
             try:
-                body = await _exchange(wire, address, request, exchange)
+                body = await _send(wire, address, request, exchange)
             except CallFailed as failure:
                 exchange.failure = failure
                 raise
             return httpx.Response(OK, headers={"Content-Type": "application/json"}, content=body)
 
-    return Guarded()
+    return WireTransport()
 
 
-async def _exchange(wire: Wire, address: str, request: httpx.Request, exchange: _Exchange) -> bytes:
-    """Send a request of litellm's and return the body of a good answer."""
+async def _send(wire: Wire, address: str, request: httpx.Request, exchange: _Exchange) -> bytes:
+    """Send a request of litellm and return the body of a successful response."""
     url = str(request.url)
     if request.method != "POST" or urlsplit(url)[:2] != urlsplit(address)[:2]:
         raise CallFailed("wrong_address", stops_judge=True, hint="litellm chose another server")
@@ -289,12 +289,12 @@ async def _exchange(wire: Wire, address: str, request: httpx.Request, exchange: 
         if name not in NOT_SENT and (exchange.key or PLACEHOLDER not in value)
     }
     answer = await wire.post(url, headers, await request.aread())
-    exchange.filtered = filtered(answer.status, answer.body)
-    _refuse_faulty(answer)
+    exchange.is_filtered = is_filtered(answer.status, answer.body)
+    _check_answer(answer)
     return answer.body
 
 
-def _refuse_faulty(answer: Answer) -> None:
+def _check_answer(answer: Answer) -> None:
     status, headers, body = answer
     if status != OK:
         raise failure_of(status, headers, body)
@@ -310,14 +310,14 @@ def _refuse_faulty(answer: Answer) -> None:
         raise CallFailed("no_choices", retry=True)
 
 
-def _meaning_of(error: Exception, exchange: _Exchange) -> CallFailed:
-    """Say what litellm's exception means when the exchange itself went well or never happened."""
+def _classify(error: Exception, exchange: _Exchange) -> CallFailed:
+    """Classify an exception of litellm when the exchange itself succeeded or never happened."""
     if isinstance(error, CallFailed):
         return error
     if exchange.sent:
         return CallFailed("bad_body", retry=True, hint="litellm cannot read the reply")
     for cls in type(error).__mro__:
         if cls.__name__ in BY_CLASS:
-            reason, facts = BY_CLASS[cls.__name__]
-            return CallFailed(reason, **facts)
+            reason, flags = BY_CLASS[cls.__name__]
+            return CallFailed(reason, **flags)
     return CallFailed("provider_error", retry=True, hint=type(error).__name__)

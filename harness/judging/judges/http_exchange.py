@@ -1,7 +1,7 @@
-"""One guarded exchange over HTTP: no redirect followed, no reply larger than it should be.
+"""HTTP requests without redirects and with a limit on the size of the reply.
 
-Redirects would carry the key and the item's text to another address; a reply of gigabytes, or one
-that unpacks to gigabytes, would take the machine down. Proxies, cookies and `.netrc` are not used.
+A redirect would send the key and the text of the item to another address; a reply of gigabytes, or
+one that unpacks to gigabytes, would exhaust memory. Proxies, cookies and `.netrc` are not used.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from yarl import URL
 
 MAX_REPLY_BYTES = 8 << 20
-LARGE_BODY = 1 << 20  # aiohttp wants larger ones as a stream
+LARGE_BODY = 1 << 20  # aiohttp warns about larger bodies that are not streams
 EITHER_ZLIB_OR_GZIP = 47
 
 
 class Answer(NamedTuple):
-    """What came back: any status but a redirect, and the unpacked body."""
+    """Response of a server: any status but a redirect, and the unpacked body."""
 
     status: int
     headers: Mapping[str, str]
@@ -33,30 +33,30 @@ class Answer(NamedTuple):
 
 
 class Wire:
-    """Connections of one judge.
+    """HTTP connections of a judge.
 
     Parameters
     ----------
     limit : int
-        Most connections open at once.
+        Maximum number of open connections.
 
     Attributes
     ----------
-    told : callable or None
-        Gets the headers of every answer.
+    on_headers : callable or None
+        Called with the headers of every response.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._session: ClientSession | None = None
         self._urls: dict[str, URL] = {}
-        self._losses: tuple[type[Exception], ...] = ()
-        self.told: Callable[[Mapping[str, str]], None] | None = None
+        self._connection_errors: tuple[type[Exception], ...] = ()
+        self.on_headers: Callable[[Mapping[str, str]], None] | None = None
 
     def _open(self) -> ClientSession:
         import aiohttp  # noqa: PLC0415 -- costs 100 ms; only when something is sent
 
-        self._losses = (aiohttp.ClientError, OSError, ValueError)
+        self._connection_errors = (aiohttp.ClientError, OSError, ValueError)
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._limit),
             timeout=aiohttp.ClientTimeout(total=None),
@@ -65,34 +65,34 @@ class Wire:
             auto_decompress=False,
         )
 
-    def _read_once(self, url: str) -> URL:
+    def _parse_url(self, url: str) -> URL:
         from yarl import URL  # noqa: PLC0415 -- comes with aiohttp
 
         self._urls[url] = URL(url)
         return self._urls[url]
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Send one request and read its answer.
+        """Send a POST request and read its response.
 
         Parameters
         ----------
         url : str
-            Where to.
+            Address.
         headers : mapping
             Added to the session's own.
         body : bytes
-            Sent as it is.
+            Content of the request.
 
         Raises
         ------
         CallFailed
-            If no whole answer came, it was too large, or it was a redirect.
+            If the response is incomplete, too large or a redirect.
         """
         if self._session is None:
             self._session = self._open()
         try:
             response = await self._session.post(
-                self._urls.get(url) or self._read_once(url),
+                self._urls.get(url) or self._parse_url(url),
                 data=body if len(body) < LARGE_BODY else io.BytesIO(body),
                 headers=headers,
                 allow_redirects=False,
@@ -100,15 +100,15 @@ class Wire:
             try:
                 return await self._answer(response)
             except BaseException:
-                response.close()  # after a whole body aiohttp itself gives the connection back
+                response.close()  # aiohttp reuses the connection only after a complete body
                 raise
-        except self._losses as error:
-            failure = _lost(error)
-        raise failure  # out here, so that no exception that knows the key hangs on to it
+        except self._connection_errors as error:
+            failure = _connection_failure(error)
+        raise failure  # outside the handler: the original exception may hold the key
 
     async def _answer(self, response: ClientResponse) -> Answer:
-        if self.told is not None:
-            self.told(response.headers)
+        if self.on_headers is not None:
+            self.on_headers(response.headers)
         if response.status in REDIRECTS:
             raise failure_of(response.status, {}, b"")
         return Answer(response.status, response.headers, await _read(response))
@@ -120,8 +120,8 @@ class Wire:
             self._session = None
 
 
-def _lost(error: Exception) -> CallFailed:
-    """Say what an exchange without an answer means; the error itself may hold key and address."""
+def _connection_failure(error: Exception) -> CallFailed:
+    """Classify an exchange without a response; the error itself may hold key and address."""
     import aiohttp  # noqa: PLC0415 -- loaded by now
 
     if isinstance(error, aiohttp.ClientSSLError):
@@ -149,16 +149,16 @@ async def _read(response: ClientResponse) -> bytes:
 
 
 def _unpack(body: bytes, encoding: str) -> bytes:
-    """Unpack what came packed although we asked for plain, up to the cap and no further."""
+    """Unpack a compressed body up to the size limit, although none was requested."""
     if encoding not in {"gzip", "x-gzip", "deflate"}:
-        raise CallFailed("bad_body", retry=True, hint="packed in a way that was not asked for")
+        raise CallFailed("bad_body", retry=True, hint="unexpected content encoding")
     unpacker = zlib.decompressobj(EITHER_ZLIB_OR_GZIP)
     try:
-        plain = unpacker.decompress(body, MAX_REPLY_BYTES + 1)
+        unpacked = unpacker.decompress(body, MAX_REPLY_BYTES + 1)
     except zlib.error:
-        plain = b""
-    if len(plain) > MAX_REPLY_BYTES:
+        unpacked = b""
+    if len(unpacked) > MAX_REPLY_BYTES:
         raise CallFailed("reply_too_large", hint=f"unpacks to more than {MAX_REPLY_BYTES} bytes")
     if not unpacker.eof:
-        raise CallFailed("bad_body", retry=True, hint="packed badly")
-    return plain
+        raise CallFailed("bad_body", retry=True, hint="invalid compressed body")
+    return unpacked

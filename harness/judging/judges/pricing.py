@@ -1,4 +1,8 @@
-"""What a judge's tokens cost: its own price, or litellm's local list, read without litellm."""
+"""Prices, token counts and costs of judges.
+
+Prices come from the specification of the judge, else from litellm's local list, read without
+importing litellm.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +23,17 @@ if TYPE_CHECKING:
 
 
 class Price(BaseModel):
-    """What tokens cost, in USD per million.
+    """Price of tokens, in USD per million.
 
     Attributes
     ----------
     input, output : float
-        Of the prompt and of the reply.
+        Price of prompt tokens and of reply tokens.
     cached, cache_write : float or None
-        Of prompt tokens that the provider read from its cache, or put into it; as any when None.
+        Price of prompt tokens read from the provider's cache, or written to it; that of other
+        prompt tokens when None.
     batch : float
-        Share of the price that is asked when requests are sent as a batch.
+        Factor on all prices for requests sent as a batch.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,7 +51,7 @@ class Price(BaseModel):
         cached_tokens: int = 0,
         written_tokens: int = 0,
     ) -> float:
-        """USD for one reply; tokens read from and put into a cache are part of the prompt's."""
+        """Return the cost of a reply in USD; cached and written tokens are part of the prompt's."""
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
         fresh = max(0, prompt_tokens - cached_tokens - written_tokens)
@@ -54,7 +59,7 @@ class Price(BaseModel):
         return (prompt + completion_tokens * self.output) / 1_000_000
 
     def in_batch(self) -> Price:
-        """Price of a request that is part of a batch."""
+        """Return the price of a request in a batch."""
         rates = {
             name: None if rate is None else rate * self.batch
             for name, rate in self.model_dump(exclude={"batch"}).items()
@@ -63,34 +68,35 @@ class Price(BaseModel):
 
 
 FREE = Price(input=0, output=0)
+MAX_TOKENS = 10**12  # larger counts are ignored
 HALF_IN_BATCH = frozenset({"openai", "anthropic"})
 
 
-class Tokens(NamedTuple):
-    """An estimate: tokens of the prompt, and the most the reply may have."""
+class TokenEstimate(NamedTuple):
+    """Estimated tokens of a prompt, and the maximum for its reply."""
 
     prompt: int
     completion: int
 
 
-def estimate(spec: JudgeSpec, request: Request) -> Tokens:
-    """Guess a request's tokens without a tokenizer: 4 bytes each, and 4 tokens around a message."""
+def estimate(spec: JudgeSpec, request: Request) -> TokenEstimate:
+    """Estimate tokens without a tokenizer: 4 bytes each, and 4 tokens around a message."""
     size = sum(math.ceil(len(m.content.encode()) / 4) + 4 for m in request.messages)
     params = spec.params
     limit = params.get("max_completion_tokens", params.get("max_tokens", 16))
-    return Tokens(size, limit if isinstance(limit, int) else 16)
+    return TokenEstimate(size, limit if isinstance(limit, int) else 16)
 
 
-def tokens_at_most(spec: JudgeSpec, request: Request, n: int) -> int:
-    """Guess how many tokens a request for ``n`` samples may take of an allowance."""
+def max_tokens(spec: JudgeSpec, request: Request, n: int) -> int:
+    """Return how many tokens a request for ``n`` samples may use at most, by `estimate`."""
     prompt, completion = estimate(spec, request)
     return prompt + n * completion
 
 
 def price_of(spec: JudgeSpec) -> Price | None:
-    """Look a judge's price up: its own, else litellm's local price list; None when unknown.
+    """Return the price of a judge: its own, else litellm's list price; None when unknown.
 
-    Embedded judges are free. litellm itself is not imported.
+    Embedded judges are free.
     """
     if spec.price is not None:
         return spec.price
@@ -106,13 +112,13 @@ def _listed_price(model: str) -> Price | None:
         entry = _price_list()[bare]
     if entry is None or not {"input_cost_per_token", "output_cost_per_token"} <= entry.keys():
         return None
-    read = entry.get("cache_read_input_token_cost")
-    written = entry.get("cache_creation_input_token_cost")
+    read_usd = entry.get("cache_read_input_token_cost")
+    write_usd = entry.get("cache_creation_input_token_cost")
     return Price(
         input=_per_million(entry["input_cost_per_token"]),
         output=_per_million(entry["output_cost_per_token"]),
-        cached=None if read is None else _per_million(read),
-        cache_write=None if written is None else _per_million(written),
+        cached=None if read_usd is None else _per_million(read_usd),
+        cache_write=None if write_usd is None else _per_million(write_usd),
         batch=0.5 if provider_of(model) in HALF_IN_BATCH else 1.0,
     )
 
@@ -123,9 +129,65 @@ def _per_million(usd: float) -> float:
 
 @cache
 def _price_list() -> dict[str, dict[str, Any]]:
-    found = find_spec("litellm")
-    if found is None or found.origin is None:
+    package = find_spec("litellm")
+    if package is None or package.origin is None:
         return {}
-    path = Path(found.origin).with_name("model_prices_and_context_window_backup.json")
-    listed: dict[str, dict[str, Any]] = json.loads(path.read_bytes()) if path.is_file() else {}
-    return listed
+    path = Path(package.origin).with_name("model_prices_and_context_window_backup.json")
+    prices: dict[str, dict[str, Any]] = json.loads(path.read_bytes()) if path.is_file() else {}
+    return prices
+
+
+class TokenCounts(NamedTuple):
+    """Tokens of a reply; None where the provider reported no count.
+
+    ``cached`` (read from the provider's prompt cache) and ``written`` (put into it) are part of
+    ``prompt``.
+    """
+
+    prompt: int | None
+    completion: int | None
+    cached: int | None
+    written: int | None = None
+
+
+def token_counts(usage: dict[str, Any]) -> TokenCounts:
+    """Read an OpenAI-style ``usage``, the form in which litellm reports Anthropic's as well.
+
+    Anthropic's own names (``cache_read_input_tokens``, ``cache_creation_input_tokens``) are read
+    where the details are absent. A prompt of zero tokens means that nothing was counted: litellm
+    writes zeros where a server reports no usage.
+    """
+    details = usage.get("prompt_tokens_details")
+    details = details if isinstance(details, dict) else {}
+    cached = _count(details.get("cached_tokens"))
+    written = _count(details.get("cache_creation_tokens"))
+    if cached is None:
+        cached = _count(usage.get("cache_read_input_tokens"))
+    if written is None:
+        written = _count(usage.get("cache_creation_input_tokens"))
+    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if prompt == 0:
+        return TokenCounts(None, None, None)
+    return TokenCounts(prompt, completion, cached, written)
+
+
+def split_counts(counts: TokenCounts, n: int) -> list[TokenCounts]:
+    """Split the tokens of a request among its ``n`` replies; the shares sum to the total."""
+    if n == 1:
+        return [counts]
+    return [TokenCounts(*(_share(total, n, index) for total in counts)) for index in range(n)]
+
+
+def _share(total: int | None, n: int, index: int) -> int | None:
+    return None if total is None else total // n + (index < total % n)
+
+
+def cost_of(counts: TokenCounts, price: Price | None) -> float | None:
+    """Return the cost of a reply in USD; None when the price or a count is unknown."""
+    if price is None or counts.prompt is None or counts.completion is None:
+        return None
+    return price.cost_usd(counts.prompt, counts.completion, counts.cached or 0, counts.written or 0)
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value < MAX_TOKENS else None

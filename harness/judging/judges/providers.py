@@ -1,9 +1,9 @@
-"""Hosted providers whose every request can be sent through a connection of our own.
+"""Hosted providers whose requests litellm sends through a client of this package.
 
-Each row was tried against a server on loopback (`tests/elicit/test_hosted.py`): redirects are
-refused, large replies cut off, and the key is put in only when the request leaves. The address
-stands here because litellm would otherwise take it from the environment, and another server's
-replies would share a cache key.
+Each row is tested against a server on loopback (`tests/judging/judges/test_hosted.py`): redirects
+are refused, large replies cut off, and the key is inserted only when the request is sent. The
+address stands here because litellm would otherwise take it from the environment, and replies of
+another server would share a cache key.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """How litellm is made to use our connection for one provider.
+    """Connection settings of a provider.
 
     Attributes
     ----------
     client : {"openai", "http"}
-        The kind of client that litellm takes for it: the OpenAI SDK's, or its own HTTP handler.
+        The client that litellm accepts for it: that of the OpenAI SDK, or its own HTTP handler.
     address : str or None
-        Base URL unless the judge has its own; None where only the user can know it.
+        Base URL unless the judge sets one; None where there is no default.
     key_env : str or None
-        Environment variable that holds the key unless the judge names another; None: needs no key.
+        Environment variable of the key unless the judge names another; None: needs no key.
     suffix : str
-        What litellm appends to a base URL by itself, so that ours is given without it.
+        Path that litellm appends to a base URL by itself.
     """
 
     client: Literal["openai", "http"]
@@ -57,7 +57,7 @@ PROVIDERS = {
 
 
 def provider_of(model: str) -> str:
-    """Name a litellm model string's provider; without a prefix it is OpenAI's or Anthropic's."""
+    """Return the provider of a litellm model string; without a prefix, OpenAI or Anthropic."""
     prefix, slash, _ = model.partition("/")
     if slash:
         return prefix

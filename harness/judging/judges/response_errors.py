@@ -1,7 +1,7 @@
-"""What a server's answer means when it is no reply: retry, give this request up, or stop asking.
+"""Classification of HTTP errors: retry, give the request up, or stop the judge.
 
-Read from what came over the wire, status, headers and body, never from what a client library made
-of it. Nothing of the body gets into a message: servers like to quote the prompt, some the key.
+Errors are read from status, headers and body as received, never from what a client library makes of
+them. Messages contain nothing of the body: servers quote the prompt, some the key.
 """
 
 from __future__ import annotations
@@ -21,28 +21,32 @@ if TYPE_CHECKING:
 OK, BAD_REQUEST, TOO_LARGE, TOO_MANY, SERVER_ERROR = 200, 400, 413, 429, 500
 REDIRECTS = range(300, 400)
 BUSY = frozenset({408, 409, 425})
-QUOTA_WORDS = frozenset(
+QUOTA_CODES = frozenset(
     {
-        *(
-            "insufficient_quota",
-            "billing_hard_limit_reached",
-            "billing_not_active",
-            "quota_exceeded",
-        ),
-        *("insufficient_credits", "insufficient_balance", "access_terminated", "payment_required"),
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "quota_exceeded",
+        "insufficient_credits",
+        "insufficient_balance",
+        "access_terminated",
+        "payment_required",
     }
 )
-CONTEXT_WORDS = frozenset(
+CONTEXT_CODES = frozenset(
     {
-        *("context_length_exceeded", "exceed_context_size_error", "string_above_max_length"),
-        *("request_too_large", "model_context_window_exceeded"),
+        "context_length_exceeded",
+        "exceed_context_size_error",
+        "string_above_max_length",
+        "request_too_large",
+        "model_context_window_exceeded",
     }
 )
-FILTER_WORDS = frozenset(
+FILTER_CODES = frozenset(
     {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
 )
-KEY_WORDS = frozenset({"invalid_api_key", "api_key_invalid"})
-CONTEXT_SAYING = re.compile(
+KEY_CODES = frozenset({"invalid_api_key", "api_key_invalid"})
+CONTEXT_MESSAGE = re.compile(
     r"(?:prompt|input|request) is too long|maximum context length|context (?:length|window|size)"
     r"|too many (?:input )?tokens|token count .{0,40}exceeds"
 )
@@ -55,38 +59,38 @@ STOPS = {
     410: "not_found",
 }
 MEANINGS = {
-    "bad_body": "what came back is no reply of a model; check base_url",
+    "bad_body": "the response is not a chat completion; check base_url",
     "bad_request": "the server refuses the request; check model and params",
-    "connection_lost": "the server hung up",
+    "connection_lost": "the server closed the connection",
     "context_length": "the prompt is longer than the model can read",
-    "error_body": "an error came with status 200",
+    "error_body": "the server reported an error with status 200",
     "forbidden": "the key may not use this model",
-    "in_a_batch": "the rest waits in a batch of another run",
-    "no_choices": "the replies hold nothing",
-    "no_key": "its key is set no longer",
+    "in_a_batch": "the remaining requests are in a batch of another run",
+    "no_choices": "the responses hold no choices",
+    "no_key": "its key is no longer set",
     "not_found": "no such model or address (or, for --batch, no batches); check model and base_url",
-    "quota_spent": "the account has nothing left",
-    "rate_limited": "the server takes no more for now; resume later, or set rpm",
-    "redirect_refused": "the server sends elsewhere; give the final address as base_url",
+    "quota_spent": "the quota or credit of the account is used up",
+    "rate_limited": "the server refuses more requests for now; resume later, or set rpm",
+    "redirect_refused": "the server redirects; give the final address as base_url",
     "timeout": "no reply within deadline_s",
-    "tls_failed": "the server's certificate is wrong",
+    "tls_failed": "the certificate of the server is invalid",
     "unauthorized": "the key was not accepted; check the variable that key_env names",
     "unreachable": "no server answers at that address; check base_url and the network",
 }
 
 
-def told(reason: str) -> str:
-    """Write a slug with what it means and what to do, as far as that is known."""
+def explain(reason: str) -> str:
+    """Return a failure's slug, followed by its meaning and remedy where there is one."""
     meaning = MEANINGS.get(reason)
     if reason.startswith("http_5"):
-        meaning = "the server is in trouble; resume later"
+        meaning = "the server failed; resume later"
     elif reason.startswith("batch_"):
         meaning = "a batch came back without some replies; resume to ask for them again"
     return f"{reason}: {meaning}" if meaning else reason
 
 
 def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFailed:
-    """Say what kind of failure an answer is.
+    """Classify an error response.
 
     Parameters
     ----------
@@ -102,22 +106,22 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFail
     CallFailed
         With ``retry``, ``retry_after_s`` and ``stops_judge`` set.
     """
-    words, saying = _error_in(body)
-    return _told_by_body(status, words, saying) or _told_by_status(status, headers)
+    codes, message = _error_in(body)
+    return _failure_by_body(status, codes, message) or _failure_by_status(status, headers)
 
 
-def _told_by_body(status: int, words: frozenset[str], saying: str) -> CallFailed | None:
-    refused = status == BAD_REQUEST  # what a message says counts only here
-    if words & QUOTA_WORDS or (refused and saying.startswith("your credit balance is too low")):
+def _failure_by_body(status: int, codes: frozenset[str], message: str) -> CallFailed | None:
+    is_refusal = status == BAD_REQUEST  # the only status for which the message counts
+    if codes & QUOTA_CODES or (is_refusal and message.startswith("your credit balance is too low")):
         return CallFailed("quota_spent", stops_judge=True, hint=MEANINGS["quota_spent"])
-    if words & CONTEXT_WORDS or (refused and CONTEXT_SAYING.search(saying)):
+    if codes & CONTEXT_CODES or (is_refusal and CONTEXT_MESSAGE.search(message)):
         return CallFailed("context_length", hint=MEANINGS["context_length"])
-    if words & KEY_WORDS or (refused and saying.startswith("api key not valid")):
+    if codes & KEY_CODES or (is_refusal and message.startswith("api key not valid")):
         return CallFailed("unauthorized", stops_judge=True, hint=MEANINGS["unauthorized"])
     return None
 
 
-def _told_by_status(status: int, headers: Mapping[str, str]) -> CallFailed:
+def _failure_by_status(status: int, headers: Mapping[str, str]) -> CallFailed:
     if status in STOPS or status in REDIRECTS:
         reason = STOPS.get(status, "redirect_refused")
         return CallFailed(reason, stops_judge=True, hint=MEANINGS[reason])
@@ -125,30 +129,30 @@ def _told_by_status(status: int, headers: Mapping[str, str]) -> CallFailed:
         reason = "rate_limited" if status == TOO_MANY else f"http_{status}"
         return CallFailed(reason, retry=True, retry_after_s=retry_after_s(headers))
     if status == TOO_LARGE:
-        return CallFailed("context_length", hint="the request is larger than the server takes")
+        return CallFailed("context_length", hint="the request exceeds the server's size limit")
     if status == OK:
         return CallFailed("error_body", retry=True, hint=MEANINGS["error_body"])
     return CallFailed("bad_request", hint=f"HTTP {status}")
 
 
-def filtered(status: int, body: bytes) -> bool:
-    """Whether a provider's content filter refused the prompt; that is a refusal, not a fault."""
-    return status == BAD_REQUEST and bool(_error_in(body)[0] & FILTER_WORDS)
+def is_filtered(status: int, body: bytes) -> bool:
+    """Whether a provider's content filter refused the prompt: a refusal, not a failure."""
+    return status == BAD_REQUEST and bool(_error_in(body)[0] & FILTER_CODES)
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Read how long a server asks us to wait, in seconds.
+    """Return the wait in seconds that a server asks for.
 
-    ``retry-after-ms`` goes before ``Retry-After``, which is seconds or an HTTP date. What is past,
-    zero or unreadable is None: then the wait is ours to choose.
+    ``retry-after-ms`` goes before ``Retry-After``, which is seconds or an HTTP date. A wait that is
+    past, zero or unreadable is None.
     """
-    named = {name.lower(): value for name, value in headers.items() if name.lower()[:5] == "retry"}
-    wait = _number(named.get("retry-after-ms", "")) / 1000
+    waits = {name.lower(): value for name, value in headers.items() if name.lower()[:5] == "retry"}
+    wait = _number(waits.get("retry-after-ms", "")) / 1000
     if not wait > 0:
-        given = named.get("retry-after", "")
-        wait = _number(given)
+        retry_after = waits.get("retry-after", "")
+        wait = _number(retry_after)
         if math.isnan(wait):
-            wait = _until(given)
+            wait = _until(retry_after)
     return wait if 0 < wait < math.inf else None
 
 
@@ -167,7 +171,7 @@ def _until(date: str) -> float:
 
 
 def _error_in(body: bytes) -> tuple[frozenset[str], str]:
-    """Codes of an error body and the start of its message, in small letters."""
+    """Return the codes of an error body and the start of its message, in lower case."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -179,31 +183,33 @@ def _error_in(body: bytes) -> tuple[frozenset[str], str]:
         return frozenset(), str(error)[:2000].lower()
     sources = [error, *_mappings(error.get("details")), *_mappings([error.get("innererror")])]
     values = [source.get(key) for source in sources for key in ("code", "type", "status", "reason")]
-    words = frozenset(value.lower() for value in values if isinstance(value, str))
-    return words, str(error.get("message", ""))[:2000].lower()
+    codes = frozenset(value.lower() for value in values if isinstance(value, str))
+    return codes, str(error.get("message", ""))[:2000].lower()
 
 
 def code_in(document: Mapping[str, Any]) -> int:
-    """HTTP status that an error body with status 200 gives itself, else 200."""
+    """Return the HTTP status that an error body with status 200 reports, else 200."""
     error = document.get("error")
     code = error.get("code") if isinstance(error, dict) else None
-    plausible = isinstance(code, int) and BAD_REQUEST <= code < 600  # noqa: PLR2004 -- HTTP's last
-    return int(code) if plausible and code is not None else OK
+    is_status = isinstance(code, int) and BAD_REQUEST <= code < 600  # noqa: PLR2004 -- HTTP's last
+    return int(code) if is_status and code is not None else OK
 
 
 def _mappings(values: object) -> list[dict[str, Any]]:
-    return [v for v in values if isinstance(v, dict)] if isinstance(values, list) else []
+    return (
+        [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+    )
 
 
-def final(error: CallFailed, longest_wait_s: float) -> CallFailed:
-    """Stop the judge of a server that asks for a longer wait than it is granted."""
-    if (error.retry_after_s or 0) <= longest_wait_s:
+def limit_wait(error: CallFailed, max_wait_s: float) -> CallFailed:
+    """Return an error that stops the judge if the server asks for too long a wait."""
+    if (error.retry_after_s or 0) <= max_wait_s:
         return error
     return CallFailed(
         error.reason, stops_judge=True, hint=f"asked to wait {error.retry_after_s:.0f} s"
     )
 
 
-def worth_a_retry(error: BaseException) -> bool:
-    """Whether the same request may be sent again."""
+def is_retryable(error: BaseException) -> bool:
+    """Whether the request may be sent again."""
     return isinstance(error, CallFailed) and error.retry and not error.stops_judge

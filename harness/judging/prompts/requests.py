@@ -91,8 +91,8 @@ class Request:
             return self
         return self._copy(sample=sample, **known)
 
-    def saying(self, messages: tuple[Message, ...]) -> Self:
-        """Ask the same judge something else."""
+    def with_messages(self, messages: tuple[Message, ...]) -> Self:
+        """Return the same request with other messages."""
         turns = _turns(messages)
         stem = _stem(self._frame, turns)
         return self._copy(messages=messages, turns=turns, _frame=self._frame, _stem=stem)

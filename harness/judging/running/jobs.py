@@ -10,7 +10,7 @@ from harness.judging.prompts.requests import Unit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.judging.judges.registry import Judge
+    from harness.judging.judges.base import Judge
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
     from harness.tasks import Item

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.errors import CallFailed
-    from harness.judging.judges.registry import Judge
+    from harness.judging.judges.base import Judge
 
 RATE_LIMITED = "rate_limited"
 
@@ -130,5 +130,5 @@ def gate_of(judge: Judge) -> Gate:
     gate = Gate(rate)
     wire = getattr(judge, "wire", None)  # only judges that are asked over HTTP have one
     if wire is not None and spec.remote:
-        wire.told = gate.told
+        wire.on_headers = gate.told
     return gate

@@ -17,8 +17,8 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from tenacity.wait import wait_random_exponential
 
 from harness.errors import BudgetSpent, CallFailed, RunError
-from harness.judging.judges.pricing import tokens_at_most
-from harness.judging.judges.response_errors import final, worth_a_retry
+from harness.judging.judges.pricing import max_tokens
+from harness.judging.judges.response_errors import is_retryable, limit_wait
 from harness.judging.parsing.verdict import Reader, Reply, Verdict, failed
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.jobs import Job, Observer, Settings
@@ -83,7 +83,7 @@ class Runner:
         self._gates = {job.judge.spec.name: gate_of(job.judge) for job in jobs}
         self._reader = Reader(task)
         self._retrying = AsyncRetrying(
-            retry=retry_if_exception(worth_a_retry),
+            retry=retry_if_exception(is_retryable),
             stop=stop_after_attempt(self._settings.attempts),
             wait=self._wait_s,
             reraise=True,
@@ -370,7 +370,7 @@ class Runner:
         try:
             return await self._attempt(lane, requests)
         except CallFailed as error:
-            if not worth_a_retry(error):
+            if not is_retryable(error):
                 raise
             failures = [error]  # tenacity takes over from here, with the first failure at hand
         lane.n_waiting += 1
@@ -390,7 +390,7 @@ class Runner:
 
     async def _attempt(self, lane: Lane, requests: Sequence[Request]) -> list[Reply]:
         gate, spec, request, n = lane.gate, lane.judge.spec, requests[0], len(requests)
-        ticket = await gate.enter(tokens_at_most(spec, request, n) if gate.rate.minds_tokens else 0)
+        ticket = await gate.enter(max_tokens(spec, request, n) if gate.rate.minds_tokens else 0)
         try:
             if self._budget.limit_usd is not None:
                 await self._budget.room(spec, request, n)
@@ -411,7 +411,7 @@ class Runner:
             raise CallFailed("timeout", retry=True) from None
         except CallFailed as error:
             gate.failed(ticket, error)
-            raise final(error, spec.retry_after_max_s) from None
+            raise limit_wait(error, spec.retry_after_max_s) from None
         except (NotAsked, RunError):
             raise
         except Exception as error:  # noqa: BLE001 -- a judge's bug is that judge's trouble alone

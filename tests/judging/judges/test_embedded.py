@@ -10,7 +10,8 @@ from support.making import make_task
 
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging import scripted
-from harness.judging.judges.registry import build, load_judges
+from harness.judging.judges.config import load_judges
+from harness.judging.judges.registry import build
 from harness.judging.parsing.verdict import read_reply
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.tasks import load_task

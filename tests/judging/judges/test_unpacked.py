@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.judging.judges.weight_unpacking import to_q8_0, unpacked
+from harness.judging.judges.smollm2 import to_q8_0, unpacked_weights
 
 gguf = pytest.importorskip("gguf", reason="the extra `embedded` is not installed")
 Q4_1, Q8_0 = gguf.GGMLQuantizationType.Q4_1, gguf.GGMLQuantizationType.Q8_0
@@ -50,7 +50,7 @@ def test_the_unpacked_file_holds_the_same_model(tmp_path):
     makes nothing.
     """
     packed = small_model(tmp_path / "small.gguf")
-    made = unpacked(packed, tmp_path / "weights")
+    made = unpacked_weights(packed, tmp_path / "weights")
     before, after = gguf.GGUFReader(packed), gguf.GGUFReader(made)
     assert {k: v.contents() for k, v in before.fields.items() if "." in k} == {
         k: v.contents() for k, v in after.fields.items() if "." in k
@@ -61,7 +61,7 @@ def test_the_unpacked_file_holds_the_same_model(tmp_path):
     assert [b.tensor_type for _, b in found] == [Q8_0, gguf.GGMLQuantizationType.F32]
     assert np.array_equal(found[1][0].data, found[1][1].data)
     stamp = made.stat().st_mtime_ns
-    assert unpacked(packed, tmp_path / "weights") == made
+    assert unpacked_weights(packed, tmp_path / "weights") == made
     assert made.stat().st_mtime_ns == stamp
     assert [file.name for file in made.parent.iterdir()] == [made.name]
 
@@ -71,4 +71,4 @@ def test_what_cannot_be_written_is_said(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(OSError, match="file"):
-        unpacked(blocked, blocked / "weights")
+        unpacked_weights(blocked, blocked / "weights")

@@ -7,8 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.pricing import Price, price_of
-from harness.judging.judges.token_usage import Counts, cost_of, shared, token_counts
+from harness.judging.judges.pricing import (
+    Price,
+    TokenCounts,
+    cost_of,
+    price_of,
+    split_counts,
+    token_counts,
+)
 
 OPENAI = {
     "prompt_tokens": 1000,
@@ -26,15 +32,17 @@ MAYBE = st.none() | st.integers(0, 10**6)
 
 def test_cached_tokens_are_read_in_both_styles():
     """OpenAI's details and Anthropic's names; what is put into a cache is told apart."""
-    assert token_counts(OPENAI) == Counts(1000, 20, 600, None)
-    assert token_counts(ANTHROPIC) == Counts(1000, 20, 600, 300)
-    assert token_counts({"prompt_tokens_details": "?"}) == Counts(None, None, None, None)
+    assert token_counts(OPENAI) == TokenCounts(1000, 20, 600, None)
+    assert token_counts(ANTHROPIC) == TokenCounts(1000, 20, 600, 300)
+    assert token_counts({"prompt_tokens_details": "?"}) == TokenCounts(None, None, None, None)
 
 
 def test_prompt_of_no_tokens_was_not_counted():
     """litellm puts zeros where a server tells nothing; its price is unknown, not 0."""
-    assert token_counts({"prompt_tokens": 0, "completion_tokens": 0}) == Counts(None, None, None)
-    assert token_counts({"prompt_tokens": 9, "completion_tokens": 0}) == Counts(9, 0, None)
+    assert token_counts({"prompt_tokens": 0, "completion_tokens": 0}) == TokenCounts(
+        None, None, None
+    )
+    assert token_counts({"prompt_tokens": 9, "completion_tokens": 0}) == TokenCounts(9, 0, None)
 
 
 def test_cached_tokens_are_paid_at_their_own_price():
@@ -66,8 +74,8 @@ def test_listed_prices_know_caches_and_batches():
 @given(MAYBE, MAYBE, MAYBE, st.integers(1, 128))
 def test_replies_of_one_request_share_its_tokens_to_the_last(prompt, completion, cached, n):
     """The shares differ by at most one and sum to the whole; what was not told stays untold."""
-    whole = Counts(prompt, completion, cached)
-    shares = shared(whole, n)
+    whole = TokenCounts(prompt, completion, cached)
+    shares = split_counts(whole, n)
     assert len(shares) == n
     for place, total in enumerate(whole):
         parts = [share[place] for share in shares]

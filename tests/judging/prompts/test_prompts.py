@@ -496,7 +496,7 @@ def test_a_hash_is_that_of_the_canonical_json_also_of_copies(content, base_url, 
     assert first.for_sample(7).hash == first.hash_of(7) == slow(first.for_sample(7))
     assert list(first.hashes(3)) == [slow(first.for_sample(sample)) for sample in range(3)]
     assert first.for_sample(7, first.hash_of(7)).for_sample(8).hash == slow(first.for_sample(8))
-    more = first.saying((*said, Message(role="assistant", content=other)))
+    more = first.with_messages((*said, Message(role="assistant", content=other)))
     assert more.hash == slow(more)
     changed = replace(more, params={"changed": other})
     assert changed.hash == slow(changed)

@@ -28,8 +28,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from support.making import make_task
 
 from harness.errors import CallFailed, VerdictError
+from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.embedded import scripted
-from harness.judging.judges.registry import JudgeSpec, build
+from harness.judging.judges.registry import build
 from harness.judging.parsing.verdict import Reply, decode
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import Budget

@@ -10,8 +10,10 @@ import pytest
 from support.making import make_task
 
 from harness.errors import CallFailed
+from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.embedded import scripted
-from harness.judging.judges.registry import JudgeSpec, Price, build
+from harness.judging.judges.pricing import Price
+from harness.judging.judges.registry import build
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import Budget

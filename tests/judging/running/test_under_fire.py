@@ -17,8 +17,9 @@ import pytest
 from support.asking import KEY, TEXT
 from support.making import make_task
 
+from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.hosted import load_litellm
-from harness.judging.judges.registry import JudgeSpec, build
+from harness.judging.judges.registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import Budget
 from harness.judging.running.jobs import Job, Settings

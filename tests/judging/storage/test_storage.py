@@ -24,8 +24,9 @@ from support.running import Hearing
 
 from harness.app import begin, execute, make_plan
 from harness.errors import RunError
+from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.embedded import scripted
-from harness.judging.judges.registry import JudgeSpec, build
+from harness.judging.judges.registry import build
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import Budget

@@ -1,0 +1,146 @@
+"""The interface of judges, and base classes for judges that read prompts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from harness.judging.judges.config import key_of
+from harness.judging.judges.http_exchange import Wire
+from harness.judging.prompts.requests import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Reply
+    from harness.judging.prompts.requests import Prompts, Unit
+    from harness.tasks import Task
+
+
+class Judge(ABC):
+    """A system that rates in place of humans.
+
+    A kind of judge is a subclass; `PromptedJudge` leaves only `ask` to be written.
+
+    Parameters
+    ----------
+    spec : JudgeSpec
+        Configuration: model, parameters, samples, limits.
+    task : Task
+        What is rated.
+    prompts : Prompts
+        Templates bound to the task.
+    seed : int
+        Seed of judges that draw at random.
+    """
+
+    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
+        del task, prompts, seed
+        self.spec = spec
+
+    @classmethod
+    def check(cls, spec: JudgeSpec, task: Task | None = None) -> None:
+        """Raise `JudgeUnavailable` if the judge cannot run here, or does not apply to the task.
+
+        By default a judge only needs the key that its specification names.
+        """
+        del task
+        key_of(spec)
+
+    @abstractmethod
+    def request(self, unit: Unit) -> Request:
+        """Return the request for a unit; of a pair, the first turn."""
+
+    @abstractmethod
+    def follow_up(self, request: Request, reply: Reply) -> Request:
+        """Return the request for the second turn of a pair, given the first reply."""
+
+    @abstractmethod
+    async def ask(self, request: Request) -> Reply:
+        """Send a request once, without retrying.
+
+        Raises
+        ------
+        CallFailed
+            If there is no usable reply.
+        """
+
+    async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
+        """Send requests that differ in the sample alone; the replies may be fewer, in order.
+
+        By default only the first is sent, and the others are then sent on their own.
+        """
+        return [await self.ask(requests[0])]
+
+    async def aclose(self) -> None:  # noqa: B027 -- most kinds hold nothing
+        """Release connections and models."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.spec.name!r}, {self.spec.model!r})"
+
+
+class PromptedJudge(Judge):
+    """A judge whose requests are made from prompt templates.
+
+    Parameters
+    ----------
+    params : mapping, optional
+        Parameters that are part of each request, by default those of the specification.
+    """
+
+    def __init__(
+        self,
+        spec: JudgeSpec,
+        task: Task,
+        prompts: Prompts,
+        *,
+        seed: int = 0,
+        params: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        super().__init__(spec, task, prompts, seed=seed)
+        self._prompts = prompts
+        self._items = task.by_id
+        self._params = spec.sent_params if params is None else params
+        self._empty_request = Request(
+            provider=spec.kind,
+            base_url=spec.base_url,
+            model=spec.model,
+            params=self._params,
+            messages=(),
+        )
+
+    def request(self, unit: Unit) -> Request:
+        """Return the request for a unit; of a pair, the first turn."""
+        messages = self._prompts.messages(self._items[unit.item], unit.elicitation)
+        return self._empty_request.with_messages(messages).for_sample(unit.sample)
+
+    def follow_up(self, request: Request, reply: Reply) -> Request:
+        """Return the request for the second turn of a pair, given the first reply."""
+        return request.with_messages(self._prompts.follow_up(request.messages, reply.text))
+
+
+class HttpJudge(PromptedJudge):
+    """A prompted judge behind an HTTP server; its connections are `wire`."""
+
+    def __init__(
+        self,
+        spec: JudgeSpec,
+        task: Task,
+        prompts: Prompts,
+        *,
+        seed: int = 0,
+        params: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        super().__init__(spec, task, prompts, seed=seed, params=params)
+        self.wire = Wire(spec.concurrency)
+
+    async def ask(self, request: Request) -> Reply:
+        """Send a request and return its reply; `response_errors` lists the failures."""
+        return (await self.ask_many([request]))[0]
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.wire.aclose()
