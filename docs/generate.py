@@ -91,7 +91,7 @@ def files() -> str:
         fragment("tables"),
         *_fields(Verdict, verdict_schema()),
         fragment("run-folder"),
-        *_fields(Validation),
+        *_fields(Validation, Validation.json_schema()),
         "The whole schemas are on [their own page](schemas.md).",
     ]
     return "\n".join(parts)

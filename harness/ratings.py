@@ -6,10 +6,10 @@ Every outcome is kept: what was not answered is counted beside the options, neve
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from harness.errors import TaskError, VerdictError
 from harness.judging.parsing.verdict import CANNOT_ASSESS, OUTCOMES, PairValue
@@ -44,10 +44,9 @@ def select_items(task: Task, *, criterion: str | None, limit: int | None) -> tup
     return tuple(chosen[:limit])
 
 
-class OutcomeCounts(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeCounts:
     """Where one judge's replies to one elicitation went; the outcomes sum to ``planned``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     elicitation: Elicitation
     planned: int

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from harness.analysis.annotator_panel import Annotators, values_of
-from harness.analysis.inputs import Frozen
 from harness.analysis.option_scale import Scale
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.scoring import SimilarityTable
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
 NO_EXPERT, NO_SET = "no_expert_ratings", "no_ratings_of_one_set"
 
 
-class VariantResult(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantResult:
     """The result under a named variant of the test, all else being the same.
 
     Attributes
@@ -45,7 +45,8 @@ class VariantResult(Frozen):
     n_skipped: int
 
 
-class JointResult(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointResult:
     """The result with Benjamini-Yekutieli over the raters of several tests.
 
     Attributes
@@ -73,13 +74,15 @@ class JointResult(Frozen):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DomainResult(JointResult):
     """The result on the items of one criterion, adjusted over the raters of all criteria."""
 
     advantage: Estimate
 
 
-class CombinedResult(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CombinedResult:
     """Means over the ways to make one rater of two who rated different items.
 
     Attributes

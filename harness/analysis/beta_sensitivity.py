@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from pydantic import Field
 
 from harness.analysis.cutoff_grid import Grid, Numbers, grid_of
-from harness.analysis.inputs import Frozen
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.data.rating_table import Distributions
 from harness.stats.indeterminacy.beta_sweep import beta_sweep
@@ -60,7 +58,8 @@ COMMON_RESAMPLES = (100, 400)  # at least and at most
 RECONSTRUCTED = (*GOALS, "mse(srs/srs)")
 
 
-class Curve(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
     """One judge on one goal along a grid of beta, with its interval; None where NA."""
 
     value: Numbers
@@ -68,7 +67,8 @@ class Curve(Frozen):
     high: Numbers
 
 
-class Reconstructed(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconstructed:
     """The judges against response sets implied by a paired subset of the raters.
 
     Attributes
@@ -91,7 +91,8 @@ class Reconstructed(Frozen):
     judges: dict[str, dict[str, Estimate]]
 
 
-class RaterError(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterError:
     """Who comes first by mse(srs/srs) if raters err: give another set than their stable one.
 
     Attributes
@@ -117,7 +118,8 @@ class RaterError(Frozen):
     n_items: int
 
 
-class OmegaBound(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmegaBound:
     """Mean over items of the least and the greatest share of raters who may endorse an option."""
 
     option: str
@@ -125,7 +127,8 @@ class OmegaBound(Frozen):
     high: float | None
 
 
-class CommonMatrix(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonMatrix:
     """F common to all items, by maximum likelihood from independent calls.
 
     By item it is not identified from such calls, and pairing them would not estimate it.
@@ -172,7 +175,8 @@ class CommonMatrix(Frozen):
         return cls(F=((None,) * columns,) * rows, reasons=("not_computed",) * columns)
 
 
-class Sensitivity(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
     """What hangs on how often raters who chose a negative option would endorse a positive one.
 
     Attributes
@@ -218,18 +222,18 @@ class Sensitivity(Frozen):
     adds: dict[str, tuple[str, ...]]
     reason: str
     curve_betas: tuple[float, ...] = ()
-    curves: dict[str, dict[str, Curve]] = Field(default_factory=dict)
-    break_evens: dict[str, BreakEven] = Field(default_factory=dict)
-    regions: dict[str, tuple[BreakEven, ...]] = Field(default_factory=dict)
+    curves: dict[str, dict[str, Curve]] = field(default_factory=dict)
+    break_evens: dict[str, BreakEven] = field(default_factory=dict)
+    regions: dict[str, tuple[BreakEven, ...]] = field(default_factory=dict)
     grid: Grid | None = None
     bounds_reason: str = ""
-    bounds: dict[str, dict[str, Bound]] = Field(default_factory=dict)
-    common_bounds: dict[str, dict[str, Bound]] = Field(default_factory=dict)
+    bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
+    common_bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
     omega_bounds: tuple[OmegaBound, ...] = ()
     reconstructed: Reconstructed | None = None
     rater_error: RaterError | None = None
-    judge_betas: dict[str, Estimate] = Field(default_factory=dict)
-    judge_translations: dict[str, CommonMatrix] = Field(default_factory=dict)
+    judge_betas: dict[str, Estimate] = field(default_factory=dict)
+    judge_translations: dict[str, CommonMatrix] = field(default_factory=dict)
     human_translation: CommonMatrix | None = None
 
 
@@ -295,8 +299,8 @@ def _curve(estimates: list[Estimate]) -> Curve:
     spans = [one.interval for one in estimates]
     return Curve(
         value=tuple(one.value for one in estimates),
-        low=tuple(span and span.low for span in spans),
-        high=tuple(span and span.high for span in spans),
+        low=tuple(None if span is None else span.low for span in spans),
+        high=tuple(None if span is None else span.high for span in spans),
     )
 
 

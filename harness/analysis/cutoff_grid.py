@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.inputs import Frozen
 from harness.stats.data.arrays import FloatArray, IntArray, ratio
 from harness.stats.data.rating_table import Distributions, aggregate, reaches
 from harness.stats.indeterminacy.beta_sweep import suppose
@@ -24,7 +24,8 @@ SAME = 1e-9  # a break point this close to a step is that step
 DIGITS = 6
 
 
-class Surface(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
     """One judge at every (tau, beta) of a grid: rows by tau, columns by beta; None where NA.
 
     Attributes
@@ -38,7 +39,8 @@ class Surface(Frozen):
     n_items: int
 
 
-class Grid(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
     """Consistency and bias of every judge at every beta of the humans and every cut-off.
 
     Attributes

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field
 
-from harness.analysis.inputs import Frozen
 from harness.analysis.option_scale import disagreement, drawn_modes, modes
 from harness.analysis.rater_agreement import (
     AgreementRow,
@@ -49,7 +47,8 @@ LEVEL_MEASURES = ("accuracy", "f1", "kappa", "phi")
 SEVERAL = 2
 
 
-class Confusion(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confusion:
     """Modes of the humans by modes of the judge, items; tied modes count in equal parts.
 
     Attributes
@@ -71,7 +70,8 @@ class Confusion(Frozen):
     excluded: tuple[Exclusion, ...]
 
 
-class Modes(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modes:
     """The three resolutions of CANNOT_ASSESS side by side; they estimate different things.
 
     Attributes
@@ -99,7 +99,8 @@ class Modes(Frozen):
     third_class: dict[str, Estimate]
 
 
-class LevelEstimates(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelEstimates:
     """One measure at each level of aggregation; see `harness.stats.Levels`."""
 
     micro: Estimate
@@ -108,7 +109,8 @@ class LevelEstimates(Frozen):
     per_criterion: dict[str, Estimate]
 
 
-class JudgeErrors(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeErrors:
     """How one judge errs.
 
     Attributes
@@ -133,13 +135,14 @@ class JudgeErrors(Frozen):
     confusion: Confusion
     leniency: dict[str, Estimate]
     leniency_reason: str
-    standard_errors: dict[str, Estimate] = Field(default_factory=dict)
+    standard_errors: dict[str, Estimate] = field(default_factory=dict)
     modes: Modes
     levels: dict[str, LevelEstimates]
     abstention: dict[str, AbstentionTest]
 
 
-class Ensemble(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ensemble:
     """How the judges that are no baselines agree with each other.
 
     Attributes
@@ -163,7 +166,8 @@ class Ensemble(Frozen):
     confusions: dict[str, Matrix]
 
 
-class Errors(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
     """How each judge errs, and what the humans disagree about.
 
     Attributes

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness.analysis.inputs import Frozen
 from harness.analysis.judge_confidence import confidences
 from harness.analysis.option_scale import Scale, modes, shares
 from harness.stats.data.item_kinds import Kinds
@@ -43,7 +42,8 @@ NO_SCORE = "no_confidence"
 NO_OVERLAP = "no_overlap"
 
 
-class StratumRow(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StratumRow:
     """What a stratum holds, and what is said of the humans alone in it.
 
     Attributes
@@ -71,7 +71,8 @@ class StratumRow(Frozen):
     random_h: dict[str, Estimate]
 
 
-class JudgeStratum(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeStratum:
     """One judge in one stratum; the parts are those of `StratumResult`."""
 
     name: str
@@ -82,7 +83,8 @@ class JudgeStratum(Frozen):
     js_b: dict[str, Estimate]
 
 
-class PerceptionBin(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerceptionBin:
     """Items of one human median, or most frequent label: a panel of the perception chart.
 
     Attributes
@@ -101,7 +103,8 @@ class PerceptionBin(Frozen):
     labels: dict[str, float]
 
 
-class JudgeBin(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeBin:
     """A judge's labels in one bin, over the items it answered.
 
     Attributes
@@ -122,7 +125,8 @@ class JudgeBin(Frozen):
     distance_nat: float
 
 
-class RiskCurve(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiskCurve:
     """Risk of a judge that answers only where its score is high enough; see `RiskCoverage`.
 
     Attributes
@@ -144,7 +148,8 @@ class RiskCurve(Frozen):
     n_excluded: int
 
 
-class JudgeCertainty(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCertainty:
     """One judge by human certainty.
 
     Attributes
@@ -173,7 +178,8 @@ class JudgeCertainty(Frozen):
     risk_coverage_reason: str
 
 
-class Certainty(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certainty:
     """Judges by how certain the humans were.
 
     Attributes
@@ -270,12 +276,12 @@ def _judge_stratum(found: StratumResult) -> JudgeStratum:
 
 def _on_all_items(
     p: Prepared, scale: Scale, human: FloatArray, judges: dict[str, FloatArray]
-) -> dict[str, dict[str, dict[str, Any]]]:
+) -> dict[str, dict[str, Any]]:
     """Estimate what is not stratified, all judges on one walk through the resamples."""
     units, alone = Units.of(len(human), p.groups), Kinds.single(len(human))
     pieces = Pieces.of(np.ones((len(human), 1), dtype=np.bool_), units, alone)
     cuts: dict[tuple[str, str, str], Cut] = {}
-    said: dict[str, dict[str, dict[str, Any]]] = {}
+    said: dict[str, dict[str, Any]] = {}
     for name, judge in judges.items():
         said[name] = {"binned": {}, "correlation": {}, "win_rates": {}}
         for part, key, cut in _cuts(p, scale, pieces, human, judge):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.inputs import Frozen
 from harness.stats.inference.multiple_testing import holm
 from harness.stats.selection.confidence_set import model_confidence_set, rank_spread
-from harness.stats.selection.ranking import Difference  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.selection.ranking import Difference  # noqa: TC001 -- msgspec reads it at run time
 from harness.stats.selection.regret import GOALS, Regret, regret_matrix
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in
 ENOUGH = 2  # with one judge there is nothing to choose
 
 
-class Place(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
     """Where one judge stands on one metric.
 
     Attributes
@@ -46,7 +47,8 @@ class Place(Frozen):
     p_value: float | None
 
 
-class Order(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
     """Judges in order of one metric, NA last, and how firm that order is.
 
     Attributes
@@ -64,7 +66,8 @@ class Order(Frozen):
     undefined_share: float | None
 
 
-class PairedDifference(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDifference:
     """How much worse one judge is than another on the same resamples.
 
     Attributes
@@ -80,7 +83,8 @@ class PairedDifference(Frozen):
     p_holm: float | None
 
 
-class Choosing(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choosing:
     """How firm each order of the judges is, and what choosing by it costs downstream.
 
     Attributes

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.analysis.inputs import Frozen
 from harness.analysis.option_scale import Scale, disagreement, modes
 from harness.stats.inference.estimate import (
     Estimate,
@@ -35,7 +34,8 @@ PERCENTAGES = {
 }
 
 
-class AgreementRow(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreementRow:
     """One coefficient of agreement among the raters.
 
     Attributes
@@ -53,7 +53,8 @@ class AgreementRow(Frozen):
     paper: str
 
 
-class DisputedItem(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisputedItem:
     """An item that its raters do not agree on: ids and counts, no texts.
 
     Attributes
@@ -153,7 +154,8 @@ class Dispute:
     n_apart : (n,) int array
         Judges whose modes are none of the raters'.
     order : (n,) int array
-        Items, the most disputed first: by ``share``, then more ratings, then more judges apart.
+        Items, the most disputed first: by ``share``; of equal shares that with more ratings, and
+        where all raters agree, that with more judges apart.
     """
 
     share: FloatArray
@@ -170,8 +172,8 @@ class Dispute:
             common = human_modes * modes(table.forced_choice.astype(np.float64))
             apart += common.sum(axis=1) == 0.0  # nan where either gave no choice
         n_ratings = human.forced_choice.sum(axis=1)
-        place = np.arange(len(share))
-        order: IntArray = np.lexsort((place, -apart, -n_ratings, -np.nan_to_num(share)))
+        second, place = np.where(share > 0.0, n_ratings, apart), np.arange(len(share))
+        order: IntArray = np.lexsort((place, -second, -np.nan_to_num(share)))
         return cls(share, apart, order)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-from pydantic import Field
 
 from harness.analysis.annotator_panel import Annotators
 from harness.analysis.annotator_variants import (
@@ -17,12 +16,12 @@ from harness.analysis.annotator_variants import (
     traditional,
     variants,
 )
-from harness.analysis.inputs import Frozen, Unanswered
+from harness.analysis.inputs import Unanswered  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.option_scale import Scale
 from harness.stats.alt_test.controls import N_DRAWS, annotator_controls
 from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.alt_test.variants import eps_sweep, smallest_eps, together
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- msgspec reads it at run time
 
 if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
@@ -35,7 +34,8 @@ SWEEP = tuple(k / 40 for k in range(21))  # 0 to 0.5
 POSITIONAL = "positional_raters"
 
 
-class RaterResult(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterResult:
     """The judge against one rater; the fields are those of `harness.stats.RaterRow`."""
 
     rater: str
@@ -53,7 +53,8 @@ class RaterResult(Frozen):
     reason: str
 
 
-class SweepPoint(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPoint:
     """The result at one margin."""
 
     eps: float
@@ -61,7 +62,8 @@ class SweepPoint(Frozen):
     passes: bool | None
 
 
-class JudgeReplacement(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeReplacement:
     """The test of one judge.
 
     Attributes
@@ -111,14 +113,15 @@ class JudgeReplacement(Frozen):
     sweep: tuple[SweepPoint, ...]
     smallest_eps: float | None
     joint: JointResult | None
-    variants: dict[str, VariantResult] = Field(default_factory=dict)
-    criteria: dict[str, DomainResult] = Field(default_factory=dict)
+    variants: dict[str, VariantResult] = field(default_factory=dict)
+    criteria: dict[str, DomainResult] = field(default_factory=dict)
     combined: CombinedResult | None = None
     pearson_mean_over_raters: Estimate | None = None
     warnings: tuple[str, ...]
 
 
-class RandomJudges(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomJudges:
     """Judges that answer at random: means over ``n_draws`` of them."""
 
     winning_rate: float | None
@@ -127,7 +130,8 @@ class RandomJudges(Frozen):
     n_draws: int
 
 
-class ReplacementControls(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacementControls:
     """What the test means on these data.
 
     Attributes
@@ -150,7 +154,8 @@ class ReplacementControls(Frozen):
     warnings: tuple[str, ...]
 
 
-class Replacement(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
     """The alternative annotator test of every judge.
 
     Attributes
@@ -267,7 +272,7 @@ def _judge(test: AltTest, *, name: str, n_tied: int, **others: Any) -> JudgeRepl
 
 
 def _rater(row: RaterRow) -> RaterResult:
-    return RaterResult(**{name: getattr(row, name) for name in RaterResult.model_fields})
+    return RaterResult(**{name: getattr(row, name) for name in RaterResult.__dataclass_fields__})
 
 
 def _controls(found: Controls) -> ReplacementControls:

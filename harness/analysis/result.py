@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from harness.analysis.beta_sensitivity import Sensitivity  # noqa: TC001 -- pydantic reads it when it runs
-from harness.analysis.decision import Decision  # noqa: TC001 -- pydantic reads it when it runs
-from harness.analysis.error_analysis import Errors  # noqa: TC001 -- pydantic reads it when it runs
-from harness.analysis.human_certainty import Certainty  # noqa: TC001 -- pydantic reads it when it runs
-from harness.analysis.inputs import AggregationLevel, Frozen, Unanswered
-from harness.analysis.metric_choice import Choosing  # noqa: TC001 -- pydantic reads it when it runs
+from dataclasses import dataclass
+from typing import Any, Self
+
+from harness.analysis.beta_sensitivity import Sensitivity  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.decision import Decision  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.error_analysis import Errors  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.human_certainty import Certainty  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.inputs import (
+    AggregationLevel,  # noqa: TC001 -- msgspec reads it at run time
+    Unanswered,  # noqa: TC001 -- msgspec reads it at run time
+)
+from harness.analysis.metric_choice import Choosing  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.notebook import table
-from harness.analysis.rater_replacement import Replacement  # noqa: TC001 -- pydantic reads it when it runs
-from harness.analysis.translations import Translated  # noqa: TC001 -- pydantic reads it when it runs
-from harness.judging.prompts.requests import Elicitation  # noqa: TC001 -- pydantic reads it when it runs
-from harness.ratings import OutcomeCounts  # noqa: TC001 -- pydantic reads it when it runs
+from harness.analysis.rater_replacement import Replacement  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.serialize import from_json, schema_of, to_json
+from harness.analysis.translations import Translated  # noqa: TC001 -- msgspec reads it at run time
+from harness.judging.prompts.requests import Elicitation  # noqa: TC001 -- msgspec reads it at run time
+from harness.ratings import OutcomeCounts  # noqa: TC001 -- msgspec reads it at run time
 from harness.stats.data.resolved_tables import (
-    AbstentionMode,  # noqa: TC001 -- pydantic reads it when it runs
+    AbstentionMode,  # noqa: TC001 -- msgspec reads it at run time
 )
 from harness.stats.indeterminacy.translation import (
-    SweepVariant,  # noqa: TC001 -- pydantic reads it when it runs
+    SweepVariant,  # noqa: TC001 -- msgspec reads it at run time
 )
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- msgspec reads it at run time
 from harness.stats.inference.interval_methods import (
-    IntervalMethod,  # noqa: TC001 -- pydantic reads it when it runs
+    IntervalMethod,  # noqa: TC001 -- msgspec reads it at run time
 )
-from harness.stats.selection.ranking import Difference  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.selection.ranking import Difference  # noqa: TC001 -- msgspec reads it at run time
 
 SCHEMA_VERSION = 1
 
 
-class TaskFacts(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFacts:
     """The task as far as the numbers need it."""
 
     name: str
@@ -41,7 +49,8 @@ class TaskFacts(Frozen):
     n_items_in_task: int
 
 
-class MetricFacts(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricFacts:
     """How to read one metric.
 
     Attributes
@@ -76,7 +85,8 @@ class MetricFacts(Frozen):
     paper: str
 
 
-class Settings(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
     """What the numbers depend on besides the data.
 
     Attributes
@@ -119,7 +129,8 @@ class Settings(Frozen):
     unit: str
 
 
-class HumanResult(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanResult:
     """What the human ratings say by themselves.
 
     Attributes
@@ -143,7 +154,8 @@ class HumanResult(Frozen):
     translated: Translated | None = None
 
 
-class Cost(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
     """What a judge's replies cost.
 
     Attributes
@@ -168,7 +180,8 @@ class Cost(Frozen):
     cached_tokens: int = 0
 
 
-class JudgeResult(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeResult:
     """All numbers of one judge.
 
     Attributes
@@ -200,7 +213,8 @@ class JudgeResult(Frozen):
     cost: Cost
 
 
-class RankedJudge(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedJudge:
     """A judge's place.
 
     Attributes
@@ -217,7 +231,8 @@ class RankedJudge(Frozen):
     difference: Difference | None
 
 
-class Ranking(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
     """Judges in order of one metric, NA last."""
 
     metric: str
@@ -226,7 +241,8 @@ class Ranking(Frozen):
     rows: tuple[RankedJudge, ...]
 
 
-class Validation(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
     """Everything that a run reports; ``metrics.json`` holds exactly this.
 
     Attributes
@@ -263,6 +279,26 @@ class Validation(Frozen):
     def judge(self, name: str) -> JudgeResult:
         """One judge's numbers."""
         return next(judge for judge in self.judges if judge.name == name)
+
+    def to_json(self) -> str:
+        """Return what ``metrics.json`` holds."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        ValueError
+            If it is another version's, or no validation.
+        """
+        return from_json(text, cls)
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of ``metrics.json``."""
+        return schema_of(cls)
 
     def _repr_html_(self) -> str:
         """Show the ranking in a notebook."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.analysis.inputs import Frozen
 from harness.stats.indeterminacy.item_translation import F_hat_by_item, F_hat_shrunk
 from harness.stats.indeterminacy.rater_error import selection_effects
 from harness.stats.indeterminacy.translation import F_hat
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- pydantic reads it when it runs
+from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- msgspec reads it at run time
 
 if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
@@ -23,7 +23,8 @@ MAX_ITEMS = 10  # shown of each matrix; `harness.stats.F_hat_shrunk` gives all
 DIGITS = 6
 
 
-class ItemMatrix(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemMatrix:
     """One item's matrix: pairs counted, and pulled towards the pool; None where unknown."""
 
     item: str
@@ -32,7 +33,8 @@ class ItemMatrix(Frozen):
     shrunk: Matrix
 
 
-class Pooling(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pooling:
     """One matrix for all items, and how far single items lie from it.
 
     Attributes
@@ -89,7 +91,8 @@ class Pooling(Frozen):
         )
 
 
-class Translated(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translated:
     """What paired ratings say of how a set becomes a choice.
 
     Attributes

@@ -120,7 +120,7 @@ def schema_of(what: str) -> Mapping[str, object]:
         case "metrics":
             from harness.analysis import Validation
 
-            return Validation.model_json_schema()
+            return Validation.json_schema()
         case "verdicts":
             from harness.judging.parsing.verdict import verdict_schema
 

@@ -211,7 +211,7 @@ def _show(result: RunResult, *, quiet: bool, as_json: bool) -> None:
     from harness.report.text import render
 
     if as_json:
-        typer.echo(result.validation.model_dump_json(indent=1))
+        typer.echo(result.validation.to_json())
         return
     typer.echo(render(result.validation, brief=quiet))
     if not quiet:

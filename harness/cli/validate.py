@@ -75,4 +75,4 @@ def validate(
         )
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
-    typer.echo(result.model_dump_json(indent=1) if as_json else render(result, brief=quiet))
+    typer.echo(result.to_json() if as_json else render(result, brief=quiet))

@@ -36,6 +36,6 @@ def write_report(folder: RunFolder, validation: Validation, source: Source) -> N
     RunError
         If one of them cannot be written; the others stay as they were.
     """
-    folder.write("metrics.json", validation.model_dump_json(indent=1) + "\n")
+    folder.write("metrics.json", validation.to_json() + "\n")
     details = details_of(source, folder, disputed=validation.decision.disputed)
     write_pages(folder, validation, details)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from harness.report.charts import IntervalRow, Titles, interval_chart
@@ -82,7 +82,7 @@ def _facts(v: Validation) -> dict[str, str]:
         "content of the task, SHA-256": v.task.content_hash,
         "items": str(v.task.n_items),
         "judges": ", ".join(judge.name for judge in v.judges),
-        **{name.replace("_", " "): str(value) for name, value in v.settings.model_dump().items()},
+        **{name.replace("_", " "): str(value) for name, value in asdict(v.settings).items()},
     }
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from harness.analysis import Validation, validate
 from harness.errors import RunError
 from harness.report.comparison import comparison
@@ -112,9 +110,9 @@ def validation_of(folder: RunFolder, source: Source) -> Validation:
     file = folder.path / "metrics.json"
     try:
         if file.stat().st_mtime_ns >= folder.verdicts.stat().st_mtime_ns:
-            return Validation.model_validate_json(file.read_bytes())
-    except (OSError, ValidationError):
+            return Validation.from_json(file.read_bytes())
+    except (OSError, ValueError):
         pass
     v = validate(source)
-    folder.write("metrics.json", v.model_dump_json(indent=1) + "\n")
+    folder.write("metrics.json", v.to_json() + "\n")
     return v

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 from support.indeterminate import make_source, make_task
 from support.resampling import seeded
@@ -159,7 +161,7 @@ def test_interval_of_every_section_is_the_one_asked_for(interval):
     found = validate(source)
     methods: dict[str, set[str]] = {}
     for section in (found.certainty, found.replacement, found.errors):
-        for place, method in methods_in(section.model_dump()):
+        for place, method in methods_in(asdict(section)):
             methods.setdefault(method, set()).add(place)
     assert set(methods) == {interval, "percentile"}
     assert methods["percentile"] <= {"winning_rate", "majority_winning_rate"}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.validating import INVALID, source_of, task_of, truth_source
@@ -7,6 +9,7 @@ from support.validating import INVALID, source_of, task_of, truth_source
 from harness.analysis import error_analysis, validate
 from harness.analysis.estimates import prepare
 from harness.analysis.result import Validation
+from harness.analysis.serialize import to_json
 from harness.errors import TaskError
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.report.text import render
@@ -96,7 +99,7 @@ def test_the_primary_mode_is_the_run_s():
     """``--mode`` names it; the three numbers are the same."""
     found = of_table(RAO, source={"mode": "recode"}).judges[0].modes
     assert found.primary == "recode"
-    assert found == of_table(RAO).judges[0].modes.model_copy(update={"primary": "recode"})
+    assert found == replace(of_table(RAO).judges[0].modes, primary="recode")
 
 
 def test_invalid_and_abstained_are_classes_of_their_own():
@@ -326,7 +329,7 @@ def test_disputed_items_are_ids_and_counts_only():
     first = found.disputed[0]
     assert (first.item, first.n_ratings, first.human) == ("i1", 3, {"A": 1, "B": 2})
     assert first.judges == {"z": {"A": 1, "B": 1}}
-    assert "secret" not in found.model_dump_json()
+    assert "secret" not in to_json(found)
 
 
 STEPS = weights("linear", 3).tolist()
@@ -402,7 +405,7 @@ def test_a_validation_with_all_sections_reads_back():
     judges = {"z": {f"i{i}": ["A", "B", NONE] for i in range(10)}}
     found = validate(source_of(task_of(ratings), judges))
     assert None not in (found.certainty, found.replacement, found.errors)
-    assert Validation.model_validate_json(found.model_dump_json()) == found
+    assert Validation.from_json(found.to_json()) == found
 
 
 def test_real_data_adds_up(truth, tmp_path):

@@ -91,7 +91,7 @@ def test_run_ranks_judges_and_writes_its_folder(finished):
         "report.html",
     }
     assert {path.name for path in folder.iterdir()} == names
-    validation = Validation.model_validate_json((folder / "metrics.json").read_text())
+    validation = Validation.from_json((folder / "metrics.json").read_text())
     assert {judge.name for judge in validation.judges} == {"good", "odd", "random", "majority"}
     rows = list(csv.DictReader((folder / "ranking.csv").read_text().splitlines()))
     assert rows[0]["rank"] == "1"
@@ -102,7 +102,7 @@ def test_counts_add_up_to_what_was_planned(place, stub):
     """planned = answered + abstained + refused + invalid + failed + not_asked, per elicitation."""
     file = judges_file(place, flaky=local(stub, "400*1"), silent=local(stub, "null"))
     harness("run", "--task", "task", "--judges", "flaky,silent", "--judges-file", file, cwd=place)
-    validation = Validation.model_validate_json((only_run(place) / "metrics.json").read_text())
+    validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     for judge in validation.judges:
         for c in judge.outcomes:
             parts = (c.answered, c.abstained, c.refused, c.invalid, c.failed, c.not_asked)
@@ -151,7 +151,7 @@ def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
     command = ("run", "--task", "task", "--judges", "locked,good", "--judges-file", file)
     done = harness(*command, cwd=place)
     assert done.returncode == 3
-    validation = Validation.model_validate_json((only_run(place) / "metrics.json").read_text())
+    validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     locked, good = validation.judge("locked"), validation.judge("good")
     assert [c.answered for c in good.outcomes] == [24, 24]
     assert sum(c.failed for c in locked.outcomes) == 1
@@ -227,7 +227,7 @@ def test_max_cost_ends_with_exit_1_and_can_be_resumed_with_a_higher_limit(place,
     assert again in done.stderr
     asked = stub.stats()["requests"]
     assert 0 < asked < 48
-    validation = Validation.model_validate_json((only_run(place) / "metrics.json").read_text())
+    validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     assert 0 < validation.judge("paid").cost.usd <= 0.1
     assert harness("run", "--resume", cwd=place).returncode == 1
     done = harness("run", "--resume", "--max-cost", "100", cwd=place)
@@ -318,7 +318,7 @@ def test_verdicts_made_elsewhere_are_validated(place):
     for name in ("v.csv", "v.jsonl"):
         done = harness("validate", "--task", "task", "--verdicts", name, "--json", cwd=place)
         assert done.returncode == 0, done.stderr
-        results.append(Validation.model_validate_json(done.stdout))
+        results.append(Validation.from_json(done.stdout))
     assert results[0] == results[1]
     [judge] = results[0].judges
     [counts] = judge.outcomes

@@ -137,7 +137,7 @@ def test_useful_verdicts_carry_the_cost_of_useless_ones(place, stub):
     shown = command(*words)
     assert shown.exit_code == 0, shown.output
     [folder] = (place / "runs").iterdir()
-    result = Validation.model_validate_json((folder / "metrics.json").read_text())
+    result = Validation.from_json((folder / "metrics.json").read_text())
     far, lost = (result.judge(name).cost for name in ("far", "lost"))
     assert (far.n_paid, far.n_cached) == (24, 0)
     assert far.usd_per_answered == pytest.approx(far.usd / 24)

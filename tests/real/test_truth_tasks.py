@@ -26,7 +26,7 @@ def test_released_wax_verdicts_give_the_published_accuracy(truth, tmp_path):
     verdicts = truth / "data" / "wax" / "verdicts.csv"
     done = harness("validate", "--task", "wax", "--verdicts", verdicts, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    validation = Validation.model_validate_json(done.stdout)
+    validation = Validation.from_json(done.stdout)
     known = cases(truth, "judge_vs_raters", "wax")
     assert known
     assert len(validation.judges) == 6
@@ -53,7 +53,7 @@ def run_qags(truth, tmp_path, *arguments: str) -> Validation:
     assert done.returncode == 0, done.stderr
     assert "lexicon skipped" in done.stderr
     [folder] = (tmp_path / "runs").iterdir()
-    validation = Validation.model_validate_json((folder / "metrics.json").read_text())
+    validation = Validation.from_json((folder / "metrics.json").read_text())
     assert {j.name for j in validation.judges} == {"smollm2", "random", "majority"}
     for judge in validation.judges:
         for c in judge.outcomes:

@@ -155,7 +155,7 @@ def test_sliders_rank_as_the_command_line_does(watched, folder, place):
     command = ("validate", folder.path, "--beta", 0.3, "--tau", 0.5, "--json")
     done = harness(*command, "--metric", "decision_consistency", cwd=place)
     assert done.returncode == 0, done.stderr
-    check_standing(watched, Validation.model_validate_json(done.stdout))
+    check_standing(watched, Validation.from_json(done.stdout))
 
 
 def test_goal_changes_what_ranks(watched, validation):
@@ -303,11 +303,11 @@ def test_names_of_rows_stay_in_sight(browser, validation, tmp_path):
     options = tuple(f"generalised_anxiety_disorder_of_type_{i:02d}" for i in range(17))
     first = validation.errors.judges[0]
     cells = tuple(tuple(float(i == j) for j in range(17)) for i in range(17))
-    wide = first.confusion.model_copy(update={"human": options, "judge": options, "cells": cells})
-    judges = (first.model_copy(update={"confusion": wide}), *validation.errors.judges[1:])
-    errors = validation.errors.model_copy(update={"judges": judges})
+    wide = replace(first.confusion, human=options, judge=options, cells=cells)
+    judges = (replace(first, confusion=wide), *validation.errors.judges[1:])
+    errors = replace(validation.errors, judges=judges)
     bare = dict.fromkeys(("sensitivity", "certainty", "replacement", "choosing"))
-    found = validation.model_copy(update={**bare, "errors": errors})
+    found = replace(validation, **bare, errors=errors)
     (tmp_path / "wide.html").write_text(page(found), encoding="utf-8")
     opened = browser.new_page(viewport=NARROW)
     opened.goto((tmp_path / "wide.html").as_uri())
@@ -372,7 +372,7 @@ def test_item_table_without_texts_has_no_empty_column(browser, tmp_path):
 
 def test_page_without_a_grid_or_items_runs_too(browser, validation, tmp_path):
     """The script does not stumble over parts that a page lacks."""
-    bare = validation.model_copy(update={"sensitivity": None, "errors": None, "certainty": None})
+    bare = replace(validation, sensitivity=None, errors=None, certainty=None)
     (tmp_path / "bare.html").write_text(page(bare), encoding="utf-8")
     opened = browser.new_page()
     said = []

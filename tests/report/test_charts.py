@@ -336,8 +336,8 @@ def test_strata_share_their_axis(validated):
 def test_options_of_perception_charts_are_named_in_full(validated):
     """Options stand below each other, beside their dots."""
     names = ("model_a", "model_b", "A", "B")
-    certainty = validated.certainty.model_copy(update={"options": names})
-    for _, charts in perception_charts(validated.model_copy(update={"certainty": certainty})):
+    certainty = replace(validated.certainty, options=names)
+    for _, charts in perception_charts(replace(validated, certainty=certainty)):
         for chart in charts:
             assert set(names) <= {mark.text for mark in with_classes(chart, "name")}
 

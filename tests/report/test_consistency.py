@@ -88,7 +88,7 @@ def test_every_sentence_stands_in_terminal_page_and_card(case):
 def test_sentences_state_what_the_json_states(case):
     """The judge, those not significantly different, the items needed and the usual choices."""
     validation, _ = case
-    stated = json.loads(validation.model_dump_json())["decision"]
+    stated = json.loads(validation.to_json())["decision"]
     text = " ".join(sentences(validation))
     if stated["judge"]:
         assert text.startswith(f"Use {stated['judge']} to judge")

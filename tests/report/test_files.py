@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -155,8 +156,8 @@ def test_numbers_of_a_version_without_an_n_are_computed_anew(folder, source, val
 
 def test_two_runs_side_by_side_say_what_differs(validation):
     """Settings that differ are named; numbers of both stand beside each other."""
-    settings = validation.settings.model_copy(update={"tau": 0.25, "seed": 7})
-    other = validation.model_copy(update={"settings": settings})
+    settings = replace(validation.settings, tau=0.25, seed=7)
+    other = replace(validation, settings=settings)
     assert {name for name, _, _ in facts(validation, other)} == {"tau", "seed"}
     html = comparison(("march", "november"), (validation, other))
     assert html.count('class="verdict"') == 2

@@ -218,14 +218,10 @@ def test_checklist_does_not_write_out_a_large_confusion_matrix(validation):
     cells = tuple(tuple(float(10 * (i == j) + (i < j)) for j in range(9)) for i in range(9))
     names = (*options, "CANNOT_ASSESS")
     first = validation.errors.judges[0]
-    large = first.confusion.model_copy(
-        update={"human": names, "judge": names, "cells": cells, "n_items": 126}
-    )
-    errors = validation.errors.model_copy(
-        update={"judges": (first.model_copy(update={"confusion": large}),)}
-    )
-    task = validation.task.model_copy(update={"options": options})
-    found = checklist(validation.model_copy(update={"errors": errors, "task": task}))
+    large = replace(first.confusion, human=names, judge=names, cells=cells, n_items=126)
+    errors = replace(validation.errors, judges=(replace(first, confusion=large),))
+    task = replace(validation.task, options=options)
+    found = checklist(replace(validation, errors=errors, task=task))
     assert "o0, o1" in found[0].told
     assert "90 of 126 items as the raters" in found[3].told
     assert found[3].told.count(" as ") == 5

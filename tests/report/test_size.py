@@ -26,7 +26,7 @@ from harness.report import details_of, page
 from harness.analysis import Validation
 place = Path(sys.argv[1])
 source = source_of_verdicts(str(place / "task"), place / "verdicts.jsonl")
-v = Validation.model_validate_json((place / "metrics.json").read_bytes())
+v = Validation.from_json((place / "metrics.json").read_bytes())
 (place / "report.html").write_text(page(v, details_of(source)), encoding="utf-8")
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({"cpu_s": time.process_time(), "peak_kib": peak}))
@@ -67,7 +67,7 @@ def test_page_of_200_items_and_10_judges_is_below_3_megabytes(tmp_path):
 def test_page_of_10000_items_and_10_judges_takes_20_seconds_and_a_gibibyte(tmp_path):
     """From the files of a run to its page, in a process of its own."""
     prepare(tmp_path, 10_000)
-    (tmp_path / "metrics.json").write_text(computed(tmp_path).model_dump_json(), encoding="utf-8")
+    (tmp_path / "metrics.json").write_text(computed(tmp_path).to_json(), encoding="utf-8")
     child = [sys.executable, "-c", CHILD, str(tmp_path)]
     done = subprocess.run(child, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,76 @@
+"""A validation as JSON: the one place that rounds arrays and writes NaN as null."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import msgspec
+import numpy as np
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import FloatArray
+
+T = TypeVar("T")
+Numbers: TypeAlias = tuple[float | None, ...]
+Matrix: TypeAlias = tuple[Numbers, ...]
+DIGITS = 6  # of the cells of an array; single numbers are written in full
+
+
+def rows_of(values: FloatArray) -> Matrix:
+    """Return the rows of a matrix, rounded to 6 decimals; None for nan."""
+    rounded = (np.round(values, DIGITS) + 0.0).tolist()  # + 0.0: no negative zero
+    return tuple(tuple(None if np.isnan(cell) else cell for cell in row) for row in rounded)
+
+
+def to_json(value: object) -> str:
+    """Return a result as JSON, with a line for each member.
+
+    Parameters
+    ----------
+    value : dataclass
+        Of any nesting; dataclasses of `harness.stats`, their arrays and NumPy's scalars included.
+    """
+    text = msgspec.json.encode(value, enc_hook=_plain)
+    return msgspec.json.format(text, indent=1).decode()
+
+
+def from_json(text: str | bytes, type_: type[T]) -> T:
+    """Read a result that `to_json` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the text is no JSON, or a member is missing or of another type.
+    """
+    try:
+        return msgspec.json.decode(text, type=type_, dec_hook=_array)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from None
+
+
+def schema_of(type_: type) -> dict[str, Any]:
+    """Return the JSON schema of a result."""
+    schema = msgspec.json.schema(type_, schema_hook=_array_schema)
+    definitions = schema.pop("$defs")
+    own = definitions.pop(schema.pop("$ref").rsplit("/", 1)[-1])
+    return {**own, **schema, "$defs": definitions}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return np.round(value, DIGITS).tolist() if value.dtype.kind == "f" else value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
+
+
+def _array(type_: Any, value: Any) -> Any:  # noqa: ANN401 -- the hook of msgspec
+    if getattr(type_, "__origin__", None) is np.ndarray:
+        return np.array(value, dtype=type_.__args__[1].__args__[0])
+    raise NotImplementedError(f"{type_} cannot be read from JSON")
+
+
+def _array_schema(type_: Any) -> dict[str, Any]:  # noqa: ANN401 -- the hook of msgspec
+    if getattr(type_, "__origin__", None) is np.ndarray:
+        return {"type": "array", "description": "A vector, or a matrix as rows; null where NA."}
+    raise NotImplementedError(f"{type_} has no schema")
