@@ -10,7 +10,7 @@ from harness.stats.alt_test.exact_test import exact_margin_test
 from harness.stats.data.arrays import ratio
 from harness.stats.data.option_space import OptionSpace
 from harness.stats.data.rating_table import hard
-from harness.stats.inference.metric import mean
+from harness.stats.inference.metric import SquaredDistance, mean
 from harness.stats.inference.proportions import wilson_interval
 from harness.stats.metrics.multi_label import mse
 from harness.stats.metrics.ranked_probability import cumulative, ranked_probability_score
@@ -19,7 +19,7 @@ from harness.stats.selection.computed_baselines import BASELINES, baseline_value
 from harness.stats.selection.one_human import one_human
 from harness.stats.selection.paired_runs import mcnemar
 from harness.stats.selection.rank_sets import rank_sets, winner_interval
-from harness.stats.selection.replies import Replies, SquaredDistance, contributions_at_replies
+from harness.stats.selection.replies import Replies, contributions_at_replies
 from harness.stats.selection.sample_size import sample_size_for_difference
 from harness.stats.selection.shared_items import shared_items
 
@@ -50,8 +50,7 @@ def metrics_of(inputs):
         }
     metrics = dict(METRICS)
     if inputs.get("ordinal"):
-        steps = len(inputs["options"]) - 1
-        closed_form = {"squared": SquaredDistance(cumulative, 1.0 / steps)}
+        closed_form = {"squared": SquaredDistance(cumulative, averaged=True)}
         metrics["ranked_probability_score(s/s)"] = (ranked_probability_score, shares, closed_form)
     return metrics
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import stdtrit
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
@@ -39,6 +40,14 @@ class ClusterMean:
         if not self.standard_error > 0:
             return float("nan")
         return (self.mean - null) / self.standard_error
+
+    def interval(self, level: float) -> tuple[float, float] | None:
+        """Return mean -/+ a t quantile times the standard error; None where it is undefined."""
+        if not np.isfinite(self.standard_error):
+            return None
+        quantile = float(stdtrit(self.degrees_of_freedom, (1.0 + level) / 2.0))
+        reach = quantile * self.standard_error
+        return self.mean - reach, self.mean + reach
 
 
 def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:

@@ -46,6 +46,29 @@ def no_contributions(*vectors: FloatArray) -> FloatArray:
     raise ValueError(f"no contributions are defined for these {len(vectors)} arrays")
 
 
+@dataclass(frozen=True, slots=True)
+class SquaredDistance:
+    """Form of a metric whose expectation over replies is known in closed form.
+
+    The metric of an item is the sum, or the mean, of squared differences between a linear function
+    of the raters' and of the judge's rating vector.
+
+    Attributes
+    ----------
+    linear : callable
+        ``(n, D) rating vectors -> (n, D')``.
+    averaged : bool
+        Whether it is the mean over the D' entries, not their sum.
+    """
+
+    linear: Callable[[FloatArray], FloatArray]
+    averaged: bool = False
+
+    def per_entry(self, n_entries: int) -> float:
+        """Return what a squared difference is multiplied with."""
+        return 1.0 / n_entries if self.averaged else 1.0
+
+
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Metric:
     """One coefficient: what each item adds, what the sums are worth, and how to read the result.
@@ -93,6 +116,9 @@ class Metric:
         "bits", "nats", or "" for a pure number.
     min_ratings, max_ratings : float
         Items with fewer or more human ratings do not enter.
+    squared : SquaredDistance or None
+        Of a mean squared distance, how it is one: its value at any number of replies is then known
+        in closed form.
     """
 
     name: str
@@ -114,6 +140,7 @@ class Metric:
     unit: str = ""
     min_ratings: int = 0
     max_ratings: float = np.inf
+    squared: SquaredDistance | None = None
 
     def __post_init__(self) -> None:
         if not self.display_name:

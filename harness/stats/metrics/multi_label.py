@@ -17,6 +17,7 @@ from harness.stats.data.rating_table import SMOOTHING
 from harness.stats.inference.metric import (
     POPULATION_VALUE,
     Metric,
+    SquaredDistance,
     average_metric,
     both_rated,
     finite_part,
@@ -214,7 +215,12 @@ def _mse_row(judge: Form, human: Form) -> Metric:
         family="distributional" if (judge, human) == ("s", "s") else "continuous multi-label",
         paper=_GUERDAN,
         perfect="bound" if alike else "other",
+        squared=SquaredDistance(_same) if alike and judge in {"s", "srs"} else None,
     )
+
+
+def _same(vectors: FloatArray) -> FloatArray:
+    return vectors
 
 
 def _noiseless_row(shown: Form, form: Form) -> Metric:

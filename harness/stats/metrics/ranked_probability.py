@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, row_sums
-from harness.stats.inference.metric import both_rated, weighted
+from harness.stats.inference.metric import (
+    SquaredDistance,
+    average_metric,
+    both_rated,
+    weighted,
+)
 
 
 def cumulative(shares: FloatArray) -> FloatArray:
@@ -21,3 +26,16 @@ def ranked_probability_score(human: FloatArray, judge: FloatArray) -> FloatArray
     """
     steps = cumulative(human) - cumulative(judge)
     return weighted(row_sums(steps**2) / max(steps.shape[1], 1), both_rated(human, judge))
+
+
+RANKED_PROBABILITY_SCORE = average_metric(
+    "ranked_probability_score(s/s)",
+    ranked_probability_score,
+    ("s", "s"),
+    display_name="disagreement with raters on the scale",
+    bounds=(0.0, 1.0),
+    symmetric=True,
+    family="ordinal",
+    paper="Epstein 1969; Murphy 1971, divided by K - 1",
+    squared=SquaredDistance(cumulative, averaged=True),
+)

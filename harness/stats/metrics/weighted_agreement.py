@@ -14,6 +14,7 @@ from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.inference.metric import Metric
 from harness.stats.metrics.alpha import alpha_metric, check_weights, square
 from harness.stats.metrics.association import kendall_of, spearman_of
+from harness.stats.metrics.ranked_probability import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import confusion
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:
         *amounts,
         _row("spearman", lambda totals: spearman_of(square(totals)), _ELANGOVAN),
         _row("kendall_tau_b", lambda totals: kendall_of(square(totals)), _ELANGOVAN),
+        RANKED_PROBABILITY_SCORE,
     )
 
 

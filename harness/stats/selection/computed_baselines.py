@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harness.stats.data.arrays import BoolArray, IntArray
-    from harness.stats.selection.replies import Contributions, SquaredDistance, Vectors
+    from harness.stats.inference.metric import SquaredDistance
+    from harness.stats.selection.replies import Contributions, Vectors
 
 BASELINES = ("uniform", "prior", "most_frequent")
 
@@ -179,6 +180,8 @@ def _totals_in_closed_form(
         judge = squared.linear(vectors(shares))
         distance = squares - 2.0 * (sums * judge).sum(axis=1) + n_items * (judge**2).sum(axis=1)
         noise = 0.0 if isinf(n_replies) else (judge * (1.0 - judge)).sum(axis=1) / n_replies
-        return np.column_stack([squared.scale * (distance + n_items * noise), n_items])
+        return np.column_stack(
+            [squared.per_entry(judge.shape[1]) * (distance + n_items * noise), n_items]
+        )
 
     return totals

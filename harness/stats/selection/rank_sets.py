@@ -127,6 +127,41 @@ def winner_interval(
     return SimultaneousInterval(winner, value - reach, value + reach, critical_value)
 
 
+def better_than(
+    losses: FloatArray,
+    replicates: FloatArray,
+    rival_losses: FloatArray,
+    rival_replicates: FloatArray,
+    *,
+    level: float = 0.95,
+) -> BoolArray:
+    """Say which judges are better than which rivals, by a one-sided sup-t over all pairs of them.
+
+    Parameters
+    ----------
+    losses, replicates : (J,), (J, B) arrays
+        Of the judges; lower is better.
+    rival_losses, rival_replicates : (C,), (C, B) arrays
+        Of the rivals, in the same resamples.
+    level : float, optional
+        Probability that no judge is wrongly called better than a rival.
+
+    Returns
+    -------
+    (J, C) bool array
+        A pair that does not differ in any resample is better only if it differs at all.
+    """
+    gains = rival_losses[None, :] - losses[:, None]
+    drawn = rival_replicates[None, :, :] - replicates[:, None, :]
+    errors = _standard_errors(drawn)
+    kept = errors > NO_SPREAD
+    better = np.asarray(~kept & (gains > NO_SPREAD), dtype=np.bool_)
+    if kept.any():
+        largest = ((drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]).max(axis=0)
+        better[kept] = gains[kept] > _upper_quantile(largest, level) * errors[kept]
+    return better
+
+
 def _standard_errors(replicates: FloatArray) -> FloatArray:
     return np.asarray(replicates.std(axis=-1, ddof=1), dtype=np.float64)
 

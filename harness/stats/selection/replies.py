@@ -16,31 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harness.stats.data.arrays import IntArray
+    from harness.stats.inference.metric import SquaredDistance
 
 Contributions: TypeAlias = "Callable[[FloatArray, FloatArray], FloatArray]"
 Vectors: TypeAlias = "Callable[[FloatArray], FloatArray]"
 MAX_DRAWS = 2_000  # different draws of replies that are enumerated
 N_SAMPLED = 200  # draws of replies per item where there are more
 MIN_SAMPLES = 2  # one sample shows no reply noise
-
-
-@dataclass(frozen=True, slots=True)
-class SquaredDistance:
-    """Form of a metric whose expectation over replies is known in closed form.
-
-    The metric of an item is ``scale`` times the sum of squared differences between a linear
-    function of the raters' and of the judge's rating vector.
-
-    Attributes
-    ----------
-    linear : callable
-        ``(n, D) rating vectors -> (n, D')``.
-    scale : float
-        Factor of the sum.
-    """
-
-    linear: Vectors
-    scale: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -160,8 +142,9 @@ def contributions_at_replies(
     if squared is not None:
         judge = vectors(replies.shares)
         sums = contributions(human, judge)
-        noise = squared.linear(judge) * (1.0 - squared.linear(judge))
-        added = squared.scale * noise.sum(axis=1) * _noise_factor(replies.n_samples, n_replies)
+        shares = squared.linear(judge)
+        noise = (shares * (1.0 - shares)).sum(axis=1) * squared.per_entry(shares.shape[1])
+        added = noise * _noise_factor(replies.n_samples, n_replies)
         sums[:, 0] += sums[:, 1] * added
         return sums
     if isinf(n_replies):

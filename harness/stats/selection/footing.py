@@ -1,0 +1,352 @@
+"""Judges on common footing: the same items, the same number of replies, baselines and one human."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isinf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import frozen
+from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
+from harness.stats.inference.bootstrap import Resamples
+from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.selection.computed_baselines import BASELINES, baseline_values
+from harness.stats.selection.one_human import one_human
+from harness.stats.selection.rank_sets import (
+    RankSets,
+    SimultaneousInterval,
+    better_than,
+    rank_sets,
+    winner_interval,
+)
+from harness.stats.selection.ranking import loss
+from harness.stats.selection.replies import Replies, contributions_at_replies
+from harness.stats.selection.shared_items import MIN_ANSWERED, SharedItems, shared_items
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.data.rating_table import Form, RatingTable
+    from harness.stats.inference.metric import Metric
+    from harness.stats.inference.resampling import Resampling
+    from harness.stats.selection.replies import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class HumanReference:
+    """A judge in the place of one rater, scored on the same remaining ratings.
+
+    Attributes
+    ----------
+    human, judge : float or None
+        The metric of a rater who was left out, and of one reply of the judge.
+    difference : float or None
+        Judge minus human, as losses: positive where the judge is worse.
+    low, high : float or None
+        Two-sided t interval of the difference; None where it is undefined.
+    n_items, n_ratings : int
+        Items that entered, and ratings left out in turn.
+    """
+
+    human: float | None
+    judge: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    n_items: int
+    n_ratings: int
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Footing:
+    """Judges compared by one metric on the same items at the same number of replies.
+
+    Attributes
+    ----------
+    metric : Metric
+        What they are compared by.
+    n_replies : float
+        Replies per item; infinite where reply noise was removed.
+    items : SharedItems
+        Which judges are ranked, and the items that all of them answered.
+    judges : tuple of str
+        Ranked judges, in the order given.
+    values : (R,) array
+        The metric of each ranked judge on the shared items; nan where undefined.
+    replicates : (R, B) array
+        The same in each resample.
+    baselines : dict of str to float
+        The metric of each computed baseline; nan where undefined.
+    baseline_replicates : dict of str to (B,) array
+        Each baseline fitted and evaluated anew in each resample.
+    ranks : RankSets or None
+        Of the ranked judges; None without resamples, or where a value is undefined.
+    winner : SimultaneousInterval or None
+        The best judge and its interval, as losses.
+    beats : (R, 3) bool array
+        Whether a judge is better than each of `BASELINES` by a simultaneous one-sided bound over
+        all judges and baselines.
+    references : tuple of HumanReference
+        One human beside each ranked judge.
+    level : float
+        Confidence level.
+    """
+
+    metric: Metric
+    n_replies: float
+    items: SharedItems
+    judges: tuple[str, ...]
+    values: FloatArray
+    replicates: FloatArray
+    baselines: dict[str, float]
+    baseline_replicates: dict[str, FloatArray]
+    ranks: RankSets | None
+    winner: SimultaneousInterval | None
+    beats: BoolArray
+    references: tuple[HumanReference, ...]
+    level: float
+
+    def __repr__(self) -> str:
+        shared = int(self.items.shared.sum())
+        return f"Footing({len(self.judges)} judges, {shared} items, {self.n_replies:g} replies)"
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Ranked judges, best first; those without a value last."""
+        losses = loss(self.values, self.metric.better)
+        return tuple(self.judges[j] for j in np.argsort(losses, kind="stable"))
+
+
+def common_footing(
+    human: RatingTable,
+    judges: Sequence[RatingTable],
+    metric: Metric,
+    *,
+    tau: float,
+    positive: Sequence[str],
+    resampling: Resampling,
+    n_replies: float | None = None,
+    min_answered: float = MIN_ANSWERED,
+) -> Footing:
+    """Compare judges by a metric on common footing.
+
+    Parameters
+    ----------
+    human : RatingTable
+        What the raters answered.
+    judges : sequence of RatingTable
+        What each judge answered: the same space, the same items in the same order.
+    metric : Metric
+        A mean over items, or a coefficient of sums.
+    tau : float in (0, 1]
+        Cut-off of the forms hrs and decision.
+    positive : sequence of str
+        Positive options of the form decision.
+    resampling : Resampling
+        How intervals are made.
+    n_replies : int or inf, optional
+        Replies per item. Default: the smallest number of samples among the judges, see
+        `samples_per_item`.
+    min_answered : float, optional
+        Share of the rated items that a ranked judge has answered, at least.
+
+    Returns
+    -------
+    Footing
+        Values, resamples, rank sets, baselines and one human.
+
+    Raises
+    ------
+    ValueError
+        If a form, an option or the number of replies is wrong.
+    """
+    scoring = _Scoring.of(human, metric, tau=tau, positive=positive)
+    rated = scoring.rated
+    replies = [Replies.of_counts(_counts(table, metric.judge_form)) for table in judges]
+    if n_replies is None:
+        samples = [samples_per_item(z.n_samples[rated], min_answered) for z in replies]
+        n_replies = min(samples, default=1)
+    answered = np.array([z.answered(n_replies) for z in replies]).reshape(len(judges), len(rated))
+    sharing = shared_items(answered[:, rated], min_answered=min_answered)
+    shared = np.zeros(len(rated), dtype=np.bool_)
+    shared[rated] = sharing.shared
+    chosen = [j for j in range(len(judges)) if sharing.ranked[j]]
+    sums = [scoring.sums(replies[j], shared, n_replies) for j in chosen]
+    judge_draws, baseline_draws = scoring.resample(sums, shared, n_replies, resampling)
+    losses, drawn = (loss(judge_draws[at], metric.better) for at in ("values", "replicates"))
+    baseline_losses = {at: loss(draws, metric.better) for at, draws in baseline_draws.items()}
+    defined = len(losses) > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn).all())
+    level = resampling.level
+    return Footing(
+        metric=metric,
+        n_replies=n_replies,
+        items=SharedItems(sharing.answered_fraction, sharing.ranked, shared),
+        judges=tuple(judges[j].name for j in chosen),
+        values=frozen(judge_draws["values"]),
+        replicates=frozen(judge_draws["replicates"]),
+        baselines=dict(zip(BASELINES, baseline_draws["values"].tolist(), strict=True)),
+        baseline_replicates=dict(zip(BASELINES, baseline_draws["replicates"], strict=True)),
+        ranks=rank_sets(losses, drawn, level=level) if defined else None,
+        winner=winner_interval(losses, drawn, level=level) if defined else None,
+        beats=_beats(losses, drawn, baseline_losses, level),
+        references=tuple(scoring.reference(replies[j], shared, resampling) for j in chosen),
+        level=level,
+    )
+
+
+def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) -> float:
+    """Return the most replies that at least ``min_answered`` of (n,) items have, and at least 1.
+
+    A judge that gives distributions has infinitely many.
+    """
+    if not len(n_samples):
+        return 1
+    ordered = np.sort(n_samples)[::-1]
+    enough = ordered[max(int(np.ceil(min_answered * len(ordered) - 1e-9)) - 1, 0)]
+    return inf if isinf(enough) else max(int(enough), 1)
+
+
+def _counts(table: RatingTable, form: Form) -> IntArray:
+    """Return the (n, W) counts of answers that a form is made of."""
+    if ELICITATION_OF[form] == "forced_choice":
+        return table.forced_choice
+    if table.space.fully_specified and not table.response_set.any():
+        return table.forced_choice  # singletons keep the order of the options
+    return table.response_set
+
+
+def _vectors_of(table: RatingTable, form: Form, *, tau: float, positive: Sequence[str]) -> Vectors:
+    """Return a function from (n, W) shares of answers to rating vectors."""
+    space, choices = table.space, ELICITATION_OF[form] == "forced_choice"
+
+    def vectors(shares: FloatArray) -> FloatArray:
+        n = len(shares)
+        options = shares if choices else np.full((n, len(space.options)), np.nan)
+        theta = np.full((n, len(space.sets)), np.nan) if choices else shares
+        omega = np.minimum(theta @ space.membership.T.astype(np.float64), 1.0)
+        rows = Distributions(space, options, theta, omega, np.ones(n), np.ones(n))
+        return aggregate(rows, form, tau=tau, positive=positive)
+
+    return vectors
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class _Scoring:
+    """A metric bound to the raters of some items."""
+
+    metric: Metric
+    counts: IntArray  # (n, W) ratings
+    human_vectors: FloatArray  # (n, D)
+    human_form: Vectors  # shares -> rating vectors of the raters
+    judge_form: Vectors  # shares -> rating vectors of a judge
+
+    @classmethod
+    def of(
+        cls, human: RatingTable, metric: Metric, *, tau: float, positive: Sequence[str]
+    ) -> _Scoring:
+        dist, cut = Distributions.of(human), tuple(positive)
+        return cls(
+            metric=metric,
+            counts=_counts(human, metric.human_form),
+            human_vectors=aggregate(dist, metric.human_form, tau=tau, positive=cut),
+            human_form=_vectors_of(human, metric.human_form, tau=tau, positive=cut),
+            judge_form=_vectors_of(human, metric.judge_form, tau=tau, positive=cut),
+        )
+
+    @property
+    def rated(self) -> BoolArray:
+        """Return (n,) bool: which items the raters rated."""
+        return np.asarray(~np.isnan(self.human_vectors).any(axis=1), dtype=np.bool_)
+
+    def sums(self, replies: Replies, shared: BoolArray, n_replies: float) -> FloatArray:
+        """Return the (n, d) contributions of a judge at r replies, zeros off the shared items."""
+        kept = contributions_at_replies(
+            self.metric.contributions,
+            self.human_vectors[shared],
+            Replies(replies.shares[shared], replies.n_samples[shared]),
+            n_replies,
+            vectors=self.judge_form,
+            squared=self.metric.squared,
+        )
+        sums = np.zeros((len(shared), kept.shape[1]))
+        sums[shared] = kept
+        return sums
+
+    def resample(
+        self,
+        sums: Sequence[FloatArray],
+        shared: BoolArray,
+        n_replies: float,
+        resampling: Resampling,
+    ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+        """Evaluate judges and baselines on all items and on the same resamples of them."""
+        units = resampling.units(len(shared))
+        resamples = Resamples.draw(units.n_units, resampling.n_resamples, resampling.rng)
+
+        def values(weights: FloatArray) -> FloatArray:
+            of_judges = [self.metric.value(weights @ judge_sums) for judge_sums in sums]
+            of_baselines = baseline_values(
+                self.metric.contributions,
+                self.metric.value,
+                self.human_vectors,
+                self.counts,
+                n_replies,
+                vectors=self.judge_form,
+                evaluated=shared,
+                weights=weights,
+                squared=self.metric.squared,
+            )
+            return np.array([*of_judges, *(of_baselines[name] for name in BASELINES)])
+
+        point = values(np.ones((1, len(shared))))[:, 0]
+        blocks = resamples.blocks() if resamples.n_replicates else iter(())
+        drawn = [values(by_unit[:, units.of_item]) for by_unit in blocks]
+        every = np.concatenate(drawn, axis=1) if drawn else np.empty((len(point), 0))
+        J = len(sums)
+        return (
+            {"values": point[:J], "replicates": every[:J]},
+            {"values": point[J:], "replicates": every[J:]},
+        )
+
+    def reference(
+        self, replies: Replies, shared: BoolArray, resampling: Resampling
+    ) -> HumanReference:
+        """Score the judge and one human on the same remaining ratings of the shared items."""
+        sides = one_human(
+            self.metric.contributions,
+            self.counts[shared],
+            replies.shares[shared],
+            human_vectors=self.human_form,
+            judge_vectors=self.judge_form,
+        )
+        if not sides.used.any():
+            return HumanReference(None, None, None, None, None, 0, 0)
+        sign = -1.0 if self.metric.better == "higher" else 1.0
+        clusters = resampling.units(len(shared)).of_item[shared][sides.used]
+        estimate = cluster_mean(sign * sides.difference[sides.used, 0], clusters)
+        ends = estimate.interval(resampling.level) or (None, None)
+        return HumanReference(
+            human=float(self.metric.value(sides.human.sum(axis=0))),
+            judge=float(self.metric.value(sides.judge.sum(axis=0))),
+            difference=estimate.mean,
+            low=ends[0],
+            high=ends[1],
+            n_items=int(sides.used.sum()),
+            n_ratings=sides.n_ratings,
+        )
+
+
+def _beats(
+    losses: FloatArray, drawn: FloatArray, baselines: dict[str, FloatArray], level: float
+) -> BoolArray:
+    """Return (R, 3) bool: who is better than which baseline, those without a value aside."""
+    beaten = np.zeros((len(losses), len(BASELINES)), dtype=np.bool_)
+    usable = np.isfinite(baselines["values"])
+    usable &= np.isfinite(baselines["replicates"]).all(axis=1)
+    if drawn.shape[1] > 1 and np.isfinite(drawn).all() and usable.any():
+        rivals = baselines["values"][usable], baselines["replicates"][usable]
+        beaten[:, usable] = better_than(losses, drawn, *rivals, level=level)
+    return beaten

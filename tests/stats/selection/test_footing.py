@@ -1,0 +1,156 @@
+"""Judges on common footing: recorded cases in which the usual comparison misleads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.stats.data.option_space import OptionSpace
+from harness.stats.data.rating_table import RatingTable
+from harness.stats.inference.metric import find_metric
+from harness.stats.inference.resampling import Resampling
+from harness.stats.metrics.ranked_probability import RANKED_PROBABILITY_SCORE
+from harness.stats.metrics.registry import METRICS
+from harness.stats.selection.footing import common_footing, samples_per_item
+
+SPACE = OptionSpace.powerset(("yes", "no"))
+
+
+def table(name, counts, sets=None):
+    counts = np.asarray(counts)
+    n = len(counts)
+    outcomes = np.zeros((n, 3, 5), dtype=int)
+    outcomes[:, 0, 0] = counts.sum(axis=1)
+    return RatingTable(
+        space=SPACE,
+        name=name,
+        items=tuple(f"i{i}" for i in range(n)),
+        forced_choice=counts,
+        response_set=np.zeros((n, len(SPACE.sets)), dtype=int) if sets is None else sets,
+        joint=None,
+        outcomes=outcomes,
+    )
+
+
+def draws(rng, shares, m):
+    """(n, 2) counts of m binary answers with P(yes) = shares."""
+    yes = rng.binomial(m, shares)
+    return np.column_stack([yes, m - yes])
+
+
+def footing(human, judges, metric="js_divergence(s/s)", **options):
+    return common_footing(
+        human,
+        judges,
+        find_metric(metric, METRICS) if isinstance(metric, str) else metric,
+        tau=0.5,
+        positive=("yes",),
+        resampling=Resampling(rng=np.random.default_rng(0), n_resamples=400),
+        **options,
+    )
+
+
+def test_judges_are_compared_on_the_items_that_all_answered():
+    """A copy of a judge that abstains on its losses has the same value as the judge."""
+    rng = np.random.default_rng(0)
+    human = draws(rng, rng.beta(0.5, 0.5, 100), 5)
+    judge = draws(rng, human[:, 0] / 5 * 0.8 + 0.1, 1)
+    wrong = np.flatnonzero((judge[:, 0] > 0) != (human[:, 0] > 2.5))[:8]
+    silent = judge.copy()
+    silent[wrong] = 0
+    result = footing(table("human", human), [table("judge", judge), table("silent", silent)])
+    assert result.judges == ("judge", "silent")
+    assert result.values[0] == result.values[1]
+    assert result.items.shared.sum() == 92
+    assert result.ranks.ranks == ((1, 2), (1, 2))
+
+
+def test_a_judge_that_answered_too_little_is_not_ranked():
+    """It does not take items from the others either."""
+    rng = np.random.default_rng(1)
+    human, judge = draws(rng, np.full(50, 0.5), 5), draws(rng, np.full(50, 0.5), 1)
+    few = judge.copy()
+    few[:10] = 0
+    result = footing(table("human", human), [table("few", few), table("judge", judge)])
+    assert result.judges == ("judge",)
+    assert result.items.answered_fraction.tolist() == [0.8, 1.0]
+    assert result.items.shared.all()
+
+
+def test_number_of_samples_does_not_rank():
+    """The same judge asked once and ten times is separated in at most 5 % of data sets."""
+    separated = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        human, propensity = draws(rng, rng.beta(0.6, 0.6, 80), 5), rng.beta(0.6, 0.6, 80)
+        result = footing(
+            table("human", human),
+            [table("once", draws(rng, propensity, 1)), table("ten", draws(rng, propensity, 10))],
+            metric="mse(s/s)",
+        )
+        assert result.n_replies == 1
+        separated += result.ranks.ranks != ((1, 2), (1, 2))
+    assert separated <= 5
+
+
+def test_coins_do_not_beat_the_baselines():
+    """Five fair coins: one of them beats every baseline in at most 5 % of 100 data sets."""
+    beaten = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        human = draws(rng, np.full(100, 0.5), 5)
+        coins = [table(f"coin {j}", draws(rng, np.full(100, 0.5), 1)) for j in range(5)]
+        beaten += footing(table("human", human), coins, metric="mse(s/s)").beats.all(axis=1).any()
+    assert beaten <= 7
+
+
+def test_a_good_judge_beats_the_baselines_and_one_human():
+    """Accuracy .9 beside raters with accuracy .8."""
+    rng = np.random.default_rng(2)
+    truth = rng.random(150) < 0.5
+    human = draws(rng, np.where(truth, 0.8, 0.2), 5)
+    judge = draws(rng, np.where(truth, 0.9, 0.1), 1)
+    result = footing(table("human", human), [table("good", judge)], metric="mse(s/s)")
+    assert result.beats.all()
+    [reference] = result.references
+    assert reference.judge < reference.human
+    assert reference.high < 0.05
+    assert reference.n_ratings == 750
+
+
+def test_most_replies_that_leave_a_judge_ranked():
+    """A few items with a reply less do not bring the number of replies down."""
+    assert samples_per_item(np.array([10.0] * 9 + [3.0])) == 10
+    assert samples_per_item(np.array([10.0] * 8 + [3.0, 3.0])) == 3
+    assert samples_per_item(np.array([0.0, 0.0])) == 1
+    assert samples_per_item(np.array([np.inf])) == np.inf
+
+
+@pytest.mark.parametrize("n_replies", [1, 3, np.inf])
+def test_response_sets_are_compared_at_any_number_of_replies(n_replies):
+    """The metric of sets has a closed form, and so have its baselines."""
+    rng = np.random.default_rng(3)
+    sets = rng.multinomial(5, [0.3, 0.3, 0.4], 40)
+    choices = draws(rng, np.full(40, 0.5), 5)
+    result = footing(
+        table("human", choices, sets),
+        [table("judge", choices, rng.multinomial(4, [0.3, 0.3, 0.4], 40))],
+        metric="mse(srs/srs)",
+        n_replies=n_replies,
+    )
+    assert np.isfinite(result.values).all()
+    assert set(result.baselines) == {"uniform", "prior", "most_frequent"}
+    assert np.isfinite(list(result.baselines.values())).all()
+
+
+def test_ordered_scales_rank_by_the_ranked_probability_score():
+    """It is a squared distance of cumulative shares, so any number of replies will do."""
+    rng = np.random.default_rng(4)
+    human = draws(rng, np.full(30, 0.5), 5)
+    result = footing(
+        table("human", human),
+        [table("judge", draws(rng, np.full(30, 0.5), 6))],
+        metric=RANKED_PROBABILITY_SCORE,
+        n_replies=2,
+    )
+    assert 0 < result.values[0] < 1
