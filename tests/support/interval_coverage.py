@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the design value, on simulated data sets.
 
-    python tests/interval_coverage.py [data sets] > docs/coverage.md
+    python tests/support/interval_coverage.py [data sets] > docs/coverage.md
 
 Seeds 0, 1, 2, ... each give 300 items, 7 raters, and two judges of 10 samples. The design value is
 the expectation over items and over this many raters and samples: statistics of item sums come as
@@ -162,8 +162,8 @@ standard error of a share is 0.5 %.
 | --- | --- |
 {rows}
 
-Made by `tests/interval_coverage.py`; the slow test in `tests/stats/test_recovery.py` makes it anew
-and compares.
+Made by `tests/support/interval_coverage.py`; the slow test in
+`tests/stats/indeterminacy/test_recovery.py` makes it anew and compares.
 """
 
 

@@ -1,4 +1,4 @@
-"""Our numbers beside those of other libraries, as external_values.py stored them."""
+"""Our numbers beside those of other libraries, as other_libraries.py stored them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from harness import stats
 
-STORED = json.loads(Path(__file__).with_name("external.json").read_text("utf-8"))
+STORED = json.loads(Path(__file__).with_name("other_libraries.json").read_text("utf-8"))
 DATA = STORED["data"]
 LABELS = {name: np.array(DATA[name]) for name in ("HUMAN", "JUDGE", "YES", "SAID_YES")}
 RATERS = np.array(DATA["RATERS"])

@@ -1,10 +1,10 @@
-"""Values of other libraries on small data sets, as `test_external.py` holds ours against them.
+"""Values of other libraries on small data sets, which `test_other_libraries.py` compares with ours.
 
-    python tests/stats/external_values.py [library ...]
+    python tests/stats/metrics/other_libraries.py [library ...]
 
-Writes ``external.json`` beside it; libraries that are not named keep their stored values. Each key
-of a library's values is the call that gave it. The dependency group ``benchmarks`` has them all but
-irrCAC, which wants numpy below 2 and so an environment of its own.
+Writes ``other_libraries.json`` beside it; libraries that are not named keep their stored values.
+Each key of a library's values is the call that gave it. The dependency group ``benchmarks`` has all
+libraries but irrCAC, which wants numpy below 2 and so an environment of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-STORED = Path(__file__).with_name("external.json")
+STORED = Path(__file__).with_name("other_libraries.json")
 # Krippendorff 2011: 12 units, 4 raters, None where missing.
 UNITS = [
     [1, 1, None, 1],
