@@ -7,16 +7,25 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import bdtr, stdtr, stdtrit
 
 from harness.stats.alt_test.exact_test import exact_margin_test, score_test
+from harness.stats.alt_test.rater_comparisons import ScoredPanel
 from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.inference.crossed_raters import satterthwaite
+from harness.stats.inference.multiple_testing import benjamini_yekutieli
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from harness.stats.alt_test.panel import Coded, Panel
+    from harness.stats.alt_test.procedure import AltTestDesign
+    from harness.stats.alt_test.rater_comparisons import RaterComparisons
     from harness.stats.data.arrays import FloatArray, IntArray
 
 MOST_EXACT = 100  # items up to which the exact p-value is computed
 MIN_ITEMS = 10
+MIN_RATERS = 2
 MIN_GROUPS = 10  # that hold a win or loss; with fewer the simulated size is above .07
 Method: TypeAlias = Literal["exact", "score", "cluster_robust"]
 
@@ -55,7 +64,7 @@ def deciding_test(
     ----------
     difference : (n,) array of -1, 0 and 1
         d of each item.
-    eps : float in (0, 1)
+    eps : float in [0, 1)
         The cost-benefit margin.
     groups : (n,) int array, optional
         The cluster of each item. Default: items are independent.
@@ -72,13 +81,15 @@ def deciding_test(
         return DecidingTest(None, "exact", n, wins, losses, "too_few_items")
     if groups is not None and len(np.unique(groups)) < n:
         return _clustered(difference, eps, groups, wins, losses)
-    if n <= MOST_EXACT:
+    if n <= MOST_EXACT or eps == 0.0:
         return DecidingTest(_exact_p(n, wins, losses, eps), "exact", n, wins, losses)
     return DecidingTest(score_test(n, wins, losses, eps).p, "score", n, wins, losses)
 
 
 @lru_cache(maxsize=4096)
 def _exact_p(n: int, wins: int, losses: int, eps: float) -> float:
+    if eps == 0.0:  # the sign test of discordant items
+        return float(bdtr(losses, wins + losses, 0.5)) if wins + losses else 1.0
     return exact_margin_test(n, wins, losses, eps).p_exact
 
 
@@ -97,3 +108,126 @@ def _clustered(
         return DecidingTest(float(losses > 0), "cluster_robust", n, wins, losses)
     p = float(stdtr(estimate.degrees_of_freedom, statistic))
     return DecidingTest(p, "cluster_robust", n, wins, losses)
+
+
+@dataclass(frozen=True, slots=True)
+class DecidingAnnotatorTest:
+    """The alternative annotator test by tests of valid size.
+
+    Attributes
+    ----------
+    raters : dict of str to DecidingTest
+        The judge against each rater.
+    winning_rate : float or None
+        Share of the tested raters whom the judge beats, after Benjamini-Yekutieli; None where no
+        rater could be tested.
+    passes : bool or None
+        Whether the winning rate reaches the threshold of the design.
+    advantage : float or None
+        Mean over raters of the share of items on which the judge does better, less the share on
+        which it does worse.
+    low, high : float or None
+        Interval of the advantage for other items and other raters; None with one rater.
+    reason : str
+        Why the winning rate is None: "no_items", or the reason of most raters.
+    """
+
+    raters: dict[str, DecidingTest]
+    winning_rate: float | None
+    passes: bool | None
+    advantage: float | None
+    low: float | None
+    high: float | None
+    reason: str = ""
+
+
+def deciding_annotator_test(
+    panel: Panel,
+    verdicts: Mapping[str, Hashable] | Coded,
+    design: AltTestDesign,
+    *,
+    groups: IntArray | None = None,
+    level: float = 0.95,
+) -> DecidingAnnotatorTest:
+    """Test whether a judge may replace a rater, by tests of valid size.
+
+    Parameters
+    ----------
+    panel : Panel
+        Ratings of identified raters.
+    verdicts : mapping of item to value, or Coded
+        The judge's.
+    design : AltTestDesign
+        Margin, score, unanswered items and threshold; ``small_n`` does not matter, and weighted
+        designs keep the published t-test.
+    groups : (n,) int array, optional
+        The cluster of each item of the panel. Default: items are independent.
+    level : float, optional
+        Of the interval of the advantage.
+
+    Returns
+    -------
+    DecidingAnnotatorTest
+        Per rater, and for the judge.
+
+    Raises
+    ------
+    ValueError
+        If the design is weighted, or the raters are not identified.
+
+    References
+    ----------
+    Calderon et al. 2025, algorithm 1, with the tests of `deciding_test`.
+    """
+    if design.weighting != "none":
+        raise ValueError("weighted designs have no exact test; use annotator_test")
+    scored = ScoredPanel.of(panel, design)
+    comparisons = scored.against(scored.coded(verdicts))
+    difference = comparisons.outcome.astype(np.float64) - 1.0
+    clusters = None if groups is None else groups[comparisons.item]
+    tests = {}
+    for j, rater in enumerate(panel.raters):
+        rows = comparisons.rater == j
+        if rows.any():
+            of_rater = None if clusters is None else clusters[rows]
+            tests[rater] = deciding_test(difference[rows], design.eps, groups=of_rater)
+    p = np.array([np.nan if test.p is None else test.p for test in tests.values()])
+    tested = ~np.isnan(p)
+    advantage, ends = _advantage(comparisons, difference, clusters, level)
+    if not tested.any():
+        reasons = [test.reason for test in tests.values()] or ["no_items"]
+        reason = max(set(reasons), key=reasons.count)
+        return DecidingAnnotatorTest(tests, None, None, advantage, *ends, reason)
+    quality = scored.quality[[panel.raters.index(rater) for rater in tests]][tested]
+    rejected = benjamini_yekutieli(p, design.q).rejected[tested]
+    winning_rate = float((quality * rejected).sum() / quality.sum())
+    passes = winning_rate >= design.threshold
+    return DecidingAnnotatorTest(tests, winning_rate, passes, advantage, *ends)
+
+
+def _advantage(
+    comparisons: RaterComparisons,
+    difference: FloatArray,
+    clusters: IntArray | None,
+    level: float,
+) -> tuple[float | None, tuple[float | None, float | None]]:
+    """Return the mean advantage over raters and its interval over items and raters."""
+    if not len(difference):
+        return None, (None, None)
+    _, rater = np.unique(comparisons.rater, return_inverse=True)
+    n_ratings = np.bincount(rater).astype(np.float64)
+    means = np.bincount(rater, -difference) / n_ratings
+    m = len(means)
+    if m < MIN_RATERS:
+        return float(means.mean()), (None, None)
+    influence = (-difference - means[rater]) / n_ratings[rater] / m  # of a rating on the mean
+    _, unit = np.unique(comparisons.item if clusters is None else clusters, return_inverse=True)
+    v_items = float((np.bincount(unit, influence) ** 2).sum())
+    v_raters = float(((means - means.mean()) ** 2).sum()) / (m * (m - 1.0))
+    v_cells = float((influence**2).sum())
+    variance, freedom = satterthwaite(
+        (v_items, float(unit.max())), (v_raters, m - 1.0), (v_cells, float(len(difference) - 1))
+    )
+    reach = float(stdtrit(freedom, (1.0 + level) / 2.0)) * float(np.sqrt(variance))
+    centre = float(means.mean())
+    return centre, (centre - reach, centre + reach) if np.isfinite(reach) else (None, None)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
 
+SMALLEST = 1e-300  # stands for a probability of 0, whose logarithm is finite
 TIE = 1e-9  # statistics this close are equal
 GRID = 500  # places at which the maximum is looked for before it is refined
 CLOSE = 0.9  # local maxima on the grid, as a share of the greatest, that are refined
@@ -141,10 +142,11 @@ def _largest_probability(n: int, won: FloatArray, lost: FloatArray, eps: float) 
     tied = n - won - lost
     ways = gammaln(n + 1.0) - gammaln(won + 1.0) - gammaln(lost + 1.0) - gammaln(tied + 1.0)
 
+    counts = np.column_stack([lost, won, tied])
+
     def probability(p_win: FloatArray) -> FloatArray:
-        p_tie = np.maximum(1.0 - 2.0 * p_win - eps, 0.0)
-        logs = ways[:, None] + xlogy(lost[:, None], p_win + eps)
-        logs += xlogy(won[:, None], p_win) + xlogy(tied[:, None], p_tie)
+        chances = np.array([p_win + eps, p_win, 1.0 - 2.0 * p_win - eps])
+        logs = ways[:, None] + counts @ np.log(np.maximum(chances, SMALLEST))
         return np.asarray(np.exp(logs).sum(axis=0), dtype=np.float64)
 
     grid = np.linspace(0.0, (1.0 - eps) / 2.0, GRID + 1)

@@ -124,17 +124,33 @@ def crossed_variance(
         deleted.append(value(totals - sums[rows] + contributions(fewer, rows)))
         weights.append(counts[rows, k])
     v_cells = _jackknife(np.concatenate(deleted), np.concatenate(weights).astype(np.float64))
-    variance = max(v_items + v_raters - v_cells, v_items)
-    components = [(v_items, n_groups - 1), (v_raters, m - 1), (v_cells, len(ratings.item) - 1)]
-    spread = sum(component**2 / freedom for component, freedom in components)
+    variance, freedom = satterthwaite(
+        (v_items, n_groups - 1.0), (v_raters, m - 1.0), (v_cells, len(ratings.item) - 1.0)
+    )
     return CrossedVariance(
         value=float(value(totals)),
         variance=variance,
-        degrees_of_freedom=variance**2 / spread if spread > 0 else float("nan"),
+        degrees_of_freedom=freedom,
         items=v_items,
         raters=v_raters,
         cells=v_cells,
     )
+
+
+def satterthwaite(
+    items: tuple[float, float], raters: tuple[float, float], cells: tuple[float, float]
+) -> tuple[float, float]:
+    """Combine components of variance, each with its degrees of freedom.
+
+    Returns
+    -------
+    variance, degrees_of_freedom : float
+        V_items + V_raters - V_cells and at least V_items; nan degrees of freedom where it is 0.
+    """
+    variance = max(items[0] + raters[0] - cells[0], items[0])
+    components = (items, raters, cells)
+    spread = sum(component**2 / freedom for component, freedom in components if freedom > 0)
+    return variance, variance**2 / spread if spread > 0 else float("nan")
 
 
 def _jackknife(values: FloatArray, weights: FloatArray) -> float:

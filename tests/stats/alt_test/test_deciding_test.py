@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from harness.stats.alt_test.deciding_test import deciding_test
+from harness.stats.alt_test.deciding_test import deciding_annotator_test, deciding_test
+from harness.stats.alt_test.panel import Panel
+from harness.stats.alt_test.procedure import AltTestDesign
 
 EPS = 0.1
 
@@ -65,3 +67,50 @@ def test_all_ties_count_groups_as_items():
     assert deciding_test(np.zeros(48), EPS, groups=groups).p == pytest.approx(
         deciding_test(np.zeros(12), EPS).p
     )
+
+
+def panel_of(ratings):
+    n, m = ratings.shape
+    return Panel.of([(f"i{i}", f"r{j}", str(ratings[i, j])) for i in range(n) for j in range(m)])
+
+
+def annotator_result(ratings, verdicts, **options):
+    values = {f"i{i}": str(value) for i, value in enumerate(verdicts)}
+    design = AltTestDesign(score="accuracy", eps=EPS)
+    return deciding_annotator_test(panel_of(ratings), values, design, **options)
+
+
+def test_a_coin_does_not_replace_raters_who_agree():
+    """Raters of accuracy .8 and a coin-flip judge: it passes in none of 50 data sets."""
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(2, size=29)
+        ratings = np.where(rng.random((29, 5)) < 0.8, truth[:, None], 1 - truth[:, None])
+        assert not annotator_result(ratings, rng.integers(2, size=29)).passes
+
+
+def test_a_clearly_good_judge_passes():
+    """Accuracy .9 beside raters of .85, 150 items, 5 raters: passes in at least 80 %."""
+    passes = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(2, size=150)
+        ratings = np.where(rng.random((150, 5)) < 0.85, truth[:, None], 1 - truth[:, None])
+        verdicts = np.where(rng.random(150) < 0.9, truth, 1 - truth)
+        passes += bool(annotator_result(ratings, verdicts).passes)
+    assert passes >= 40
+
+
+def test_advantage_has_an_interval_for_other_raters():
+    """It holds the mean of the raters' advantages and is None with nothing to compare."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=60)
+    ratings = np.where(rng.random((60, 4)) < 0.8, truth[:, None], 1 - truth[:, None])
+    test = annotator_result(ratings, truth)
+    assert test.low < test.advantage < test.high
+    assert annotator_result(ratings[:5], truth[:5]).reason == "too_few_items"
+
+
+def test_gold_labels_have_no_margin():
+    """At eps 0 the sign test of the discordant items decides."""
+    assert deciding_test(difference_of(40, 9, 1), 0.0).p == pytest.approx(11 / 1024)
