@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.option_scale import disagreement, drawn_modes, modes
+from harness.analysis.option_scale import disagreement, drawn_modes
 from harness.analysis.rater_agreement import (
     AgreementRow,
     DisputedItem,
@@ -17,6 +17,7 @@ from harness.analysis.rater_agreement import (
 )
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats.data.aggregation import levels_of_judges
+from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
 from harness.stats.inference.estimate import Estimate, Exclusion, estimate_all
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS, n_var_kappa, n_var_phi

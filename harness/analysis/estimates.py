@@ -22,7 +22,7 @@ from harness.stats.indeterminacy.translation import sensitivity_family
 from harness.stats.inference.interval_methods import check_level
 from harness.stats.inference.metric import find_metric
 from harness.stats.inference.resampling import Resampling
-from harness.stats.metrics.task_metrics import metrics_for
+from harness.stats.metrics.registry import metrics_for
 from harness.stats.selection.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
 
 if TYPE_CHECKING:

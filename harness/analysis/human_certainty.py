@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness.analysis.judge_confidence import confidences
-from harness.analysis.option_scale import Scale, modes, shares
+from harness.analysis.option_scale import Scale, shares
 from harness.stats.data.item_kinds import Kinds
-from harness.stats.data.labels import means, medians
+from harness.stats.data.labels import means, medians, modes
 from harness.stats.inference.bootstrap import OneWalk, Units
 from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums
 from harness.stats.inference.resampling import Resampling
@@ -23,7 +23,7 @@ from harness.stats.metrics.binned_divergence import (
     bins_of,
     judge_columns,
 )
-from harness.stats.metrics.win_rates import win_rate_metrics, win_sums
+from harness.stats.metrics.downstream import win_rate_metrics, win_sums
 from harness.stats.subsets.selective_prediction import risk_coverage
 from harness.stats.subsets.strata import By, Stratum, StratumResult, default_strata, stratify_judges
 

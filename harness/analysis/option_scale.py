@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, IntArray, frozen, ratio
-from harness.stats.data.rating_table import hard
+from harness.stats.data.labels import modes
 from harness.stats.metrics.human_agreement import pairwise_agreement
 from harness.tasks.schema import numeric_keys
 
@@ -61,11 +61,6 @@ class Scale:
 def shares(counts: FloatArray) -> FloatArray:
     """Return each row's shares; nan where it is empty."""
     return ratio(counts, counts.sum(axis=1, keepdims=True))
-
-
-def modes(counts: FloatArray) -> FloatArray:
-    """Return each row's mode, one-hot, ties split evenly; nan where it is empty."""
-    return hard(shares(counts))
 
 
 def drawn_modes(counts: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, int]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.analysis.option_scale import Scale, disagreement, modes
+from harness.analysis.option_scale import Scale, disagreement
+from harness.stats.data.labels import modes
 from harness.stats.inference.estimate import (
     Estimate,
     ItemSums,

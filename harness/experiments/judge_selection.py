@@ -16,7 +16,7 @@ from harness.experiments.simulation import (
 )
 from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.rating_table import Distributions, Form, aggregate
-from harness.stats.metrics.downstream import ROWS
+from harness.stats.metrics import downstream
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.ranking import loss
 from harness.stats.selection.regret import chosen_by
@@ -228,13 +228,16 @@ def run_cell(
     cut = np.array([bool({row.human_form, row.judge_form} & CUT_FORMS) for row in rows])
     again = [row for row, depends in zip(rows, cut, strict=True) if depends]
     once = [row for row, depends in zip(rows, cut, strict=True) if not depends]
-    values, true = np.empty((len(taus), len(rows), J)), np.empty((len(taus), len(ROWS), J))
+    values, true = (
+        np.empty((len(taus), len(rows), J)),
+        np.empty((len(taus), len(downstream.METRICS), J)),
+    )
     mine, theirs = _vectors((human, judges), _forms(rows) - CUT_FORMS, TAUS[0], positive)
     values[:, ~cut] = _values((mine, theirs), once, J)
     for t, tau in enumerate(taus):
         humans, judged = _vectors((human, judges), _forms(again) & CUT_FORMS, tau, positive)
         values[t, cut] = _values((mine | humans, theirs | judged), again, J)
-        true[t] = judge_values(*stable, ROWS, tau=tau, positive=positive)
+        true[t] = judge_values(*stable, downstream.METRICS, tau=tau, positive=positive)
     names = tuple(row.name for row in rows)
     return Cell(names, frozen(values), frozen(true[:, 0]), frozen(true[:, 1]))
 

@@ -127,6 +127,7 @@ if TYPE_CHECKING:
         n_var_kappa,
         n_var_phi,
     )
+    from harness.stats.metrics.downstream import win_rate_metrics, win_sums
     from harness.stats.metrics.human_agreement import (
         HUMAN_AGREEMENT,
         pearson_by_rater,
@@ -134,14 +135,12 @@ if TYPE_CHECKING:
         pearsons,
     )
     from harness.stats.metrics.judge_agreement import Ensemble, ensemble_agreement
-    from harness.stats.metrics.registry import METRICS
-    from harness.stats.metrics.task_metrics import metrics_for
-    from harness.stats.metrics.weighted_agreement import (
+    from harness.stats.metrics.ordinal import (
         ORDINAL_METRICS,
         ordinal_metrics,
         weighted_kappa_metric,
     )
-    from harness.stats.metrics.win_rates import win_rate_metrics, win_sums
+    from harness.stats.metrics.registry import METRICS, metrics_for
     from harness.stats.selection.confidence_set import (
         ConfidenceSet,
         RankSpread,
@@ -338,7 +337,7 @@ _MODULES = {
         "with_abstention",
     ),
     "data.aggregation": ("Levels", "levels", "levels_of_judges"),
-    "metrics.registry": ("METRICS",),
+    "metrics.registry": ("METRICS", "metrics_for"),
     "alt_test.controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
     "alt_test.procedure": ("AltTestDesign", "annotator_test", "annotator_tests"),
     "alt_test.outcome": ("AltTest", "RaterRow", "RaterSums"),
@@ -408,7 +407,6 @@ _MODULES = {
         "F_by_likelihood",
         "beta_by_likelihood",
     ),
-    "metrics.task_metrics": ("metrics_for",),
     "inference.multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli", "holm"),
     "alt_test.panel": ("Panel",),
     "selection.ranking": ("Difference", "Ranked", "Ranking", "rank"),
@@ -458,8 +456,8 @@ _MODULES = {
         "reconstruct_theta",
         "sensitivity_family",
     ),
-    "metrics.weighted_agreement": ("ORDINAL_METRICS", "ordinal_metrics", "weighted_kappa_metric"),
-    "metrics.win_rates": ("win_rate_metrics", "win_sums"),
+    "metrics.ordinal": ("ORDINAL_METRICS", "ordinal_metrics", "weighted_kappa_metric"),
+    "metrics.downstream": ("win_rate_metrics", "win_sums"),
     "alt_test.margin_tests": ("SignedRankTest", "StudentTest", "one_sided_t", "signed_rank"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -15,7 +15,7 @@ from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.report.text import render
 from harness.stats.metrics.alpha import krippendorff_alpha
 from harness.stats.metrics.confusion import n_var_kappa, n_var_phi
-from harness.stats.metrics.weighted_agreement import weighted_kappa, weights
+from harness.stats.metrics.ordinal import weighted_kappa, weights
 from harness.tasks import load_task, write_task
 
 NONE = CANNOT_ASSESS

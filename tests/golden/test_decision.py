@@ -12,9 +12,10 @@ from harness.stats.data.option_space import OptionSpace
 from harness.stats.data.rating_table import hard
 from harness.stats.inference.metric import SquaredDistance, mean
 from harness.stats.inference.proportions import wilson_interval
+from harness.stats.metrics.confusion import hit_rate
+from harness.stats.metrics.distributional import js_divergence
 from harness.stats.metrics.multi_label import mse
 from harness.stats.metrics.ranked_probability import cumulative, ranked_probability_score
-from harness.stats.metrics.registry import hit_rate, js_divergence
 from harness.stats.selection.computed_baselines import BASELINES, baseline_values, fit_baselines
 from harness.stats.selection.one_human import one_human
 from harness.stats.selection.paired_runs import mcnemar

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
+from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.labels import label_counts, numbers_of
 from harness.stats.inference.estimate import Estimate, point_estimates
 from harness.stats.inference.metric import Metric
+from harness.stats.metrics.chance import chance_corrected
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, pearson_by_rater, pearsons
 
 if TYPE_CHECKING:
@@ -121,10 +122,10 @@ def _each_pair(
 
 def _cohen(first: IntArray, second: IntArray, K: int) -> float:
     """Cohen's kappa of two raters' codes, from margins: K may be large."""
-    n = len(first)
-    by_chance = float(np.bincount(first, minlength=K) @ np.bincount(second, minlength=K)) / n**2
-    observed = float((first == second).mean())
-    return (observed - by_chance) / (1.0 - by_chance) if by_chance < 1.0 - TOLERANCE else np.nan
+    n = float(len(first))
+    expected = np.bincount(first, minlength=K) @ np.bincount(second, minlength=K)
+    hits = float((first == second).sum())
+    return float(chance_corrected(np.asarray(n * hits), np.asarray(float(expected)), n * n))
 
 
 def _by_pairs(pairs: FloatArray) -> dict[str, Estimate]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.data.rating_table import hard
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -99,6 +100,15 @@ def medians(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
     rated = m[:, 0] > 0
     padded = np.append(numbers, np.nan)  # where nobody rated, no place is reached
     return np.where(rated, (padded[lower] + padded[upper]) / 2.0, np.nan)
+
+
+def modes(counts: Counts) -> FloatArray:
+    """Return (n, K): the most frequent label of each item one-hot, ties split evenly.
+
+    nan where nobody rated. `hard` does so for distributions.
+    """
+    c = np.asarray(counts, dtype=np.float64)
+    return hard(ratio(c, c.sum(axis=1, keepdims=True)))
 
 
 def means(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:

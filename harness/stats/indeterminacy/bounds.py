@@ -19,7 +19,7 @@ from harness.stats.inference.estimate import (
     percentile_interval,
 )
 from harness.stats.inference.metric import Metric, both_rated, mean, no_items, weighted
-from harness.stats.metrics.downstream import ROWS
+from harness.stats.metrics import downstream
 from harness.stats.selection.comparisons import Cut, Side
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def free_bounds(
     """
     dist = Distributions.of(human)
     ends = [reaches(end, tau)[:, None] for end in meets_bounds(dist.O, human.space, positive)]
-    rated = [Side.of(table, Cut(tau, tuple(positive)), ROWS) for table in judges]
+    rated = [Side.of(table, Cut(tau, tuple(positive)), downstream.METRICS) for table in judges]
     units = resampling.units(len(human.items))
     jobs = [_free_jobs(ends[0], ends[1], side.forms["decision"], dist.n_forced) for side in rated]
     found = estimate_all(jobs, units, replace(resampling, method="percentile"))
@@ -178,7 +178,7 @@ def free_bounds(
             row.name: Bound(
                 each[f"{row.name} low"].estimate, each[f"{row.name} high"].estimate, "free_per_item"
             )
-            for row in ROWS
+            for row in downstream.METRICS
         }
         for table, each in zip(judges, found, strict=True)
     }
@@ -265,12 +265,12 @@ def common_bounds(
     computed = sum(limit.low < limit.high for limit in limits) <= 1
     bounds: dict[str, dict[str, Bound]] = {}
     for table in judges:
-        judge = Side.of(table, Cut(tau, tuple(positive)), ROWS).forms["decision"]
+        judge = Side.of(table, Cut(tau, tuple(positive)), downstream.METRICS).forms["decision"]
         bounds[table.name] = {
             row.name: _common(
                 row, flips, judge, (units, resamples, resampling.level), computed=computed
             )
-            for row in ROWS
+            for row in downstream.METRICS
         }
     return bounds
 

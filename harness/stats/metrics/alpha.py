@@ -7,15 +7,16 @@ kind, continuous ones included, and never builds a matrix over pairs of values.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, blocks, ratio
+from harness.stats.data.arrays import BLOCK, TOLERANCE, FloatArray, blocks, ratio
 from harness.stats.inference.estimate import Estimate, Exclusion
 from harness.stats.inference.metric import Metric
+from harness.stats.metrics.chance import alpha, nominal_alpha, square
 from harness.stats.metrics.human_agreement import MIN_RATERS
-from harness.stats.metrics.ratio_distances import RatioPairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 _PAPER = "Krippendorff 2011, Computing Krippendorff's Alpha-Reliability"
+TERMS = 16  # of a polynomial; on a stretch of one logarithm, the next would add less than rounding
+FARTHEST = 1e300  # quotient up to which a logarithm of it can be taken
 LONGEST = 64  # whole numbers on a scale of fewer steps are counted, others sorted
 
 
@@ -132,31 +135,18 @@ def alpha_metric(
         apart = given if given is not None else distances(level or "nominal", n_c, numbers)
         observed = (o * apart).sum(axis=(-2, -1))
         expected = (n_c[..., :, None] * n_c[..., None, :] * apart).sum(axis=(-2, -1))
-        return _alpha(n_c.sum(axis=-1), observed, expected)
+        return alpha(n_c.sum(axis=-1), observed, expected)
 
     return Metric(
         name=name or f"krippendorff_alpha_{level or 'weighted'}",
         value=value,
-        reason=_why_no_alpha,
+        reason=_reason_no_alpha,
         paper=_PAPER,
     )
 
 
-def _alpha(
-    n: FloatArray | float, observed: FloatArray | float, expected: FloatArray | float
-) -> FloatArray:
-    observed, expected = np.asarray(observed), np.asarray(expected)
-    return np.asarray(1.0 - (n - 1.0) * ratio(observed, expected), dtype=np.float64)
-
-
-def _why_no_alpha(totals: FloatArray) -> str:
+def _reason_no_alpha(totals: FloatArray) -> str:
     return "constant_labels" if totals.sum() > 0 else "too_few_raters"
-
-
-def square(totals: FloatArray) -> FloatArray:
-    """Return sums (..., K * K) as matrices (..., K, K)."""
-    K = round(totals.shape[-1] ** 0.5)
-    return totals.reshape(*totals.shape[:-1], K, K)
 
 
 def check_weights(weights: ArrayLike) -> FloatArray:
@@ -208,7 +198,7 @@ def _interval_sums(m: FloatArray, s: FloatArray, ss: FloatArray) -> FloatArray:
 def _interval_value(totals: FloatArray) -> FloatArray:
     observed, n, s, ss = np.moveaxis(totals, -1, 0)
     expected = 2.0 * (n * ss - s * s)
-    return _alpha(n, observed, np.where(expected > TOLERANCE * n * ss, expected, 0.0))
+    return alpha(n, observed, np.where(expected > TOLERANCE * n * ss, expected, 0.0))
 
 
 INTERVAL_ALPHA = Metric(
@@ -284,8 +274,8 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
         n_values += int(m[m >= MIN_RATERS].sum())
     used = square(totals).any(axis=1)
     metric = alpha_metric(level, scale=(low + np.flatnonzero(used)).tolist())
-    alpha = metric.value(square(totals)[np.ix_(used, used)].ravel())
-    return _described(float(alpha), n_pairable, len(array), n_values)
+    value = metric.value(square(totals)[np.ix_(used, used)].ravel())
+    return _described(float(value), n_pairable, len(array), n_values)
 
 
 def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
@@ -317,8 +307,8 @@ def _of_numbers(array: NDArray[np.generic]) -> Estimate:
         sums = interval_sums(array[at].astype(np.float64), centre=centre)
         totals += sums.sum(axis=0)
         n_pairable += int((sums[:, 1] > 0).sum())
-    alpha = float(_interval_value(totals))
-    return _described(alpha, n_pairable, len(array), int(totals[1]))
+    value = float(_interval_value(totals))
+    return _described(value, n_pairable, len(array), int(totals[1]))
 
 
 def _of_ratios(array: NDArray[np.generic]) -> Estimate:
@@ -330,8 +320,8 @@ def _of_ratios(array: NDArray[np.generic]) -> Estimate:
         pairs.add(values)
         n_pairable += int((m > 0).sum())
         n_values += len(values)
-    alpha = float(_alpha(n_values, observed, pairs.total()))
-    return _described(alpha, n_pairable, len(array), n_values)
+    value = float(alpha(n_values, observed, pairs.total()))
+    return _described(value, n_pairable, len(array), n_values)
 
 
 def _pairable(array: NDArray[np.generic]) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
@@ -413,8 +403,8 @@ def _nominal(unit: IntArray, codes: IntArray, m: FloatArray) -> float:
     cells, counts = np.unique(unit * width + codes, return_counts=True)
     of_unit = cells // width
     alike = (counts * (counts - 1.0) / (m[of_unit] - 1.0)).sum()
-    n_c, n = np.bincount(codes).astype(np.float64), float(len(codes))
-    return float(_alpha(n, n - alike, n**2 - (n_c**2).sum()))
+    n_c = np.bincount(codes).astype(np.float64)
+    return float(nominal_alpha(n_c, alike))
 
 
 def _interval(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
@@ -426,7 +416,7 @@ def _interval(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
 def _ratio(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
     pairs = _room_for([x])
     pairs.add(x)
-    return float(_alpha(len(x), _ratio_observed(unit, x, m), pairs.total()))
+    return float(alpha(len(x), _ratio_observed(unit, x, m), pairs.total()))
 
 
 def _check_ratio_scale(numbers: FloatArray) -> None:
@@ -445,3 +435,83 @@ def _ratio_observed(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
         apart = np.nan_to_num(ratio(first - second, first + second)) ** 2
         total += 2.0 * float((apart / (m[unit[lag:][same]] - 1.0)).sum())
     return total
+
+
+@dataclass(slots=True, repr=False)
+class RatioPairs:
+    """Ratio distances added up over all pairs of numbers, without visiting pairs.
+
+    ``((a - b) / (a + b))^2`` is ``tanh(t / 2)^2`` of the difference t of the logarithms. On a short
+    stretch of logarithms a polynomial is as good as that function: its nearest pole lies pi off
+    the real line. So numbers enter by the Chebyshev moments of the stretch they fall in.
+
+    Attributes
+    ----------
+    low, high : float
+        Least and greatest positive number that may be added.
+    moments : (C, 16) array
+        Sums of the Chebyshev polynomials over the numbers in each stretch of logarithms.
+    n_zeros : int
+        Zeros added.
+    """
+
+    low: float
+    high: float
+    moments: FloatArray
+    n_zeros: int = 0
+
+    @classmethod
+    def between(cls, low: float, high: float) -> Self:
+        """Make room for numbers from ``low`` to ``high``, both positive."""
+        n_stretches = max(1, int(np.ceil(np.log(high) - np.log(low))))
+        return cls(low, high, np.zeros((n_stretches, TERMS)))
+
+    def __repr__(self) -> str:
+        return f"RatioPairs({self.moments[:, 0].sum():.0f} positive numbers, {self.n_zeros} zeros)"
+
+    @property
+    def stretch(self) -> float:
+        """How long a stretch is, in logarithms."""
+        return float(_logarithms(np.array([self.high]), self.low, self.high)[0]) / len(self.moments)
+
+    def add(self, numbers: FloatArray) -> None:
+        """Add (N,) numbers, none of them negative."""
+        for start in range(0, len(numbers), BLOCK):
+            some = numbers[start : start + BLOCK]
+            positive = some[some > 0.0]
+            self.n_zeros += len(some) - len(positive)
+            self._add(_logarithms(positive, self.low, self.high))
+
+    def _add(self, logarithms: FloatArray) -> None:
+        n_stretches = len(self.moments)
+        along = logarithms / (self.stretch or 1.0)
+        place = np.minimum(along.astype(np.int64), n_stretches - 1)
+        z = 2.0 * (along - place) - 1.0
+        before, now = np.ones(len(z)), z
+        for k in range(TERMS):
+            self.moments[:, k] += np.bincount(place, before, n_stretches)
+            before, now = now, 2.0 * z * now - before
+
+    def total(self) -> float:
+        """Return the sum of ``((a - b) / (a + b))^2`` over all ordered pairs; 0 and 0 are alike."""
+        n = float(self.moments[:, 0].sum())
+        if self.low == self.high:
+            return 2.0 * self.n_zeros * n
+        filled = np.flatnonzero(self.moments[:, 0])
+        angles = np.pi * (np.arange(TERMS) + 0.5) / TERMS
+        basis = np.cos(np.outer(np.arange(TERMS), angles)) * 2.0 / TERMS
+        basis[0] /= 2.0
+        weight = self.moments[filled] @ basis  # as if the numbers lay on the nodes
+        node = (filled[:, None] + (np.cos(angles) + 1.0) / 2.0) * self.stretch
+        apart = sum(
+            float(w @ (np.tanh((at[:, None] - node.ravel()) / 2.0) ** 2 @ weight.ravel()))
+            for w, at in zip(weight, node, strict=True)
+        )
+        return apart + 2.0 * self.n_zeros * n
+
+
+def _logarithms(x: FloatArray, low: float, high: float) -> FloatArray:
+    """Return log(x / low), exact to rounding also where the two hardly differ."""
+    if high < low * FARTHEST:
+        return np.asarray(np.log1p((x - low) / low), dtype=np.float64)
+    return np.asarray(np.log(x) - np.log(low), dtype=np.float64)

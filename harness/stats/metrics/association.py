@@ -138,26 +138,35 @@ def correlation_metrics(rows: FloatArray, columns: FloatArray) -> tuple[Metric, 
     return (
         Metric(
             name="pearson",
+            display_name="correlation (Pearson)",
+            family="association",
+            symmetric=True,
             value=lambda totals: pearson_of(table(totals), rows, columns),
-            reason=_why_none,
+            reason=_no_correlation_reason,
             paper=_RAO,
         ),
         Metric(
             name="spearman",
+            display_name="rank correlation (Spearman)",
+            family="association",
+            symmetric=True,
             value=lambda totals: spearman_of(table(totals)),
-            reason=_why_none,
+            reason=_no_correlation_reason,
             paper=_RAO,
         ),
         Metric(
             name="kendall_tau_b",
+            display_name="rank correlation (Kendall)",
+            family="association",
+            symmetric=True,
             value=lambda totals: kendall_of(table(totals)),
-            reason=_why_none,
+            reason=_no_correlation_reason,
             paper=f"{_RAO}, Eq. 7",
         ),
     )
 
 
-def _why_none(totals: FloatArray) -> str:
+def _no_correlation_reason(totals: FloatArray) -> str:
     return "constant_labels" if totals.sum() > 0 else "no_items"
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, remembered
-from harness.stats.data.labels import medians, numbers_of
-from harness.stats.data.rating_table import hard, tied_modes
+from harness.stats.data.labels import medians, modes, numbers_of
+from harness.stats.data.rating_table import tied_modes
 from harness.stats.inference.estimate import Exclusion, ItemSums, estimate_sums
 from harness.stats.inference.metric import Metric
 from harness.stats.inference.special_functions import rel_entr
@@ -91,8 +91,7 @@ def bins_of(
         If ``by`` is unknown.
     """
     if by == "majority":
-        share = ratio(human, np.asarray(human).sum(axis=1, keepdims=True))
-        return np.nan_to_num(hard(share)), tuple(options)
+        return np.nan_to_num(modes(human)), tuple(options)
     if by != "median":
         raise ValueError(f"by is {by!r}; wanted median or majority")
     middle = medians(human, scale)

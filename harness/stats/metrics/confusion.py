@@ -1,17 +1,27 @@
-"""Agreement on a yes-or-no criterion: four cells, and everything that is read off them.
+"""Agreement of two labels: hit rate, agreement beyond chance, and yes-or-no decisions.
 
-The cells are, in this order, tp, fn, fp, tn: human positive and judge positive, human positive
-alone, judge positive alone, neither (Rao and Callison-Burch 2026, section 2).
+A yes-or-no decision has four cells, in this order: tp, fn, fp, tn: human positive and judge
+positive, human positive alone, judge positive alone, neither (Rao and Callison-Burch 2026,
+section 2).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
-from harness.stats.inference.metric import Metric, both_rated
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_products
+from harness.stats.inference.metric import Metric, average_metric, both_rated, weighted
+from harness.stats.metrics.chance import (
+    above_uniform,
+    cohen_kappa,
+    margins,
+    nominal_alpha,
+    scott_pi,
+    square,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +30,131 @@ if TYPE_CHECKING:
 
 CELLS = ("tp", "fn", "fp", "tn")
 _RAO = "Rao and Callison-Burch 2026"
+_GUERDAN = "Guerdan et al. 2025, section 4 and table 1"
+_CALDERON = "Calderon et al. 2025, table 2 (Acc)"
+
+
+def hit_rate(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Chance that both modes are the same option, ties broken at random on each side: (n, 2)."""
+    return weighted(row_products(human, judge), both_rated(human, judge))
+
+
+def hit_rate_ties_lost(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """1 where both modes are certainly the same option, tied items counting 0: (n, 2)."""
+    certain = row_products(human, judge) >= 1.0 - TOLERANCE
+    return weighted(certain.astype(np.float64), both_rated(human, judge))
+
+
+def hit_rate_ties_won(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """1 where both modes may be the same option: (n, 2)."""
+    possible = row_products(human, judge) > 0.0
+    return weighted(possible.astype(np.float64), both_rated(human, judge))
+
+
+def confusion(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Cells of the confusion matrix, human by judge, fractional for ties: (n, K * K)."""
+    rated = both_rated(human, judge) > 0
+    cells = np.einsum("nh,nj->nhj", human, judge).reshape(len(human), human.shape[1] ** 2)
+    return cells if rated.all() else np.where(rated, cells, 0.0)
+
+
+def _two_sided_alpha(totals: FloatArray) -> FloatArray:
+    _, hits, human, judge = margins(totals)
+    return nominal_alpha(human + judge, 2.0 * hits)
+
+
+def _randolph_kappa(totals: FloatArray) -> FloatArray:
+    n, hits, human, _ = margins(totals)
+    return above_uniform(ratio(hits, n), human.shape[-1])
+
+
+def label_reason(totals: FloatArray) -> str:
+    """Name why a coefficient of two labels is undefined: constant labels, or no items."""
+    return "constant_labels" if totals.sum() > 0 else "no_items"
+
+
+def _randolph_reason(totals: FloatArray) -> str:
+    return "single_option" if totals.sum() > 0 else "no_items"
+
+
+def cell_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:
+    """Name the cells of a confusion matrix after their options, human | judge."""
+    pairs = ((human, judge) for human in options for judge in options)
+    return {f"{h} | {j}": float(n) for (h, j), n in zip(pairs, totals, strict=True)}
+
+
+def _hit_metric(
+    name: str,
+    display_name: str,
+    contributions: Callable[[FloatArray, FloatArray], FloatArray],
+    paper: str,
+    also: tuple[str, ...] = (),
+) -> Metric:
+    return average_metric(
+        f"{name}(h/h)",
+        contributions,
+        ("h", "h"),
+        display_name=display_name,
+        better="higher",
+        bounds=(0.0, 1.0),
+        symmetric=True,
+        family="categorical",
+        paper=paper,
+        also=also,
+    )
+
+
+def _chance_metric(
+    name: str,
+    display_name: str,
+    value: Callable[[FloatArray], FloatArray],
+    paper: str,
+    **about: Any,  # noqa: ANN401 -- further fields of Metric
+) -> Metric:
+    return Metric(
+        name=f"{name}(h/h)",
+        display_name=display_name,
+        contributions=confusion,
+        value=value,
+        counts=cell_counts,
+        symmetric=True,
+        paper=paper,
+        family="categorical",
+        **{"reason": label_reason, **about},
+    )
+
+
+_SINGLE_LABEL = ("exact match of the modes", "coverage, multi-label precision and recall (h/h)")
+METRICS: tuple[Metric, ...] = (
+    _hit_metric("hit_rate", "hit rate", hit_rate, _GUERDAN, _SINGLE_LABEL),
+    _hit_metric(
+        "hit_rate_ties_lost", "hit rate, ties counted as misses", hit_rate_ties_lost, _CALDERON
+    ),
+    _hit_metric(
+        "hit_rate_ties_won", "hit rate, ties counted as hits", hit_rate_ties_won, _CALDERON
+    ),
+    _chance_metric("cohen_kappa", "agreement beyond chance (Cohen's kappa)", cohen_kappa, _GUERDAN),
+    _chance_metric(
+        "scott_pi",
+        "agreement beyond chance (Scott's pi)",
+        scott_pi,
+        "Scott 1955; Fleiss 1971 for two raters",
+        also=("fleiss_kappa of the two modes",),
+    ),
+    _chance_metric(
+        "krippendorff_alpha_nominal",
+        "agreement beyond chance (Krippendorff's alpha)",
+        _two_sided_alpha,
+        "Krippendorff 2011, two raters",
+    ),
+    _chance_metric(
+        "randolph_kappa",
+        "agreement beyond uniform guessing (Randolph's kappa)",
+        _randolph_kappa,
+        "Randolph 2005, declared options",
+        reason=_randolph_reason,
+    ),
+)
 
 
 def binary_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
@@ -47,8 +182,7 @@ def binary_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
 
 def one_vs_rest(totals: FloatArray, k: int) -> FloatArray:
     """Collapse (..., K * K) confusion cells to the four of option ``k`` against all others."""
-    K = round(totals.shape[-1] ** 0.5)
-    cells = totals.reshape(*totals.shape[:-1], K, K)
+    cells = square(totals)
     tp, row, column = cells[..., k, k], cells[..., k, :].sum(axis=-1), cells[..., :, k].sum(axis=-1)
     return np.stack([tp, row - tp, column - tp, totals.sum(axis=-1) - row - column + tp], axis=-1)
 
@@ -103,12 +237,6 @@ def _mixed(totals: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (tp + fn) * (fn + tn), (tp + fp) * (fp + tn)
 
 
-def _kappa(totals: FloatArray) -> FloatArray:
-    tp, fn, fp, tn = _parts(totals)
-    A, B = _mixed(totals)
-    return ratio(2.0 * (tp * tn - fp * fn), A + B)
-
-
 def _phi(totals: FloatArray) -> FloatArray:
     tp, fn, fp, tn = _parts(totals)
     A, B = _mixed(totals)
@@ -123,72 +251,105 @@ def _kappa_over_phi(totals: FloatArray) -> FloatArray:
 
 
 def _kappa_phi_gap(totals: FloatArray) -> FloatArray:
-    return _phi(totals) - _kappa(totals)
+    return _phi(totals) - cohen_kappa(totals)
 
 
 def _negative(value: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
     return lambda totals: value(totals[..., ::-1])
 
 
-def _why(reason: str) -> Callable[[FloatArray], str]:
+def _reason(reason: str) -> Callable[[FloatArray], str]:
     return lambda totals: reason if totals.sum() > 0 else "no_items"
 
 
-def _share(
-    name: str, value: Callable[[FloatArray], FloatArray], reason: str, equation: str
+_DECISION_NAMES = {
+    "accuracy": "share of decisions that match",
+    "precision": "share of the judge's positives that are positive",
+    "recall": "share of the positives that the judge calls positive",
+    "f1": "agreement on positives (F1)",
+    "precision_negative": "share of the judge's negatives that are negative",
+    "recall_negative": "share of the negatives that the judge calls negative",
+    "f1_negative": "agreement on negatives (F1)",
+    "kappa": "agreement of decisions beyond chance (kappa)",
+    "phi": "correlation of decisions (phi)",
+    "prevalence": "share of positives, by the raters",
+    "predicted_rate": "share of positives, by the judge",
+    "marginal_drift": "judge's share of positives minus the raters'",
+    "p_e": "agreement expected by chance",
+    "kappa_over_phi": "kappa divided by phi",
+    "kappa_phi_gap": "phi minus kappa",
+}
+_SYMMETRIC = {"accuracy", "f1", "f1_negative", "kappa", "phi", "p_e", "kappa_over_phi"}
+_SYMMETRIC |= {"kappa_phi_gap"}
+
+
+def _decision_metric(
+    name: str,
+    value: Callable[[FloatArray], FloatArray],
+    reason: str,
+    equation: str,
+    **about: Any,  # noqa: ANN401 -- further fields of Metric
 ) -> Metric:
     return Metric(
-        name=name, value=value, reason=_why(reason), paper=f"{_RAO}, {equation}", bounds=(0.0, 1.0)
+        name=name,
+        display_name=_DECISION_NAMES[name],
+        contributions=binary_cells,
+        value=value,
+        reason=_reason(reason),
+        symmetric=name in _SYMMETRIC,
+        paper=f"{_RAO}, {equation}",
+        family="binary",
+        **{"bounds": (0.0, 1.0), **about},
     )
 
 
-_CONSTANT = _why("constant_labels")
+def _decision_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
+    return dict(zip(CELLS, map(float, totals), strict=True))
+
+
+_SIGNED: dict[str, Any] = {"bounds": (-1.0, 1.0)}
+_CONSTANT = "constant_labels"
 _PHI_IS_ALSO = ("mcc", "pearson", "spearman", "kendall_tau_b")
 BINARY: tuple[Metric, ...] = (
-    _share("accuracy", _accuracy, "", "Eq. 1"),
-    _share("precision", _precision, "no_positive_verdicts", "section 3"),
-    _share("recall", _recall, "no_positive_labels", "section 3"),
-    _share("f1", _f1, "no_positives", "Eq. 2"),
-    _share("precision_negative", _negative(_precision), "no_negative_verdicts", "section 3"),
-    _share("recall_negative", _negative(_recall), "no_negative_labels", "section 3"),
-    _share("f1_negative", _negative(_f1), "no_negatives", "footnote 2"),
-    Metric(name="kappa", value=_kappa, reason=_CONSTANT, paper=f"{_RAO}, Eq. 3 and 4"),
-    Metric(
-        name="phi",
-        value=_phi,
-        reason=_CONSTANT,
-        paper=f"{_RAO}, Eq. 5 to 8",
-        also=_PHI_IS_ALSO,
+    _decision_metric("accuracy", _accuracy, "", "Eq. 1"),
+    _decision_metric("precision", _precision, "no_positive_verdicts", "section 3"),
+    _decision_metric("recall", _recall, "no_positive_labels", "section 3"),
+    _decision_metric("f1", _f1, "no_positives", "Eq. 2"),
+    _decision_metric(
+        "precision_negative", _negative(_precision), "no_negative_verdicts", "section 3"
     ),
+    _decision_metric("recall_negative", _negative(_recall), "no_negative_labels", "section 3"),
+    _decision_metric("f1_negative", _negative(_f1), "no_negatives", "footnote 2"),
+    _decision_metric("kappa", cohen_kappa, _CONSTANT, "Eq. 3 and 4", **_SIGNED),
+    _decision_metric("phi", _phi, _CONSTANT, "Eq. 5 to 8", also=_PHI_IS_ALSO, **_SIGNED),
 )
 DIAGNOSTICS: tuple[Metric, ...] = (
-    _share("prevalence", _prevalence, "", "section 2"),
-    _share("predicted_rate", _predicted_rate, "", "section 2"),
-    Metric(
-        name="marginal_drift",
-        value=_marginal_drift,
-        reason=_why(""),
-        paper=f"{_RAO}, section 5: predicted rate - prevalence",
+    _decision_metric("prevalence", _prevalence, "", "section 2"),
+    _decision_metric("predicted_rate", _predicted_rate, "", "section 2"),
+    _decision_metric(
+        "marginal_drift",
+        _marginal_drift,
+        "",
+        "section 5: predicted rate - prevalence",
         better="zero",
+        **_SIGNED,
     ),
-    _share("p_e", _expected, "", "Eq. 3"),
-    _share("kappa_over_phi", _kappa_over_phi, "constant_labels", "Eq. 11"),
-    Metric(
-        name="kappa_phi_gap",
-        value=_kappa_phi_gap,
-        reason=_CONSTANT,
-        paper=f"{_RAO}, section 5: phi - kappa",
+    _decision_metric("p_e", _expected, "", "Eq. 3"),
+    _decision_metric("kappa_over_phi", _kappa_over_phi, _CONSTANT, "Eq. 11"),
+    _decision_metric(
+        "kappa_phi_gap",
+        _kappa_phi_gap,
+        _CONSTANT,
+        "section 5: phi - kappa",
         better="zero",
+        **_SIGNED,
     ),
 )
-
-
-_SYMMETRIC = {"accuracy", "f1", "f1_negative", "kappa", "phi", "kappa_phi_gap"}
-_ROWS = {*(one.name for one in BINARY), "marginal_drift", "kappa_phi_gap"}
+_ON_MODES = {*(metric.name for metric in BINARY), "marginal_drift", "kappa_phi_gap"}
 
 
 def binary_metrics(space: OptionSpace, positive: Sequence[str]) -> tuple[Metric, ...]:
-    """Make rows, as in `METRICS`, of the binary metrics of the human and the judge mode.
+    """Make the binary metrics of the human and the judge mode.
 
     Parameters
     ----------
@@ -211,28 +372,15 @@ def binary_metrics(space: OptionSpace, positive: Sequence[str]) -> tuple[Metric,
         return binary_cells(human[:, mask].sum(axis=1), judge[:, mask].sum(axis=1))
 
     return tuple(
-        Metric(
-            name=f"{one.name}(h/h)",
+        replace(
+            metric,
+            name=f"{metric.name}(h/h)",
             contributions=contributions,
-            value=one.value,
-            reason=one.reason,
-            counts=_cell_counts,
-            human_form="h",
-            judge_form="h",
-            better=one.better,
-            symmetric=one.name in _SYMMETRIC,
-            bounds=one.bounds,
-            paper=one.paper,
-            family="binary",
-            also=one.also,
+            counts=_decision_counts,
         )
-        for one in (*BINARY, *DIAGNOSTICS)
-        if one.name in _ROWS
+        for metric in (*BINARY, *DIAGNOSTICS)
+        if metric.name in _ON_MODES
     )
-
-
-def _cell_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
-    return dict(zip(CELLS, map(float, totals), strict=True))
 
 
 def n_var_kappa(p: FloatArray) -> FloatArray:

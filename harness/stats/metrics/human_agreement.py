@@ -6,6 +6,8 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, Counts, FloatArray, ratio
 from harness.stats.inference.metric import Metric, mean
+from harness.stats.metrics.chance import above_uniform, chance_corrected
+from harness.stats.metrics.chance import nominal_alpha as nominal_alpha_value
 
 MIN_RATERS = 2  # one rater agrees with nobody
 MIN_ITEMS = 2  # one pair of values has no correlation
@@ -91,34 +93,29 @@ def _of_several(sums: FloatArray, m: FloatArray) -> FloatArray:
 
 def _generalised_value(totals: FloatArray) -> FloatArray:
     shares = ratio(totals[..., 2:], totals[..., 2:].sum(axis=-1)[..., None])
-    expected = (shares**2).sum(axis=-1)
-    kappa = ratio(mean(totals) - expected, 1.0 - expected)
-    return np.where(expected >= 1.0 - TOLERANCE, np.nan, kappa)
+    return chance_corrected(mean(totals), (shares**2).sum(axis=-1))
 
 
-def _why_not_generalised(totals: FloatArray) -> str:
+def _reason_not_generalised(totals: FloatArray) -> str:
     return "constant_labels" if totals[1] > 0 else "too_few_raters"
 
 
 def _randolph_value(totals: FloatArray) -> FloatArray:
     n, squares = totals[..., 1], totals[..., 3]
-    by_chance = 1.0 / (totals.shape[-1] - 4)
-    kappa = ratio(ratio(totals[..., 0], n) - by_chance, np.full_like(n, 1.0 - by_chance))
+    kappa = above_uniform(ratio(totals[..., 0], n), totals.shape[-1] - 4)
     return np.where(_unequal(totals) | (squares <= n), np.nan, kappa)
 
 
-def _why_no_randolph(totals: FloatArray) -> str:
-    reason = _why_no_fleiss(totals)
+def _reason_no_randolph(totals: FloatArray) -> str:
+    reason = _reason_no_fleiss(totals)
     return "single_option" if reason == "constant_labels" else reason
 
 
 def _fleiss_value(totals: FloatArray) -> FloatArray:
     n, m, squares = totals[..., 1], totals[..., 2], totals[..., 3]
     shares = ratio(totals[..., 4:], m[..., None])
-    expected = (shares**2).sum(axis=-1)
-    kappa = ratio(ratio(totals[..., 0], n) - expected, 1.0 - expected)
-    undefined = _unequal(totals) | (squares <= n) | (expected >= 1.0 - TOLERANCE)
-    return np.where(undefined, np.nan, kappa)
+    kappa = chance_corrected(ratio(totals[..., 0], n), (shares**2).sum(axis=-1))
+    return np.where(_unequal(totals) | (squares <= n), np.nan, kappa)
 
 
 def _unequal(totals: FloatArray) -> BoolArray:
@@ -127,7 +124,7 @@ def _unequal(totals: FloatArray) -> BoolArray:
     return np.asarray(variance >= 1.0 - TOLERANCE, dtype=np.bool_)
 
 
-def _why_no_fleiss(totals: FloatArray) -> str:
+def _reason_no_fleiss(totals: FloatArray) -> str:
     if totals[1] == 0:
         return "no_items"
     if _unequal(totals):
@@ -135,84 +132,107 @@ def _why_no_fleiss(totals: FloatArray) -> str:
     return "too_few_raters" if totals[3] <= totals[1] else "constant_labels"
 
 
-def _why_no_pairs(totals: FloatArray) -> str:  # noqa: ARG001 -- the shape of Metric.reason
+def _reason_no_pairs(totals: FloatArray) -> str:  # noqa: ARG001 -- the shape of Metric.reason
     return "too_few_raters"
 
 
 def _alpha_value(totals: FloatArray) -> FloatArray:
-    n_c = totals[..., 1:]
-    n = n_c.sum(axis=-1)
-    observed = n - totals[..., 0]
-    expected = n**2 - (n_c**2).sum(axis=-1)
-    return np.asarray(1.0 - (n - 1.0) * ratio(observed, expected), dtype=np.float64)
+    return nominal_alpha_value(totals[..., 1:], totals[..., 0])
 
 
-def _why_no_alpha(totals: FloatArray) -> str:
+def _reason_no_alpha(totals: FloatArray) -> str:
     return "constant_labels" if totals[1:].sum() > 0 else "too_few_raters"
 
 
 HUMAN_AGREEMENT: tuple[Metric, ...] = (
     Metric(
         name="pairwise_agreement",
+        bounds=(0.0, 1.0),
+        display_name="share of rating pairs that agree",
+        family="agreement among raters",
+        symmetric=True,
         contributions=pairwise_agreement,
         value=mean,
-        reason=_why_no_pairs,
+        reason=_reason_no_pairs,
         min_ratings=MIN_RATERS,
         paper="Fleiss 1971; agreeing pairs / pairs",
     ),
     Metric(
         name="fleiss_kappa",
+        display_name="rater agreement beyond chance (Fleiss' kappa)",
+        family="agreement among raters",
+        symmetric=True,
         contributions=fleiss,
         value=_fleiss_value,
-        reason=_why_no_fleiss,
+        reason=_reason_no_fleiss,
         min_ratings=1,
         paper="Fleiss 1971, strict: equally many ratings per item",
     ),
     Metric(
         name="krippendorff_alpha_nominal",
+        display_name="rater agreement beyond chance (Krippendorff's alpha)",
+        family="agreement among raters",
+        symmetric=True,
         contributions=nominal_alpha,
         value=_alpha_value,
-        reason=_why_no_alpha,
+        reason=_reason_no_alpha,
         min_ratings=MIN_RATERS,
         paper="Krippendorff 2011, coincidence form",
     ),
     Metric(
         name="fleiss_kappa_pooled_pairs",
+        display_name="rater agreement beyond chance, all pairs alike (Fleiss' kappa)",
+        family="agreement among raters",
+        symmetric=True,
         contributions=fleiss_of_pooled_pairs,
         value=_generalised_value,
-        reason=_why_not_generalised,
+        reason=_reason_not_generalised,
         min_ratings=MIN_RATERS,
         paper="Fleiss 1971, generalised: all pairs of ratings alike",
     ),
     Metric(
         name="fleiss_kappa_mean_over_items",
+        display_name="rater agreement beyond chance, all items alike (Fleiss' kappa)",
+        family="agreement among raters",
+        symmetric=True,
         contributions=fleiss_of_item_means,
         value=_generalised_value,
-        reason=_why_not_generalised,
+        reason=_reason_not_generalised,
         min_ratings=MIN_RATERS,
         paper="Fleiss 1971, generalised: all items alike",
     ),
     Metric(
         name="randolph_kappa",
+        display_name="rater agreement beyond uniform guessing (Randolph's kappa)",
+        family="agreement among raters",
+        symmetric=True,
         contributions=fleiss,
         value=_randolph_value,
-        reason=_why_no_randolph,
+        reason=_reason_no_randolph,
         min_ratings=1,
         paper="Randolph 2005: chance is 1 / K, K the declared options; equally many ratings",
     ),
     Metric(
         name="majority_share",
+        bounds=(0.0, 1.0),
+        display_name="share of ratings with the majority",
+        family="agreement among raters",
+        symmetric=True,
         contributions=majority_share,
         value=mean,
-        reason=_why_no_pairs,
+        reason=_reason_no_pairs,
         min_ratings=MIN_RATERS,
         paper="Elangovan et al. 2025, '% Agreement' of three or more raters; see hit_rate(h/h)",
     ),
     Metric(
         name="two_rater_agreement",
+        bounds=(0.0, 1.0),
+        display_name="share of items whose two raters agree",
+        family="agreement among raters",
+        symmetric=True,
         contributions=two_rater_agreement,
         value=mean,
-        reason=_why_no_pairs,
+        reason=_reason_no_pairs,
         min_ratings=MIN_RATERS,
         max_ratings=MIN_RATERS,
         paper="Elangovan et al. 2025, '% Agreement' of two raters; see hit_rate(h/h)",
@@ -276,13 +296,17 @@ def pearson_mean_over_raters(totals: FloatArray) -> FloatArray:
     return ratio(np.where(defined, each, 0.0).sum(axis=-1), defined.sum(axis=-1))
 
 
-def _why_no_pearson(totals: FloatArray) -> str:
+def _reason_no_pearson(totals: FloatArray) -> str:
     return "constant_labels" if (totals[::6] >= MIN_ITEMS).any() else "no_overlap"
 
 
 PEARSON_OVER_RATERS = Metric(
     name="pearson_mean_over_raters",
+    display_name="mean correlation with single raters",
+    family="association",
+    symmetric=True,
+    contributions=pearson_by_rater,
     value=pearson_mean_over_raters,
-    reason=_why_no_pearson,
+    reason=_reason_no_pearson,
     paper="Calderon et al. 2025, table 2 (Pears)",
 )

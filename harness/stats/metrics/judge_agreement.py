@@ -17,10 +17,9 @@ from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.labels import label_counts
 from harness.stats.inference.estimate import ItemSums, estimate_sums
 from harness.stats.inference.metric import Metric
-from harness.stats.metrics.alpha import square
-from harness.stats.metrics.confusion import BINARY, binary_cells
+from harness.stats.metrics.chance import square
+from harness.stats.metrics.confusion import BINARY, binary_cells, confusion
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, fleiss, nominal_alpha
-from harness.stats.metrics.registry import confusion
 from harness.stats.subsets.abstention import NO_POSITIVE
 
 if TYPE_CHECKING:

@@ -35,6 +35,23 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import Form
 
 _GUERDAN = "Guerdan et al. 2025, section 4 and table 1"
+_FORM_NAMES: dict[Form, str] = {
+    "h": "most frequent choice",
+    "s": "choice shares",
+    "hrs": "acceptable options",
+    "srs": "shares of acceptable options",
+    "smoothed": "smoothed choice shares",
+    "smoothed_srs": "smoothed shares of acceptable options",
+}
+_SET_NAMES = {
+    "coverage(h/hrs)": "share of items where the judge's choice is acceptable to the raters",
+    "coverage(hrs/h)": "share of items where the raters' choice is acceptable to the judge",
+    "coverage(hrs/hrs)": "share of items with an option acceptable to both",
+    "multi_label_recall(h/hrs)": "share of the acceptable options that the judge chooses",
+    "multi_label_recall(hrs/hrs)": "share of the acceptable options that the judge accepts",
+    "multi_label_precision(hrs/h)": "share of the judge's options that the raters choose",
+    "multi_label_precision(hrs/hrs)": "share of the judge's options that the raters accept",
+}
 _FORMS: tuple[Form, ...] = ("h", "s", "hrs", "srs")
 
 
@@ -135,11 +152,11 @@ def _empty_sets(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:
     return {"empty_sets": float(totals[2])}
 
 
-def _why_no_share(totals: FloatArray) -> str:
+def _no_share_reason(totals: FloatArray) -> str:
     return "empty_sets" if totals[2] > 0 else "no_items"
 
 
-def _set_row(
+def _set_metric(
     name: str,
     contributions: Callable[[FloatArray, FloatArray], FloatArray],
     forms: tuple[Form, Form],
@@ -150,9 +167,10 @@ def _set_row(
     counted = contributions in {recall, precision}
     return Metric(
         name=f"{name}({judge}/{human})",
+        display_name=_SET_NAMES[f"{name}({judge}/{human})"],
         contributions=contributions,
         value=mean,
-        reason=_why_no_share if counted else no_items,
+        reason=_no_share_reason if counted else no_items,
         human_form=human,
         judge_form=judge,
         better="higher",
@@ -166,11 +184,12 @@ def _set_row(
     )
 
 
-def _size_row(judge: Form, bounds: tuple[float, float], paper: str) -> Metric:
+def _size_metric(judge: Form, bounds: tuple[float, float], paper: str) -> Metric:
     return average_metric(
         f"predictive_efficiency({judge}/-)",
         predictive_efficiency,
         (judge, judge),
+        display_name=f"options per item: {_FORM_NAMES[judge]} of the judge",
         bounds=bounds,
         symmetric=judge == "h",
         family="categorical multi-label",
@@ -180,7 +199,13 @@ def _size_row(judge: Form, bounds: tuple[float, float], paper: str) -> Metric:
     )
 
 
-def _bce_row(judge: Form, human: Form) -> Metric:
+def _compared(judge: Form, human: Form) -> str:
+    if judge == human:
+        return f"{_FORM_NAMES[judge]} of both"
+    return f"judge's {_FORM_NAMES[judge]}, raters' {_FORM_NAMES[human]}"
+
+
+def _bce_metric(judge: Form, human: Form) -> Metric:
     smoothed = {"smoothed": (f"bce_dirichlet_{SMOOTHING}", "s")}
     smoothed["smoothed_srs"] = (f"bce_beta_{SMOOTHING}", "srs")
     name, shown = smoothed.get(judge, ("bce", judge))
@@ -189,6 +214,7 @@ def _bce_row(judge: Form, human: Form) -> Metric:
         f"{name}({shown}/{human})",
         binary_cross_entropy_of_modes if judge == "h" else binary_cross_entropy,
         (judge, human),
+        display_name=f"surprise at the raters ({_compared(judge, human)})",
         family="continuous multi-label",
         paper=_GUERDAN,
         symmetric=alike,
@@ -204,12 +230,15 @@ _MSE = {
 }
 
 
-def _mse_row(judge: Form, human: Form) -> Metric:
+def _mse_metric(judge: Form, human: Form) -> Metric:
     alike = judge == human
     return average_metric(
         f"mse({judge}/{human})",
         _MSE[judge == "h", human == "h"],
         (judge, human),
+        display_name="disagreement with raters"
+        if judge == human == "srs"
+        else f"disagreement with raters ({_compared(judge, human)})",
         symmetric=alike,
         bounds=(0.0, 2.0 if alike and judge in {"h", "s"} else np.inf),
         family="distributional" if (judge, human) == ("s", "s") else "continuous multi-label",
@@ -223,11 +252,12 @@ def _same(vectors: FloatArray) -> FloatArray:
     return vectors
 
 
-def _noiseless_row(shown: Form, form: Form) -> Metric:
+def _noiseless_metric(shown: Form, form: Form) -> Metric:
     return average_metric(
         f"mse_without_rater_noise({shown}/{shown})",
         mse_without_rater_noise,
         (form, form),
+        display_name=f"disagreement with raters, rater noise removed ({_FORM_NAMES[shown]})",
         symmetric=True,
         bounds=(-np.inf, np.inf),
         family="continuous multi-label",
@@ -237,19 +267,23 @@ def _noiseless_row(shown: Form, form: Form) -> Metric:
     )
 
 
-ROWS: tuple[Metric, ...] = (
-    _set_row("coverage", coverage, ("h", "hrs"), ("multi-label precision(h/hrs)",)),
-    _set_row("coverage", coverage, ("hrs", "h"), ("multi-label recall(hrs/h)",)),
-    _set_row("coverage", coverage, ("hrs", "hrs")),
-    _set_row("multi_label_recall", recall, ("h", "hrs")),
-    _set_row("multi_label_recall", recall, ("hrs", "hrs")),
-    _set_row("multi_label_precision", precision, ("hrs", "h")),
-    _set_row("multi_label_precision", precision, ("hrs", "hrs")),
-    _size_row("h", (1.0, 1.0), f"{_GUERDAN}; 1 for every judge"),
-    _size_row("hrs", (0.0, np.inf), _GUERDAN),
-    *(_bce_row(judge, human) for human in ("h", "hrs") for judge in _FORMS),
-    *(_bce_row(judge, human) for human in ("h", "hrs") for judge in ("smoothed", "smoothed_srs")),
-    *(_mse_row(judge, human) for human in _FORMS for judge in _FORMS),
-    _noiseless_row("s", "noisy_s"),
-    _noiseless_row("srs", "noisy_srs"),
+METRICS: tuple[Metric, ...] = (
+    _set_metric("coverage", coverage, ("h", "hrs"), ("multi-label precision(h/hrs)",)),
+    _set_metric("coverage", coverage, ("hrs", "h"), ("multi-label recall(hrs/h)",)),
+    _set_metric("coverage", coverage, ("hrs", "hrs")),
+    _set_metric("multi_label_recall", recall, ("h", "hrs")),
+    _set_metric("multi_label_recall", recall, ("hrs", "hrs")),
+    _set_metric("multi_label_precision", precision, ("hrs", "h")),
+    _set_metric("multi_label_precision", precision, ("hrs", "hrs")),
+    _size_metric("h", (1.0, 1.0), f"{_GUERDAN}; 1 for every judge"),
+    _size_metric("hrs", (0.0, np.inf), _GUERDAN),
+    *(_bce_metric(judge, human) for human in ("h", "hrs") for judge in _FORMS),
+    *(
+        _bce_metric(judge, human)
+        for human in ("h", "hrs")
+        for judge in ("smoothed", "smoothed_srs")
+    ),
+    *(_mse_metric(judge, human) for human in _FORMS for judge in _FORMS),
+    _noiseless_metric("s", "noisy_s"),
+    _noiseless_metric("srs", "noisy_srs"),
 )

@@ -10,8 +10,9 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, ratio, remembered
 from harness.stats.inference.estimate import ItemSums
 from harness.stats.inference.metric import Metric, find_metric
-from harness.stats.metrics.alpha import alpha_metric, coincidences, square
+from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.association import kendall_of, spearman_of
+from harness.stats.metrics.chance import above_uniform, both_directions, square
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_RATERS
 from harness.stats.metrics.registry import METRICS
 
@@ -98,7 +99,7 @@ def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...
     """
     agreement, randolph = (
         _measure("agreement", _agreement),
-        _measure("randolph_kappa", lambda totals: _randolph(totals, K)),
+        _measure("randolph_kappa", lambda totals: above_uniform(_agreement(totals), K)),
     )
     if level == "nominal":
         alpha, *others = (find_metric(f"{name}(h/h)", METRICS) for name in _NOMINAL)
@@ -107,7 +108,7 @@ def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...
     by_level = alpha_metric(level, scale=numbers.tolist())
     return (
         agreement,
-        _measure(by_level.name, lambda totals: by_level.value(_both_ways(totals))),
+        _measure(by_level.name, lambda totals: by_level.value(both_directions(totals))),
         randolph,
         _measure("spearman", lambda totals: spearman_of(square(totals))),
         _measure("kendall_tau_b", lambda totals: kendall_of(square(totals))),
@@ -161,14 +162,3 @@ def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Metric:
 @remembered
 def _agreement(totals: FloatArray) -> FloatArray:
     return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
-
-
-def _randolph(totals: FloatArray, K: int) -> FloatArray:
-    by_chance = 1.0 / K
-    agreement = _agreement(totals)
-    return ratio(agreement - by_chance, np.full_like(agreement, 1.0 - by_chance))
-
-
-def _both_ways(totals: FloatArray) -> FloatArray:
-    cells = square(totals)
-    return (cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape)

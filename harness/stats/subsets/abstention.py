@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES, hard
+from harness.stats.data.labels import modes
+from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
 from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums, estimate_sums
 from harness.stats.inference.metric import Metric
-from harness.stats.metrics.alpha import alpha_metric, check_weights, square
-from harness.stats.metrics.confusion import BINARY, one_vs_rest
-from harness.stats.metrics.registry import confusion
-from harness.stats.metrics.weighted_agreement import weighted_kappa, weighted_kappa_metric
+from harness.stats.metrics.alpha import alpha_metric, check_weights
+from harness.stats.metrics.chance import both_directions, cohen_kappa, square
+from harness.stats.metrics.confusion import BINARY, confusion, one_vs_rest
+from harness.stats.metrics.ordinal import weighted_kappa_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -84,12 +85,8 @@ def outcome_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
 
     An item adds 1 in all, tied modes in equal parts, or nothing where a side has no count.
     """
-    modes = [_modes(side) for side in (human, judge)]
-    return np.asarray(np.nan_to_num(np.einsum("na,nb->nab", *modes)), dtype=np.float64)
-
-
-def _modes(counts: FloatArray) -> FloatArray:
-    return hard(ratio(counts, counts.sum(axis=1, keepdims=True)))
+    one_hot = [modes(side) for side in (human, judge)]
+    return np.asarray(np.nan_to_num(np.einsum("na,nb->nab", *one_hot)), dtype=np.float64)
 
 
 def abstention_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
@@ -100,7 +97,7 @@ def abstention_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
     ValueError
         If the shapes differ.
     """
-    return confusion(_modes(human), _modes(judge))
+    return confusion(modes(human), modes(judge))
 
 
 def excluding(cells: FloatArray) -> FloatArray:
@@ -245,12 +242,7 @@ def weighted_metrics(weights: FloatArray | None) -> tuple[Metric, ...]:
         return ()
     alpha = alpha_metric(weights=weights)
     kappa = weighted_kappa_metric(weights)
-    return kappa, replace(reading(alpha, _both_ways), reason=kappa.reason)
-
-
-def _both_ways(totals: FloatArray) -> FloatArray:
-    cells = square(totals)
-    return (cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape)
+    return kappa, replace(reading(alpha, both_directions), reason=kappa.reason)
 
 
 def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
@@ -278,10 +270,6 @@ def _accuracy(totals: FloatArray) -> FloatArray:
     return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
 
 
-def _kappa(totals: FloatArray) -> FloatArray:
-    return weighted_kappa(totals, 1.0 - np.eye(round(totals.shape[-1] ** 0.5)))
-
-
 def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
     """Collapse (..., K * K) cells to tp, fn, fp, tn of some options against all others."""
     cells, yes = square(totals), mask.astype(np.float64)
@@ -307,7 +295,7 @@ def _mode_metrics(mask: BoolArray) -> tuple[Metric, ...]:
     return (
         _measure("accuracy", _accuracy, ""),
         _of_positive("f1", mask, "no_positives"),
-        _measure("kappa", _kappa, "constant_labels"),
+        _measure("kappa", cohen_kappa, "constant_labels"),
         _of_positive("phi", mask, "constant_labels"),
     )
 
@@ -321,7 +309,7 @@ def _class_metrics(names: tuple[str, ...], weights: FloatArray | None) -> tuple[
     of_classes = enumerate((*names, "CANNOT_ASSESS"))
     return (
         _measure("accuracy", _accuracy, ""),
-        _measure("kappa", _kappa, "constant_labels"),
+        _measure("kappa", cohen_kappa, "constant_labels"),
         *(_measure(f"f1[{name}]", of_class(k), "no_positives") for k, name in of_classes),
         *weighted_metrics(weights),
     )

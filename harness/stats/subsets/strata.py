@@ -19,10 +19,10 @@ from harness.stats.data.labels import (
     majority_shares,
     median_shares,
     medians,
+    modes,
     n_distinct,
     numbers_of,
 )
-from harness.stats.data.rating_table import hard
 from harness.stats.inference.estimate import ItemSums
 from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
 from harness.stats.metrics.binned_divergence import (
@@ -319,16 +319,12 @@ def _labels(
     """
     K = h.shape[1]
     if level == "nominal":
-        return np.eye(K), _mode(h), _mode(j), np.arange(float(K))
+        return np.eye(K), modes(h), modes(j), np.arange(float(K))
     middles = [medians(h, scale), medians(j, scale)]
     known = [one[~np.isnan(one)] for one in middles]
     numbers = np.unique(np.concatenate([numbers_of(scale, K), *known]))
     of_h, of_j = (_one_hot(one, numbers) for one in middles)
     return _one_hot(numbers_of(scale, K), numbers), of_h, of_j, numbers
-
-
-def _mode(counts: FloatArray) -> FloatArray:
-    return hard(ratio(counts, counts.sum(axis=1, keepdims=True)))
 
 
 def _one_hot(values: FloatArray, numbers: FloatArray) -> FloatArray:

@@ -9,8 +9,9 @@ from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import hard
 from harness.stats.inference.crossed_raters import CrossedRatings, crossed_variance
 from harness.stats.inference.metric import mean
+from harness.stats.metrics.confusion import hit_rate
+from harness.stats.metrics.distributional import js_divergence
 from harness.stats.metrics.multi_label import mse
-from harness.stats.metrics.registry import hit_rate, js_divergence
 
 
 def same(shares):

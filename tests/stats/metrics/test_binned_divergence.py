@@ -18,7 +18,7 @@ from harness.stats.metrics.binned_divergence import (
     bins_of,
     median_totals,
 )
-from harness.stats.metrics.win_rates import win_rate_metrics, win_sums
+from harness.stats.metrics.downstream import win_rate_metrics, win_sums
 
 LIKERT = ("1", "2", "3")
 counts_of_items = arrays.arrays(np.int64, (7, 3), elements=st.integers(0, 3))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from harness import stats
-from harness.stats.metrics import downstream, multi_label, registry
-from harness.stats.metrics.confusion import binary_metrics
-from harness.stats.metrics.weighted_agreement import ORDINAL_METRICS
+from harness.stats.metrics import distributional, multi_label
+from harness.stats.metrics.alpha import alpha_metric, coincidences
+from harness.stats.metrics.association import correlation_metrics
+from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS, binary_metrics
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+from harness.stats.metrics.ordinal import ORDINAL_METRICS
 from harness.stats.selection.ranking import loss
 
 CUT = {"tau": 0.6, "positive": ("toxic",)}
@@ -215,7 +219,7 @@ def test_names_are_unique():
         stats.find_metric("kappa", stats.METRICS)
 
 
-@pytest.mark.parametrize("module", [registry, downstream, multi_label])
+@pytest.mark.parametrize("module", [distributional, multi_label])
 def test_every_public_metric_is_in_the_table(module):
     """A function that stands in no row would escape this contract."""
     public = {
@@ -325,3 +329,99 @@ def test_scale_decides_which_rows_are_added():
     ]
     steps = stats.ordinal_metrics([1.0, 2.0, 5.0])[3].value(np.array([3.0, 0, 1, 0, 2, 0, 0, 1, 2]))
     assert interval == steps
+
+
+ALPHAS = [
+    replace(alpha_metric(level), contributions=coincidences)
+    for level in ("ordinal", "interval", "ratio")
+]
+OF_COUNTS = (*HUMAN_AGREEMENT, *ALPHAS)
+of_counts = pytest.mark.parametrize("metric", OF_COUNTS, ids=lambda metric: metric.name)
+AXES = np.arange(1.0, 4.0)
+OF_CELLS = (*BINARY, *DIAGNOSTICS, *correlation_metrics(AXES, AXES))
+of_cells = pytest.mark.parametrize("metric", OF_CELLS, ids=lambda metric: metric.name)
+
+
+def rated(metric, seed=0, n=40, n_raters=4):
+    """Count labels of n items that differ in their most likely one, all rated equally often."""
+    rng = np.random.default_rng(seed)
+    m = 2 if metric.max_ratings == 2 else n_raters
+    return rng.multinomial(m, rng.dirichlet(np.full(3, 0.5), n))
+
+
+def of_many(metric, counts):
+    """Evaluate a metric of agreement among raters."""
+    return float(metric.value(metric.contributions(counts).sum(axis=0)))
+
+
+@of_counts
+def test_raters_who_agree_have_the_best_agreement(metric):
+    """Unanimous items of different labels give 1, and nothing gives more."""
+    m = 2 if metric.max_ratings == 2 else 4
+    assert of_many(metric, m * np.eye(3, dtype=int)[[0, 1, 2, 0]]) == pytest.approx(1.0)
+    values = [of_many(metric, rated(metric, seed)) for seed in range(20)]
+    assert (np.array(values) >= metric.bounds[0] - 1e-12).all()
+    assert (np.array(values) <= metric.bounds[1] + 1e-12).all()
+
+
+@of_counts
+def test_agreement_of_raters_ignores_the_order_of_items_and_options(metric):
+    """Items and, but for ordered scales, options may be permuted."""
+    counts = rated(metric)
+    order = np.random.default_rng(0).permutation(len(counts))
+    assert of_many(metric, counts[order]) == pytest.approx(of_many(metric, counts))
+    if "ratio" not in metric.name:
+        permuted = counts[:, ::-1] if metric in ALPHAS else counts[:, [2, 0, 1]]
+        assert of_many(metric, permuted) == pytest.approx(of_many(metric, counts))
+
+
+@of_counts
+def test_agreement_of_raters_adds_up_over_shards(metric):
+    """Sums computed on different machines add up, and many sums are read at once."""
+    counts = rated(metric)
+    shards = [metric.contributions(part).sum(axis=0) for part in (counts[:9], counts[9:])]
+    whole = metric.contributions(counts).sum(axis=0)
+    np.testing.assert_allclose(sum(shards), whole)
+    sums = np.stack([whole, shards[1]])
+    np.testing.assert_allclose(metric.value(sums), [metric.value(each) for each in sums])
+
+
+@of_counts
+def test_agreement_without_ratings_is_undefined_with_a_reason(metric):
+    """Zero sums have no value."""
+    totals = metric.contributions(np.zeros((2, 3), dtype=int)).sum(axis=0)
+    assert np.isnan(metric.value(totals))
+    assert metric.reason(totals) in {"no_items", "too_few_raters"}
+
+
+@of_cells
+def test_metrics_of_cells_keep_the_contract(metric):
+    """Bounds, symmetry, no items, and many sums at once, on tables of two labels."""
+    n_labels = 2 if metric in (*BINARY, *DIAGNOSTICS) else 3
+    tables = np.random.default_rng(0).integers(1, 20, (30, n_labels, n_labels)).astype(float)
+    cells = tables.reshape(30, n_labels**2)
+    values = metric.value(cells)
+    assert (values >= metric.bounds[0] - 1e-12).all()
+    assert (values <= metric.bounds[1] + 1e-12).all()
+    np.testing.assert_allclose(values, [metric.value(each) for each in cells])
+    swapped = metric.value(np.swapaxes(tables, 1, 2).reshape(30, n_labels**2))
+    assert np.allclose(values, swapped, atol=1e-12) == metric.symmetric
+    assert np.isnan(metric.value(np.zeros(n_labels**2)))
+    assert metric.reason(np.zeros(n_labels**2)) == "no_items"
+
+
+@pytest.mark.parametrize("metric", [*ROWS, *OF_COUNTS, *OF_CELLS], ids=lambda metric: metric.name)
+def test_display_names_are_words(metric):
+    """No underscores, no forms, and not the name itself where that is a symbol."""
+    assert metric.display_name
+    assert "_" not in metric.display_name
+    assert "/" not in metric.display_name
+    assert metric.paper
+    assert repr(metric) == f"Metric({metric.name!r}, better {metric.better})"
+
+
+def test_display_names_of_a_task_are_different():
+    """Two metrics of one task never look the same to a reader."""
+    names = [metric.display_name for metric in ROWS]
+    assert len(set(names)) == len(names)
+    assert stats.find_metric("mse(srs/srs)", ROWS).display_name == "disagreement with raters"

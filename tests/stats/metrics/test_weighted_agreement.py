@@ -19,8 +19,8 @@ from harness.stats.metrics.association import (
     kendall_of,
     spearman_of,
 )
-from harness.stats.metrics.registry import confusion
-from harness.stats.metrics.weighted_agreement import (
+from harness.stats.metrics.confusion import confusion
+from harness.stats.metrics.ordinal import (
     ORDINAL_METRICS,
     ordinal_metrics,
     weighted_kappa,

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import hard
 from harness.stats.inference.metric import SquaredDistance, mean
+from harness.stats.metrics.confusion import hit_rate
+from harness.stats.metrics.distributional import js_divergence
 from harness.stats.metrics.multi_label import mse
-from harness.stats.metrics.registry import hit_rate, js_divergence
 from harness.stats.selection import replies as at_replies
 from harness.stats.selection.replies import Replies, contributions_at_replies
 

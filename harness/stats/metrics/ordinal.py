@@ -1,4 +1,4 @@
-"""Coefficients that know how far apart two options are, and the rows of ordered scales.
+"""Weighted agreement coefficients, and the metrics of ordered scales.
 
 The order of the options is the scale, so these rows stand in a table of their own: on a nominal
 task they mean nothing.
@@ -12,13 +12,14 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.inference.metric import Metric
-from harness.stats.metrics.alpha import alpha_metric, check_weights, square
+from harness.stats.metrics.alpha import alpha_metric, check_weights
 from harness.stats.metrics.association import kendall_of, spearman_of
+from harness.stats.metrics.chance import both_directions, square
+from harness.stats.metrics.confusion import cell_counts, confusion, label_reason
 from harness.stats.metrics.ranked_probability import RANKED_PROBABILITY_SCORE
-from harness.stats.metrics.registry import confusion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import ArrayLike
 
@@ -92,7 +93,7 @@ def weighted_kappa_metric(disagreement: ArrayLike, *, name: str = "weighted_kapp
     return Metric(
         name=name,
         value=lambda totals: weighted_kappa(totals, matrix),
-        reason=_why_none,
+        reason=label_reason,
         paper=_COHEN,
         bounds=(-np.inf, 1.0),
     )
@@ -110,15 +111,52 @@ def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:
     numbers = None if scale is None else np.asarray(scale, dtype=np.float64).tolist()
     amounts: tuple[Metric, ...] = ()
     if numbers is not None and min(numbers) >= 0:
-        amounts = (_row("krippendorff_alpha_ratio", _alpha_of("ratio", numbers), _ELANGOVAN),)
+        amounts = (
+            _ordinal_metric(
+                "krippendorff_alpha_ratio",
+                "agreement beyond chance on amounts (Krippendorff's alpha)",
+                _alpha_of("ratio", numbers),
+                _ELANGOVAN,
+            ),
+        )
     return (
-        _row("weighted_kappa_linear", _kappa_of("linear"), _COHEN),
-        _row("weighted_kappa_quadratic", _kappa_of("quadratic"), _COHEN),
-        _row("krippendorff_alpha_ordinal", _alpha_of("ordinal", None), _ELANGOVAN),
-        _row("krippendorff_alpha_interval", _alpha_of("interval", numbers), _ELANGOVAN),
+        _ordinal_metric(
+            "weighted_kappa_linear",
+            "agreement beyond chance, near misses count less (weighted kappa)",
+            _kappa_of("linear"),
+            _COHEN,
+        ),
+        _ordinal_metric(
+            "weighted_kappa_quadratic",
+            "agreement beyond chance, near misses count much less (quadratic kappa)",
+            _kappa_of("quadratic"),
+            _COHEN,
+        ),
+        _ordinal_metric(
+            "krippendorff_alpha_ordinal",
+            "agreement beyond chance on ranks (Krippendorff's alpha)",
+            _alpha_of("ordinal", None),
+            _ELANGOVAN,
+        ),
+        _ordinal_metric(
+            "krippendorff_alpha_interval",
+            "agreement beyond chance on numbers (Krippendorff's alpha)",
+            _alpha_of("interval", numbers),
+            _ELANGOVAN,
+        ),
         *amounts,
-        _row("spearman", lambda totals: spearman_of(square(totals)), _ELANGOVAN),
-        _row("kendall_tau_b", lambda totals: kendall_of(square(totals)), _ELANGOVAN),
+        _ordinal_metric(
+            "spearman",
+            "rank correlation (Spearman)",
+            lambda totals: spearman_of(square(totals)),
+            _ELANGOVAN,
+        ),
+        _ordinal_metric(
+            "kendall_tau_b",
+            "rank correlation (Kendall)",
+            lambda totals: kendall_of(square(totals)),
+            _ELANGOVAN,
+        ),
         RANKED_PROBABILITY_SCORE,
     )
 
@@ -130,20 +168,19 @@ def _kappa_of(steps: Steps) -> Callable[[FloatArray], FloatArray]:
 def _alpha_of(level: Level, scale: list[float] | None) -> Callable[[FloatArray], FloatArray]:
     metric = alpha_metric(level, scale=scale)
 
-    def value(totals: FloatArray) -> FloatArray:
-        cells = square(totals)
-        return metric.value((cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape))
-
-    return value
+    return lambda totals: metric.value(both_directions(totals))
 
 
-def _row(name: str, value: Callable[[FloatArray], FloatArray], paper: str) -> Metric:
+def _ordinal_metric(
+    name: str, display_name: str, value: Callable[[FloatArray], FloatArray], paper: str
+) -> Metric:
     return Metric(
         name=f"{name}(h/h)",
+        display_name=display_name,
         contributions=confusion,
         value=value,
-        reason=_why_none,
-        counts=_cell_counts,
+        reason=label_reason,
+        counts=cell_counts,
         human_form="h",
         judge_form="h",
         better="higher",
@@ -152,15 +189,6 @@ def _row(name: str, value: Callable[[FloatArray], FloatArray], paper: str) -> Me
         paper=paper,
         family="ordinal",
     )
-
-
-def _why_none(totals: FloatArray) -> str:
-    return "constant_labels" if totals.sum() > 0 else "no_items"
-
-
-def _cell_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:
-    pairs = ((human, judge) for human in options for judge in options)
-    return {f"{h} | {j}": float(n) for (h, j), n in zip(pairs, totals, strict=True)}
 
 
 ORDINAL_METRICS: tuple[Metric, ...] = ordinal_metrics()

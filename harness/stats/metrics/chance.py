@@ -1,0 +1,93 @@
+"""Agreement corrected for chance: each formula once, for two sides and for many raters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, remembered
+
+
+def square(totals: FloatArray) -> FloatArray:
+    """Return sums (..., K * K) as matrices (..., K, K)."""
+    K = round(totals.shape[-1] ** 0.5)
+    return totals.reshape(*totals.shape[:-1], K, K)
+
+
+def both_directions(totals: FloatArray) -> FloatArray:
+    """Count each pair of labels in both orders: (..., K * K) cells of the same shape."""
+    cells = square(totals)
+    return (cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape)
+
+
+def chance_corrected(
+    observed: FloatArray, expected: FloatArray, maximum: FloatArray | float = 1.0
+) -> FloatArray:
+    """Return (observed - expected) / (maximum - expected): 0 at chance, 1 at the maximum.
+
+    nan where chance alone reaches the maximum: all labels are then the same.
+    """
+    constant = expected >= (1.0 - TOLERANCE) * maximum
+    return np.where(constant, np.nan, ratio(observed - expected, maximum - expected))
+
+
+def above_uniform(observed: FloatArray, n_options: int) -> FloatArray:
+    """Return Randolph's kappa: chance is a draw among all declared options (Randolph 2005)."""
+    return chance_corrected(observed, np.full_like(observed, 1.0 / n_options))
+
+
+def cohen_kappa(totals: FloatArray) -> FloatArray:
+    """Return Cohen's kappa of (..., K * K) cells, human by judge (Cohen 1960)."""
+    n, hits, human, judge = margins(totals)
+    return chance_corrected(n * hits, np.vecdot(human, judge), n * n)
+
+
+def scott_pi(totals: FloatArray) -> FloatArray:
+    """Return Scott's pi of (..., K * K) cells: chance is drawn from both margins pooled."""
+    n, hits, human, judge = margins(totals)
+    pooled = (human + judge) / 2.0
+    return chance_corrected(n * hits, np.vecdot(pooled, pooled), n * n)
+
+
+def alpha(
+    n_ratings: FloatArray | float, observed: FloatArray | float, expected: FloatArray | float
+) -> FloatArray:
+    """Return Krippendorff's alpha of summed squared distances.
+
+    Parameters
+    ----------
+    n_ratings : (...) array
+        Pairable ratings.
+    observed : (...) array
+        Distances within items, each pair weighted by 1 / (ratings of its item - 1).
+    expected : (...) array
+        Distances between all pairs of ratings, whatever their item.
+
+    Notes
+    -----
+    Krippendorff 2011: 1 - (n - 1) D_o / D_e on these sums. nan where nothing differs.
+    """
+    quotient = ratio(np.asarray(observed), np.asarray(expected))
+    return np.asarray(1.0 - (n_ratings - 1.0) * quotient, dtype=np.float64)
+
+
+def nominal_alpha(label_totals: FloatArray, coincidences: FloatArray) -> FloatArray:
+    """Return alpha on the nominal level.
+
+    Parameters
+    ----------
+    label_totals : (..., K) array
+        Pairable ratings of each option.
+    coincidences : (...) array
+        Pairs of equal ratings within items, each item's pairs adding up to its ratings.
+    """
+    n = label_totals.sum(axis=-1)
+    expected = n * n - np.vecdot(label_totals, label_totals)
+    return alpha(n, n - coincidences, np.where(expected > TOLERANCE * n * n, expected, 0.0))
+
+
+@remembered
+def margins(totals: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return items and hits, (...), and how often each option was human's and judge's, (..., K)."""
+    cells = square(totals)
+    human, judge = cells.sum(axis=-1), cells.sum(axis=-2)
+    return human.sum(axis=-1), totals[..., :: cells.shape[-1] + 1].sum(axis=-1), human, judge
