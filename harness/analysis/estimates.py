@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.errors import TaskError
+from harness import plugins
+from harness.errors import PluginError, TaskError
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.ratings import human_table, judge_table
+from harness.stats.data.option_space import OptionSpace
 from harness.stats.data.rating_table import check_tau
 from harness.stats.data.resolved_tables import (
     ITEM_SPACE,
@@ -20,7 +22,7 @@ from harness.stats.data.resolved_tables import (
 from harness.stats.indeterminacy.beta_sweep import suppose
 from harness.stats.indeterminacy.translation import sensitivity_family
 from harness.stats.inference.interval_methods import check_level
-from harness.stats.inference.metric import find_metric
+from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.inference.resampling import Resampling
 from harness.stats.metrics.registry import metrics_for
 from harness.stats.selection.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
@@ -29,10 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.analysis.inputs import AggregationLevel, Choices, Source
-    from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import Distributions, RatingTable
     from harness.stats.indeterminacy.translation import SweepVariant
-    from harness.stats.inference.metric import Metric
     from harness.stats.selection.evaluation import Evaluation
     from harness.tasks import Item, Task
 
@@ -197,7 +197,7 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
             _whole(task, items)
             space, positive = ITEM_SPACE, (MET,)
         if choices.metric is not None:
-            find_metric(choices.metric, _rows(task, space, positive))
+            find_metric(choices.metric, _rows(task, space, positive, choices.metric))
         if choices.beta is not None:
             _check_level_of_beta(choices.level)
             variant = choices.family or "keeps_choice"
@@ -231,14 +231,32 @@ def _compared(
         human=tables[0],
         judges=tuple(tables[1:]),
         positive=positive,
-        rows=_rows(task, tables[0].space, positive),
+        rows=_rows(task, tables[0].space, positive, source.metric),
         groups=groups,
         criteria=criteria,
     )
 
 
-def _rows(task: Task, space: OptionSpace, positive: Sequence[str]) -> tuple[Metric, ...]:
-    return metrics_for(space, scale=task.scale, positive=positive)
+def _rows(
+    task: Task, space: OptionSpace, positive: Sequence[str], metric: str | None
+) -> tuple[Metric, ...]:
+    """Return the metrics of a task, and the ranking metric if it comes from a plug-in."""
+    rows = metrics_for(space, scale=task.scale, positive=positive)
+    if metric is None or any(row.name == metric for row in rows):
+        return rows
+    return (*rows, *_plugin_metric(metric))
+
+
+def _plugin_metric(name: str) -> tuple[Metric, ...]:
+    """Load a metric that another distribution registers; a built-in name is never looked up."""
+    any_task = OptionSpace.singletons(("a", "b", "c"))
+    built_in = metrics_for(any_task, scale="ordinal", positive=("a",))
+    if name in {row.name for row in built_in} or name not in plugins.names(plugins.METRICS):
+        return ()
+    metric = plugins.load(plugins.METRICS, name)
+    if not isinstance(metric, Metric) or metric.name != name:
+        raise PluginError(f"plug-in {name!r}: found {metric!r}; it must be a Metric of that name.")
+    return (metric,)
 
 
 def _groups(source: Source) -> list[str | None] | None:

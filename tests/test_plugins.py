@@ -1,0 +1,182 @@
+"""Another distribution adds a kind of judge and a metric; both are used from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from support.making import make_task
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PYPROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "first-option"
+version = "1.0"
+
+[project.entry-points."judge_harness.judges"]
+first-option = "first_option:FirstOption"
+random = "first_option:Shadow"
+broken = "first_option:missing"
+no-class = "first_option:same_mode"
+
+[project.entry-points."judge_harness.metrics"]
+same_mode = "first_option:same_mode"
+broken_metric = "first_option_absent:metric"
+other_name = "first_option:same_mode"
+"hit_rate(h/h)" = "first_option:shadow_metric"
+
+[tool.hatch.build.targets.wheel]
+only-include = ["first_option.py"]
+"""
+MODULE = '''
+"""A judge that gives the first option, and a metric."""
+import sys
+import numpy as np
+from harness.judging.judges.base import PromptedJudge
+from harness.judging.parsing.verdict import Reply
+from harness.stats.inference.metric import Metric
+from harness.stats.metrics.registry import METRICS
+
+print("first_option was imported", file=sys.stderr)
+
+
+class FirstOption(PromptedJudge):
+    """Gives the first option of the task."""
+
+    def __init__(self, spec, task, prompts, *, seed=0):
+        super().__init__(spec, task, prompts, seed=seed)
+        self._first = task.options[0].key
+
+    async def ask(self, request):
+        return Reply(request=request.hash, text=self._first, model="first", cost_usd=0.0)
+
+
+class Shadow(FirstOption):
+    pass
+
+
+built_in = next(metric for metric in METRICS if metric.name == "hit_rate(h/h)")
+same_mode = Metric(
+    name="same_mode",
+    display_name="same mode",
+    paper="none",
+    contributions=built_in.contributions,
+    value=built_in.value,
+    reason=built_in.reason,
+    bounds=built_in.bounds,
+    human_form="h",
+    judge_form="h",
+)
+shadow_metric = None
+'''
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder in which the distribution is installed."""
+    source = tmp_path_factory.mktemp("first-option")
+    (source / "pyproject.toml").write_text(PYPROJECT, encoding="utf-8")
+    (source / "first_option.py").write_text(MODULE, encoding="utf-8")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "dist"],
+        cwd=source,
+        check=True,
+        capture_output=True,
+    )
+    [wheel] = (source / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(source / "site")
+    return source / "site"
+
+
+@pytest.fixture
+def harness(site, tmp_path):
+    """Run the command line with the distribution installed, in a folder with the task ``small``."""
+    make_task(tmp_path / "datasets" / "small", n=12)
+    paths = [str(site), str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HARNESS_CACHE": str(tmp_path / "c")}
+
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "harness", *arguments],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def metrics_of(folder):
+    [path] = (folder / "runs").glob("*/metrics.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_judge_and_metric_of_another_distribution(harness, tmp_path):
+    """`--judges` names the kind, `--metric` the metric; both stand in metrics.json."""
+    result = harness("run", "--task", "small", "--judges", "first-option", "--metric", "same_mode")
+    assert result.returncode == 0, result.stderr
+    validation = metrics_of(tmp_path)
+    assert validation["ranking"]["metric"] == "same_mode"
+    [judge] = [judge for judge in validation["judges"] if judge["name"] == "first-option"]
+    assert judge["kind"] == "first-option"
+    assert judge["metrics"]["same_mode"]["value"] == judge["metrics"]["hit_rate(h/h)"]["value"]
+
+
+def test_kind_of_another_distribution_in_judges_yaml(harness, tmp_path):
+    """`kind: NAME` gives the judge an alias, parameters and a number of samples."""
+    (tmp_path / "own.yaml").write_text(
+        "judges: {mine: {kind: first-option, model: m, samples: 2}}", encoding="utf-8"
+    )
+    result = harness("run", "--task", "small", "--judges", "mine", "--judges-file", "own.yaml")
+    assert result.returncode == 0, result.stderr
+    [judge] = [judge for judge in metrics_of(tmp_path)["judges"] if judge["name"] == "mine"]
+    assert judge["kind"] == "first-option"
+
+
+def test_plug_ins_load_only_when_named_and_never_shadow(harness, tmp_path):
+    """Its `random` and `hit_rate(h/h)` stay unused, and nothing of it is imported."""
+    result = harness(*("run", "--task", "small", "--judges", "random", "--metric", "hit_rate(h/h)"))
+    assert result.returncode == 0, result.stderr
+    assert "first_option was imported" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--judges", "broken"), "plug-in 'broken' of first-option cannot be loaded (Attribute"),
+        (("--judges", "no-class"), "plug-in 'no-class': "),
+        (("--judges", "absent"), "unknown judge 'absent'"),
+        (("--metric", "broken_metric"), "'broken_metric' of first-option cannot be loaded (Module"),
+        (("--metric", "other_name"), "it must be a Metric of that name"),
+        (("--metric", "absent_metric"), "no metric is named 'absent_metric'"),
+    ],
+)
+def test_broken_plug_in_is_one_line(harness, tmp_path, options, message):
+    """Exit code 2 and one line, before anything is asked."""
+    judges = () if options[0] == "--judges" else ("--judges", "first-option")
+    result = harness("run", "--task", "small", *judges, *options)
+    assert result.returncode == 2
+    lines = result.stderr.replace("first_option was imported\n", "").splitlines()
+    assert message in " ".join(lines)
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_unknown_kind_in_judges_yaml_is_one_line(harness, tmp_path):
+    """The line names the file and the kinds there are."""
+    (tmp_path / "own.yaml").write_text("judges: {mine: {kind: absent, model: m}}", encoding="utf-8")
+    result = harness("judges", "--judges-file", "own.yaml")
+    assert result.returncode == 2
+    assert "own.yaml: judges.mine.kind: 'absent' is neither built in" in result.stderr
