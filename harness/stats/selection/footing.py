@@ -180,6 +180,7 @@ def common_footing(
     baseline_losses = {at: loss(draws, metric.better) for at, draws in baseline_draws.items()}
     defined = len(losses) > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn).all())
     level = resampling.level
+    n_units = len(np.unique(resampling.units(len(shared)).of_item[shared]))
     return Footing(
         metric=metric,
         n_replies=n_replies,
@@ -189,9 +190,9 @@ def common_footing(
         replicates=frozen(judge_draws["replicates"]),
         baselines=dict(zip(BASELINES, baseline_draws["values"].tolist(), strict=True)),
         baseline_replicates=dict(zip(BASELINES, baseline_draws["replicates"], strict=True)),
-        ranks=rank_sets(losses, drawn, level=level) if defined else None,
-        winner=winner_interval(losses, drawn, level=level) if defined else None,
-        beats=_beats(losses, drawn, baseline_losses, level),
+        ranks=rank_sets(losses, drawn, level=level, n_units=n_units) if defined else None,
+        winner=winner_interval(losses, drawn, level=level, n_units=n_units) if defined else None,
+        beats=_beats(losses, drawn, baseline_losses, level, n_units),
         references=tuple(scoring.reference(replies[j], shared, resampling) for j in chosen),
         level=level,
     )
@@ -340,7 +341,11 @@ class _Scoring:
 
 
 def _beats(
-    losses: FloatArray, drawn: FloatArray, baselines: dict[str, FloatArray], level: float
+    losses: FloatArray,
+    drawn: FloatArray,
+    baselines: dict[str, FloatArray],
+    level: float,
+    n_units: int,
 ) -> BoolArray:
     """Return (R, 3) bool: who is better than which baseline, those without a value aside."""
     beaten = np.zeros((len(losses), len(BASELINES)), dtype=np.bool_)
@@ -348,5 +353,5 @@ def _beats(
     usable &= np.isfinite(baselines["replicates"]).all(axis=1)
     if drawn.shape[1] > 1 and np.isfinite(drawn).all() and usable.any():
         rivals = baselines["values"][usable], baselines["replicates"][usable]
-        beaten[:, usable] = better_than(losses, drawn, *rivals, level=level)
+        beaten[:, usable] = better_than(losses, drawn, *rivals, level=level, n_units=n_units)
     return beaten

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray
 
 NO_SPREAD = 1e-12  # standard errors up to this are those of equal judges
-MIN_JUDGES = 2
+MIN_UNITS = 2
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -59,7 +60,13 @@ class SimultaneousInterval:
     critical_value: float | None
 
 
-def rank_sets(losses: FloatArray, replicates: FloatArray, *, level: float = 0.95) -> RankSets:
+def rank_sets(
+    losses: FloatArray,
+    replicates: FloatArray,
+    *,
+    level: float = 0.95,
+    n_units: int | None = None,
+) -> RankSets:
     """Return the ranks that judges may have, by a sup-t over all ordered pairs.
 
     Parameters
@@ -70,6 +77,9 @@ def rank_sets(losses: FloatArray, replicates: FloatArray, *, level: float = 0.95
         Losses in each resample, defined throughout.
     level : float, optional
         Probability that all rank sets hold the true ranks at once.
+    n_units : int, optional
+        Units behind the estimates: with few of them, the critical value is that of Student's t,
+        see `small_sample`. Default: no correction.
 
     Returns
     -------
@@ -92,20 +102,24 @@ def rank_sets(losses: FloatArray, replicates: FloatArray, *, level: float = 0.95
     critical_value = None
     if kept.any():
         largest = ((drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]).max(axis=0)
-        critical_value = _upper_quantile(largest, level)
+        critical_value = small_sample(_upper_quantile(largest, level), n_units)
         better[kept] = gains[kept] > critical_value * errors[kept]
     ranks = tuple((1 + int(better[:, j].sum()), J - int(better[j].sum())) for j in range(J))
     return RankSets(ranks, better, critical_value, n_pairs_equal)
 
 
 def winner_interval(
-    losses: FloatArray, replicates: FloatArray, *, level: float = 0.95
+    losses: FloatArray,
+    replicates: FloatArray,
+    *,
+    level: float = 0.95,
+    n_units: int | None = None,
 ) -> SimultaneousInterval:
     """Return an interval for the best judge that holds although it was chosen for its estimate.
 
     Parameters
     ----------
-    losses, replicates, level
+    losses, replicates, level, n_units
         As in `rank_sets`.
 
     Returns
@@ -119,7 +133,7 @@ def winner_interval(
     if not kept.any():
         return SimultaneousInterval(winner, None, None, None)
     off = np.abs(replicates[kept] - losses[kept, None]) / errors[kept, None]
-    critical_value = _upper_quantile(off.max(axis=0), level)
+    critical_value = small_sample(_upper_quantile(off.max(axis=0), level), n_units)
     reach = critical_value * float(errors[winner])
     if not kept[winner]:
         return SimultaneousInterval(winner, None, None, critical_value)
@@ -134,6 +148,7 @@ def better_than(
     rival_replicates: FloatArray,
     *,
     level: float = 0.95,
+    n_units: int | None = None,
 ) -> BoolArray:
     """Say which judges are better than which rivals, by a one-sided sup-t over all pairs of them.
 
@@ -145,6 +160,8 @@ def better_than(
         Of the rivals, in the same resamples.
     level : float, optional
         Probability that no judge is wrongly called better than a rival.
+    n_units : int, optional
+        As in `rank_sets`.
 
     Returns
     -------
@@ -158,8 +175,23 @@ def better_than(
     better = np.asarray(~kept & (gains > NO_SPREAD), dtype=np.bool_)
     if kept.any():
         largest = ((drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]).max(axis=0)
-        better[kept] = gains[kept] > _upper_quantile(largest, level) * errors[kept]
+        critical_value = small_sample(_upper_quantile(largest, level), n_units)
+        better[kept] = gains[kept] > critical_value * errors[kept]
     return better
+
+
+def small_sample(critical_value: float, n_units: int | None) -> float:
+    """Return a critical value for few units, from the one that the bootstrap gives.
+
+    The bootstrap's standard error is that of a plug-in variance, and its quantiles are nearly
+    those of a normal distribution. The value is therefore multiplied by sqrt(n / (n - 1)), after
+    the normal quantile has been replaced by that of Student's t with n - 1 degrees of freedom.
+    """
+    if n_units is None or n_units < MIN_UNITS or critical_value <= 0:
+        return critical_value
+    tail = float(ndtr(-critical_value))
+    factor = float(np.sqrt(n_units / (n_units - 1.0)))
+    return factor * -float(stdtrit(n_units - 1.0, tail))
 
 
 def _standard_errors(replicates: FloatArray) -> FloatArray:
