@@ -114,10 +114,11 @@ def _winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
 def rater_charts(v: Validation) -> list[Chart]:
     """Draw how often each judge is at least as good as each rater, and the rater as the judge."""
     results = judges_by_advantage(v)
-    return [_raters(result) for result in results if result.raters and not result.baseline]
+    return [rater_chart(result) for result in results if result.raters and not result.baseline]
 
 
-def _raters(result: JudgeReplacement) -> Chart:
+def rater_chart(result: JudgeReplacement) -> Chart:
+    """Draw one judge against each rater."""
     rows: list[IntervalRow] = []
     for rater in result.raters[:MAX_RATERS]:
         name = f"{result.judge}, against {rater.rater}"

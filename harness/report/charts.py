@@ -17,8 +17,6 @@ Cell: TypeAlias = str | int | float | None
 # Lengths in CSS pixels
 CHARACTER = 7.2  # mean width of a character at 12 px
 SMALL_CHARACTER = 6.6  # at 11 px
-TITLE_CHARACTER = 8.2
-TITLE_HEIGHT = 26.0
 WIDTH = 400.0
 WIDE = 540.0  # wider charts scroll on a narrow screen instead of shrinking
 TOP = 8.0
@@ -87,17 +85,6 @@ class Chart:
     def is_wide(self) -> bool:
         """Whether the chart scrolls on a narrow screen instead of shrinking."""
         return self.width > WIDE
-
-    @property
-    def stub_marks(self) -> tuple[Mark, ...]:
-        """Marks that start within the stub."""
-        return tuple(m for m in self.marks if float(m.attributes.get("x", math.inf)) < self.stub)
-
-    @property
-    def size_with_title(self) -> tuple[float, float]:
-        """Width and height of the chart with its title above, as exported."""
-        width = max(self.width, len(self.title) * TITLE_CHARACTER)
-        return width, self.height + TITLE_HEIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +204,8 @@ def interval_chart(
         marks += [m for row, height in placed for m in draw_interval(row, scale, height)]
     columns = ("name", "value", "low", "high", "why NA")
     cells = tuple((r.name, r.value, r.low, r.high, r.reason) for r in rows)
-    drawn = (titles.name, titles.title, titles.alt, width, bottom + AXIS, tuple(marks))
-    return Chart(*drawn, columns, cells)
+    fields = (titles.name, titles.title, titles.alt, width, bottom + AXIS, tuple(marks))
+    return Chart(*fields, columns, cells)
 
 
 def interval_ends(rows: Sequence[IntervalRow]) -> list[float | None]:
@@ -267,7 +254,7 @@ def line_chart(
     regions: Sequence[Region] = (),
     reach: tuple[float, ...] = (),
 ) -> Chart:
-    """Draw lines and regions between 0 and 1 above a key of their names.
+    """Draw lines and regions between 0 and 1, their key, and a hidden cursor for a script.
 
     Parameters
     ----------
@@ -277,12 +264,10 @@ def line_chart(
         Vertical lines, in order of x.
     rug : sequence of (x, name, style)
         Dots on the x axis.
+    regions : sequence of Region
+        Coloured boxes.
     reach : tuple of float
         Values of y that the axis must include.
-
-    Notes
-    -----
-    A hidden vertical line of class ``cursor`` is there for a script to move.
     """
     xs = [*(x for s in series for x, _ in s.points), *(x for r in regions for x in r.x)]
     low, high = min(xs, default=0.0), max(xs, default=1.0)
@@ -295,7 +280,10 @@ def line_chart(
     marks = [*_x_axis(across, top + STRIP, bottom, titles.x), *_y_axis(up, across)]
     marks += [_draw_region(region, across, up, top + TOP) for region in regions]
     for (x, text), level in zip(rules, levels, strict=True):
-        marks += _rule(across(x), text, (top - LINE * level, bottom))
+        y = top - LINE * level
+        middle = min(across(x), WIDTH - len(text) * SMALL_CHARACTER / 2)
+        marks.append(line(across(x), y + 6, across(x), bottom, "rule"))
+        marks.append(label(middle, y + 3, text, "small rule-label", "middle"))
     if not rules:  # rule labels would stand here
         marks.append(label(0, TOP + 4, titles.y, "small"))
     for s in series:
@@ -311,8 +299,8 @@ def line_chart(
     columns = ("name", titles.x or "x", titles.y or "y")
     cells = tuple((s.name, x, y) for s in series for x, y in s.points)
     height = bottom + AXIS + KEY_ROW * len(series)
-    drawn = (titles.name, titles.title, titles.alt, WIDTH, height, tuple(marks))
-    return Chart(*drawn, columns, cells, (across, up))
+    fields = (titles.name, titles.title, titles.alt, WIDTH, height, tuple(marks))
+    return Chart(*fields, columns, cells, (across, up))
 
 
 def heat_map(
@@ -357,8 +345,8 @@ def heat_map(
     width = max(end + count_width + 4, left + len(titles.x) * CHARACTER)
     columns = (titles.y or "row", titles.x or "column", "value", *(("n",) if row_counts else ()))
     height = head + CELL * len(row_names) + 4
-    drawn = (titles.name, titles.title, titles.alt, width, height, tuple(marks))
-    return Chart(*drawn, columns, tuple(rows), stub=left)
+    fields = (titles.name, titles.title, titles.alt, width, height, tuple(marks))
+    return Chart(*fields, columns, tuple(rows), stub=left)
 
 
 def _heat_cell(
@@ -414,12 +402,6 @@ def _label_levels(labels: Sequence[tuple[float, str]]) -> list[int]:
     return levels
 
 
-def _rule(x: float, text: str, ends: tuple[float, float]) -> list[Mark]:
-    middle = min(x, WIDTH - len(text) * SMALL_CHARACTER / 2)
-    name = label(middle, ends[0] + 3, text, "small rule-label", "middle")
-    return [line(x, ends[0] + 6, x, ends[1], "rule"), name]
-
-
 def _key(series: Series, y: float) -> list[Mark]:
     place = {"x": 0.0, "y": y + 3, "width": 11.0, "height": 11.0}
     swatch = mark("rect", f"region {series.style}", place)
@@ -432,7 +414,10 @@ def mark(
     tag: str, kind: str, attributes: Mapping[str, float | str], text: str = "", title: str = ""
 ) -> Mark:
     """Return an SVG element of a class, its lengths with two decimals."""
-    written = {k: v if isinstance(v, str) else px(v) for k, v in attributes.items()}
+    written = {
+        name: value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
+        for name, value in attributes.items()
+    }
     return Mark(tag, {**written, "class": kind}, text, title)
 
 
@@ -447,13 +432,8 @@ def label(x: float, y: float, text: str, kind: str, anchor: str = "start") -> Ma
 
 
 def _path(points: Sequence[tuple[float, float]], kind: str, name: str = "") -> Mark:
-    steps = " L".join(f"{px(x)} {px(y)}" for x, y in points)
+    steps = " L".join(f"{x:.2f} {y:.2f}" for x, y in points)
     return mark("path", kind, {"d": f"M{steps}", "data-of": name})
-
-
-def px(value: float) -> str:
-    """Return a length with two decimals at most."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def clip(text: str, width: float) -> str:

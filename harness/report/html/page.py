@@ -80,11 +80,17 @@ def page(v: Validation, details: Details | None = None) -> str:
             "details": details,
             "grid": grid,
             "judges": judge_charts.ranked_judges(v),
+            "annotator_charts": annotator_charts,
+            "certainty_charts": certainty_charts,
+            "confusion_charts": confusion_charts,
+            "judge_charts": judge_charts,
+            "sensitivity_charts": sensitivity_charts,
             "headline": formatting.headline(v).replace("  ", " · "),
             "options": formatting.options(v),
             "sentences": sentences(v),
             "facts": facts(v),
             "changes": changes(v),
+            "no_sweep_reason": no_sweep_reason(v),
             "outcomes": OUTCOMES,
             "page_size": PAGE_SIZE,
             "checklist": checklist(v, details),
@@ -94,12 +100,8 @@ def page(v: Validation, details: Details | None = None) -> str:
             },
             "calls": {calls.name: calls for calls in details.calls} if details else {},
             "provenance": _provenance(v, details),
-            "translation_charts": confusion_charts.translation_charts(
-                v, details.sets if details else ()
-            ),
+            "bounds": _bounds(v),
             **_ranking(v),
-            **_sensitivity(v),
-            **_sections(v),
         },
         block={"grid": grid, "items": items, "pageSize": PAGE_SIZE},
         title=f"{v.task.name}: which judge to use",
@@ -231,26 +233,20 @@ def _items_block(table: ItemTable) -> dict[str, object]:
 
 
 def _ranking(v: Validation) -> dict[str, Any]:
-    """Return what the ranking's table and charts show."""
+    """Return the rows of the ranking table, and what its columns and caption depend on."""
     if v.ranking is None:
-        return {"metric_groups": (), "undefined": {}}
+        return {}
     kinds = judge_charts.judge_kinds(v)
     places = {}
     if v.choosing and v.ranking.metric in v.choosing.orders:
         places = {place.judge: place for place in v.choosing.orders[v.ranking.metric].places}
     return {
         "ranked": [_ranked(v, row, kinds[row.judge], places) for row in v.ranking.rows],
+        "kinds": set(kinds.values()),
         "has_rivals": sum(place.rank is not None for place in places.values()) > 1,
-        "has_ties": "tied" in kinds.values(),
-        "has_baselines": "baseline" in kinds.values(),
-        "row_width": f"{judge_charts.TABLE_CHART_WIDTH:g}",
         "axis": _table_axis(v),
         "goals": [goal for goal in GOAL_WORDS if judge_charts.is_defined(v, goal)],
-        "ranking_chart": judge_charts.ranking_chart(v),
-        "metric_groups": judge_charts.metric_charts(v),
-        "undefined": judge_charts.undefined_metrics(v),
-        "units": {facts.name: facts.unit for facts in v.metrics},
-        "equal_metrics": {facts.name: facts.also for facts in v.metrics},
+        "metric_facts": {facts.name: facts for facts in v.metrics},
     }
 
 
@@ -287,55 +283,19 @@ def _table_axis(v: Validation) -> list[Mark]:
     return marks
 
 
-def _sensitivity(v: Validation) -> dict[str, Any]:
-    bounds = _bounds(v)
-    ends = [end for _, _, bound in bounds for end in (bound.low, bound.high)]
-    has_bounds = any(end.value is not None for end in ends)
-    reasons = dict.fromkeys(formatting.reason(end) for end in ends)
-    return {
-        "no_sweep_reason": no_sweep_reason(v),
-        "curve_charts": sensitivity_charts.curve_charts(v),
-        "region_charts": sensitivity_charts.region_charts(v),
-        "bounds": bounds,
-        "no_bounds_reason": "" if has_bounds else ", ".join(reasons),
-        "rank_charts": sensitivity_charts.rank_charts(v),
-        "regret_charts": sensitivity_charts.regret_charts(v),
-        "regret_rows": sensitivity_charts.regret_rows(v),
-    }
-
-
-def _bounds(v: Validation) -> list[tuple[str, str, Any]]:
-    """Return judge, goal and bound, free per item and for one beta."""
+def _bounds(v: Validation) -> dict[str, Any]:
+    """Return judge, goal and bound, free per item and for one beta; or why all are NA."""
     kinds = (v.sensitivity.bounds, v.sensitivity.common_bounds) if v.sensitivity else ()
-    return [
+    rows = [
         (judge, GOAL_WORDS.get(goal, goal), bound)
         for bounds in kinds
         for judge, by_goal in bounds.items()
         for goal, bound in by_goal.items()
     ]
-
-
-def _sections(v: Validation) -> dict[str, Any]:
-    reason = v.replacement.reason if v.replacement else ""
-    raters = {chart.name: chart for chart in annotator_charts.rater_charts(v)}
-    return {
-        "strata_charts": certainty_charts.strata_charts(v),
-        "perception_charts": certainty_charts.perception_charts(v),
-        "binned_charts": certainty_charts.binned_charts(v),
-        "risk_charts": certainty_charts.risk_charts(v),
-        "annotator_tests": [
-            (test, raters.get(f"raters-{judge_charts.unique_slug(test.judge)}"))
-            for test in annotator_charts.judges_by_advantage(v)
-        ],
-        "no_test_reason": annotator_charts.REASONS.get(reason, reason.replace("_", " ")) + ".",
-        "test_names": annotator_charts.TESTS,
-        "variant_label": annotator_charts.variant_label,
-        "annotator_charts": annotator_charts.annotator_charts(v),
-        "judge_errors": confusion_charts.ranked_errors(v),
-        "confusion_charts": confusion_charts.confusion_charts(v),
-        "leniency_charts": confusion_charts.leniency_charts(v),
-        "abstention_modes": confusion_charts.abstention_mode_rows(v),
-    }
+    ends = [end for _, _, bound in rows for end in (bound.low, bound.high)]
+    reasons = dict.fromkeys(formatting.reason(end) for end in ends if end.value is None)
+    is_undefined = all(end.value is None for end in ends)
+    return {"rows": rows, "reason": ", ".join(reasons) if is_undefined else ""}
 
 
 def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]:
