@@ -157,8 +157,8 @@ def write_parquet(v: Validation, path: Path) -> None:
 def all_charts(v: Validation, details: Details | None = None) -> list[Chart]:
     """Return every chart of the page, in its order."""
     charts = [judge_charts.ranking_chart(v)] if v.ranking else []
-    for _, usual, others in judge_charts.metric_charts(v):
-        charts += [*usual, *others]
+    for _, usual, further in judge_charts.metric_charts(v):
+        charts += [*usual, *further]
     return [
         *charts,
         *sensitivity_charts.curve_charts(v),

@@ -117,15 +117,15 @@ def ranking_scale(v: Validation) -> Scale:
 
 
 def metric_charts(v: Validation) -> list[tuple[Group, list[Chart], list[Chart]]]:
-    """Draw every metric that some judge has; return each group's usual charts and the others."""
+    """Draw every metric that some judge has; return the usual and further charts of each group."""
     if not v.judges:
         return []
     groups = []
     for group, names in grouped(v, v.judges[0].metrics):
         defined = [name for name in names if is_defined(v, name)]
         usual = [_metric_chart(v, name) for name in defined if is_usual(v, name)]
-        others = [_metric_chart(v, name) for name in defined if not is_usual(v, name)]
-        groups.append((group, usual, others) if usual else (group, others[:3], others[3:]))
+        further = [_metric_chart(v, name) for name in defined if not is_usual(v, name)]
+        groups.append((group, usual, further) if usual else (group, further[:3], further[3:]))
     return groups
 
 

@@ -47,8 +47,8 @@ def attacked(place: Path) -> Path:
     (task / "task.yaml").write_text(yaml, encoding="utf-8")
     (place / "judges.yaml").write_text(json.dumps({"judges": scripts()}), encoding="utf-8")
     command = ("run", "--task", "task", "--judges", ",".join(scripts()), "--no-cache")
-    asked = ("--judges-file", "judges.yaml", "--elicitation", "forced_choice,response_set,paired")
-    done = harness(*command, *asked, cwd=place, env={**os.environ, "HOME": str(place)})
+    options = ("--judges-file", "judges.yaml", "--elicitation", "forced_choice,response_set,paired")
+    done = harness(*command, *options, cwd=place, env={**os.environ, "HOME": str(place)})
     assert done.returncode == 0, done.stderr
     return place
 

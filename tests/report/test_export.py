@@ -99,7 +99,9 @@ def test_charts_without_words_are_not_written_as_png(validation, details, tmp_pa
 
     draw = resvg_py.svg_to_bytes
     monkeypatch.setattr(
-        resvg_py, "svg_to_bytes", lambda svg, **more: draw(svg, skip_system_fonts=True, **more)
+        resvg_py,
+        "svg_to_bytes",
+        lambda svg, **options: draw(svg, skip_system_fonts=True, **options),
     )
     assert write_charts(all_charts(validation, details)[:1], tmp_path) == NO_FONT
     assert [path.suffix for path in tmp_path.iterdir()] == [".svg"]
@@ -110,12 +112,12 @@ def test_parquet_holds_every_metric_of_every_judge(written, copied, validation):
     with parquet.ParquetFile(copied.path / "metrics.parquet") as file:
         rows = file.read().to_pylist()
     assert rows == [dict.fromkeys(rows[0]) | row for row in metric_table(validation)]
-    found = {(row["judge"], row["metric"]): row for row in rows}
+    by_metric = {(row["judge"], row["metric"]): row for row in rows}
     for judge in validation.judges:
-        for name, one in judge.metrics.items():
-            row = found[judge.name, name]
-            assert (row["value"], row["reason"]) == (one.value, one.reason)
-            assert row["low"] == (one.interval.low if one.interval else None)
+        for name, estimate in judge.metrics.items():
+            row, interval = by_metric[judge.name, name], estimate.interval
+            assert (row["value"], row["reason"]) == (estimate.value, estimate.reason)
+            assert row["low"] == (interval.low if interval else None)
 
 
 def test_judge_card_is_one_page_that_says_what_matters(validation, details):
@@ -157,9 +159,9 @@ def test_numbers_of_a_version_without_an_n_are_computed_anew(folder, source, val
 def test_two_runs_side_by_side_say_what_differs(validation):
     """Settings that differ are named; numbers of both stand beside each other."""
     settings = replace(validation.settings, tau=0.25, seed=7)
-    other = replace(validation, settings=settings)
-    assert {name for name, _, _ in facts(validation, other)} == {"tau", "seed"}
-    html = comparison(("march", "november"), (validation, other))
+    changed = replace(validation, settings=settings)
+    assert {name for name, _, _ in facts(validation, changed)} == {"tau", "seed"}
+    html = comparison(("march", "november"), (validation, changed))
     assert html.count('class="verdict"') == 2
     assert "march" in html
     assert BAD_NAME not in html

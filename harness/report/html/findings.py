@@ -65,10 +65,10 @@ def _close_judges(v: Validation) -> list[Fact]:
     n_others = len(close) + len(v.decision.significantly_worse)
     if not n_others:
         return []
-    name, others = "Not significantly different", f"of {counted([n_others], 'other')}"
+    name, total = "Not significantly different", f"of {counted([n_others], 'other')}"
     if len(close) > MAX_NAMES:
-        return [Fact(name, f"{len(close)} {others}", ", ".join(close))]
-    return [Fact(name, ", ".join(close) or "none", others)]
+        return [Fact(name, f"{len(close)} {total}", ", ".join(close))]
+    return [Fact(name, ", ".join(close) or "none", total)]
 
 
 def _annotator_test(v: Validation) -> list[Fact]:

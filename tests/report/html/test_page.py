@@ -1,4 +1,4 @@
-"""The page as a file: one piece, in order, escaped, and whole without its script."""
+"""The page as a file: self-contained, in order, escaped, and complete without its script."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Elements(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[str] = []
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
     def handle_data(self, data):
         self.texts.append(data)
@@ -57,7 +57,7 @@ def elements(html):
 
 def test_page_refers_to_nothing_outside_itself(elements):
     """No element has an address but places in the page."""
-    for tag, attributes in elements.found:
+    for tag, attributes in elements.elements:
         assert tag not in {"link", "img", "iframe", "object", "embed", "base", "form", "source"}
         assert "src" not in attributes
         assert str(attributes.get("href", "#")).startswith("#")
@@ -65,11 +65,11 @@ def test_page_refers_to_nothing_outside_itself(elements):
 
 def test_no_element_has_a_handler_or_a_style_of_its_own(elements):
     """Nothing that an item or a judge says became an attribute that runs."""
-    for _, attributes in elements.found:
+    for _, attributes in elements.elements:
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
 
 
-def test_policy_names_the_hash_of_the_one_style_and_the_one_script(html):
+def test_policy_holds_the_hashes_of_style_and_script(html):
     """What the page runs is what was shipped, by its hash; everything else is refused."""
     policy = unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1])
     assert "default-src 'none'" in policy
@@ -82,7 +82,7 @@ def test_policy_names_the_hash_of_the_one_style_and_the_one_script(html):
 
 def test_parts_stand_in_their_order(elements):
     """The decision comes first, provenance last."""
-    ids = [attributes.get("id") for tag, attributes in elements.found if tag == "h2"]
+    ids = [attributes.get("id") for tag, attributes in elements.elements if tag == "h2"]
     assert tuple(ids) == PARTS
 
 
@@ -97,8 +97,8 @@ def test_texts_cannot_end_the_data_block(text):
 def test_control_characters_of_a_reply_are_shown_as_pictures(validation, details):
     """HTML has none; NUL would make a file of text a binary one."""
     item = details.disputed[0]
-    said = replace(item.judges[0], reply="A\0\x1b[2J\x7f")
-    html = page(validation, replace(details, disputed=(replace(item, judges=(said,)),)))
+    answer = replace(item.judges[0], reply="A\0\x1b[2J\x7f")
+    html = page(validation, replace(details, disputed=(replace(item, judges=(answer,)),)))
     assert "A\u2400\u241b[2J\u2421" in html
     assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]", html)
 
@@ -115,8 +115,8 @@ def test_tables_are_there_without_the_script(elements, validation):
 
 def test_each_chart_has_words_and_data(elements):
     """Every drawing is named, described, and followed by a table."""
-    drawings = [a for tag, a in elements.found if tag == "svg" and a.get("role") == "img"]
-    ids = {attributes.get("id") for _, attributes in elements.found}
+    drawings = [a for tag, a in elements.elements if tag == "svg" and a.get("role") == "img"]
+    ids = {attributes.get("id") for _, attributes in elements.elements}
     assert len(drawings) > 20
     for attributes in drawings:
         assert attributes["aria-label"]
@@ -125,7 +125,7 @@ def test_each_chart_has_words_and_data(elements):
 
 def test_ids_are_unique(elements):
     """No two elements share an id."""
-    ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    ids = [attributes["id"] for _, attributes in elements.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
 
 
@@ -160,9 +160,9 @@ def test_options_are_named_before_anything_is_counted_by_them(elements):
     assert f"Options: A ({label}), B (Not toxic). Positive: A." in text
 
 
-def test_every_variant_of_the_annotator_test_is_told_in_words(validation):
+def test_every_variant_of_the_annotator_test_has_a_label(validation):
     """Those of this run, and those that a task may ask for."""
-    named = {name for one in validation.replacement.judges for name in one.variants}
+    named = {name for test in validation.replacement.judges for name in test.variants}
     assert "small_n=skip" in named
     asked_for = {"expert=ann", "gold=answer, eps=0", "quality", "score=weights"}
     assert all(" " in variant_label(name) for name in named | asked_for)
@@ -171,8 +171,8 @@ def test_every_variant_of_the_annotator_test_is_told_in_words(validation):
 def test_provenance_tells_how_long_asking_took(elements, folder):
     """The run's seconds of asking are in its manifest and on its page."""
     assert folder.manifest.asking_s > 0
-    shown = [text.strip() for text in elements.texts]
-    assert shown[shown.index("time for calls") + 1] == duration(folder.manifest.asking_s)
+    texts = [text.strip() for text in elements.texts]
+    assert texts[texts.index("time for calls") + 1] == duration(folder.manifest.asking_s)
 
 
 def test_prompts_stand_in_full(elements, folder):
@@ -191,9 +191,9 @@ def test_long_texts_end_with_an_ellipsis():
 def test_every_metric_is_in_a_group_of_the_papers_table(validation):
     """No metric of a run is left over, and each stands in one group alone."""
     names = list(validation.judges[0].metrics)
-    found = grouped(validation, names)
-    assert OTHER not in [group for group, _ in found]
-    assert sorted(name for _, some in found for name in some) == sorted(names)
+    groups = grouped(validation, names)
+    assert OTHER not in [group for group, _ in groups]
+    assert sorted(name for _, members in groups for name in members) == sorted(names)
 
 
 def test_figures_name_the_judges_that_are_not_significantly_different(validation):
@@ -221,10 +221,10 @@ def test_checklist_does_not_write_out_a_large_confusion_matrix(validation):
     large = replace(first.confusion, human=names, judge=names, cells=cells, n_items=126)
     errors = replace(validation.errors, judges=(replace(first, confusion=large),))
     task = replace(validation.task, options=options)
-    found = checklist(replace(validation, errors=errors, task=task))
-    assert "o0, o1" in found[0].told
-    assert "90 of 126 items as the raters" in found[3].told
-    assert found[3].told.count(" as ") == 5
+    practices = checklist(replace(validation, errors=errors, task=task))
+    assert "o0, o1" in practices[0].told
+    assert "90 of 126 items as the raters" in practices[3].told
+    assert practices[3].told.count(" as ") == 5
 
 
 def test_cost_of_verdicts_made_elsewhere_is_not_called_nothing(tmp_path):
@@ -253,8 +253,8 @@ def test_markdown_prints_what_it_is_given(text):
 
 def test_paragraph_names_what_a_reader_needs(validation, details):
     """Judges, raters, items, metric, cut-off, interval and abstentions are all in it."""
-    told = paragraph(validation, details)
+    text = paragraph(validation, details)
     for words in ("5 judges", "5 human raters", f"{N_ITEMS} items", "cut-off of 0.5", "seed 0"):
-        assert words in told
-    assert validation.settings.metric in told
+        assert words in text
+    assert validation.settings.metric in text
     assert r"js\_divergence" in paragraph_latex(validation, details)

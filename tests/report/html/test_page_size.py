@@ -43,8 +43,8 @@ def prepare(place, n_items: int):
     with (place / "verdicts.jsonl").open("w", encoding="utf-8") as file:
         for j in range(N_JUDGES):
             for i in range(n_items):
-                for asked, values in ANSWERS.items():
-                    row = {"item": f"i{i}", "judge": f"judge-{j}", "elicitation": asked}
+                for elicitation, values in ANSWERS.items():
+                    row = {"item": f"i{i}", "judge": f"judge-{j}", "elicitation": elicitation}
                     file.write(json.dumps(row | {"value": draw.choice(values)}) + "\n")
 
 
