@@ -354,7 +354,7 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
     human = p.compared.human
     if human.joint is None:
         return None
-    implied = reconstruct(human, resampling=replace(p.resampling(), n_resamples=0))
+    implied = reconstruct(human)
     evaluation = evaluate(
         human,
         p.compared.judges,
@@ -435,7 +435,7 @@ def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonMatrix | None, Estim
         return CommonMatrix.not_computed(table.space), na if positive else None
     if positive:
         found, beta = F_and_beta_by_likelihood(
-            table, positive, resampling=replace(p.resampling(groups=p.groups), n_resamples=0)
+            table, positive, resampling=p.resampling(groups=p.groups)
         )
     else:
         found = F_by_likelihood(table, rng=p.rng())

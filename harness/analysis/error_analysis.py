@@ -28,7 +28,7 @@ from harness.stats.subsets.abstention import (
     Mode,
     against_rest,
     excluding,
-    mode_batches,
+    mode_sums,
     outcome_cells,
     reading,
     with_abstention,
@@ -290,7 +290,7 @@ def _estimated(
 def _batches(p: Prepared, wide: FloatArray, lost: tuple[Exclusion, ...]) -> dict[str, ItemSums]:
     options, positive = p.task.space.options, p.task.positive
     said = wide[:, :, : len(options) + 1]
-    batches = mode_batches(
+    batches = mode_sums(
         said.reshape(len(said), -1),
         options,
         positive=positive,

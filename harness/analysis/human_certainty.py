@@ -25,7 +25,7 @@ from harness.stats.metrics.binned_divergence import (
 )
 from harness.stats.metrics.downstream import win_rate_metrics, win_sums
 from harness.stats.subsets.selective_prediction import risk_coverage
-from harness.stats.subsets.strata import By, Stratum, StratumResult, default_strata, stratify_judges
+from harness.stats.subsets.strata import By, Stratum, StratumResult, default_strata, stratify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -212,7 +212,7 @@ def section(p: Prepared) -> Certainty:
     judges = {table.name: scale.counts(table) for table in p.judges}
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
     strata = _strata(human, scale)
-    found = stratify_judges(
+    found = stratify(
         human,
         judges or {"": np.zeros_like(human)},
         strata=strata,

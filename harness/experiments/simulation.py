@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, IntArray, frozen, ratio
-from harness.stats.data.option_space import OptionSpace
+from harness.stats.data.option_space import OptionSpace  # noqa: TC001 -- readers of a field need it
 from harness.stats.data.rating_table import Distributions
 from harness.stats.indeterminacy.rater_error import error_matrix, selection_effect
 
@@ -101,24 +100,6 @@ class Sample:
 
     def __repr__(self) -> str:
         return f"Sample({self.human!r})"
-
-
-def random_space(n_options: int, n_sets: int, rng: np.random.Generator) -> OptionSpace:
-    """Draw an option space: every option alone, and other sets at random.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer sets than options, or more than there are subsets.
-    """
-    names = tuple(f"option {k}" for k in range(n_options))
-    larger = [one for size in range(2, n_options + 1) for one in combinations(names, size)]
-    n_larger = n_sets - n_options
-    if not 0 <= n_larger <= len(larger):
-        least, most = n_options, n_options + len(larger)
-        raise ValueError(f"n_sets is {n_sets}; {n_options} options have {least} to {most}")
-    drawn = rng.choice(len(larger), n_larger, replace=False) if n_larger else ()
-    return OptionSpace(names, (*((name,) for name in names), *(larger[int(v)] for v in drawn)))
 
 
 def selection_matrix(space: OptionSpace, gamma: float) -> FloatArray:

@@ -76,7 +76,6 @@ if TYPE_CHECKING:
         CommonF,
         F_and_beta_by_likelihood,
         F_by_likelihood,
-        beta_by_likelihood,
     )
     from harness.stats.indeterminacy.rater_error import (
         ErrorShift,
@@ -87,7 +86,6 @@ if TYPE_CHECKING:
         rank_under_rater_error,
         selection_effect,
         selection_effects,
-        undo_error,
     )
     from harness.stats.indeterminacy.reconstruction import Reconstruction, reconstruct
     from harness.stats.indeterminacy.translation import (
@@ -156,9 +154,6 @@ if TYPE_CHECKING:
     from harness.stats.selection.ranking import Difference, Ranked, Ranking, rank
     from harness.stats.selection.regret import Regret, regret_matrix, regret_of
     from harness.stats.subsets.abstention import (
-        AbstentionModes,
-        abstention_cells,
-        abstention_modes,
         with_abstention,
     )
     from harness.stats.subsets.selective_prediction import (
@@ -172,7 +167,6 @@ if TYPE_CHECKING:
         StratumResult,
         default_strata,
         stratify,
-        stratify_judges,
     )
 
 __all__ = [
@@ -184,7 +178,6 @@ __all__ = [
     "METRICS",
     "ORDINAL_METRICS",
     "OUTCOMES",
-    "AbstentionModes",
     "AbstentionTest",
     "AltTest",
     "AltTestDesign",
@@ -243,8 +236,6 @@ __all__ = [
     "TableTranslation",
     "Translation",
     "Units",
-    "abstention_cells",
-    "abstention_modes",
     "abstention_test",
     "aggregate",
     "alpha_metric",
@@ -252,7 +243,6 @@ __all__ = [
     "annotator_test",
     "annotator_tests",
     "benjamini_yekutieli",
-    "beta_by_likelihood",
     "beta_sweep",
     "binary_cells",
     "binary_metrics",
@@ -318,10 +308,8 @@ __all__ = [
     "signed_rank",
     "smallest_eps",
     "stratify",
-    "stratify_judges",
     "suppose",
     "together",
-    "undo_error",
     "weighted_kappa_metric",
     "win_rate_metrics",
     "win_sums",
@@ -330,12 +318,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "subsets.abstention": (
-        "AbstentionModes",
-        "abstention_cells",
-        "abstention_modes",
-        "with_abstention",
-    ),
+    "subsets.abstention": ("with_abstention",),
     "data.aggregation": ("Levels", "levels", "levels_of_judges"),
     "metrics.registry": ("METRICS", "metrics_for"),
     "alt_test.controls": ("Controls", "RandomControl", "annotator_controls", "optimal_verdicts"),
@@ -405,7 +388,6 @@ _MODULES = {
         "CommonF",
         "F_and_beta_by_likelihood",
         "F_by_likelihood",
-        "beta_by_likelihood",
     ),
     "inference.multiple_testing": ("FalseDiscoveries", "benjamini_yekutieli", "holm"),
     "alt_test.panel": ("Panel",),
@@ -425,7 +407,6 @@ _MODULES = {
         "rank_under_rater_error",
         "selection_effect",
         "selection_effects",
-        "undo_error",
     ),
     "indeterminacy.reconstruction": ("Reconstruction", "reconstruct"),
     "selection.regret": ("Regret", "regret_matrix", "regret_of"),
@@ -446,7 +427,7 @@ _MODULES = {
         "risk_coverage",
     ),
     "alt_test.scoring": ("SimilarityTable",),
-    "subsets.strata": ("Stratum", "StratumResult", "default_strata", "stratify", "stratify_judges"),
+    "subsets.strata": ("Stratum", "StratumResult", "default_strata", "stratify"),
     "indeterminacy.beta_sweep": ("SweepPoint", "beta_sweep", "suppose"),
     "indeterminacy.translation": (
         "Decomposition",

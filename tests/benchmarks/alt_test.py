@@ -87,7 +87,9 @@ def arrays(panel, judges, score, eps):
 
 
 def collected(ratings):
-    return stats.Panel.by_rater(ratings)
+    return stats.Panel.of(
+        (item, rater, value) for rater, rated in ratings.items() for item, value in rated.items()
+    )
 
 
 def compare(bounds, name, score, eps):

@@ -226,7 +226,9 @@ def per_item(population: simulation.Population, n_judges: int) -> np.ndarray:
 
 def main() -> None:
     """Print the bound and leave."""
-    space = simulation.random_space(4, 9, np.random.default_rng(0))
+    names = "abcd"
+    larger = ("ab", "ad", "bcd", "cd", "abcd")
+    space = stats.OptionSpace(tuple(names), (*((name,) for name in names), *map(tuple, larger)))
     scenario = simulation.Scenario(space=space, gamma_human=0.5, gamma_judge=-0.5)
     population = simulation.draw_population(scenario, np.random.default_rng(0))
 

@@ -110,7 +110,7 @@ def stratified(n: int) -> Callable[[], object]:
     strata, rng = stats.default_strata(5, ordinal=True), np.random.default_rng(0)
     return lambda: stats.stratify(
         human,
-        judge,
+        {"": judge},
         strata=strata,
         level="ordinal",
         resampling=stats.Resampling(rng=rng, n_resamples=FEW),

@@ -12,7 +12,6 @@ from harness.experiments.simulation import (
     draw_sample,
     gamma_for,
     project,
-    random_space,
     selection_matrix,
 )
 from harness.stats import OptionSpace, selection_effect
@@ -63,17 +62,6 @@ def test_selection_effects_out_of_reach_are_refused():
     """Two options reach 1.5."""
     with pytest.raises(ValueError, match=r"Gamma is 2\.0; .* allows 0\.5 to 1\.5"):
         gamma_for(OptionSpace.powerset(("toxic", "fine")), 2.0)
-
-
-def test_random_spaces_hold_every_option_alone():
-    """Options and sets in the numbers asked for, the same for the same seed."""
-    space = random_space(4, 9, np.random.default_rng(0))
-    assert (len(space.options), len(space.sets)) == (4, 9)
-    assert space.sets[:4] == tuple((option,) for option in space.options)
-    assert random_space(4, 9, np.random.default_rng(0)) == space
-    assert random_space(3, 3, np.random.default_rng(0)).fully_specified
-    with pytest.raises(ValueError, match="n_sets is 8; 3 options have 3 to 7"):
-        random_space(3, 8, np.random.default_rng(0))
 
 
 def test_population_follows_the_rating_model():

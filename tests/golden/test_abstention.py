@@ -6,9 +6,10 @@ import numpy as np
 
 from harness.stats import Resampling
 from harness.stats.data.aggregation import levels
+from harness.stats.inference.estimate import estimate_sums
 from harness.stats.metrics.confusion import BINARY, CELLS
 from harness.stats.metrics.judge_agreement import ensemble_agreement
-from harness.stats.subsets.abstention import abstention_modes
+from harness.stats.subsets.abstention import mode_sums
 
 
 def test_abstention_modes(golden, reproduce, result):
@@ -19,19 +20,20 @@ def test_abstention_modes(golden, reproduce, result):
         *options, none = inputs["labels"]
         between = {inputs["positive"]: 1.0, none: 0.5}
         place = np.array([between.get(label, 0.0) for label in inputs["labels"]])
-        found = abstention_modes(
+        sums = mode_sums(
             np.repeat(np.eye(table.size), table.ravel(), axis=0),
             options,
-            positive=inputs["positive"],
+            positive=(inputs["positive"],),
             recode_to=inputs["recode_to"],
             weights=np.subtract.outer(place, place) ** 2,
-            resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
-        modes = {mode: values(getattr(found, mode)) for mode in ("exclude", "recode")}
-        classes = values(found.third_class)
+        resampling = Resampling(n_resamples=0, rng=np.random.default_rng(0))
+        estimates = estimate_sums(sums, resampling=resampling)
+        modes = {mode: values(estimates[mode]) for mode in ("exclude", "recode")}
+        classes = values(estimates["third_class"])
         named = {"CANNOT_ASSESS": none} | {option: option for option in options}
         classes["f1_one_vs_rest"] = {label: classes[f"f1[{name}]"] for name, label in named.items()}
-        rates = values(found.rates)
+        rates = values(estimates["rates"])
         return result(
             {
                 "n": int(table.sum()),
@@ -44,7 +46,7 @@ def test_abstention_modes(golden, reproduce, result):
             }
             | rates
             | modes,
-            {mode: getattr(found, mode)["accuracy"].reason for mode in ("exclude", "recode")},
+            {mode: estimates[mode]["accuracy"].reason for mode in ("exclude", "recode")},
         )
 
     reproduce(golden, adapter)

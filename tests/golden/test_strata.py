@@ -19,13 +19,15 @@ def test_human_agreement_stratum(golden, reproduce, result, dataset):
         edges = inputs["stratum"]
         stratum = Stratum("case", edges["by"], edges["at_least"], edges["below"])
         numeric = inputs["level"] != "nominal"
-        [found] = stratify(
-            counts_of(units, inputs["options"]),
+        counts = counts_of(units, inputs["options"])
+        [[found]] = stratify(
+            counts,
+            {"": np.zeros_like(counts)},
             strata=[stratum],
             level=inputs["level"],
             scale=inputs["options"] if numeric else None,
             resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
-        )
+        ).values()
         names = {
             "alpha": f"krippendorff_alpha_{inputs['level']}",
             "majority_share": "majority_share",
@@ -57,13 +59,15 @@ def test_random_rater(golden, reproduce, result):
             Stratum("agree", "n_labels", 1, 2),
             Stratum("disagree", "n_labels", 2),
         )
-        found = stratify(
-            counts_of(units, inputs["options"]),
+        counts = counts_of(units, inputs["options"])
+        [found] = stratify(
+            counts,
+            {"": np.zeros_like(counts)},
             strata=strata,
             level=inputs["level"],
             scale=inputs["options"] if numeric else None,
             resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
-        )
+        ).values()
         return result(
             {
                 one.stratum.name: {

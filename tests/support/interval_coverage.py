@@ -13,6 +13,7 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+from support.panels import panel_by_rater
 
 from harness import stats
 
@@ -115,7 +116,7 @@ def estimates(data: DataSet, n_resamples: int) -> dict[str, stats.Estimate | sta
 def advantage(data: DataSet, n_resamples: int) -> stats.Estimate:
     """Test the judge's first verdicts against the raters."""
     items = data.human.items
-    panel = stats.Panel.by_rater(
+    panel = panel_by_rater(
         {
             f"r{j}": dict(zip(items, labels.tolist(), strict=True))
             for j, labels in enumerate(data.labels.T)

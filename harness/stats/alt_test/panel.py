@@ -91,40 +91,13 @@ class Panel:
             If a rater rated an item twice, a value is nan or None, or an item is not in ``items``.
         """
         item, rater, value = tuple(zip(*ratings, strict=True)) or ((), (), ())
-        raters = _index(sorted(set(rater)))
-        return cls._of_columns((item, _codes(raters, rater), value), raters, items, rater_ids)
-
-    @classmethod
-    def by_rater(
-        cls,
-        ratings: Mapping[str, Mapping[str, Hashable]],
-        *,
-        items: Iterable[str] | None = None,
-        rater_ids: RaterIds = "real",
-    ) -> Self:
-        """Collect ratings from each rater's value per item; otherwise as `of`."""
-        item = tuple(chain.from_iterable(ratings.values()))
-        value = tuple(chain.from_iterable(rated.values() for rated in ratings.values()))
-        sizes = {rater: len(rated) for rater, rated in ratings.items() if rated}
-        raters = _index(sorted(sizes))
-        of_rater = np.repeat(_codes(raters, tuple(sizes)), tuple(sizes.values()))
-        return cls._of_columns((item, of_rater, value), raters, items, rater_ids)
-
-    @classmethod
-    def _of_columns(
-        cls,
-        columns: tuple[Sequence[str], IntArray, Sequence[Hashable]],
-        raters: Mapping[str, int],
-        items: Iterable[str] | None,
-        rater_ids: RaterIds,
-    ) -> Self:
-        item, of_rater, value = columns
-        index, labels = _index(item if items is None else items), _index(value)
+        raters, labels = _index(sorted(set(rater))), _index(value)
+        index = _index(item if items is None else items)
         if items is not None and not index.keys() >= (rated := dict.fromkeys(item)).keys():
             missing = next(name for name in rated if name not in index)
             raise ValueError(f"ratings: item {missing!r} is not among the {len(index)} items")
         _check_labels(labels, "ratings")
-        of_item = _codes(index, item)
+        of_item, of_rater = _codes(index, item), _codes(raters, rater)
         order = _sorted_order(of_item * len(raters) + of_rater)
         panel = cls(
             items=tuple(index),

@@ -34,7 +34,8 @@ Test: TypeAlias = Literal["t", "wilcoxon", ""]
 
 MINUS, TIED, PLUS, SQUARES = range(4)  # rows of a judge's sums
 N_OUTCOMES = 3
-TABLE = 1 << 22  # cells of a table of p-values by counts, up to which one is made
+TABLE = 1 << 22  # cells of a table of p-values by counts, up to which one is made,
+PER_CELL = 32  # and up to how many cells per p-value
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -315,7 +316,7 @@ def _p_of_counts(sums: FloatArray, test: Test, eps: float) -> FloatArray:
         return np.empty(sums.shape[1:])
     counts -= (least := counts.min(axis=1, keepdims=True))
     spans = tuple((counts.max(axis=1) + 1).tolist())
-    if prod(spans) <= TABLE:
+    if prod(spans) <= min(TABLE, PER_CELL * counts.shape[1]):
         cell = np.ravel_multi_index(tuple(counts), spans)
         occurs = np.zeros(prod(spans), dtype=np.bool_)
         occurs[cell] = True

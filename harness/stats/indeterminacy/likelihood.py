@@ -12,7 +12,6 @@ from harness.stats.inference.estimate import (
     Estimate,
     Exclusion,
     Interval,
-    percentile_interval,
 )
 from harness.stats.inference.interval_methods import normal_ends
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.bootstrap import Unit
     from harness.stats.inference.resampling import Resampling
 
 N_DRAWS = (16, 64)  # least and most draws of theta per item
@@ -113,8 +113,9 @@ def _common(calls: _Calls, space: OptionSpace, fitted: tuple[_Fit, _Draws] | Non
     converged = True
     if fitted is not None:
         fit, _ = fitted
-        known = np.array([not reason for reason in reasons])
-        F[:, known], theta[calls.used], converged = fit.F[:, known], fit.theta, fit.converged
+        identified = np.array([not reason for reason in reasons])
+        F[:, identified], theta[calls.used] = fit.F[:, identified], fit.theta
+        converged = fit.converged
     return CommonF(
         F=frozen(F),
         reasons=reasons,
@@ -126,13 +127,13 @@ def _common(calls: _Calls, space: OptionSpace, fitted: tuple[_Fit, _Draws] | Non
     )
 
 
-def beta_by_likelihood(
+def F_and_beta_by_likelihood(
     table: RatingTable,
     positive: Iterable[str],
     *,
     resampling: Resampling,
-) -> Estimate:
-    """Estimate P(a positive option in S, given a negative one was chosen) from independent calls.
+) -> tuple[CommonF, Estimate]:
+    """Estimate F, and beta with its interval, from independent calls and the same fit.
 
     Parameters
     ----------
@@ -141,66 +142,48 @@ def beta_by_likelihood(
     positive : iterable of str
         The positive options; all others are negative.
     resampling : Resampling
-        How the interval is made, whatever its method. Each replicate climbs anew from the fit,
-        which takes long; with ``n_resamples=0`` the interval comes from how much each unit weighs
-        in the estimate.
+        Generator, groups and level of the interval; there are no resamples, as each would need a
+        fit of its own.
 
     Returns
     -------
-    Estimate
-        NA "no_calls", "no_negative_choice", or "not_identified" where it needs an unknown column.
-        Without an interval where no unit weighs anything, as at a beta of 0 or 1.
+    F : CommonF
+        As of `F_by_likelihood`.
+    beta : Estimate
+        P(a positive option in S, given a negative option was chosen). NA "no_calls",
+        "no_negative_choice", or "not_identified" where it needs an unknown column. Without an
+        interval where no unit has any influence, as at a beta of 0 or 1.
 
     Notes
     -----
     beta of Guerdan et al. 2025, section 7, worked out from F and theta. Matching the calls instead
     gives ``cross_call_beta``, which is no estimate of it.
 
-    Without resamples the interval is that of the infinitesimal jackknife (Jaeckel 1972): the value
-    and a normal quantile times the root of the summed squares of `_influence`, kept within [0, 1].
-    With three options, all seven sets and an F drawn anew for each of 989 data sets (100 or 300
-    items, 5 or 10 calls of each kind, theta from Dirichlet distributions with 0.3, 1 or 3 per set),
-    96 % of the intervals held the beta of the population, and the bias was below 0.002.
+    The interval is that of the infinitesimal jackknife (Jaeckel 1972): the value and a normal
+    quantile times the root of the summed squares of `_influence`, kept within [0, 1]. With three
+    options, all seven sets and an F drawn anew for each of 989 data sets (100 or 300 items, 5 or 10
+    calls of each kind, theta from Dirichlet distributions with 0.3, 1 or 3 per set), 96 % of the
+    intervals held the beta of the population, and the bias was below 0.002.
     """
-    return F_and_beta_by_likelihood(table, positive, resampling=resampling)[1]
-
-
-def F_and_beta_by_likelihood(
-    table: RatingTable,
-    positive: Iterable[str],
-    *,
-    resampling: Resampling,
-) -> tuple[CommonF, Estimate]:
-    """Return what `F_by_likelihood` and `beta_by_likelihood` do, from one fit."""
     calls, space = _Calls.of(table), table.space
-    chosen = tuple(positive)
-    meets, negative = space.meets(chosen), ~space.option_mask(chosen)
+    options = tuple(positive)
+    meets, negative = space.meets(options), ~space.option_mask(options)
     units = resampling.units(len(calls.used))
     hidden = space.membership[negative].any(axis=0) & meets
-    unknown = np.array([one == "not_identified" for one in _reasons(calls, space)])
+    unknown = np.array([why == "not_identified" for why in _reasons(calls, space)])
     reason = "not_identified" if (unknown & hidden).any() else ""
     reason = reason if calls.used.any() else "no_calls"
-    value, replicates, weighs = np.nan, np.empty(0), np.empty(0)
+    value, interval = np.nan, None
     fitted = _fit(calls, space, resampling.rng) if calls.used.any() else None
     if fitted is not None and not reason:
         fit, draws = fitted
-        value = _beta(fit, np.ones(len(draws.forced)), meets, negative)
+        value = _beta(fit, meets, negative)
         reason = "no_negative_choice" if np.isnan(value) else ""
     if not reason:
         of_item = units.of_item[calls.used]
-        influence = _influence(fit, draws, meets, negative)
-        weighs = np.zeros(units.n_units)
-        np.add.at(weighs, of_item, influence)
-        weights = resampling.draw(units).weights()
-        rows = (row[of_item] for block in weights for row in block)
-        again = ((row, _climb(draws.fewer(row), fit.F, row, ROUGH_STEP)) for row in rows)
-        replicates = np.array([_beta(one, row, meets, negative) for row, one in again])
-    interval, undefined_share = percentile_interval(replicates, resampling.level, units.kind)
-    if not resampling.n_resamples and (np.abs(weighs) > TOLERANCE).any():
-        low, high = normal_ends(value, float(np.sqrt((weighs**2).sum())), resampling.level)
-        interval = Interval(
-            max(low, 0.0), min(high, 1.0), resampling.level, "jackknife", units.kind
-        )
+        influence = np.zeros(units.n_units)
+        np.add.at(influence, of_item, _influence(fit, draws, meets, negative))
+        interval = _interval(value, influence, resampling.level, units.kind)
     n_used, n = len(calls.forced), len(calls.used)
     beta = Estimate(
         value=None if reason else value,
@@ -209,11 +192,16 @@ def F_and_beta_by_likelihood(
         n_used=n_used,
         n_excluded=n - n_used,
         excluded=(Exclusion("no_calls", n - n_used),) if n > n_used else (),
-        n_resamples=len(replicates),
-        undefined_share=undefined_share,
         counts={"forced_calls": float(calls.forced.sum()), "set_calls": float(calls.sets.sum())},
     )
     return _common(calls, space, fitted), beta
+
+
+def _interval(value: float, influence: FloatArray, level: float, unit: Unit) -> Interval | None:
+    if not (np.abs(influence) > TOLERANCE).any():
+        return None
+    low, high = normal_ends(value, float(np.sqrt((influence**2).sum())), level)
+    return Interval(max(low, 0.0), min(high, 1.0), level, "jackknife", unit)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -260,7 +248,7 @@ class _Draws:
         """Draw from the Dirichlet posterior of the sets, shifted by (n, U) guessed further sets."""
         sets = calls.sets[:, kept]
         n, U = sets.shape
-        pseudo = _pseudo_counts(sets, np.ones(n))
+        pseudo = _pseudo_counts(sets)
         shape = (sets + pseudo + guess)[:, None, :]
         S = int(np.clip(ALL_DRAWS // n, *N_DRAWS))
         drawn = rng.standard_gamma(np.broadcast_to(shape, (n, S, U))) + TINY
@@ -268,12 +256,10 @@ class _Draws:
         offset = -np.einsum("nsu,nu->ns", np.log(theta), guess)
         return cls(calls.forced, sets, pseudo, theta, offset, kept)
 
-    def fewer(self, weights: FloatArray | None = None) -> _Draws:
-        """Keep the least number of draws, weighed anew for items that count (n,) times."""
-        theta, offset = self.theta[:, : N_DRAWS[0]], self.offset[:, : N_DRAWS[0]]
-        if weights is not None:
-            offset = offset + np.log(theta) @ (_pseudo_counts(self.sets, weights) - self.pseudo)
-        return replace(self, theta=theta, offset=offset)
+    def fewer(self) -> _Draws:
+        """Keep the least number of draws."""
+        n_draws = N_DRAWS[0]
+        return replace(self, theta=self.theta[:, :n_draws], offset=self.offset[:, :n_draws])
 
 
 def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_Fit, _Draws]:
@@ -282,35 +268,35 @@ def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_
     unexplained = calls.forced.any(axis=0) & ~space.membership[:, endorsed].any(axis=1)
     singleton = space.membership.sum(axis=0) == 1
     kept = endorsed | singleton | space.membership[unexplained].any(axis=0)
-    ones, guess = np.ones(len(calls.forced)), np.zeros((len(calls.sets), int(kept.sum())))
+    guess = np.zeros((len(calls.sets), int(kept.sum())))
     chance = np.asarray(space.membership / space.membership.sum(axis=0), dtype=np.float64)
-    rough = _climb(_Draws.near(calls, kept, guess, rng).fewer(), chance, ones, ROUGH_STEP)
+    rough = _climb(_Draws.near(calls, kept, guess, rng).fewer(), chance, ROUGH_STEP)
     part, theta = rough.F[:, kept], rough.theta[:, kept]
     behind = theta * (ratio(calls.forced, np.maximum(theta @ part.T, TINY)) @ part)
     draws = _Draws.near(calls, kept, SHIFT * behind, rng)
-    return _climb(draws, rough.F, ones, STEP), draws
+    return _climb(draws, rough.F, STEP), draws
 
 
-def _pseudo_counts(sets: FloatArray, weights: FloatArray) -> FloatArray:
-    """Fit the (U,) Dirichlet distribution of theta to (n, U) counts of sets, weighted by item."""
+def _pseudo_counts(sets: FloatArray) -> FloatArray:
+    """Fit the (U,) Dirichlet distribution of theta to (n, U) counts of sets."""
     from scipy.optimize import minimize  # noqa: PLC0415 -- takes a while to load
     from scipy.special import digamma, gammaln  # noqa: PLC0415 -- the same
 
-    m, n = sets.sum(axis=1), weights.sum()
+    m, n = sets.sum(axis=1), len(sets)
 
     def cost(logs: FloatArray) -> tuple[float, FloatArray]:
         a = np.exp(logs)
         total = a.sum()
-        fit = n * gammaln(total) - weights @ gammaln(total + m)
-        fit += (weights @ (gammaln(a + sets) - gammaln(a))).sum()
-        common = n * digamma(total) - weights @ digamma(total + m)
-        return -float(fit), -a * (common + weights @ (digamma(a + sets) - digamma(a)))
+        fit = n * gammaln(total) - gammaln(total + m).sum()
+        fit += (gammaln(a + sets) - gammaln(a)).sum()
+        common = n * digamma(total) - digamma(total + m).sum()
+        return -float(fit), -a * (common + (digamma(a + sets) - digamma(a)).sum(axis=0))
 
     start = np.zeros(sets.shape[1])
-    found = minimize(
+    optimum = minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=[LOG_PSEUDO_COUNTS] * len(start)
     )
-    return np.asarray(np.exp(found.x), dtype=np.float64)
+    return np.asarray(np.exp(optimum.x), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -320,36 +306,34 @@ class _Fit:
     converged: bool
 
 
-def _climb(draws: _Draws, F: FloatArray, weights: FloatArray, step: float) -> _Fit:
+def _climb(draws: _Draws, F: FloatArray, step: float) -> _Fit:
     """Climb the likelihood by EM, lengthening two steps at a time while that climbs higher."""
     part, moved, steps = F[:, draws.kept], np.inf, 0
     height, posterior = -np.inf, np.empty(0)
     fallback = part
     while moved >= step and steps < MAX_STEPS:
-        first, reached, posterior = _step(draws, part, weights)
+        first, reached, posterior = _step(draws, part)
         if reached < height:  # the lengthened step went down: take the plain one
             part, height = fallback, -np.inf
             continue
-        fallback, height, _ = _step(draws, first, weights)
+        fallback, height, _ = _step(draws, first)
         moved, steps = float(np.abs(fallback - first).max()), steps + 1
         part = _lengthen(part, first, fallback)
-    whole, theta = F.copy(), np.zeros((len(weights), F.shape[1]))
+    whole, theta = F.copy(), np.zeros((len(draws.forced), F.shape[1]))
     whole[:, draws.kept] = fallback
     theta[:, draws.kept] = np.einsum("ns,nsu->nu", posterior, draws.theta)
     return _Fit(whole, theta, converged=moved < step)
 
 
-def _step(
-    draws: _Draws, part: FloatArray, weights: FloatArray
-) -> tuple[FloatArray, float, FloatArray]:
+def _step(draws: _Draws, part: FloatArray) -> tuple[FloatArray, float, FloatArray]:
     """Return F (K, U) after one EM step, the log-likelihood before it, and (n, S) weights of theta.
 
     What is missing is theta, and the set behind each forced choice.
     """
     n, S, U = draws.theta.shape
     O, posterior, heights = _weigh(draws, part)
-    height = float(weights @ heights)
-    pull = (weights[:, None] * posterior)[:, :, None] * draws.forced[:, None, :] / O
+    height = float(heights.sum())
+    pull = posterior[:, :, None] * draws.forced[:, None, :] / O
     chosen = part * (pull.reshape(n * S, -1).T @ draws.theta.reshape(n * S, U))
     drawn = chosen.sum(axis=0)
     return np.where(drawn > 0, chosen / np.where(drawn > 0, drawn, 1.0), part), height, posterior
@@ -377,8 +361,8 @@ def _lengthen(start: FloatArray, first: FloatArray, second: FloatArray) -> Float
     return np.asarray(inside / inside.sum(axis=0), dtype=np.float64)
 
 
-def _beta(fit: _Fit, weights: FloatArray, meets: BoolArray, negative: BoolArray) -> float:
-    chosen = fit.F[negative].sum(axis=0) * (weights @ fit.theta)
+def _beta(fit: _Fit, meets: BoolArray, negative: BoolArray) -> float:
+    chosen = fit.F[negative].sum(axis=0) * fit.theta.sum(axis=0)
     return float(ratio(chosen[meets].sum(), chosen.sum()))
 
 
@@ -392,14 +376,14 @@ def _influence(fit: _Fit, draws: _Draws, meets: BoolArray, negative: BoolArray) 
     part, x = fit.F[:, draws.kept], draws.forced
     O, posterior, _ = _weigh(draws, part)
     theta = np.einsum("ns,nsu->nu", posterior, draws.theta)
-    chosen, seen = part[negative].sum(axis=0), theta.sum(axis=0)
-    beta = ratio((chosen * seen)[meets[draws.kept]].sum(), chosen @ seen)
-    slope = (meets[draws.kept] - beta) / (chosen @ seen)  # of beta by each set's chosen share
+    chosen, endorsed = part[negative].sum(axis=0), theta.sum(axis=0)
+    beta = ratio((chosen * endorsed)[meets[draws.kept]].sum(), chosen @ endorsed)
+    slope = (meets[draws.kept] - beta) / (chosen @ endorsed)  # of beta by each set's chosen share
     pull = posterior[:, :, None] * x[:, None, :] / O
     scores = np.einsum("nsk,nsu->nku", pull, draws.theta).reshape(len(x), -1)
     off = (draws.theta - theta[:, None, :]) @ (slope * chosen)  # (n, S)
     by_F = np.einsum("nsk,nsu->ku", pull * off[:, :, None], draws.theta)
-    by_F += negative[:, None] * (slope * seen)
+    by_F += negative[:, None] * (slope * endorsed)
     moves = _directions(part > AT_ZERO).reshape(-1, part.size)
     climb = _newton(scores @ moves.T, moves @ by_F.ravel()) @ moves
     along = np.einsum("nsk,nsk->ns", pull, draws.theta @ climb.reshape(part.shape).T)
@@ -435,7 +419,7 @@ def _reasons(calls: _Calls, space: OptionSpace) -> tuple[str, ...]:
 
 
 def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArray:
-    """Say which columns of F may move without moving any O_i, beyond doubt from sampling noise."""
+    """Return which columns of F may move without a clear change of any O_i: (V,) bool."""
     directions = _directions(space.membership & endorsed)  # (P, K, V)
     m = calls.sets.sum(axis=1)
     telling = m >= MIN_CALLS
@@ -449,11 +433,11 @@ def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArra
     _, vectors = np.linalg.eigh(information)
     turned = np.einsum("pkv,pr->rkv", directions, vectors)
     blurred = np.zeros(len(space.sets))
-    for one in turned:
-        moved = ((y @ one.T) ** 2).sum(axis=1) - y @ (one**2).sum(axis=0)
+    for direction in turned:
+        moved = ((y @ direction.T) ** 2).sum(axis=1) - y @ (direction**2).sum(axis=0)
         shown = moved / weight[:, 0]
         if shown.mean() <= STANDARD_ERRORS * shown.std(ddof=1) / n**0.5:
-            blurred += (one**2).sum(axis=0)
+            blurred += (direction**2).sum(axis=0)
     unknown |= blurred > BLUR
     return unknown
 

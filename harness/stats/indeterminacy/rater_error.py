@@ -304,30 +304,6 @@ def rank_under_rater_error(
     )
 
 
-def undo_error(theta: FloatArray, E: FloatArray) -> FloatArray:
-    """Return the stable response-set distributions behind observed ones: E^-1 theta, (n, V).
-
-    Parameters
-    ----------
-    theta : (n, V) array
-        Observed response-set distributions; nan rows stay nan.
-    E : (V, V) array
-        P(observed set, given stable set), columns by stable set.
-
-    Raises
-    ------
-    ValueError
-        If theta has no distribution per row, E none per column, or E says that half of the raters
-        or more err: then it may not tell stable sets apart.
-
-    Notes
-    -----
-    The inverse of O = F E theta* in its second step (Guerdan et al. 2025, theorem 3.2). It has no
-    bias, so that entries may leave [0, 1] where few raters were asked.
-    """
-    return _undone(theta, E, np.eye(len(E)))
-
-
 def _undone(theta: FloatArray, E: FloatArray, inside: FloatArray) -> FloatArray:
     """Return (n, K): what (K, V) memberships sum up of the stable distributions."""
     error = check_rows(np.asarray(E, dtype=np.float64).T, len(E), "E, by column,")

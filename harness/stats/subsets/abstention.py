@@ -8,7 +8,7 @@ judge. Each mode is a sum of cells: *exclude* drops the pairs in which either si
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -16,21 +16,20 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
-from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums, estimate_sums
+from harness.stats.inference.estimate import Exclusion, ItemSums
 from harness.stats.inference.metric import Metric
 from harness.stats.metrics.alpha import alpha_metric, check_weights
 from harness.stats.metrics.chance import both_directions, cohen_kappa, square
-from harness.stats.metrics.confusion import BINARY, confusion, one_vs_rest
+from harness.stats.metrics.confusion import BINARY, one_vs_rest
 from harness.stats.metrics.ordinal import weighted_kappa_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
     from harness.stats.data.arrays import BoolArray
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.resampling import Resampling
 
 Mode: TypeAlias = Literal["exclude", "recode", "third_class"]
 _PAPER = "Rao and Callison-Burch 2026, section 6"
@@ -38,45 +37,18 @@ NO_VERDICT = ("refused", "invalid", "failed")
 NO_POSITIVE = "no_positive_option"
 
 
-@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class AbstentionModes:
-    """The same verdicts under the three resolutions of CANNOT_ASSESS, on one bootstrap.
-
-    Attributes
-    ----------
-    primary : {"exclude", "recode", "third_class"}
-        The mode that a single number would come from.
-    rates : mapping of str to Estimate
-        ``answered_fraction`` (of the judge), ``answered_by_both``, ``human_abstention_rate`` and
-        ``judge_abstention_rate``, over all items with a label or an abstention on both sides.
-    exclude, recode, third_class : mapping of str to Estimate
-        Each mode's metrics, each with the items that it used and why it left out the others.
-        ``exclude["accuracy"]`` is the selective accuracy, to be read beside the answered fraction.
-    """
-
-    primary: Mode
-    rates: Mapping[str, Estimate]
-    exclude: Mapping[str, Estimate]
-    recode: Mapping[str, Estimate]
-    third_class: Mapping[str, Estimate]
-
-    def __repr__(self) -> str:
-        answered = self.rates["answered_fraction"].value
-        return f"AbstentionModes(primary {self.primary!r}, answered_fraction {answered})"
-
-
 def with_abstention(table: RatingTable) -> FloatArray:
     """Return (n, K + 1): how often each option was chosen and, last, how often none could be."""
-    asked = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
-    abstained = table.outcomes[:, asked, OUTCOMES.index("abstained")].sum(axis=1)
+    single_choices = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
+    abstained = table.outcomes[:, single_choices, OUTCOMES.index("abstained")].sum(axis=1)
     return np.column_stack([table.forced_choice, abstained]).astype(np.float64)
 
 
 def with_outcomes(table: RatingTable) -> FloatArray:
     """Return (n, K + 4): `with_abstention`, then how often refused, invalid and failed."""
-    asked = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
+    single_choices = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
     others = [OUTCOMES.index(outcome) for outcome in NO_VERDICT]
-    lost = table.outcomes[:, asked][:, :, others].sum(axis=1)
+    lost = table.outcomes[:, single_choices][:, :, others].sum(axis=1)
     return np.column_stack([with_abstention(table), lost]).astype(np.float64)
 
 
@@ -87,17 +59,6 @@ def outcome_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
     """
     one_hot = [modes(side) for side in (human, judge)]
     return np.asarray(np.nan_to_num(np.einsum("na,nb->nab", *one_hot)), dtype=np.float64)
-
-
-def abstention_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """Return (n, (K + 1)^2): cells of the modes of two (n, K + 1) tables of counts.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ.
-    """
-    return confusion(modes(human), modes(judge))
 
 
 def excluding(cells: FloatArray) -> FloatArray:
@@ -114,49 +75,7 @@ def recoding(cells: FloatArray, to: int) -> FloatArray:
     return excluding(table.reshape(cells.shape))
 
 
-def abstention_modes(
-    cells: FloatArray,
-    options: Sequence[str],
-    *,
-    positive: str,
-    recode_to: str,
-    resampling: Resampling,
-    primary: Mode = "exclude",
-    weights: ArrayLike | None = None,
-) -> AbstentionModes:
-    """Evaluate the three modes side by side.
-
-    Parameters
-    ----------
-    cells : (n, (K + 1)^2) array
-        From `abstention_cells`.
-    options : K names
-        Without the abstention.
-    positive : str
-        The positive option of f1 and phi.
-    recode_to : str
-        The option that abstention becomes in mode recode.
-    resampling : Resampling
-        How intervals are made.
-    primary : {"exclude", "recode", "third_class"}, optional
-        The mode that a single number would come from.
-    weights : (K + 1, K + 1) array, optional
-        Disagreements for a weighted kappa of the third-class mode; which one is a choice that
-        no default can make.
-
-    Raises
-    ------
-    ValueError
-        If an option is unknown, or a shape does not fit.
-    """
-    batches = mode_batches(
-        cells, options, positive=(positive,), recode_to=recode_to, weights=weights
-    )
-    found = estimate_sums(batches, resampling=resampling)
-    return AbstentionModes(primary=primary, **found)
-
-
-def mode_batches(
+def mode_sums(
     cells: FloatArray,
     options: Sequence[str],
     *,
@@ -165,12 +84,12 @@ def mode_batches(
     weights: ArrayLike | None = None,
     excluded: tuple[Exclusion, ...] = (),
 ) -> dict[str, ItemSums]:
-    """Make what each mode metrics, all from one array of contributions.
+    """Return what is estimated in each mode, all from one array of contributions.
 
     Parameters
     ----------
     cells : (n, (K + 1)^2) array
-        From `abstention_cells`.
+        Cells of each item as of `outcome_cells`, raveled.
     options : K names
         Without the abstention.
     positive : sequence of str
@@ -200,14 +119,14 @@ def mode_batches(
         if name not in names:
             raise ValueError(f"option {name!r} is not one of {', '.join(map(repr, names))}")
     mask = np.array([name in positive for name in names], dtype=np.bool_)
-    given = None if weights is None else check_weights(weights)
-    of_answers = given is not None and len(given) == len(names)
-    answered = (*_mode_metrics(mask), *(weighted_metrics(given) if of_answers else ()))
+    disagreements = None if weights is None else check_weights(weights)
+    of_answers = disagreements is not None and len(disagreements) == len(names)
+    answered = (*_mode_metrics(mask), *(weighted_metrics(disagreements) if of_answers else ()))
     batches = {
         "rates": ItemSums(contributions=sums, metrics=RATES, excluded=excluded),
         "exclude": ItemSums(
             contributions=sums,
-            metrics=tuple(reading(one, excluding) for one in answered),
+            metrics=tuple(reading(metric, excluding) for metric in answered),
             used=np.asarray(excluding(sums).any(axis=1), dtype=np.bool_),
             excluded=(*excluded, *_abstainers(sums)),
             nothing="all_abstained" if sums.any() else "no_items",
@@ -218,17 +137,17 @@ def mode_batches(
         batches["recode"] = ItemSums(
             contributions=sums,
             metrics=tuple(
-                reading(one, lambda cells: recoding(cells, to)) for one in _mode_metrics(mask)
+                reading(metric, lambda cells: recoding(cells, to)) for metric in _mode_metrics(mask)
             ),
             excluded=excluded,
         )
-    classes = _class_metrics(names, None if of_answers else given)
+    classes = _class_metrics(names, None if of_answers else disagreements)
     batches["third_class"] = ItemSums(contributions=sums, metrics=classes, excluded=excluded)
     return batches
 
 
 def reading(metric: Metric, cells: Callable[[FloatArray], FloatArray]) -> Metric:
-    """Let a metric read sums after they were turned into others."""
+    """Return the metric of sums that are first turned into others by ``cells``."""
     return replace(
         metric,
         value=lambda totals: metric.value(cells(totals)),
@@ -257,7 +176,7 @@ def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
     return tuple(Exclusion(name, int(which.sum())) for name, which in counted if which.any())
 
 
-def _measure(name: str, value: Callable[[FloatArray], FloatArray], reason: str) -> Metric:
+def _metric(name: str, value: Callable[[FloatArray], FloatArray], reason: str) -> Metric:
     return Metric(
         name=name,
         value=value,
@@ -272,10 +191,10 @@ def _accuracy(totals: FloatArray) -> FloatArray:
 
 def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
     """Collapse (..., K * K) cells to tp, fn, fp, tn of some options against all others."""
-    cells, yes = square(totals), mask.astype(np.float64)
-    rows = np.stack([cells @ yes, cells @ (1.0 - yes)], axis=-1)  # human option by judge's side
-    tp, fn = np.moveaxis(yes @ rows, -1, 0)
-    fp, tn = np.moveaxis((1.0 - yes) @ rows, -1, 0)
+    cells, inside = square(totals), mask.astype(np.float64)
+    rows = np.stack([cells @ inside, cells @ (1.0 - inside)], axis=-1)  # human by side of the judge
+    tp, fn = np.moveaxis(inside @ rows, -1, 0)
+    fp, tn = np.moveaxis((1.0 - inside) @ rows, -1, 0)
     return np.stack([tp, fn, fp, tn], axis=-1)
 
 
@@ -287,30 +206,30 @@ def _of_positive(name: str, mask: BoolArray, reason: str) -> Metric:
             reason=lambda _: NO_POSITIVE,
             paper=_PAPER,
         )
-    [row] = [one for one in BINARY if one.name == name]
-    return _measure(name, lambda totals: row.value(against_rest(totals, mask)), reason)
+    [row] = [metric for metric in BINARY if metric.name == name]
+    return _metric(name, lambda totals: row.value(against_rest(totals, mask)), reason)
 
 
 def _mode_metrics(mask: BoolArray) -> tuple[Metric, ...]:
     return (
-        _measure("accuracy", _accuracy, ""),
+        _metric("accuracy", _accuracy, ""),
         _of_positive("f1", mask, "no_positives"),
-        _measure("kappa", cohen_kappa, "constant_labels"),
+        _metric("kappa", cohen_kappa, "constant_labels"),
         _of_positive("phi", mask, "constant_labels"),
     )
 
 
 def _class_metrics(names: tuple[str, ...], weights: FloatArray | None) -> tuple[Metric, ...]:
-    [f1] = [one for one in BINARY if one.name == "f1"]
+    [f1] = [metric for metric in BINARY if metric.name == "f1"]
 
     def of_class(k: int) -> Callable[[FloatArray], FloatArray]:
         return lambda totals: f1.value(one_vs_rest(totals, k))
 
     of_classes = enumerate((*names, "CANNOT_ASSESS"))
     return (
-        _measure("accuracy", _accuracy, ""),
-        _measure("kappa", cohen_kappa, "constant_labels"),
-        *(_measure(f"f1[{name}]", of_class(k), "no_positives") for k, name in of_classes),
+        _metric("accuracy", _accuracy, ""),
+        _metric("kappa", cohen_kappa, "constant_labels"),
+        *(_metric(f"f1[{name}]", of_class(k), "no_positives") for k, name in of_classes),
         *weighted_metrics(weights),
     )
 

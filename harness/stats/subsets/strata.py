@@ -157,19 +157,21 @@ class StratumResult:
 
 def stratify(
     human: Counts,
-    judge: Counts | None = None,
+    judges: Mapping[str, Counts],
     *,
     strata: Sequence[Stratum],
     level: Level,
     resampling: Resampling,
     scale: ArrayLike | None = None,
-) -> tuple[StratumResult, ...]:
-    """Metric agreement in each stratum, all on one bootstrap.
+) -> dict[str, tuple[StratumResult, ...]]:
+    """Measure the agreement of judges with the raters in each stratum, all on one bootstrap.
 
     Parameters
     ----------
-    human, judge : (n, K) array
-        How often each option was chosen. Without a judge, only humans and the random rater.
+    human : (n, K) array
+        How often each option was chosen.
+    judges : mapping of judge to (n, K) array
+        The same of each judge.
     strata : sequence of Stratum
         They may overlap.
     level : {"nominal", "ordinal", "interval", "ratio"}
@@ -181,82 +183,58 @@ def stratify(
 
     Returns
     -------
-    tuple of StratumResult
-        One per stratum, empty ones included: they are NA, ``empty_stratum``.
+    dict of judge to tuple of StratumResult
+        One result per stratum, empty ones included: they are NA, ``empty_stratum``. What concerns
+        the raters alone is the same for all judges.
 
     Raises
     ------
     ValueError
         If shapes do not fit or no stratum is given.
     """
-    judges = {"": np.zeros_like(human) if judge is None else judge}
-    found = stratify_judges(
-        human,
-        judges,
-        strata=strata,
-        level=level,
-        resampling=resampling,
-        scale=scale,
-    )
-    return found[""]
-
-
-def stratify_judges(
-    human: Counts,
-    judges: Mapping[str, Counts],
-    *,
-    strata: Sequence[Stratum],
-    level: Level,
-    resampling: Resampling,
-    scale: ArrayLike | None = None,
-) -> dict[str, tuple[StratumResult, ...]]:
-    """Metric several judges in each stratum on one bootstrap; what is said of humans is shared.
-
-    Parameters and errors are those of `stratify`, with a mapping of judge to counts.
-    """
     h = np.asarray(human, dtype=np.float64)
-    given = {name: _of_shape(h, counts) for name, counts in judges.items()}
+    counts = {name: _of_shape(h, judge) for name, judge in judges.items()}
     if not strata:
         raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
     units = resampling.units(len(h))
     resamples = resampling.draw(units)
     kinds = Kinds.of(h)
     of_kind, n_of_kind = h[kinds.first], kinds.times
-    members = np.stack([one.members(of_kind, scale) for one in strata], axis=1)
+    members = np.stack([stratum.members(of_kind, scale) for stratum in strata], axis=1)
     pieces = Pieces.of(members, units, kinds)
     cuts = {}
-    for name, part, batch, alike in _parts(h, given, level, scale, kinds):
-        width = batch.contributions.shape[1]
+    for name, part, sums, alike in _parts(h, counts, level, scale, kinds):
+        width = sums.contributions.shape[1]
         apart = judge_columns(width, h.shape[1]) if part == "js_b" else None
-        cuts[name, part] = pieces.cut(batch, alike, apart=apart)
-    replicated = replicate_strata(
-        cuts, pieces, resamples, leave_out=resampling.method != "percentile"
-    )
-    cuts |= {(name, "delta"): cuts[name, "hw_mw"] for name in given}
-    results: dict[str, list[StratumResult]] = {name: [] for name in given}
-    for s, (stratum, found) in enumerate(zip(strata, replicated, strict=True)):
+        cuts[name, part] = pieces.cut(sums, alike, apart=apart)
+    leave_out = resampling.method != "percentile"
+    replicated = replicate_strata(cuts, pieces, resamples, leave_out=leave_out)
+    cuts |= {(name, "delta"): cuts[name, "hw_mw"] for name in counts}
+    results: dict[str, list[StratumResult]] = {name: [] for name in counts}
+    for s, (stratum, values) in enumerate(zip(strata, replicated, strict=True)):
         inside, n_items = members[:, s], int(n_of_kind[members[:, s]].sum())
-        for name in given:
-            found[name, "delta"] = _deltas(found[None, "hh"], found[name, "hw_mw"])
-        said = {
+        for name in counts:
+            values[name, "delta"] = _deltas(values[None, "hh"], values[name, "hw_mw"])
+        estimates = {
             key: describe(
-                each,
+                of_part,
                 cuts[key],
                 (n_items, int(cuts[key].n_used[s])),
                 level=resampling.level,
                 unit=units.kind,
                 method=resampling.method,
             )
-            for key, each in found.items()
+            for key, of_part in values.items()
         }
         for name, rows in results.items():
+            parts = {part: e for (judge, part), e in estimates.items() if judge in {None, name}}
             rows.append(
                 StratumResult(
                     stratum=stratum,
                     n_items=n_items,
                     share_of_items=n_items / len(h) if len(h) else None,
                     n_labels_seen=int(of_kind[inside].any(axis=0).sum()),
-                    **{part: each for (who, part), each in said.items() if who in {None, name}},
+                    **parts,
                 )
             )
     return {name: tuple(rows) for name, rows in results.items()}

@@ -205,17 +205,6 @@ def test_a_panel_refuses_what_it_cannot_keep_apart():
         stats.Panel.of([("j", "x", "a")], items=["i"])
 
 
-def test_both_ways_to_make_a_panel_agree():
-    """Rows in any order, or each rater's values."""
-    ratings = {"y": {"i": "a", "j": "b"}, "x": {"j": "b"}}
-    rows = [("j", "x", "b"), ("j", "y", "b"), ("i", "y", "a")]
-    one = stats.Panel.by_rater(ratings, items=["i", "j"])
-    two = stats.Panel.of(rows, items=["i", "j"])
-    assert (one.items, one.raters) == (two.items, two.raters)
-    assert one.ratings_of("y") == two.ratings_of("y") == {"i": "a", "j": "b"}
-    np.testing.assert_array_equal(one.of_rater, two.of_rater)
-
-
 def test_gold_values_unknown_to_the_panel_stay_apart_from_verdicts():
     """A gold value nobody gave and a verdict nobody gave are not the same value."""
     values = ["a", "b"] * 20

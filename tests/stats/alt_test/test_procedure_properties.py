@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.panels import panel_by_rater
 from support.resampling import seeded
 
 from harness import stats
@@ -33,7 +34,7 @@ def run(ratings, verdicts, **design):
     """Test on t for any n, without resamples."""
     chosen = {"score": "accuracy", "eps": 0.1, "small_n": "t"} | design
     return stats.annotator_test(
-        stats.Panel.by_rater(ratings),
+        panel_by_rater(ratings),
         verdicts,
         stats.AltTestDesign(**chosen),
         resampling=seeded(n_resamples=0),
@@ -110,7 +111,7 @@ def test_silence_never_helps(case):
 def test_the_best_verdicts_always_tie_or_win(case):
     """Theorem 1: majority for accuracy and mean for negative RMSE have an advantage of 1."""
     ratings, _ = case
-    panel = stats.Panel.by_rater(ratings)
+    panel = panel_by_rater(ratings)
     for score in ("accuracy", "neg_rmse"):
         design = stats.AltTestDesign(score=score, eps=0.1)
         best = run(ratings, stats.optimal_verdicts(panel, design), score=score)

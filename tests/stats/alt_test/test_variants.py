@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.panels import panel_by_rater
 from support.resampling import seeded, split_options
 
 from harness import stats
@@ -81,7 +82,7 @@ def test_jackknife_of_the_advantage_equals_leaving_items_out(panel_of):
         ratings = {rater: panel.ratings_of(rater) for rater in panel.raters}
         for rated in ratings.values():
             rated.pop(item, None)
-        rest = stats.Panel.by_rater(ratings, items=others)
+        rest = panel_by_rater(ratings, items=others)
         left_out.append(run(rest, verdicts, design).advantage.value)
     n = len(panel.items)
     error = np.sqrt((n - 1) / n * np.square(left_out - np.mean(left_out)).sum())
@@ -168,14 +169,14 @@ def test_smallest_eps_passes_and_nothing_smaller_does():
 def test_smallest_eps_is_zero_for_a_judge_who_beats_everybody():
     """Such a judge needs no margin; one who always loses has none that helps."""
     right = {f"i{i:03}": "a" for i in range(50)}
-    panel = stats.Panel.by_rater(
+    panel = panel_by_rater(
         {
             rater: {item: "b" if k % 3 == j else "a" for k, item in enumerate(right)}
             for j, rater in enumerate("xyz")
         }
     )
     assert stats.smallest_eps(run(panel, right)) == 0.0
-    agreeing = stats.Panel.by_rater(dict.fromkeys(("x", "y"), right))
+    agreeing = panel_by_rater(dict.fromkeys(("x", "y"), right))
     assert stats.smallest_eps(run(agreeing, dict.fromkeys(right, "b"))) is None
 
 
@@ -279,8 +280,8 @@ def test_raters_who_cannot_be_combined_are_refused(teams, message):
 
 def test_controls_measure_agreement_under_the_score():
     """Numbers by absolute difference, texts by their similarity; by hand on one item."""
-    numbers = stats.Panel.by_rater({"x": {"i": 1, "j": 2}, "y": {"i": 3}, "z": {"i": 4}})
-    texts = stats.Panel.by_rater({"x": {"i": "a b"}, "y": {"i": "a"}, "z": {"i": "c"}})
+    numbers = panel_by_rater({"x": {"i": 1, "j": 2}, "y": {"i": 3}, "z": {"i": 4}})
+    texts = panel_by_rater({"x": {"i": "a b"}, "y": {"i": "a"}, "z": {"i": "c"}})
 
     def shared(left, right):
         return len(set(left.split()) & set(right.split())) / 2

@@ -112,13 +112,14 @@ def test_strata_of_items_alike_are_those_of_items_apart(groups, monkeypatch):
     human, judge = (rng.multinomial(3, (0.5, 0.3, 0.2), N) for _ in range(2))
 
     def found():
-        return stats.stratify(
+        [rows] = stats.stratify(
             human,
-            judge,
+            {"": judge},
             strata=stats.default_strata(3, ordinal=True),
             level="ordinal",
             resampling=seeded(1, groups=groups, n_resamples=50),
-        )
+        ).values()
+        return rows
 
     together = found()
     monkeypatch.setattr(Kinds, "of", classmethod(lambda cls, *tables: cls.single(len(tables[0]))))

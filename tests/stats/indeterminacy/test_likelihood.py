@@ -6,16 +6,21 @@ from support.resampling import seeded
 
 from harness.stats import (
     Exclusion,
+    F_and_beta_by_likelihood,
     F_by_likelihood,
     OptionSpace,
     RatingTable,
     Resampling,
-    beta_by_likelihood,
 )
 
 BINARY = OptionSpace.powerset(("toxic", "fine"))
 THREE = OptionSpace.powerset(("toxic", "rude", "fine"))
 V_BOTH = BINARY.set_index(("toxic", "fine"))
+
+
+def beta_of(table, positive, resampling):
+    """Return the estimate of beta alone."""
+    return F_and_beta_by_likelihood(table, positive, resampling=resampling)[1]
 
 
 def chooses_toxic(share):
@@ -86,7 +91,7 @@ def test_cross_call_beta_turns_a_beta_of_0035_into_035(evaluate):
     theta = rng.dirichlet(np.full(3, 0.368), 1000)
     table = calls(theta, chooses_toxic(1 - f), 10, rng)
     crossed = evaluate(table, table).translations["z"].cross_call_beta.value
-    found = beta_by_likelihood(table, ("toxic",), resampling=Resampling(rng=rng, n_resamples=0))
+    found = beta_of(table, ("toxic",), resampling=Resampling(rng=rng))
     truth = f * theta[:, 2].sum() / (theta[:, 1] + f * theta[:, 2]).sum()
     assert truth == pytest.approx(0.035, abs=0.005)
     assert crossed == pytest.approx(0.35, abs=0.03)
@@ -94,22 +99,7 @@ def test_cross_call_beta_turns_a_beta_of_0035_into_035(evaluate):
     assert found.counts == {"forced_calls": 10000.0, "set_calls": 10000.0}
 
 
-def test_beta_by_likelihood_comes_with_an_interval():
-    """Resampled items are fitted anew."""
-    rng = np.random.default_rng(1)
-    theta = rng.dirichlet((1, 1, 1), 100)
-    table = calls(theta, chooses_toxic(0.3), 20, rng)
-    found = beta_by_likelihood(table, ("toxic",), resampling=Resampling(rng=rng, n_resamples=40))
-    assert found.interval.low < 0.7 * 0.5 / (0.5 + 0.7 * 0.5) < found.interval.high
-    assert found.n_resamples == 40
-    groups = [str(i // 5) for i in range(100)]
-    found = beta_by_likelihood(
-        table, ("toxic",), resampling=Resampling(rng=rng, n_resamples=10, groups=groups)
-    )
-    assert found.interval.unit == "group"
-
-
-def test_beta_without_resamples_varies_as_its_interval_says():
+def test_beta_varies_as_its_interval_says():
     """Half the width over 1.96 is the standard deviation over data sets; groups count as one.
 
     0.060 is that of 400 data sets such as these (seeds 0 to 399), whose intervals held the true
@@ -119,7 +109,7 @@ def test_beta_without_resamples_varies_as_its_interval_says():
     for seed in range(8):
         rng = np.random.default_rng(seed)
         table = calls(rng.dirichlet((1, 1, 1), 60), chooses_toxic(0.3), 5, rng)
-        found = beta_by_likelihood(table, ("toxic",), resampling=Resampling(rng=rng, n_resamples=0))
+        found = beta_of(table, ("toxic",), resampling=Resampling(rng=rng))
         errors.append((found.interval.high - found.interval.low) / 2 / 1.96)
     assert np.mean(errors) == pytest.approx(0.060, abs=0.005)
     assert (found.interval.method, found.interval.level, found.n_resamples) == (
@@ -137,9 +127,7 @@ def test_beta_without_resamples_varies_as_its_interval_says():
         outcomes=np.zeros((120, 3, 5), int),
     )
     groups = [str(i // 2) for i in range(120)]
-    again = beta_by_likelihood(
-        twice, ("toxic",), resampling=Resampling(rng=rng, groups=groups, n_resamples=0)
-    )
+    again = beta_of(twice, ("toxic",), resampling=Resampling(rng=rng, groups=groups))
     error = (again.interval.high - again.interval.low) / 2 / 1.96
     assert error == pytest.approx(errors[-1], rel=0.05)
     assert again.interval.unit == "group"
@@ -153,7 +141,7 @@ def test_beta_at_the_boundary_has_no_interval():
         9,
         np.random.default_rng(0),
     )
-    found = beta_by_likelihood(table, ("toxic",), resampling=seeded(n_resamples=0))
+    found = beta_of(table, ("toxic",), resampling=seeded())
     assert (found.value, found.interval) == (0.0, None)
 
 
@@ -168,7 +156,7 @@ def test_items_that_do_not_differ_identify_no_common_F():  # noqa: N802 -- F
     assert [r for r, s in zip(found.reasons, sizes, strict=True) if s > 1] == ["not_identified"] * 4
     assert np.isnan(found.F[:, sizes > 1]).all()
     np.testing.assert_allclose(found.F[:, sizes == 1], np.eye(3))
-    beta = beta_by_likelihood(table, ("toxic",), resampling=Resampling(rng=rng, n_resamples=0))
+    beta = beta_of(table, ("toxic",), resampling=Resampling(rng=rng))
     assert (beta.value, beta.reason) == (None, "not_identified")
 
 
@@ -186,9 +174,7 @@ def test_calls_of_pairs_are_no_independent_calls(counted):
     found = F_by_likelihood(counted("z", pairs=pairs), rng=rng)
     assert found.reasons == ("no_calls",) * 3
     assert np.isnan(found.F).all()
-    beta = beta_by_likelihood(
-        counted("z", pairs=pairs), ("toxic",), resampling=Resampling(rng=rng, n_resamples=0)
-    )
+    beta = beta_of(counted("z", pairs=pairs), ("toxic",), resampling=Resampling(rng=rng))
     assert (beta.value, beta.reason, beta.n_excluded) == (None, "no_calls", 3)
     assert beta.excluded == (Exclusion("no_calls", 3),)
 
@@ -218,7 +204,7 @@ def test_choices_that_no_endorsed_set_explains_are_met(counted):
 def test_beta_without_a_negative_choice_is_na(counted):
     """Never 0."""
     table = counted("z", [["toxic"] * 4] * 6, [[("toxic",)] * 4] * 6)
-    beta = beta_by_likelihood(table, ("toxic", "fine"), resampling=seeded(n_resamples=0))
+    beta = beta_of(table, ("toxic", "fine"), resampling=seeded())
     assert (beta.value, beta.reason) == (None, "no_negative_choice")
 
 

@@ -16,7 +16,6 @@ from harness.stats import (
     rank_under_rater_error,
     selection_effect,
     selection_effects,
-    undo_error,
 )
 from harness.stats.data.rating_table import Distributions
 
@@ -161,21 +160,11 @@ def test_selection_effect_is_counted_from_pairs(counted):
     assert (nobody["fine"].value, nobody["fine"].reason) == (None, "no_pairs")
 
 
-@pytest.mark.parametrize("eta", [-1.0, 0.0, 2.0])
-def test_undone_error_gives_the_stable_sets_back(eta):
-    """E^-1 E theta* is theta*, row by row; what nobody rated stays nan."""
-    stable = np.random.default_rng(0).dirichlet(np.ones(7), 5)
-    error = error_matrix(THREE, 0.3, eta=eta, option="rude")
-    seen = np.vstack([stable @ error.T, np.full(7, np.nan)])
-    np.testing.assert_allclose(undo_error(seen, error)[:5], stable, atol=1e-12)
-    assert np.isnan(undo_error(seen, error)[5]).all()
-
-
-def test_error_of_half_the_raters_cannot_be_undone():
+def test_error_of_half_the_raters_cannot_be_undone(table):
     """Sets may be mistaken for each other then."""
     error = error_matrix(BINARY, 0.5, eta=0.0, option="toxic")
     with pytest.raises(ValueError, match=r"a chance of 0\.5; wanted above"):
-        undo_error(np.array([[0.5, 0.5, 0.0]]), error)
+        mse_without_rater_error(table("human", 0, n=3, space=BINARY), [], [error])
 
 
 def test_judges_are_ordered_as_stable_raters_would(table):

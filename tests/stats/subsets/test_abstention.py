@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from support.resampling import seeded, split_options
+from support.resampling import split_options
 
 from harness import stats
+from harness.stats.inference.estimate import estimate_sums
 from harness.stats.subsets.abstention import (
-    abstention_cells,
-    abstention_modes,
     excluding,
+    mode_sums,
+    outcome_cells,
     recoding,
     with_abstention,
 )
@@ -23,28 +24,22 @@ tables = arrays.arrays(np.int64, 9, elements=st.integers(0, 5))
 
 def modes(table, **chosen):
     """Resolve the abstentions of a 3 x 3 table of counts."""
-    defaults = {"positive": "MET", "recode_to": "UNMET", "n_resamples": 0}
+    defaults = {"positive": ("MET",), "recode_to": "UNMET", "n_resamples": 0}
     resampling, options = split_options(chosen, **defaults)
-    return abstention_modes(
-        np.repeat(np.eye(9), np.asarray(table).ravel(), axis=0),
-        OPTIONS,
-        resampling=resampling,
-        **options,
-    )
+    cells = np.repeat(np.eye(9), np.asarray(table).ravel(), axis=0)
+    return estimate_sums(mode_sums(cells, OPTIONS, **options), resampling=resampling)
 
 
 def test_three_modes_differ_and_are_named():
     """Appendix B of rao2026: 0.714, 0.700 and 0.600 from one table, with the answered fraction."""
     found = modes([[30, 10, 5], [10, 20, 5], [5, 5, 10]], n_resamples=300)
-    assert found.exclude["accuracy"].value == pytest.approx(50 / 70)
-    assert found.recode["accuracy"].value == pytest.approx(0.7)
-    assert found.third_class["accuracy"].value == pytest.approx(0.6)
-    assert found.rates["answered_fraction"].value == pytest.approx(0.8)
-    assert found.primary == "exclude"
-    assert repr(found) == "AbstentionModes(primary 'exclude', answered_fraction 0.8)"
-    assert all(one.interval for mode in (found.exclude, found.rates) for one in mode.values())
-    assert (found.exclude["kappa"].n_used, found.exclude["kappa"].n_excluded) == (70, 30)
-    assert {one.reason: one.n_items for one in found.exclude["kappa"].excluded} == {
+    assert found["exclude"]["accuracy"].value == pytest.approx(50 / 70)
+    assert found["recode"]["accuracy"].value == pytest.approx(0.7)
+    assert found["third_class"]["accuracy"].value == pytest.approx(0.6)
+    assert found["rates"]["answered_fraction"].value == pytest.approx(0.8)
+    assert all(one.interval for mode in (found["exclude"], found["rates"]) for one in mode.values())
+    assert (found["exclude"]["kappa"].n_used, found["exclude"]["kappa"].n_excluded) == (70, 30)
+    assert {one.reason: one.n_items for one in found["exclude"]["kappa"].excluded} == {
         "both_abstained": 10,
         "human_abstained": 10,
         "judge_abstained": 10,
@@ -54,10 +49,10 @@ def test_three_modes_differ_and_are_named():
 def test_all_abstained_is_na_in_one_mode_and_a_number_in_another():
     """Nothing is left to exclude mode, while recode still has a number: the mode must be named."""
     found = modes([[0, 0, 40], [0, 0, 50], [0, 0, 10]])
-    assert {one.reason for one in found.exclude.values()} == {"all_abstained"}
-    assert found.recode["accuracy"].value == pytest.approx(0.6)
+    assert {one.reason for one in found["exclude"].values()} == {"all_abstained"}
+    assert found["recode"]["accuracy"].value == pytest.approx(0.6)
     nothing = modes(np.zeros((3, 3), int))
-    assert {one.reason for one in nothing.exclude.values()} == {"no_items"}
+    assert {one.reason for one in nothing["exclude"].values()} == {"no_items"}
 
 
 @settings(deadline=None)
@@ -85,8 +80,9 @@ def test_abstentions_of_tables_are_counted_as_an_option():
         outcomes=outcomes,
     )
     np.testing.assert_array_equal(with_abstention(human), [[2, 0, 0], [1, 0, 1], [0, 0, 3]])
-    cells = abstention_cells(with_abstention(human), np.array([[1, 0, 0], [1, 0, 0], [0, 0, 0]]))
-    np.testing.assert_allclose(cells[:, [0, 6]], [[1, 0], [0.5, 0.5], [0, 0]])
+    judge = np.array([[1, 0, 0], [1, 0, 0], [0, 0, 0]])
+    cells = outcome_cells(with_abstention(human), judge)
+    np.testing.assert_allclose(cells[:, [0, 2], 0], [[1, 0], [0.5, 0.5], [0, 0]])
 
 
 def test_unknown_option_and_wrong_cells_are_refused():
@@ -94,13 +90,7 @@ def test_unknown_option_and_wrong_cells_are_refused():
     with pytest.raises(ValueError, match="option 'CA' is not one of 'MET', 'UNMET'"):
         modes(np.eye(3, dtype=int), recode_to="CA")
     with pytest.raises(ValueError, match=r"cells has shape \(2, 4\); wanted \(n, 9\)"):
-        abstention_modes(
-            np.ones((2, 4)),
-            OPTIONS,
-            positive="MET",
-            recode_to="MET",
-            resampling=seeded(),
-        )
+        mode_sums(np.ones((2, 4)), OPTIONS, positive=("MET",), recode_to="MET")
 
 
 def test_risk_coverage_against_by_hand():

@@ -18,7 +18,7 @@ from harness.stats.data.labels import (
 )
 from harness.stats.inference.bootstrap import Resamples, Units
 from harness.stats.inference.interval_methods import jackknife_ends
-from harness.stats.subsets.strata import Stratum, default_strata, stratify, stratify_judges
+from harness.stats.subsets.strata import Stratum, default_strata, stratify
 
 counts_of_items = arrays.arrays(np.int64, (6, 4), elements=st.integers(0, 3))
 
@@ -26,10 +26,12 @@ counts_of_items = arrays.arrays(np.int64, (6, 4), elements=st.integers(0, 3))
 def results(human, judge=None, *, strata, scale_level="nominal", **chosen):
     """Stratify without intervals, unless asked otherwise; give the results by name."""
     resampling, rest = split_options(chosen, n_resamples=0)
-    found = stratify(
-        np.array(human), judge, strata=strata, level=scale_level, resampling=resampling, **rest
-    )
-    return {one.stratum.name: one for one in found}
+    human = np.array(human)
+    judges = {"": np.zeros_like(human) if judge is None else judge}
+    [rows] = stratify(
+        human, judges, strata=strata, level=scale_level, resampling=resampling, **rest
+    ).values()
+    return {row.stratum.name: row for row in rows}
 
 
 @settings(deadline=None)
@@ -243,19 +245,16 @@ def test_judges_together_are_judges_alone():
     human = rng.multinomial(3, [0.5, 0.3, 0.2], 50)
     judges = {name: rng.multinomial(4, [0.4, 0.4, 0.2], 50) for name in "xyz"}
     common = {"strata": default_strata(3, ordinal=True), "level": "ordinal"}
-    together = stratify_judges(
+    together = stratify(
         human,
         judges,
         resampling=seeded(1, n_resamples=100),
         **common,
     )
     for name, judge in judges.items():
-        alone = stratify(
-            human,
-            judge,
-            resampling=seeded(1, n_resamples=100),
-            **common,
-        )
+        [alone] = stratify(
+            human, {name: judge}, resampling=seeded(1, n_resamples=100), **common
+        ).values()
         for one, other in zip(together[name], alone, strict=True):
             for part in ("hh", "mm", "hw_mw", "h_mw", "random", "delta", "js_b"):
                 assert getattr(one, part) == getattr(other, part)
