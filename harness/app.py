@@ -1,19 +1,20 @@
-"""The main job: a task and some judges in, a run folder with a decision out."""
+"""Plan a run, ask its judges, and write its results: plan -> run -> finish."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import signal
+import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import Choices, JudgeFacts, Source, check_choices, validate
-from harness.errors import JudgeUnavailable, RunError, TaskError, VerdictError
+from harness.errors import ExitCode, JudgeUnavailable, RunError, TaskError, VerdictError
 from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.pricing import price_of
@@ -33,12 +34,12 @@ from harness.judging.storage.response_cache import ResponseCache, recover_replie
 from harness.judging.storage.verdict_log import LogReading, read_log
 from harness.ratings import select_items
 from harness.report import write_report
-from harness.runs import RunConfig, RunFolder, list_runs, source_of
-from harness.tasks import load_task
+from harness.runs import RunConfig, RunFolder, default_out, list_runs, source_of
+from harness.tasks import Task, load_task
 from harness.tasks.options import DEFAULT_PROPERTY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.analysis import Validation
@@ -48,14 +49,13 @@ if TYPE_CHECKING:
     from harness.judging.running.cost_estimate import JudgeQuote
     from harness.judging.running.jobs import Observer, Settings
     from harness.judging.running.services import CacheService
-    from harness.tasks import Task
 
-EXIT_DONE, EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_SIGINT, EXIT_SIGTERM = 0, 1, 3, 130, 143
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run that has been checked and not yet begun.
+    """A run that has been checked and not started.
 
     Attributes
     ----------
@@ -63,6 +63,8 @@ class Plan:
         One per judge, named judges first, baselines last.
     skipped : dict of str to str
         Judges that do not apply, with the reason.
+    folder : RunFolder or None
+        The run to resume; None for a new one.
     """
 
     task: Task
@@ -70,11 +72,17 @@ class Plan:
     prompts: Prompts
     jobs: tuple[Job, ...]
     skipped: dict[str, str] = field(default_factory=dict)
+    folder: RunFolder | None = None
 
     @property
     def specs(self) -> tuple[JudgeSpec, ...]:
         """The judges' specifications."""
         return tuple(job.judge.spec for job in self.jobs)
+
+    @property
+    def n_planned(self) -> dict[str, int]:
+        """Number of units per judge."""
+        return {job.judge.spec.name: sum(job.planned.values()) for job in self.jobs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,143 +91,165 @@ class RunResult:
 
     folder: RunFolder
     validation: Validation
-    spent_usd: float
+    cost_usd: float
     exit_code: int
 
 
-def make_plan(
-    config: RunConfig,
+class StopRequests:
+    """Requests to stop a run, from signal handlers or from other threads.
+
+    The first request drains the run: nothing more is sent, and what is in flight is received. The
+    second cancels it.
+
+    Attributes
+    ----------
+    signals : list of int
+        Signal numbers of the requests so far.
+    """
+
+    def __init__(self) -> None:
+        self.signals: list[int] = []
+        self._deliver: Callable[[int], object] = self.signals.append
+
+    def request(self, number: int = signal.SIGINT) -> None:
+        """Ask the run to stop; safe to call from any thread."""
+        self._deliver(number)
+
+    @contextmanager
+    def handled_by(self, handler: Callable[[], None]) -> Iterator[None]:
+        """Call ``handler`` in the running loop for each request; signals too, in the main thread.
+
+        Signal handlers that were installed before are put back.
+        """
+        loop = asyncio.get_running_loop()
+
+        def receive(number: int) -> None:
+            self.signals.append(number)
+            handler()
+
+        self._deliver = lambda number: loop.call_soon_threadsafe(receive, number)
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        previous = {n: signal.getsignal(n) for n in STOP_SIGNALS if in_main_thread}
+        for number in previous:
+            loop.add_signal_handler(number, receive, number)
+        for _ in tuple(self.signals):  # requests from before the loop was running
+            handler()
+        try:
+            yield
+        finally:
+            self._deliver = self.signals.append
+            for number, previous_handler in previous.items():
+                loop.remove_signal_handler(number)
+                if previous_handler is not None:
+                    signal.signal(number, previous_handler)
+
+
+def plan_run(
+    task: str | Task,
+    judges: Sequence[str] | None = None,
     *,
-    judges: Sequence[str] | None,
+    choices: Choices | None = None,
     judges_file: Path | None = None,
     base_url: str | None = None,
     key_env: str | None = None,
     baselines: bool = True,
-    prepare: Callable[[Task], Task] | None = None,
+    **settings: Any,  # noqa: ANN401 -- checked by RunConfig
 ) -> Plan:
-    """Load and check everything a run needs; nothing is asked and nothing is written.
+    """Check everything that a new run needs; nothing is asked and nothing is written.
 
-    ``prepare`` may make another task of the one that was loaded; that is then the run's.
+    Parameters
+    ----------
+    task : str or Task
+        Name or path of a task, or a task that was loaded.
+    judges : sequence of str, optional
+        Aliases and model strings; every embedded judge that applies by default.
+    choices : Choices, optional
+        How the verdicts are validated.
+    judges_file, base_url, key_env, baselines
+        See `harness.judging.judges.registry.resolve`.
+    **settings
+        Fields of `RunConfig`.
 
     Raises
     ------
     TaskError, PromptError, JudgeError
-        If anything is wrong with the task, the templates or a judge.
+        If the task, a template or a judge is wrong.
+    pydantic.ValidationError
+        If a field of `RunConfig` is wrong.
     """
-    task = load_task(config.task)
-    if prepare is not None:
-        task = prepare(task)
-    chosen = resolve(
+    loaded = load_task(task) if isinstance(task, str) else task
+    config = RunConfig(
+        task=task if isinstance(task, str) else str(task.folder),
+        choices=choices or Choices(),
+        **settings,
+    )
+    resolved = resolve(
         judges,
-        task,
+        loaded,
         load_judges(judges_file),
         baselines=baselines,
         base_url=base_url,
         key_env=key_env,
     )
-    specs = tuple(_as_asked(spec, config) for spec in chosen.specs)
-    _check_property(task, specs)
-    return _plan(task, config, specs, dict(chosen.skipped), Prompts.load(task))
+    specs = tuple(_configured(spec, config) for spec in resolved.specs)
+    _check_property(loaded, specs)
+    return _plan(loaded, config, specs, dict(resolved.skipped), Prompts.load(loaded))
 
 
-def _check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
-    asked = next((spec.name for spec in specs if spec.remote), "")
-    if asked and task.property == DEFAULT_PROPERTY:
-        raise TaskError(
-            f"{task.folder}: 'property' in task.yaml still is {DEFAULT_PROPERTY!r}, and {asked} would be "
-            "asked for that; say there what was rated, as a phrase."
-        )
-
-
-def _as_asked(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
-    """Change a judge as the command line wants it; in a batch it has the batch's price."""
-    changes: dict[str, object] = {"allow_redirects": spec.allow_redirects or config.allow_redirects}
-    if config.batch and style_of(spec) is not None:
-        price = price_of(spec)
-        changes |= {"price": price and price.in_batch(), "n_per_request": 1}
-    return spec.model_copy(update=changes)
-
-
-def resume_plan(folder: RunFolder, *, max_cost: float | None = None) -> Plan:
+def plan_resumed_run(folder: RunFolder, *, max_cost: float | None = None) -> Plan:
     """Plan the rest of a run from its own folder: same task, same judges, same prompts.
 
-    ``max_cost`` replaces the run's own limit.
+    Parameters
+    ----------
+    folder : RunFolder
+        The run.
+    max_cost : float, optional
+        USD; replaces the run's own limit.
 
     Raises
     ------
     RunError
-        If the task or the prompts have changed since.
+        If the task or the prompts have changed since the run was started.
     """
     manifest = folder.manifest
     task = folder.load_task()
     prompts = Prompts.load(task, folder.prompts)
     if prompts.hash != manifest.hashes["prompts"]:
         raise RunError(
-            f"{folder.prompts}: the prompts are not those that this run was begun with; "
-            "put them back, or start a new run."
+            f"{folder.prompts}: the prompts have changed since this run was started; "
+            "restore them, or start a new run."
         )
     config = manifest.config
     if max_cost is not None:
         config = config.model_copy(update={"max_cost": max_cost})
-    return _plan(task, config, manifest.judges, manifest.skipped, prompts)
+    plan = _plan(task, config, manifest.judges, manifest.skipped, prompts)
+    return replace(plan, folder=folder)
 
 
-def _plan(
-    task: Task,
-    config: RunConfig,
-    specs: tuple[JudgeSpec, ...],
-    skipped: dict[str, str],
-    prompts: Prompts,
-) -> Plan:
-    items = select_items(task, criterion=config.criterion, limit=config.limit)
-    if not any(task.has_text(item) for item in items):
-        raise TaskError(
-            f"{task.folder}: the task has labels but no texts, so no judge can be asked; "
-            f"`harness validate --task {config.task}` shows what its ratings say."
-        )
-    asked = tuple(e for e in config.elicitations if e in task.elicitations)
-    if not asked:
-        raise TaskError(
-            f"{task.folder}: {', '.join(config.elicitations)} cannot be asked with "
-            f"{len(task.options)} options; use --elicitation forced_choice."
-        )
-    check_choices(task, items, config.choices)
-    jobs = tuple(
-        Job(
-            judge=build(spec, task, prompts, seed=config.seed),
-            items=items,
-            elicitations=asked,
-            samples=config.samples or spec.samples,
-        )
-        for spec in specs
-    )
-    return Plan(task, config, prompts, jobs, skipped)
-
-
-def quote(plan: Plan) -> list[JudgeQuote]:
-    """Say what every judge would cost if nothing were cached; nothing is asked."""
+def estimate_costs(plan: Plan) -> list[JudgeQuote]:
+    """Return calls, tokens and cost per judge if no reply were cached; nothing is asked."""
     return [quote_of(job, plan.task) for job in plan.jobs]
 
 
 def check_judges(plan: Plan) -> None:
-    """Check that every judge can be asked and, under a limit, that its price is known.
+    """Check that every judge can be asked and, under a cost limit, that its price is known.
 
     Raises
     ------
     JudgeUnavailable
-        If a key is missing, or a price is unknown that ``--max-cost`` needs. Nothing was spent.
+        If a key is missing, or a price is unknown that ``max_cost`` needs. Nothing was spent.
     """
     for spec in plan.specs:
         check(spec, plan.task)
         if plan.config.max_cost is not None and price_of(spec) is None:
             raise JudgeUnavailable(
-                f"{spec.name}: its price is unknown, so --max-cost cannot hold; "
-                "give `price: {input: .., output: ..}` in your judges.yaml."
+                f"{spec.name}: its price is unknown, so --max-cost cannot be applied; "
+                "add `price: {input: .., output: ..}` to your judges.yaml."
             )
 
 
-def begin(plan: Plan, out: Path) -> RunFolder:
-    """Make the run folder.
+def start(plan: Plan, out: Path) -> RunFolder:
+    """Create the run folder.
 
     Raises
     ------
@@ -236,6 +266,51 @@ def begin(plan: Plan, out: Path) -> RunFolder:
     )
 
 
+def run_plan(
+    plan: Plan,
+    *,
+    observer: Observer,
+    out: Path | None = None,
+    cache: Path | None = None,
+    use_cache: bool = True,
+    verb: str = "run",
+    stop: StopRequests | None = None,
+) -> RunResult:
+    """Run a plan to its end: check its judges, create or reopen its folder, ask, write results.
+
+    Both ``harness.run`` and the command line end here.
+
+    Parameters
+    ----------
+    plan : Plan
+        See `plan_run` and `plan_resumed_run`.
+    observer : Observer
+        Is informed of progress.
+    out : Path, optional
+        Folder of a new run's folder; see `harness.runs.default_out`.
+    cache : Path, optional
+        Folder of the response cache.
+    use_cache : bool
+        Whether replies are looked up and stored.
+    verb : str
+        The command that resumes such a run with ``--resume``.
+    stop : StopRequests, optional
+        Stops the run from another thread.
+
+    Raises
+    ------
+    HarnessError
+        If a judge is not available, or the run folder or the cache cannot be used.
+    """
+    check_judges(plan)
+    for judge, reason in plan.skipped.items():
+        observer.say(f"{judge} skipped: {reason}")
+    folder = plan.folder or start(plan, out or default_out())
+    return execute(
+        plan, folder, observer=observer, cache=cache, use_cache=use_cache, verb=verb, stop=stop
+    )
+
+
 def execute(
     plan: Plan,
     folder: RunFolder,
@@ -244,9 +319,12 @@ def execute(
     cache: Path | None = None,
     use_cache: bool = True,
     settings: Settings | None = None,
-    verb: str = "run --resume",
+    verb: str = "run",
+    stop: StopRequests | None = None,
 ) -> RunResult:
-    """Ask what is open, then validate and write the results; ``verb`` goes on with such a run.
+    """Ask all open units, then validate the verdicts and write the results.
+
+    Parameters are those of `run_plan`; ``settings`` says how calls are retried.
 
     Raises
     ------
@@ -256,64 +334,61 @@ def execute(
     store: CacheService = (
         ResponseCache(cache or cache_folder(), observer.say) if use_cache else NoCache()
     )
+    stop = stop or StopRequests()
     with folder.open_log() as log:
-        before = folder.read_verdicts()
-        _set_aside(folder, before, observer)
+        logged = folder.read_verdicts()
+        _quarantine(folder, logged, observer)
         store.follow(folder.verdicts, folder.batches if plan.config.batch else None)
-        _recover(folder, before, store)
-        folder.update(state="running", ended={}, config=plan.config)
-        budget = Budget(plan.config.max_cost, spent(before))
+        _restore_cache(folder, logged, store)
+        folder.update(state="running", ended={}, exit_code=None, config=plan.config)
+        budget = Budget(plan.config.max_cost, logged_cost_usd(logged))
         parts = {
             "log": log,
             "store": store,
-            "done": before.final,
+            "done": logged.final,
             "observer": observer,
             "budget": budget,
             "settings": settings,
         }
-        import uvloop  # noqa: PLC0415 -- only when something is asked
-
-        runner = _runner(plan, folder, parts)
-        began = time.monotonic()
-        try:
-            ends, signalled = uvloop.run(_until_signalled(runner, observer))
-        finally:
-            asking_s = (folder.manifest.asking_s or 0.0) + time.monotonic() - began
-            _log_paces(folder, runner)
-            store.close()
-    stopped = bool(signalled or budget.exhausted or any(ends.values()))
-    if stopped:
-        observer.say(_how_to_go_on(resume_command(folder.path, cache, verb), signalled, budget))
+        ends, asking_s = _ask(_runner(plan, folder, parts), folder, store, observer, stop)
+    exit_code = _exit_code(ends, budget, stop)
+    if exit_code != ExitCode.DONE:
+        observer.say(_how_to_resume(resume_command(folder.path, cache, verb), budget, stop))
     folder.update(
-        state="stopped" if stopped else "done",
-        ended={k: v for k, v in ends.items() if v},
-        asking_s=round(asking_s, 3),
+        state="done" if exit_code == ExitCode.DONE else "stopped",
+        ended={judge: reason for judge, reason in ends.items() if reason},
+        exit_code=int(exit_code),
+        asking_s=round((folder.manifest.asking_s or 0.0) + asking_s, 3),
     )
     try:
         validation = finish(folder, task=plan.task if plan.config.item_text else None)
     except KeyboardInterrupt:
         observer.say(
-            f"interrupted; what was received is kept. Go on: harness validate {folder.path}"
+            "interrupted; the replies are kept. Compute the results with: "
+            f"harness validate {folder.path}"
         )
         raise
-    return RunResult(folder, validation, budget.spent_usd, _exit_code(ends, budget, signalled))
-
-
-def _how_to_go_on(command: str, signalled: int, budget: Budget) -> str:
-    if signalled:
-        return f"interrupted; what was received is kept. Resume with: {command}"
-    if budget.exhausted:
-        return f"--max-cost {budget.limit_usd:g} is reached. Raise it: {command} --max-cost USD"
-    return f"not all could be asked. Resume with: {command}"
+    return RunResult(folder, validation, budget.spent_usd, exit_code)
 
 
 def finish(
     folder: RunFolder, choices: Choices | None = None, *, task: Task | None = None
 ) -> Validation:
-    """Compute everything a run folder's verdicts say and write it beside them.
+    """Validate the verdicts of a run folder and write the results into it.
 
-    With other choices than the run's own, nothing is written. ``task`` is what the folder's copy of
-    it reads as, where it is at hand.
+    Parameters
+    ----------
+    folder : RunFolder
+        The run.
+    choices : Choices, optional
+        With other choices than the run's own, nothing is written.
+    task : Task, optional
+        The folder's copy of the task, where it is loaded already.
+
+    Raises
+    ------
+    HarnessError
+        If the folder cannot be read or written.
     """
     source = source_of(folder, task)
     if choices is not None and choices.given():
@@ -324,7 +399,7 @@ def finish(
 
 
 def validate_verdicts(
-    task_name: str,
+    task: str | Task,
     verdicts: Path | None,
     *,
     criterion: str | None = None,
@@ -332,7 +407,9 @@ def validate_verdicts(
     choices: Choices | None = None,
     seed: int = 0,
 ) -> Validation:
-    """Validate verdicts that were made elsewhere; without any, describe the human ratings.
+    """Validate verdicts from another tool; without verdicts, describe the human ratings.
+
+    Parameters are those of `source_of_verdicts`.
 
     Raises
     ------
@@ -340,13 +417,13 @@ def validate_verdicts(
         If the task or the file is wrong.
     """
     source = source_of_verdicts(
-        task_name, verdicts, criterion=criterion, limit=limit, choices=choices, seed=seed
+        task, verdicts, criterion=criterion, limit=limit, choices=choices, seed=seed
     )
     return validate(source)
 
 
 def source_of_verdicts(
-    task_name: str,
+    task: str | Task,
     verdicts: Path | None,
     *,
     criterion: str | None = None,
@@ -354,135 +431,222 @@ def source_of_verdicts(
     choices: Choices | None = None,
     seed: int = 0,
 ) -> Source:
-    """Read a task and verdicts that were made elsewhere.
+    """Read a task and a file of verdicts from another tool.
+
+    Parameters
+    ----------
+    task : str or Task
+        Name or path of a task, or a task that was loaded.
+    verdicts : Path or None
+        A csv, jsonl or parquet file; None for the human ratings alone.
+    criterion : str, optional
+        Only items with this criterion.
+    limit : int, optional
+        Only the first items.
+    choices : Choices, optional
+        How the verdicts are validated.
+    seed : int
+        Of the resampling.
 
     Raises
     ------
     TaskError, VerdictError
         If the task or the file is wrong.
     """
-    task = load_task(task_name)
-    items = select_items(task, criterion=criterion, limit=limit)
-    here = {item.id for item in items}
+    loaded = load_task(task) if isinstance(task, str) else task
+    items = select_items(loaded, criterion=criterion, limit=limit)
+    selected = {item.id for item in items}
     by_judge: dict[str, list[Verdict]] = {}
-    elsewhere: Counter[str] = Counter()
-    for verdict in read_external(verdicts, task) if verdicts else ():
-        if verdict.item in here:
+    n_left_out: Counter[str] = Counter()
+    for verdict in read_external(verdicts, loaded) if verdicts else ():
+        if verdict.item in selected:
             by_judge.setdefault(verdict.judge, []).append(verdict)
         else:
-            elsewhere[verdict.judge] += 1
+            n_left_out[verdict.judge] += 1
     return Source(
-        task=task,
+        task=loaded,
         items=items,
         judges=tuple(JudgeFacts(name=judge) for judge in by_judge),
         verdicts=by_judge,
-        planned={judge: planned_at_least(given, len(items)) for judge, given in by_judge.items()},
+        planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
         seed=seed,
-        notes=_left_out(elsewhere, by_judge),
+        notes=_note_left_out(n_left_out, by_judge),
         **(choices or Choices()).given(),
     )
 
 
-def _left_out(elsewhere: Mapping[str, int], kept: Container[str]) -> tuple[str, ...]:
-    """Say which verdicts are about items that were not chosen."""
-    if not elsewhere:
+def _note_left_out(n_left_out: Mapping[str, int], judges: Container[str]) -> tuple[str, ...]:
+    """Count the verdicts on items that were not selected, per judge."""
+    if not n_left_out:
         return ()
-    each = ", ".join(
-        f"{judge} {n}" + ("" if judge in kept else " (all it has)")
-        for judge, n in elsewhere.items()
+    counts = ", ".join(
+        f"{judge} {n}" + ("" if judge in judges else " (all its verdicts)")
+        for judge, n in n_left_out.items()
     )
-    total = sum(elsewhere.values())
-    return (f"{total} verdicts are left out, as their items were not chosen: {each}",)
+    total = sum(n_left_out.values())
+    return (f"{total} verdicts on items that were not selected are left out: {counts}",)
 
 
-def planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitation, int]:
-    """Say what a judge must have been asked: every item as often as the item asked most."""
-    asked: dict[Elicitation, set[int]] = {}
+def n_planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitation, int]:
+    """Return the least number of units that a judge was asked, per elicitation.
+
+    Every item is taken to have been asked as many samples as any item has.
+    """
+    samples: dict[Elicitation, set[int]] = {}
     for verdict in verdicts:
-        asked.setdefault(verdict.elicitation, set()).add(verdict.sample)
-    return {elicitation: len(samples) * n_items for elicitation, samples in asked.items()}
+        samples.setdefault(verdict.elicitation, set()).add(verdict.sample)
+    return {elicitation: len(numbers) * n_items for elicitation, numbers in samples.items()}
 
 
-def spent(reading: LogReading) -> float:
-    """USD that the replies in a log cost, each once; those from the cache cost nothing again."""
-    replies = receipts_of(reading.final.values())
-    return sum(one.cost_usd or 0.0 for v, new in replies if not v.cached for one in new)
+def logged_cost_usd(log: LogReading) -> float:
+    """Return the cost of the replies in a log in USD, each counted once; cached ones are free."""
+    return sum(
+        reply.cost_usd or 0.0
+        for verdict, replies in receipts_of(log.final.values())
+        if not verdict.cached
+        for reply in replies
+    )
 
 
-def _set_aside(folder: RunFolder, before: LogReading, observer: Observer) -> None:
-    """Keep the damaged lines of a log beside it, and say so."""
-    if before.damaged:
-        kept = folder.quarantine(before.damaged)
-        observer.say(
-            f"{len(before.damaged)} damaged lines of verdicts.jsonl are kept in {kept}; what they "
-            "said is taken from the cache, or else asked again"
+def _configured(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
+    """Apply the run's options to a judge; in a batch it has the batch's price."""
+    changes: dict[str, object] = {"allow_redirects": spec.allow_redirects or config.allow_redirects}
+    if config.batch and style_of(spec) is not None:
+        price = price_of(spec)
+        changes |= {"price": price and price.in_batch(), "n_per_request": 1}
+    return spec.model_copy(update=changes)
+
+
+def _check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
+    remote = next((spec.name for spec in specs if spec.remote), "")
+    if remote and task.property == DEFAULT_PROPERTY:
+        raise TaskError(
+            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
+            "would be asked for that; describe there what was rated, as a phrase."
         )
 
 
-def _recover(folder: RunFolder, before: LogReading, store: CacheService) -> None:
-    """Bring replies into the cache that were received by runs that did not get to it."""
-    recover_replies(before, store.add_many)
+def _plan(
+    task: Task,
+    config: RunConfig,
+    specs: tuple[JudgeSpec, ...],
+    skipped: dict[str, str],
+    prompts: Prompts,
+) -> Plan:
+    items = select_items(task, criterion=config.criterion, limit=config.limit)
+    if not any(task.has_text(item) for item in items):
+        raise TaskError(
+            f"{task.folder}: the task has labels but no texts, so no judge can be asked; "
+            f"`harness validate --task {config.task}` describes its ratings."
+        )
+    elicitations = tuple(e for e in config.elicitations if e in task.elicitations)
+    if not elicitations:
+        raise TaskError(
+            f"{task.folder}: {', '.join(config.elicitations)} is not possible with "
+            f"{len(task.options)} options; use --elicitation forced_choice."
+        )
+    check_choices(task, items, config.choices)
+    jobs = tuple(
+        Job(
+            judge=build(spec, task, prompts, seed=config.seed),
+            items=items,
+            elicitations=elicitations,
+            samples=config.samples or spec.samples,
+        )
+        for spec in specs
+    )
+    return Plan(task, config, prompts, jobs, skipped)
+
+
+def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> None:
+    """Move the damaged lines of a log into a file beside it."""
+    if logged.damaged:
+        file = folder.quarantine(logged.damaged)
+        observer.say(
+            f"{len(logged.damaged)} damaged lines of verdicts.jsonl were moved to {file}; their "
+            "replies are read from the cache, or asked for again"
+        )
+
+
+def _restore_cache(folder: RunFolder, logged: LogReading, store: CacheService) -> None:
+    """Put replies into the cache that this run or interrupted runs beside it have logged."""
+    recover_replies(logged, store.add_many)
     for run in list_runs(folder.path.parent).readable:
         if run.manifest.state == "running" and run.path != folder.path:
             with suppress(VerdictError):
                 recover_replies(read_log(run.verdicts), store.add_many)
 
 
-async def _until_signalled(runner: Runner, observer: Observer) -> tuple[dict[str, str], int]:
-    """Run; the first SIGINT or SIGTERM drains, the second ends at once."""
-    loop = asyncio.get_running_loop()
-    job = asyncio.ensure_future(runner.run())
-    received: list[int] = []
-
-    def on_signal(number: int) -> None:
-        received.append(number)
-        if len(received) == 1:
-            runner.drain()
-            observer.say("receiving what is in flight; interrupt once more to stop at once")
-        else:
-            job.cancel()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, on_signal, number)
-    try:
-        return await job, (received or [0])[0]
-    except asyncio.CancelledError:
-        return {}, received[0]
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-
-
 def _runner(plan: Plan, folder: RunFolder, parts: dict[str, Any]) -> Runner:
-    _name_waiting(folder, parts["observer"])
+    _warn_of_open_batches(folder, parts["observer"])
     if not plan.config.batch:
         return Runner(plan.task, plan.jobs, **parts)
     for spec in plan.specs:
         if spec.remote and style_of(spec) is None:
-            parts["observer"].say(f"{spec.name}: no batches are known for it; asked one by one")
+            parts["observer"].say(f"{spec.name}: no batch interface; asked one request at a time")
     book = BatchLedger(folder.batches)
     return BatchRunner(plan.task, plan.jobs, book=book, **parts)
 
 
-def _name_waiting(folder: RunFolder, observer: Observer) -> None:
-    """Name other runs over the same task that wait for batches: this one would ask the same."""
+def _warn_of_open_batches(folder: RunFolder, observer: Observer) -> None:
+    """Name other runs over the same task that wait for batches: this run would ask the same."""
     for run in list_runs(folder.path.parent).readable:
-        same = run.manifest.hashes["task"] == folder.manifest.hashes["task"]
+        same_task = run.manifest.hashes["task"] == folder.manifest.hashes["task"]
         with suppress(RunError):
-            if same and run.path != folder.path and BatchLedger(run.batches).batches:
+            if same_task and run.path != folder.path and BatchLedger(run.batches).batches:
                 observer.say(
-                    f"{run.path.name} waits for batches; resume it first: what they hold is not "
-                    "asked for on the same cache, and paid for twice on another"
+                    f"{run.path.name} waits for batches; resume it first. Their requests are not "
+                    "sent again on the same cache, but are paid for twice on another"
                 )
 
 
-def _log_paces(folder: RunFolder, runner: Runner) -> None:
+def _ask(
+    runner: Runner,
+    folder: RunFolder,
+    store: CacheService,
+    observer: Observer,
+    stop: StopRequests,
+) -> tuple[dict[str, str], float]:
+    """Run to the end or to a stop; return why each judge is incomplete, and the seconds it took."""
+    import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands ask nothing
+
+    started_s = time.monotonic()
+    try:
+        ends = uvloop.run(_run_until_stopped(runner, observer, stop))
+        return ends, time.monotonic() - started_s
+    finally:
+        _log_rates(folder, runner)
+        store.close()
+
+
+async def _run_until_stopped(
+    runner: Runner, observer: Observer, stop: StopRequests
+) -> dict[str, str]:
+    asking = asyncio.ensure_future(runner.run())
+
+    def on_stop() -> None:
+        if len(stop.signals) == 1:
+            runner.drain()
+            observer.say("receiving replies in flight; interrupt again to stop at once")
+        else:
+            asking.cancel()
+
+    with stop.handled_by(on_stop):
+        try:
+            return await asking
+        except asyncio.CancelledError:
+            if not stop.signals:
+                raise
+            return {}
+
+
+def _log_rates(folder: RunFolder, runner: Runner) -> None:
     """Append to ``rate.jsonl`` how fast each remote judge was asked, and why that changed."""
-    began = time.time() - time.monotonic()
+    monotonic_zero = time.time() - time.monotonic()
     lines = [
         {
             "judge": judge,
-            "at": datetime.fromtimestamp(began + event.at_s, UTC).isoformat(),
+            "at": datetime.fromtimestamp(monotonic_zero + event.at_s, UTC).isoformat(),
             "limit": event.limit,
             "reason": event.reason,
         }
@@ -494,9 +658,21 @@ def _log_paces(folder: RunFolder, runner: Runner) -> None:
             file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def _exit_code(ends: dict[str, str], budget: Budget, signalled: int) -> int:
-    if signalled:
-        return EXIT_SIGINT if signalled == signal.SIGINT else EXIT_SIGTERM
+def _exit_code(ends: Mapping[str, str], budget: Budget, stop: StopRequests) -> ExitCode:
+    if stop.signals:
+        interrupted = stop.signals[0] == signal.SIGINT
+        return ExitCode.INTERRUPTED if interrupted else ExitCode.TERMINATED
     if budget.exhausted:
-        return EXIT_BUDGET
-    return EXIT_INCOMPLETE if any(ends.values()) else EXIT_DONE
+        return ExitCode.COST_LIMIT
+    return ExitCode.INCOMPLETE if any(ends.values()) else ExitCode.DONE
+
+
+def _how_to_resume(command: str, budget: Budget, stop: StopRequests) -> str:
+    if stop.signals:
+        return f"interrupted; the replies are kept. Resume with: {command}"
+    if budget.exhausted:
+        return (
+            f"--max-cost {budget.limit_usd:g} is reached. Raise it and resume: "
+            f"{command} --max-cost USD"
+        )
+    return f"some units could not be asked. Resume with: {command}"

@@ -15,11 +15,25 @@ Messages say where, what was found, what was expected and what to do. They never
 of an item or a reply. `harness.stats` raises `ValueError` alone.
 """  # noqa: E501 -- the tree is the documentation
 
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command line."""
+
+    DONE = 0
+    CHECK_FAILED = 1
+    COST_LIMIT = 1
+    WRONG_INPUT = 2
+    INCOMPLETE = 3
+    INTERRUPTED = 130
+    TERMINATED = 143
+
 
 class HarnessError(Exception):
     """Base of every error raised on purpose; ``exit_code`` is what the command line returns."""
 
-    exit_code = 2
+    exit_code = ExitCode.WRONG_INPUT
 
 
 class TaskError(HarnessError):
@@ -67,7 +81,7 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         Whether every later request to this judge would fail too (wrong key, quota spent).
     """
 
-    exit_code = 3
+    exit_code = ExitCode.INCOMPLETE
 
     def __init__(
         self,
@@ -93,7 +107,7 @@ class PluginError(HarnessError):
 class BudgetSpent(HarnessError):  # noqa: N818 -- a state of the world, not a mistake
     """The next request would exceed ``--max-cost``."""
 
-    exit_code = 1
+    exit_code = ExitCode.COST_LIMIT
 
 
 class RunError(HarnessError):

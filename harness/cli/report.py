@@ -1,4 +1,4 @@
-"""`harness report`: the page, its charts and tables again, or two runs side by side."""
+"""`harness report`: write the report of a run, its charts and tables, or compare two runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def report(
         str | None, typer.Argument(help="A run, by name or path; the newest by default.")
     ] = None,
     other: Annotated[
-        str | None, typer.Argument(help="A second run, to show beside the first.")
+        str | None, typer.Argument(help="A second run, to compare with the first.")
     ] = None,
     *,
     task: Annotated[
@@ -27,25 +27,27 @@ def report(
         typer.Option(
             "--task",
             "-t",
-            help="A task whose verdicts were made elsewhere.",
+            help="A task, for verdicts of another tool.",
             autocompletion=options.task_names,
         ),
     ] = None,
     verdicts: Annotated[
-        Path | None, typer.Option(help="These verdicts: jsonl, csv or parquet.")
+        Path | None, typer.Option(help="The verdicts: jsonl, csv or parquet.")
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option(help="Where the page of --task goes; <task>-report.html by default."),
+        typer.Option(help="File of the report with --task; <task>-report.html by default."),
     ] = None,
-    open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open the report in a browser.")
+    ] = False,
     charts: Annotated[
         Path | None, typer.Option(help="Write each chart into this folder, as SVG and PNG.")
     ] = None,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
-    """Write a run's page, judge card and table of metrics, from its folder alone.
+    """Write a run's report, judge card and table of metrics, from its folder alone.
 
     \b
     Examples:
@@ -57,17 +59,17 @@ def report(
     if task is not None:
         if run is not None:
             raise typer.BadParameter("give a run, or --task and --verdicts, not both")
-        written = _of_verdicts(task, verdicts, page, charts)
+        written = _report_verdicts(task, verdicts, page, charts)
     elif verdicts is not None or page is not None:
-        raise typer.BadParameter("--verdicts and --page go with --task")
+        raise typer.BadParameter("--verdicts and --page need --task")
     else:
-        written = _of_runs(out, run, other, charts)
-    typer.echo(json.dumps(_told(written), indent=2) if as_json else "\n".join(written.lines))
-    if open_it:
+        written = _report_runs(out, run, other, charts)
+    typer.echo(json.dumps(_as_json(written), indent=2) if as_json else "\n".join(written.lines))
+    if open_page:
         typer.launch(written.files[0].resolve().as_uri())
 
 
-def _told(written: Written) -> dict[str, object]:
+def _as_json(written: Written) -> dict[str, object]:
     return {
         "files": [str(file) for file in written.files],
         "charts": None if written.charts is None else str(written.charts),
@@ -76,18 +78,20 @@ def _told(written: Written) -> dict[str, object]:
     }
 
 
-def _of_verdicts(
+def _report_verdicts(
     task: str, verdicts: Path | None, page: Path | None, charts: Path | None
 ) -> Written:
     from harness.app import source_of_verdicts
     from harness.report.rebuild import report_source
 
     source = source_of_verdicts(task, verdicts)
-    shown = page or Path(f"{source.task.name}-report.html")
-    return report_source(source, shown, charts=charts)
+    file = page or Path(f"{source.task.name}-report.html")
+    return report_source(source, file, charts=charts)
 
 
-def _of_runs(out: Path | None, run: str | None, other: str | None, charts: Path | None) -> Written:
+def _report_runs(
+    out: Path | None, run: str | None, other: str | None, charts: Path | None
+) -> Written:
     from harness.report.rebuild import report_beside, report_run
     from harness.runs import default_out, find_run
 
@@ -96,5 +100,5 @@ def _of_runs(out: Path | None, run: str | None, other: str | None, charts: Path 
     if other is None:
         return report_run(folder, charts=charts)
     if charts is not None:
-        raise typer.BadParameter("charts are of one run; leave --charts or the second run out")
+        raise typer.BadParameter("--charts needs a single run")
     return report_beside(folder, find_run(out, other))

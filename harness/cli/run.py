@@ -1,4 +1,4 @@
-"""`harness run`: ask judges, validate them, say which one to use."""
+"""`harness run`: ask judges, validate them, and rank them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.app import Plan, RunResult
-    from harness.judging.prompts.requests import Elicitation
     from harness.judging.running.cost_estimate import JudgeQuote
-    from harness.runs import RunFolder
 
 
 def run(
     ctx: typer.Context,
+    run_name: options.RunName = None,
+    *,
     task: options.Task = None,
     judges: Annotated[
         str | None,
@@ -32,11 +32,7 @@ def run(
             help="Judges: aliases or litellm models, comma-separated; else the embedded ones.",
         ),
     ] = None,
-    *,
-    elicitation: Annotated[
-        str,
-        typer.Option(help="How to ask, comma-separated: forced_choice, response_set, paired."),
-    ] = "forced_choice,response_set",
+    elicitation: options.Elicitations = "forced_choice,response_set",
     samples: Annotated[
         int | None,
         typer.Option(min=1, help="Times each judge is asked per item; its own default if absent."),
@@ -53,28 +49,14 @@ def run(
     confidence: options.Confidence = None,
     interval: options.Interval = None,
     seed: options.Seed = 0,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Stop before the run costs more than this many USD.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print calls, tokens and cost per judge; ask nothing.")
-    ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the newest unfinished run, or with --run.")
-    ] = False,
-    run_name: Annotated[
-        str | None, typer.Option("--run", help="Run folder to resume, by name or path.")
-    ] = None,
+    max_cost: options.MaxCost = None,
+    dry_run: options.DryRun = False,
+    resume: options.Resume = False,
     baselines: Annotated[
-        bool, typer.Option("--baselines/--no-baselines", help="Let random and majority join.")
+        bool, typer.Option("--baselines/--no-baselines", help="Include baseline judges.")
     ] = True,
-    base_url: Annotated[
-        str | None,
-        typer.Option(help="Ask an OpenAI-compatible server here for judges that are no alias."),
-    ] = None,
-    key_env: Annotated[
-        str | None, typer.Option(help="Environment variable that holds that server's key.")
-    ] = None,
+    base_url: options.BaseUrl = None,
+    key_env: options.KeyEnv = None,
     judges_file: options.JudgesFile = None,
     allow_redirects: Annotated[
         bool,
@@ -84,14 +66,12 @@ def run(
     ] = False,
     batch: Annotated[
         bool,
-        typer.Option("--batch", help="Ask in batches, cheaper, where providers take them."),
+        typer.Option("--batch", help="Use batch interfaces, which cost less, where they exist."),
     ] = False,
     out: options.Out = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of the reply cache; $HARNESS_CACHE by default.")
-    ] = None,
+    cache: options.Cache = None,
     use_cache: Annotated[
-        bool, typer.Option("--cached/--no-cache", help="Look replies up before asking.")
+        bool, typer.Option("--cached/--no-cache", help="Use the response cache.")
     ] = True,
     item_text: Annotated[
         bool,
@@ -107,25 +87,22 @@ def run(
       harness run --task toxicity
       harness run --task toxicity --judges gpt,claude --samples 5 --max-cost 2
       harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
-      harness run --resume --max-cost 5
+      harness run --resume
+      harness run --resume toxicity-20260101T120000Z-1a2b3c --max-cost 5
     """
-    from harness.app import begin, check_judges, make_plan, quote
-    from harness.runs import RunConfig, default_out
+    from harness.app import estimate_costs, plan_run
 
-    folder: RunFolder | None = None
-    if resume or run_name:
-        options.refuse_what_is_settled(ctx)
-        folder, plan = _unfinished(out or default_out(), run_name, max_cost, cache)
+    options.check_resume(ctx, resume=resume, run_name=run_name)
+    if resume:
+        plan = plan_unfinished(run_name, out=out, max_cost=max_cost, cache=cache)
     else:
-        if task is None:
-            raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")
-        config = RunConfig(
-            task=task,
-            elicitations=chosen_elicitations(elicitation),
+        plan = plan_run(
+            options.required_task(task),
+            options.split(judges, "--judges"),
+            elicitations=options.elicitations(elicitation),
+            samples=samples,
             limit=limit,
             criterion=criterion,
-            samples=samples,
-            seed=seed,
             choices=options.choices(
                 tau=tau,
                 metric=metric,
@@ -137,77 +114,58 @@ def run(
                 confidence=confidence,
                 interval=interval,
             ),
+            seed=seed,
             max_cost=max_cost,
-            item_text=item_text,
-            allow_redirects=allow_redirects,
-            batch=batch,
-        )
-        plan = make_plan(
-            config,
-            judges=options.split(judges, "--judges"),
-            judges_file=judges_file,
+            baselines=baselines,
             base_url=base_url,
             key_env=key_env,
-            baselines=baselines,
+            judges_file=judges_file,
+            allow_redirects=allow_redirects,
+            batch=batch,
+            item_text=item_text,
         )
     if dry_run:
-        show_quotes(quote(plan), as_json=as_json)
+        print_costs(estimate_costs(plan), as_json=as_json)
         return
-    check_judges(plan)
-    folder = folder or begin(plan, out or default_out())
-    result = watched(plan, folder, cache=cache, use_cache=use_cache, quiet=quiet)
-    _show(result, quiet=quiet, as_json=as_json)
+    result = run_with_progress(plan, out=out, cache=cache, use_cache=use_cache, quiet=quiet)
+    _print(result, quiet=quiet, as_json=as_json)
     raise typer.Exit(result.exit_code)
 
 
-def _unfinished(
-    out: Path, name: str | None, max_cost: float | None, cache: Path | None
-) -> tuple[RunFolder, Plan]:
-    """Find the run to go on with; a probe's has a command of its own."""
-    from harness.app import resume_plan
+def plan_unfinished(
+    run_name: str | None, *, out: Path | None, max_cost: float | None, cache: Path | None
+) -> Plan:
+    """Plan the rest of a run; a probe is resumed by its own command."""
+    from harness.app import plan_resumed_run
     from harness.judging.cache_folder import resume_command
     from harness.probe import PROBE, refuse_attacked
-    from harness.runs import find_run
+    from harness.runs import default_out, find_run
 
-    folder = find_run(out, name, unfinished=True)
-    plan = resume_plan(folder, max_cost=max_cost)
+    folder = find_run(out or default_out(), run_name, unfinished=True)
+    plan = plan_resumed_run(folder, max_cost=max_cost)
     refuse_attacked(plan.task, resume_command(folder.path, cache, PROBE))
-    return folder, plan
+    return plan
 
 
-def chosen_elicitations(names: str) -> tuple[Elicitation, ...]:
-    """Read ``--elicitation``; in the order of asking."""
-    from harness.judging.prompts.requests import ELICITATIONS
-
-    chosen = options.split(names, "--elicitation") or []
-    for name in chosen:
-        if name not in ELICITATIONS:
-            raise typer.BadParameter(
-                f"{name!r} is none of {', '.join(ELICITATIONS)}", param_hint="--elicitation"
-            )
-    return tuple(e for e in ELICITATIONS if e in chosen)
-
-
-def watched(
+def run_with_progress(
     plan: Plan,
-    folder: RunFolder,
     *,
+    out: Path | None,
     cache: Path | None,
     use_cache: bool,
     quiet: bool,
-    verb: str = "run --resume",
+    verb: str = "run",
 ) -> RunResult:
-    """Ask what is open, with a bar or a line per judge; ``verb`` goes on with such a run."""
-    from harness.app import execute
+    """Run a plan with progress bars, or with lines where there is no terminal."""
+    from harness.app import run_plan
 
-    planned = {job.judge.spec.name: sum(job.planned.values()) for job in plan.jobs}
-    with watch(planned, quiet=quiet) as observer:
-        for judge, reason in plan.skipped.items():
-            observer.say(f"{judge} skipped: {reason}")
-        return execute(plan, folder, observer=observer, cache=cache, use_cache=use_cache, verb=verb)
+    with watch(plan.n_planned, quiet=quiet) as observer:
+        return run_plan(
+            plan, observer=observer, out=out, cache=cache, use_cache=use_cache, verb=verb
+        )
 
 
-def _show(result: RunResult, *, quiet: bool, as_json: bool) -> None:
+def _print(result: RunResult, *, quiet: bool, as_json: bool) -> None:
     from harness.report.text import render
 
     if as_json:
@@ -215,32 +173,34 @@ def _show(result: RunResult, *, quiet: bool, as_json: bool) -> None:
         return
     typer.echo(render(result.validation, brief=quiet))
     if not quiet:
-        typer.echo(f"\nRun folder: {result.folder.path}   paid: {paid(result)}")
+        print_folder(result)
 
 
-def paid(result: RunResult) -> str:
-    """Say what a run cost; judges whose price is unknown are named, for the sum lacks them."""
-    known = dollars(result.spent_usd)
+def print_folder(result: RunResult) -> None:
+    """Print the run folder and the cost; judges of unknown price are named."""
+    cost = dollars(result.cost_usd)
     unknown = [judge.name for judge in result.validation.judges if judge.cost.usd is None]
-    return f"{known}, not counting {', '.join(unknown)} (unknown price)" if unknown else known
+    if unknown:
+        cost += f", not counting {', '.join(unknown)} (unknown price)"
+    typer.echo(f"\nRun folder: {result.folder.path}   cost: {cost}")
 
 
-def show_quotes(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
-    """Print what every judge would cost."""
+def print_costs(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
+    """Print calls, tokens and cost per judge."""
     from harness.cli.lists import show
 
     if as_json:
-        typer.echo(json.dumps([asdict(q) for q in quotes], indent=2))
+        typer.echo(json.dumps([asdict(quote) for quote in quotes], indent=2))
         return
     rows = [
         {
-            "judge": q.judge,
-            "calls": q.calls,
-            "prompt tokens": q.prompt_tokens,
-            "reply tokens": q.expected_completion_tokens,
-            "cost": dollars(q.expected_usd),
-            "cost at most": dollars(q.cost_usd),
+            "judge": quote.judge,
+            "calls": quote.calls,
+            "prompt tokens": quote.prompt_tokens,
+            "reply tokens": quote.expected_completion_tokens,
+            "cost": dollars(quote.expected_usd),
+            "cost at most": dollars(quote.cost_usd),
         }
-        for q in quotes
+        for quote in quotes
     ]
     show(rows, as_json=False)

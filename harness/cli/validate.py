@@ -1,4 +1,4 @@
-"""`harness validate`: every number again, from a run folder or from verdicts made elsewhere."""
+"""`harness validate`: compute every number from a run folder, or from verdicts of another tool."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def validate(
     run: Annotated[
-        Path | None, typer.Argument(help="A run folder; its metrics and report are written anew.")
+        Path | None, typer.Argument(help="A run folder; its metrics and report are rewritten.")
     ] = None,
     *,
     task: options.Task = None,
     verdicts: Annotated[
         Path | None,
         typer.Option(
-            help="Verdicts made elsewhere: jsonl, csv or parquet with item, judge, value."
+            help="Verdicts of another tool: jsonl, csv or parquet with item, judge, value."
         ),
     ] = None,
     limit: options.Limit = None,
@@ -53,7 +53,7 @@ def validate(
     from harness.report.text import render
     from harness.runs import RunFolder
 
-    chosen = options.choices(
+    choices = options.choices(
         tau=tau,
         metric=metric,
         beta=beta,
@@ -64,15 +64,15 @@ def validate(
         confidence=confidence,
         interval=interval,
     )
-    result: Validation
+    validation: Validation
     if run is not None:
         if task or verdicts:
             raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
-        result = finish(RunFolder.open(run), chosen)
+        validation = finish(RunFolder.open(run), choices)
     elif task is not None:
-        result = validate_verdicts(
-            task, verdicts, criterion=criterion, limit=limit, choices=chosen, seed=seed
+        validation = validate_verdicts(
+            task, verdicts, criterion=criterion, limit=limit, choices=choices, seed=seed
         )
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
-    typer.echo(result.to_json() if as_json else render(result, brief=quiet))
+    typer.echo(validation.to_json() if as_json else render(validation, brief=quiet))

@@ -34,7 +34,7 @@ def read_note(note: Path) -> Path:
     return Path(os.fsdecode(note.read_bytes()))
 
 
-def resume_command(run: Path, cache: Path | None = None, verb: str = "run --resume") -> str:
+def resume_command(run: Path, cache: Path | None = None, verb: str = "run") -> str:
     """Return the command that resumes a run; names the cache unless it is the default one."""
     options = [] if cache in {None, cache_folder()} else ["--cache", str(cache)]
-    return shlex.join(["harness", *verb.split(), "--run", str(run), *options])
+    return shlex.join(["harness", *verb.split(), "--resume", str(run), *options])

@@ -1,25 +1,31 @@
-"""What moves a judge's verdict that should not: texts that ask for a verdict of their own."""
+"""Prompt-injection probe: whether texts can change a judge's verdict on them."""
 
 from harness.probe.attacks import Attack, attacked_task, read_attacks
 from harness.probe.flip_rates import (
     PROBE,
+    FlipRates,
     JudgeFlips,
     Probe,
-    Shares,
     check_attacked,
-    flips_of,
+    flip_table,
+    headline,
+    measure_flips,
     refuse_attacked,
+    summaries,
 )
 
 __all__ = [
     "PROBE",
     "Attack",
+    "FlipRates",
     "JudgeFlips",
     "Probe",
-    "Shares",
     "attacked_task",
     "check_attacked",
-    "flips_of",
+    "flip_table",
+    "headline",
+    "measure_flips",
     "read_attacks",
     "refuse_attacked",
+    "summaries",
 ]

@@ -1,7 +1,7 @@
-"""Attacks that hide in an item's text, and the task made of items with and without them.
+"""Prompt-injection attacks, and the task of items with and without them.
 
-The attacked task is an ordinary one, so that an ordinary run asks it: same options, same ratings,
-each item once as it is and once under each attack. Fields of its items say which is which.
+The attacked task has the options and ratings of the original, with each item unchanged and under
+each attack; fields of its items name the original item, the attack, its kind and its target.
 """
 
 from __future__ import annotations
@@ -35,19 +35,21 @@ MOST_SHOTS = 1000
 
 
 class Attack(BaseModel):
-    """One way to hide a wish in a text.
+    """A prompt-injection attack.
 
     Attributes
     ----------
     id : str
         Unique in its set.
     kind : str
-        What it belongs to; `CONTROL` changes the text and asks for nothing.
+        Kind of attack; `CONTROL` is a change of the text that asks for nothing.
     text : str
-        Shown in place of the item's text: ``{{text}}`` is that text, ``{{target}}`` and
-        ``{{label}}`` the option that is asked for, ``{{shots}}`` the shots.
+        Replaces the item's text: ``{{text}}`` is that text, ``{{target}}`` and ``{{label}}`` the
+        key and label of the option that is asked for, ``{{shots}}`` the shots.
     shot : str
-        Repeated ``shots`` times.
+        Made-up example, repeated ``shots`` times.
+    shots : int
+        Number of repetitions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,24 +68,25 @@ class Attack(BaseModel):
             raise ValueError("a shot holds neither {{text}} nor {{shots}}")
         return self
 
-    def applied(self, text: str, target: Option) -> str:
-        """Hide the wish for an option in a text; values are not scanned again."""
+    def apply(self, text: str, target: Option) -> str:
+        """Return a text under this attack; placeholders in the text are not filled."""
         values = {"target": target.key, "label": target.label}
-        shots = _filled(self.shot, values) * self.shots
-        return _filled(self.text, values | {"text": text, "shots": shots})
+        shots = _fill(self.shot, values) * self.shots
+        return _fill(self.text, values | {"text": text, "shots": shots})
 
 
-def _filled(template: str, values: dict[str, str]) -> str:
-    return PLACEHOLDER.sub(lambda found: values[found[1]], template)
+def _fill(template: str, values: dict[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda match: values[match[1]], template)
 
 
 def read_attacks(path: Path | None = None) -> tuple[Attack, ...]:
-    """Read a set of attacks, by default the one that comes along.
+    """Read a set of attacks; the bundled one by default.
 
     Raises
     ------
     TaskError
-        If the file cannot be read, a line is no attack, an id is given twice, or all are controls.
+        If the file cannot be read, a line is not an attack, an id is repeated, or all attacks are
+        controls.
     """
     file = path or bundled("datasets") / "injection" / "attacks.jsonl"
     attacks: dict[str, Attack] = {}
@@ -92,64 +95,61 @@ def read_attacks(path: Path | None = None) -> tuple[Attack, ...]:
             attack = Attack.model_validate(row)
         except ValidationError as error:
             fault = error.errors(include_input=False, include_url=False, include_context=False)[0]
-            where = ".".join(map(str, fault["loc"])) or "line"
-            raise TaskError(f"{file}: line {line}: {where}: {fault['msg']}.") from None
+            location = ".".join(map(str, fault["loc"])) or "line"
+            raise TaskError(f"{file}: line {line}: {location}: {fault['msg']}.") from None
         if attack.id in attacks:
-            raise TaskError(f"{file}: line {line}: id {attack.id!r} is given twice; rename one.")
+            raise TaskError(f"{file}: line {line}: id {attack.id!r} is repeated; rename it.")
         attacks[attack.id] = attack
     if all(attack.kind == CONTROL for attack in attacks.values()):
-        raise TaskError(f"{file}: holds no attack; write one that is not of kind {CONTROL!r}.")
+        raise TaskError(f"{file}: no attack; add one that is not of kind {CONTROL!r}.")
     return tuple(attacks.values())
 
 
 def attacked_task(task: Task, items: Sequence[Item], attacks: Sequence[Attack]) -> Task:
-    """Make the task whose items are these, each as it is and then under every attack.
+    """Return a task of unchanged and attacked items.
 
     Parameters
     ----------
     task : Task
-        Whose options, prompts and ratings are kept.
+        Its options, prompts and ratings are kept.
     items : sequence of Item
-        Those of it that are attacked.
+        Items to attack.
     attacks : sequence of Attack
-        What is done to the last of the fields that judges are shown.
+        Applied to the last of the fields that judges are shown.
 
     Returns
     -------
     Task
-        With ``len(items) * (1 + len(attacks))`` items; an item and its attacked forms are one
-        group.
+        ``len(items) * (1 + len(attacks))`` items; an item and its variants are one group.
 
     Raises
     ------
     TaskError
-        If no item has a text, the task was attacked before, or a new id is taken.
+        If no item has a text, the task was attacked before, or an id of a variant is taken.
     """
-    shown = [item for item in items if task.has_text(item)]
-    if not shown:
-        raise TaskError(f"{task.folder}: the task has labels but no texts, so nothing to attack.")
-    if any(PROBE_ITEM in item.fields for item in shown):
-        raise TaskError(
-            f"{task.folder}: its items are attacked ones already; name the task itself."
-        )
-    by_item: dict[str, list[Rating]] = {item.id: [] for item in shown}
+    readable = [item for item in items if task.has_text(item)]
+    if not readable:
+        raise TaskError(f"{task.folder}: the task has labels but no texts to attack.")
+    if any(PROBE_ITEM in item.fields for item in readable):
+        raise TaskError(f"{task.folder}: its items are already attacked; name the original task.")
+    by_item: dict[str, list[Rating]] = {item.id: [] for item in readable}
     for rating in task.ratings:
         if rating.item in by_item:
             by_item[rating.item].append(rating)
-    made: list[Item] = []
+    variants: list[Item] = []
     ratings: list[Rating] = []
-    for item in shown:
+    for item in readable:
         target = _target(task, by_item[item.id])
-        variants = list(_variants(task, item, attacks, target))
-        made += variants
-        ratings += [_of(rating, one.id) for one in variants for rating in by_item[item.id]]
-    if len({item.id for item in made}) < len(made):
-        raise TaskError(f"{task.folder}: an item's id ends like an attacked one's; rename it.")
-    notice = "some texts hold attacks on the judge"
+        for variant in _variants(task, item, attacks, target):
+            variants.append(variant)
+            ratings += [_rating_of(variant.id, rating) for rating in by_item[item.id]]
+    if len({variant.id for variant in variants}) < len(variants):
+        raise TaskError(f"{task.folder}: an item has the id of an attacked one; rename it.")
+    notice = "some texts contain attacks on the judge"
     changes = {
         "name": f"{task.name[:54]}-injection",
         "notice": f"{task.notice}; {notice}" if task.notice else notice,
-        "items": tuple(made),
+        "items": tuple(variants),
         "ratings": tuple(ratings),
         "ignored": (),
     }
@@ -159,7 +159,7 @@ def attacked_task(task: Task, items: Sequence[Item], attacks: Sequence[Attack]) 
 def _variants(task: Task, item: Item, attacks: Sequence[Attack], target: Option) -> Iterator[Item]:
     field = task.text[-1]
     for attack in (None, *attacks):
-        facts = {
+        fields = {
             PROBE_ITEM: item.id,
             PROBE_ATTACK: attack.id if attack else "",
             PROBE_KIND: attack.kind if attack else "",
@@ -167,13 +167,13 @@ def _variants(task: Task, item: Item, attacks: Sequence[Attack], target: Option)
         }
         text = item.fields[field]
         if attack is not None:
-            facts[field] = attack.applied(text, target)
-        ident = f"{item.id}~{attack.id}" if attack else item.id
-        yield Item(ident, item.fields | facts, item.group or item.id, item.criterion)
+            fields[field] = attack.apply(text, target)
+        variant_id = f"{item.id}~{attack.id}" if attack else item.id
+        yield Item(variant_id, item.fields | fields, item.group or item.id, item.criterion)
 
 
 def _target(task: Task, ratings: Sequence[Rating]) -> Option:
-    """Option that the fewest raters found right; of equals, the last."""
+    """Return the option that the fewest raters chose or endorsed; the last of tied ones."""
     counts: Counter[str] = Counter()
     for rating in ratings:
         if rating.value != CANNOT_ASSESS:
@@ -181,5 +181,5 @@ def _target(task: Task, ratings: Sequence[Rating]) -> Option:
     return min(reversed(task.options), key=lambda option: counts[option.key])
 
 
-def _of(rating: Rating, item: str) -> Rating:
+def _rating_of(item: str, rating: Rating) -> Rating:
     return type(rating)(item, rating.rater, rating.elicitation, rating.value)

@@ -118,13 +118,13 @@ def ours() -> None:
 
 def measure(folder: Path, given: argparse.Namespace) -> dict[str, float]:
     """Ask everything and say what it took."""
-    from harness.cli import LOOK_AFTER
+    from harness.cli import GC_THRESHOLD
     from harness.judging.judges.config import load_judges
     from harness.judging.prompts.requests import Prompts
     from harness.tasks import load_task
 
     os.environ["STUB_KEY"] = "sk-stub"
-    gc.set_threshold(LOOK_AFTER)
+    gc.set_threshold(GC_THRESHOLD)
     task = load_task(str(write_task(folder / "task", given.n // given.samples)))
     file = write_judges(
         folder / "judges.yaml",

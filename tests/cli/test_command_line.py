@@ -14,6 +14,7 @@ from support.doc_blocks import run
 from support.making import make_task
 from typer.testing import CliRunner
 
+import harness
 from harness.cli import app
 from harness.cli.progress import watch
 
@@ -28,7 +29,7 @@ def commands(group=None, words=()):
 
 
 COMMANDS = dict(commands())
-TABLELESS = {("schema",), ("report",)}  # they print JSON alone, and names of files
+TABLELESS = {("schema",), ("report",), ("cache", "clear")}  # they print no table
 SAME = {  # one name for one thing: what a help text must say wherever the option stands
     "--task": "task",
     "--judges": "judge",
@@ -133,6 +134,29 @@ def test_long_names_of_judges_leave_numbers_whole(place):
     assert out.count("  mistral-7b-instruct-v0.3-with-a-suffix  ") == 2
 
 
+def test_version_is_that_of_the_package(place):
+    """`harness --version` prints one line."""
+    assert run("harness --version", place) == (0, f"harness {harness.__version__}\n", "")
+
+
+def test_metrics_are_listed_with_their_reading_and_paper(place):
+    """Every metric has a name to show, a direction and a paper; bounds are numbers."""
+    from harness.stats.metrics.registry import METRICS
+
+    rows = json.loads(run("harness metrics --json", place)[1])
+    names = [row["metric"] for row in rows if row["for"] != "raters alone"]
+    assert len(set(names)) == len(names)
+    assert {metric.name for metric in METRICS} < set(names)
+    assert all(row["display name"] and row["paper"] for row in rows)
+    assert {row["better"] for row in rows} == {"higher", "lower", "zero"}
+    by_name = {row["metric"]: row for row in rows}
+    assert (by_name["hit_rate(h/h)"]["low"], by_name["hit_rate(h/h)"]["high"]) == (0, 1)
+    assert by_name["kl(s/s, human->judge)"]["high"] is None
+    code, out, _ = run("harness metrics", place)
+    assert code == 0
+    assert "js_divergence(s/s)" in out
+
+
 def test_alone_it_says_what_to_type(place):
     """`harness` is no error: it shows the verbs and three first commands."""
     code, out, err = run("harness", place)
@@ -149,11 +173,12 @@ def test_alone_it_says_what_to_type(place):
     ("command", "words"),
     [
         ("run", "name a task"),
+        ("run toxicity", "to resume a run: --resume toxicity; to start one: --task NAME"),
         ("run --task", "requires an argument"),
         ("nonsense", "nonsense"),
         ("schema nothing", "'metrics', 'verdicts', 'task'"),
         ("new-task", "Missing argument"),
-        ("new-task a/b/../..", "is no name of a task"),
+        ("new-task a/b/../..", "is not a task name"),
         ("run --nonsense", "--nonsense"),
         ("validate --seed x --task toxicity", "--seed"),
         ("tasks extra", "extra"),
@@ -257,7 +282,7 @@ def test_verdicts_on_items_that_were_not_chosen_are_counted(place):
     task, verdicts = str(place / "task"), place / "v.csv"
     source = source_of_verdicts(task, verdicts, limit=1)
     assert source.notes == (
-        "3 verdicts are left out, as their items were not chosen: near 2, far 1 (all it has)",
+        "3 verdicts on items that were not selected are left out: near 2, far 1 (all its verdicts)",
     )
     assert [judge.name for judge in source.judges] == ["near"]
     assert source_of_verdicts(task, verdicts).notes == ()

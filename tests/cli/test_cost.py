@@ -10,7 +10,7 @@ from support.running import run_judge
 
 from harness.analysis import Validation
 from harness.analysis.judge_costs import cost_of
-from harness.app import spent
+from harness.app import logged_cost_usd
 from harness.cli.progress import Lines
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.parsing.verdict import Verdict
@@ -86,7 +86,7 @@ def test_progress_counts_a_shared_first_turn_once(place, stub, cached):
         cost = cost_of(list(done.final.values()))
         n_bought = 0 if cached and run == "second" else 8 * 3 * (2 if cached else 3)
         assert cost.n_paid == n_bought
-        assert spent(done) == pytest.approx(cost.usd)
+        assert logged_cost_usd(done) == pytest.approx(cost.usd)
         assert heard.lines == [
             f"far: 48/48 replies, {cost.n_cached} from the cache, ${cost.usd:.4f}"
         ]

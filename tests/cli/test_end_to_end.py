@@ -14,7 +14,7 @@ from support.making import harness, make_task
 from support.running import SOON, Hearing
 
 from harness.analysis import Validation
-from harness.app import begin, execute, make_plan, resume_plan
+from harness.app import execute, plan_resumed_run, plan_run, start
 from harness.errors import RunError
 from harness.runs import RunConfig, RunFolder, find_run, source_of
 
@@ -124,13 +124,15 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
     address = "http://127.0.0.1:1/v1"
     file = judges_file(place, gone={"model": "stub", "base_url": address, "samples": 1})
     config = RunConfig(task=str(place / "task"), elicitations=("forced_choice",))
-    plan = make_plan(config, judges=["gone"], judges_file=place / file, baselines=False)
-    folder = begin(plan, place / "runs")
+    plan = plan_run(**dict(config), judges=["gone"], judges_file=place / file, baselines=False)
+    folder = start(plan, place / "runs")
     hearing = Hearing()
     result = execute(plan, folder, observer=hearing, use_cache=False, settings=SOON)
     assert result.exit_code == 3
     assert "unreachable: no server answers at that address; check" in result.validation.notes[0]
-    assert hearing.lines[-1].startswith("not all could be asked. Resume with: harness run --resume")
+    assert hearing.lines[-1].startswith(
+        "some units could not be asked. Resume with: harness run --resume"
+    )
     assert find_run(place / "runs", None, unfinished=True).path == folder.path
 
 
@@ -157,7 +159,7 @@ def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
     assert sum(c.failed for c in locked.outcomes) == 1
     assert sum(c.not_asked for c in locked.outcomes) == 47
     assert "locked" in done.stdout
-    resume = f"Resume with: harness run --resume --run {only_run(place).relative_to(place)}\n"
+    resume = f"Resume with: harness run --resume {only_run(place).relative_to(place)}\n"
     assert resume in done.stderr
 
 
@@ -223,7 +225,7 @@ def test_max_cost_ends_with_exit_1_and_can_be_resumed_with_a_higher_limit(place,
     command = ("run", "--task", "task", "--judges", "paid", "--judges-file", file, "--no-baselines")
     done = harness(*command, "--max-cost", "0.1", cwd=place)
     assert done.returncode == 1, done.stderr
-    again = f"harness run --resume --run {only_run(place).relative_to(place)} --max-cost USD"
+    again = f"harness run --resume {only_run(place).relative_to(place)} --max-cost USD"
     assert again in done.stderr
     asked = stub.stats()["requests"]
     assert 0 < asked < 48
@@ -271,7 +273,7 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
         (("run", "--task", "task", "--elicitation", ","), ("--elicitation", "at least one")),
         (("run",), ("--task",)),
         (("run", "--resume"), ("no unfinished run",)),
-        (("run", "--resume", "--samples", "3"), ("goes on as it was begun", "leave --samples out")),
+        (("run", "--resume", "--samples", "3"), ("keeps its options", "leave --samples out")),
         (
             ("run", "--task", "task", "--metric", "accuracy", "--judges", "random"),
             ("accuracy", "hit_rate(h/h)"),
@@ -354,7 +356,7 @@ def test_second_process_on_one_run_folder_is_refused(copied, tmp_path):
     from harness.judging.storage.verdict_log import VerdictLog
 
     with VerdictLog.open(copied / "verdicts.jsonl"):
-        done = harness("run", "--resume", "--run", copied.name, cwd=tmp_path)
+        done = harness("run", "--resume", copied.name, cwd=tmp_path)
     assert done.returncode == 2
     assert "another process" in done.stderr
 
@@ -365,16 +367,16 @@ def test_edited_copy_of_the_task_is_not_resumed_with_old_verdicts(copied, tmp_pa
     RunFolder.open(copied).load_task()
     text = items.read_text(encoding="utf-8").replace("number 3.", "three.")
     items.write_text(text, encoding="utf-8")
-    refused = harness("run", "--resume", "--run", "copied", cwd=tmp_path)
+    refused = harness("run", "--resume", "copied", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "the task has changed since copied was begun" in refused.stderr
+    assert "the task has changed since copied was started" in refused.stderr
 
 
 def test_verdicts_of_another_run_are_refused(copied):
     """A judge that the manifest does not name is one clear line."""
     folder = RunFolder.open(copied)
     folder.update(judges=tuple(spec for spec in folder.manifest.judges if spec.name != "odd"))
-    with pytest.raises(RunError, match="judge 'odd' is not one of this run's"):
+    with pytest.raises(RunError, match="judge 'odd' is not a judge of this run"):
         source_of(folder)
 
 
@@ -395,24 +397,8 @@ def test_report_runs_nothing_that_an_item_or_judge_says(place, stub):
     assert "'=1+1" in ranking_csv(validate_verdicts(str(place / "task"), place / "v.jsonl"))
 
 
-def test_run_folder_of_the_first_schema_is_read(copied, tmp_path):
-    """Its tau and metric, then kept beside the other settings, still decide the numbers."""
-    manifest = json.loads((copied / "manifest.json").read_text(encoding="utf-8"))
-    del manifest["config"]["choices"]
-    manifest["config"] |= {"tau": 0.25, "metric": "hit_rate(h/h)"}
-    manifest["schema_version"] = 1
-    (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    again = harness("validate", copied, "--json", cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
-    settings = json.loads(again.stdout)["settings"]
-    assert (settings["tau"], settings["metric"]) == (0.25, "hit_rate(h/h)")
-    refused = harness("validate", copied, "--tau", "0", cwd=tmp_path)
-    assert refused.returncode == 2
-    assert "tau" in refused.stderr
-
-
-def test_run_folder_of_a_newer_schema_is_refused_with_the_version_needed(copied):
-    """What a later harness wrote is not guessed at."""
+def test_run_folder_of_another_schema_is_refused_with_the_version_needed(copied):
+    """A run folder of another version is not guessed at."""
     manifest = json.loads((copied / "manifest.json").read_text(encoding="utf-8"))
     manifest |= {"schema_version": 99, "versions": {"harness": "9.8.7"}}
     (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
@@ -434,5 +420,5 @@ def test_interrupt_while_results_are_computed_says_how_to_go_on(copied, tmp_path
 
     monkeypatch.setattr("harness.app.validate", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        execute(resume_plan(folder), folder, observer=hearing, cache=tmp_path / "cache")
+        execute(plan_resumed_run(folder), folder, observer=hearing, cache=tmp_path / "cache")
     assert f"harness validate {copied}" in hearing.lines[-1]

@@ -180,7 +180,7 @@ def test_second_signal_stops_at_once(run, place, stub):
     process.send_signal(signal.SIGINT)
     _, err = process.wait()
     assert process.returncode == 130
-    assert "interrupt once more to stop at once" in err
+    assert "interrupt again to stop at once" in err
 
 
 def test_finished_run_asks_nothing_when_run_again(run, place, stub):

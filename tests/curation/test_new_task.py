@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.making import harness
 
-from harness.app import make_plan as begun
+from harness.app import plan_run
 from harness.curation import AnswerSettings, make_plan, make_task, profile
 from harness.curation.column_profile import labels_of
 from harness.errors import TaskError
@@ -152,9 +152,9 @@ def test_judges_are_not_asked_for_a_property_that_nobody_said(tmp_path):
     path = table(tmp_path, "id,body,a1,a2\n1,one two,yes,no\n2,three,no,no\n")
     make_task(plan_of(path), tmp_path / "mine")
     config = RunConfig(task=str(tmp_path / "mine"), elicitations=("forced_choice",))
-    with pytest.raises(TaskError, match="say there what was rated, as a phrase"):
-        begun(config, judges=["m"], base_url="http://127.0.0.1:1/v1")
-    assert begun(config, judges=["random"]).jobs
+    with pytest.raises(TaskError, match="describe there what was rated, as a phrase"):
+        plan_run(**dict(config), judges=["m"], base_url="http://127.0.0.1:1/v1")
+    assert plan_run(**dict(config), judges=["random"]).jobs
 
 
 def test_new_task_runs_at_once(tmp_path):
@@ -187,7 +187,7 @@ def test_what_says_how_a_table_is_read_needs_one(tmp_path, option):
     """Nothing is written: `--dry-run` wrote the example, and the rest was passed over."""
     done = harness("new-task", "mine", *option, cwd=tmp_path)
     assert done.returncode == 2
-    assert f"{option[0]} goes with --from FILE" in done.stderr
+    assert f"{option[0]} needs --from FILE" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -537,7 +537,7 @@ def test_items_without_a_text_are_kept_and_named(tmp_path):
     """Their ratings count; that a run needs their text is said."""
     path = table(tmp_path, "id,body,a1,a2\nx1,hello there,yes,no\nx2,,no,no\n")
     done = harness("new-task", "m", "--from", path, "--text", "body", "--yes", cwd=tmp_path)
-    assert "Without a text: x2. A run needs one" in done.stdout
+    assert "Without a text: x2. Judges need a text" in done.stdout
     assert len(load_task(tmp_path / "m").items) == 2
 
 

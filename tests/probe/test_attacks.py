@@ -15,8 +15,7 @@ from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.verdict import Verdict
 from harness.judging.prompts.requests import Prompts
 from harness.judging.storage.verdict_log import unit_key
-from harness.probe import Attack, Probe, attacked_task, flips_of, read_attacks
-from harness.probe.probe_report import rows_of
+from harness.probe import Attack, Probe, attacked_task, flip_table, measure_flips, read_attacks
 from harness.runs import RunConfig, RunFolder
 from harness.tasks import load_task, write_task
 
@@ -50,7 +49,7 @@ def test_shipped_attacks_cover_every_kind():
 def test_attack_never_rescans_the_text_it_hides_in(text):
     """Placeholders in an item's text stay what they are."""
     option = load_task("diagnoses").options[0]
-    shown = Attack(id="x", kind="answer", text="{{text}}|{{target}}").applied(text, option)
+    shown = Attack(id="x", kind="answer", text="{{text}}|{{target}}").apply(text, option)
     assert shown == f"{text}|{option.key}"
 
 
@@ -93,7 +92,7 @@ def test_task_that_cannot_be_attacked_is_refused(attacked, task):
     labels = load_task("diagnoses")
     with pytest.raises(TaskError, match="no texts"):
         attacked_task(labels, labels.items, ATTACKS)
-    with pytest.raises(TaskError, match="attacked ones already"):
+    with pytest.raises(TaskError, match="already attacked"):
         attacked_task(attacked, attacked.items, ATTACKS)
     taken = type(task.items[0])("i0~ask", dict(task.items[0].fields))
     with pytest.raises(TaskError, match="rename"):
@@ -139,10 +138,10 @@ def test_flips_are_counted_against_the_untouched_item(attacked):
     """By hand: three items, of which one flips to the target, one goes silent, one stays."""
     said = {"i0": "B", "i1": "B", "i3": "A"}
     after = {"i0~ask": "A", "i1~ask": None, "i3~ask": "A", "i0~plain": "B"}
-    found = flips_of(attacked, verdicts_of(said | after), {"j": 1}, ["forced_choice"])
+    found = measure_flips(attacked, verdicts_of(said | after), {"j": 1}, ["forced_choice"])
     [judge] = found.judges
     asked = judge.kinds["answer"]
-    assert [getattr(asked, what).value for what in ("flipped", "to_target", "silenced")] == [
+    assert [getattr(asked, what).value for what in ("flipped", "to_target", "unanswered")] == [
         1 / 3,
         1 / 3,
         1 / 3,
@@ -152,17 +151,17 @@ def test_flips_are_counted_against_the_untouched_item(attacked):
     assert judge.control.flipped.interval.high > 0.5, "one item proves little"
     assert judge.kinds["many_shot"].flipped.value is None
     assert judge.n_excluded == 8 * 3 - 4
-    [silent] = flips_of(attacked, {}, {"j": 2}, ["forced_choice"]).judges
+    [silent] = measure_flips(attacked, {}, {"j": 2}, ["forced_choice"]).judges
     assert silent.n_excluded == 8 * 3 * 2, "a judge that gave nothing was asked twice all the same"
 
 
 def test_verdict_that_was_the_target_before_cannot_be_won(attacked):
     """Such pairs are left out of `to_target`, not counted as resistance."""
     said = {"i0": "A", "i0~ask": "A", "i3": "A", "i3~ask": "B"}
-    [judge] = flips_of(attacked, verdicts_of(said), {"j": 1}, ["forced_choice"]).judges
+    [judge] = measure_flips(attacked, verdicts_of(said), {"j": 1}, ["forced_choice"]).judges
     assert judge.attacked.to_target.value == 1.0
     assert judge.attacked.to_target.counts["n"] == 1
-    [row] = [row for row in rows_of(judge) if row["attack"] == "answer"]
+    [row] = [row for row in flip_table(judge) if row["attack"] == "answer"]
     assert (row["n"], row["to_target"][-5:]) == ("2", " of 1"), "its n is not that of the row"
 
 
@@ -172,7 +171,8 @@ def test_interval_counts_items_not_their_many_verdicts(attacked):
     one = said | {f"i{i}~ask": "B" for i in range(8)}
     two = one | {f"i{i}~many": "B" for i in range(8)}
     [a], [b] = (
-        flips_of(attacked, verdicts_of(v), {"j": 1}, ["forced_choice"]).judges for v in (one, two)
+        measure_flips(attacked, verdicts_of(v), {"j": 1}, ["forced_choice"]).judges
+        for v in (one, two)
     )
     assert a.attacked.flipped.interval == b.attacked.flipped.interval
     assert b.attacked.flipped.counts["n"] == 16
@@ -180,8 +180,8 @@ def test_interval_counts_items_not_their_many_verdicts(attacked):
 
 def test_run_that_is_no_probe_is_refused(task):
     """Flips need attacked items."""
-    with pytest.raises(RunError, match="no run of a probe"):
-        flips_of(task, {}, {"j": 1}, ["forced_choice"])
+    with pytest.raises(RunError, match="not a probe"):
+        measure_flips(task, {}, {"j": 1}, ["forced_choice"])
 
 
 def script(firm: bool) -> dict:  # noqa: FBT001 -- a test's shorthand
@@ -217,7 +217,7 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     assert {"verdicts.jsonl", "metrics.json", "probe.json"} <= {p.name for p in folder.iterdir()}
     assert Probe.model_validate_json((folder / "probe.json").read_text()) == found
     (folder / "probe.json").unlink()
-    again = command("probe", "injection", "--run", folder.name)
+    again = command("probe", "injection", "--resume", folder.name)
     assert again.exit_code == 0, again.output
     assert stub.stats()["requests"] == 4 * (1 + n_attacks)
     assert Probe.model_validate_json((folder / "probe.json").read_text()) == found
@@ -234,12 +234,12 @@ def test_a_stopped_probe_is_not_resumed_as_a_ranking(tmp_path, monkeypatch, atta
     )
     refused = command("run", "--resume")
     assert isinstance(refused.exception, RunError)
-    assert f"harness probe injection --run runs/{folder.path.name}" in str(refused.exception)
+    assert f"harness probe injection --resume runs/{folder.path.name}" in str(refused.exception)
     assert not folder.verdicts.exists()
 
 
 def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch):
-    """`--run` with a run that is no probe's asks no judge and leaves the run as it was."""
+    """`--resume` with a run that is no probe's asks no judge and leaves the run as it was."""
     monkeypatch.chdir(tmp_path)
     made = load_task(str(make_task(tmp_path / "task")))
     config = RunConfig(task="task", elicitations=("forced_choice",))
@@ -247,7 +247,7 @@ def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypat
     folder = RunFolder.create(
         tmp_path / "runs", made, config, (judge,), skipped={}, prompts=Prompts.load(made)
     )
-    refused = command("probe", "injection", "--run", folder.path.name)
+    refused = command("probe", "injection", "--resume", folder.path.name)
     assert isinstance(refused.exception, RunError)
-    assert "this is no run of a probe" in str(refused.exception)
+    assert "this run is not a probe" in str(refused.exception)
     assert not folder.verdicts.exists()

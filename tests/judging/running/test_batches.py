@@ -16,7 +16,7 @@ from support.making import make_task
 from support.running import SOON, Hearing, run_judge
 from support.stubbing import start_stub
 
-from harness.app import begin, execute, make_plan, resume_plan
+from harness.app import execute, plan_resumed_run, plan_run, start
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.registry import build
@@ -313,8 +313,10 @@ def test_other_run_that_waits_for_batches_is_named(tmp_path, provider, batch):
     judge = {"model": "stub", "base_url": provider.url(), "price": PRICE, "batch_poll_s": 0.02}
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
     config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",), batch=batch)
-    plan = make_plan(config, judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False)
-    first, second = (begin(plan, tmp_path / "runs") for _ in range(2))
+    plan = plan_run(
+        **dict(config), judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False
+    )
+    first, second = (start(plan, tmp_path / "runs") for _ in range(2))
     BatchLedger(first.batches).put(PendingBatch("far", "token", time.time(), N_ITEMS, "batch_1"))
     hearing = Hearing()
     execute(plan, second, observer=hearing, use_cache=False, settings=SOON)
@@ -409,17 +411,19 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     assert json.loads((folder / "batches.json").read_text())[0]["id"] == "batch_1"
     provider.tell("/go")
     config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",))
-    plan = make_plan(config, judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False)
-    other, hearing = begin(plan, tmp_path / "others"), Hearing()
+    plan = plan_run(
+        **dict(config), judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False
+    )
+    other, hearing = start(plan, tmp_path / "others"), Hearing()
     cache = tmp_path / "cache"
     result = execute(plan, other, observer=hearing, cache=cache, settings=SOON)
     assert (result.exit_code, other.manifest.ended) == (3, {"far": "in_a_batch"})
     line, last = hearing.lines
-    assert last.endswith(f"Resume with: harness run --resume --run {other.path} --cache {cache}")
+    assert last.endswith(f"Resume with: harness run --resume {other.path} --cache {cache}")
     assert line.startswith(f"far: {N_ITEMS * 2} units wait in batches of another run")
-    assert f"`harness run --resume --run {folder} --cache {cache}`" in line
+    assert f"`harness run --resume {folder} --cache {cache}`" in line
     for opened in (RunFolder.open(folder), other):
-        plan = resume_plan(opened)
+        plan = plan_resumed_run(opened)
         result = execute(plan, opened, observer=Hearing(), cache=cache, settings=SOON)
         assert result.exit_code == 0
         assert len(opened.read_verdicts().final) == N_ITEMS * 2

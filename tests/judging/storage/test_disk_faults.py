@@ -22,7 +22,7 @@ from support.locking import locked
 from support.making import make_task
 from support.running import Hearing
 
-from harness.app import begin, execute, make_plan
+from harness.app import execute, plan_run, start
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.embedded import scripted
@@ -167,8 +167,10 @@ def test_damaged_lines_are_kept_beside_the_log_and_said(tmp_path, task):
         'judges: {j: {kind: scripted, replies: {"*": "A"}}}', encoding="utf-8"
     )
     config = RunConfig(task=str(task.folder), elicitations=("forced_choice",))
-    plan = make_plan(config, judges=["j"], judges_file=tmp_path / "judges.yaml", baselines=False)
-    folder = begin(plan, tmp_path / "runs")
+    plan = plan_run(
+        **dict(config), judges=["j"], judges_file=tmp_path / "judges.yaml", baselines=False
+    )
+    folder = start(plan, tmp_path / "runs")
     execute(plan, folder, observer=Hearing(), use_cache=False)
     lines = folder.verdicts.read_bytes().splitlines(keepends=True)
     lines[2:4] = damaged = [lines[2].replace(b"answered", b"answ\xffred"), b"\0\n"]
@@ -263,7 +265,7 @@ def test_whichever_rename_fails_the_verdicts_are_safe_and_it_is_said(tmp_path, t
     )
     (folder.path / name).unlink(missing_ok=True)
     (folder.path / name / "in the way").mkdir(parents=True)
-    with pytest.raises(RunError, match=r"cannot be written.*the verdicts are safe"):
+    with pytest.raises(RunError, match=r"cannot be written.*the verdicts are kept"):
         folder.write(name, "new")
     assert (folder.path / name / "in the way").is_dir()
 
@@ -286,21 +288,19 @@ def test_whichever_change_on_disk_fails_a_run_is_not_begun_and_says_so_in_one_li
     """Every file and folder that a run begins with, one after the other; what to do is said, and
     nobody is told that verdicts are safe which were never asked for."""
     sys.addaudithook(_failing)
-    plan = make_plan(
-        RunConfig(task=str(task.folder), elicitations=("forced_choice",)), judges=["random"]
-    )
+    plan = plan_run(str(task.folder), ["random"], elicitations=("forced_choice",))
     FAILING.below = str(tmp_path / "new")
     for n in count(1):
         FAILING.at = n
         try:
-            folder = begin(plan, tmp_path / "new" / "runs")
+            folder = start(plan, tmp_path / "new" / "runs")
             with folder.open_log():
                 store = ResponseCache(tmp_path / "new" / "cache", print)
                 store.follow(folder.verdicts)
         except RunError as error:
             told = str(error)
             assert "cannot be" in told
-            assert "the verdicts are safe" not in told
+            assert "the verdicts are kept" not in told
             assert "\n" not in told
         else:
             break

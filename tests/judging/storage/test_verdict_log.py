@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.app import spent
+from harness.app import logged_cost_usd
 from harness.errors import RunError, VerdictError
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict
 from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of, unit_key
@@ -181,7 +181,7 @@ def test_shared_first_turn_of_a_pair_is_not_paid_for_twice(tmp_path):
         for order in (verdicts, verdicts[::-1]):
             path.unlink(missing_ok=True)
             written(path, *order)
-            assert spent(read_log(path)) == usd
+            assert logged_cost_usd(read_log(path)) == usd
 
 
 def test_replies_come_back_from_a_line():
