@@ -64,7 +64,7 @@ def baseline_values(
     contributions: Contributions,
     value: Callable[[FloatArray], FloatArray],
     human: FloatArray,
-    counts: IntArray,
+    counts: IntArray | FloatArray,
     n_replies: float,
     *,
     vectors: Vectors,

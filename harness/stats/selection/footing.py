@@ -91,6 +91,13 @@ class Footing:
         all judges and baselines.
     references : tuple of HumanReference
         One human beside each ranked judge.
+    values_with_losses : (R,) array
+        The metric of each ranked judge on all rated items, where an item that it did not answer
+        counts like the worst answer that could have been given; nan where the metric is no mean.
+    n_rated : int
+        Items that the raters rated as the metric needs.
+    min_answered : float
+        Share of them that a ranked judge answered.
     level : float
         Confidence level.
     """
@@ -107,6 +114,9 @@ class Footing:
     winner: SimultaneousInterval | None
     beats: BoolArray
     references: tuple[HumanReference, ...]
+    values_with_losses: FloatArray
+    n_rated: int
+    min_answered: float
     level: float
 
     def __repr__(self) -> str:
@@ -130,6 +140,7 @@ def common_footing(
     resampling: Resampling,
     n_replies: float | None = None,
     min_answered: float = MIN_ANSWERED,
+    implied: Distributions | None = None,
 ) -> Footing:
     """Compare judges by a metric on common footing.
 
@@ -152,6 +163,9 @@ def common_footing(
         `samples_per_item`.
     min_answered : float, optional
         Share of the rated items that a ranked judge has answered, at least.
+    implied : Distributions, optional
+        What the raters' response sets are supposed to be, in place of those they gave; no rater
+        can then be left out, so there is no human reference.
 
     Returns
     -------
@@ -163,7 +177,7 @@ def common_footing(
     ValueError
         If a form, an option or the number of replies is wrong.
     """
-    scoring = _Scoring.of(human, metric, tau=tau, positive=positive)
+    scoring = _Scoring.of(human, metric, tau=tau, positive=positive, implied=implied)
     rated = scoring.rated
     replies = [Replies.of_counts(_counts(table, metric.judge_form)) for table in judges]
     if n_replies is None:
@@ -194,6 +208,11 @@ def common_footing(
         winner=winner_interval(losses, drawn, level=level, n_units=n_units) if defined else None,
         beats=_beats(losses, drawn, baseline_losses, level, n_units),
         references=tuple(scoring.reference(replies[j], shared, resampling) for j in chosen),
+        values_with_losses=frozen(
+            np.array([scoring.value_with_losses(replies[j], n_replies) for j in chosen])
+        ),
+        n_rated=int(rated.sum()),
+        min_answered=min_answered,
         level=level,
     )
 
@@ -239,22 +258,33 @@ class _Scoring:
     """A metric bound to the raters of some items."""
 
     metric: Metric
-    counts: IntArray  # (n, W) ratings
+    counts: FloatArray  # (n, W) ratings
     human_vectors: FloatArray  # (n, D)
     human_form: Vectors  # shares -> rating vectors of the raters
     judge_form: Vectors  # shares -> rating vectors of a judge
+    can_leave_out: bool  # whether the counts are those of single raters
 
     @classmethod
     def of(
-        cls, human: RatingTable, metric: Metric, *, tau: float, positive: Sequence[str]
+        cls,
+        human: RatingTable,
+        metric: Metric,
+        *,
+        tau: float,
+        positive: Sequence[str],
+        implied: Distributions | None,
     ) -> _Scoring:
-        dist, cut = Distributions.of(human), tuple(positive)
+        dist, cut = Distributions.of(human) if implied is None else implied, tuple(positive)
+        counts = np.asarray(_counts(human, metric.human_form), dtype=np.float64)
+        if implied is not None and ELICITATION_OF[metric.human_form] == "response_set":
+            counts = np.nan_to_num(implied.theta) * np.nan_to_num(implied.n_sets)[:, None]
         return cls(
             metric=metric,
-            counts=_counts(human, metric.human_form),
+            counts=counts,
             human_vectors=aggregate(dist, metric.human_form, tau=tau, positive=cut),
             human_form=_vectors_of(human, metric.human_form, tau=tau, positive=cut),
             judge_form=_vectors_of(human, metric.judge_form, tau=tau, positive=cut),
+            can_leave_out=implied is None,
         )
 
     @property
@@ -275,6 +305,29 @@ class _Scoring:
         sums = np.zeros((len(shared), kept.shape[1]))
         sums[shared] = kept
         return sums
+
+    def value_with_losses(self, replies: Replies, n_replies: float) -> float:
+        """Return the metric on all rated items, unanswered ones with the worst answer."""
+        rated, answered = self.rated, replies.answered(n_replies)
+        sums = self.sums(replies, rated & answered, n_replies)
+        missing = rated & ~answered
+        if missing.any():
+            sums[missing] = self._worst_answers(missing)
+        return float(self.metric.value(sums.sum(axis=0)))
+
+    def _worst_answers(self, rows: BoolArray) -> FloatArray:
+        """Return the (n', d) contributions of the answer that loses most on each item."""
+        W = self.counts.shape[1]
+        human, answers = self.human_vectors[rows], []
+        for k in range(W):
+            judge = self.judge_form(np.eye(W)[k : k + 1])
+            shape = (len(human), judge.shape[1])
+            answers.append(self.metric.contributions(human, np.broadcast_to(judge, shape)))
+        sums = np.array(answers)
+        losses = loss(self.metric.value(sums), self.metric.better)
+        if np.isnan(losses).any():
+            return np.full(sums.shape[1:], np.nan)
+        return np.asarray(sums[losses.argmax(axis=0), np.arange(len(human))], dtype=np.float64)
 
     def resample(
         self,
@@ -316,6 +369,8 @@ class _Scoring:
         self, replies: Replies, shared: BoolArray, resampling: Resampling
     ) -> HumanReference:
         """Score the judge and one human on the same remaining ratings of the shared items."""
+        if not self.can_leave_out:
+            return HumanReference(None, None, None, None, None, 0, 0)
         sides = one_human(
             self.metric.contributions,
             self.counts[shared],

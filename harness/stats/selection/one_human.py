@@ -46,7 +46,7 @@ class OneHuman:
 
 def one_human(
     contributions: Contributions,
-    counts: IntArray,
+    counts: IntArray | FloatArray,
     judge_shares: FloatArray,
     *,
     human_vectors: Vectors,

@@ -154,3 +154,14 @@ def test_ordered_scales_rank_by_the_ranked_probability_score():
         n_replies=2,
     )
     assert 0 < result.values[0] < 1
+
+
+def test_unanswered_items_can_count_as_losses():
+    """A judge that is silent on every tenth item loses what it could have lost there."""
+    human = np.tile([5, 0], (20, 1))
+    judge = np.tile([1, 0], (20, 1))
+    silent = judge.copy()
+    silent[::10] = 0
+    result = footing(table("human", human), [table("judge", judge), table("silent", silent)])
+    assert result.values.tolist() == [0.0, 0.0]
+    assert result.values_with_losses.tolist() == [0.0, 0.1]
