@@ -21,9 +21,9 @@ from harness.stats.data.resolved_tables import (
 )
 from harness.stats.indeterminacy.beta_sweep import suppose
 from harness.stats.indeterminacy.translation import sensitivity_family
+from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.interval_methods import check_level
 from harness.stats.inference.metric import Metric, find_metric
-from harness.stats.inference.resampling import Resampling
 from harness.stats.metrics.registry import metrics_for
 from harness.stats.selection.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
 

@@ -11,9 +11,8 @@ from harness.analysis.judge_confidence import confidences
 from harness.analysis.option_scale import Scale, shares
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.data.labels import means, medians, modes
-from harness.stats.inference.bootstrap import OneWalk, Units
+from harness.stats.inference.bootstrap import Resampling, Units
 from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums
-from harness.stats.inference.resampling import Resampling
 from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
 from harness.stats.metrics.association import correlation_metrics, correlations_by_jackknife
 from harness.stats.metrics.binned_divergence import (
@@ -289,7 +288,7 @@ def _on_all_items(
                 said[name][part][key] = cut
             else:
                 cuts[name, part, key] = cut
-    resamples = OneWalk.draw(pieces.units.n_units, p.source.n_resamples, p.rng())
+    resamples = p.resampling().draw(pieces.units)
     leave_out = p.source.interval != "percentile"
     [found] = replicate_strata(cuts, pieces, resamples, leave_out=leave_out)
     for (name, part, key), each in found.items():

@@ -96,7 +96,7 @@ if TYPE_CHECKING:
         reconstruct_theta,
         sensitivity_family,
     )
-    from harness.stats.inference.bootstrap import Resamples, Units
+    from harness.stats.inference.bootstrap import Resamples, Resampling, Units
     from harness.stats.inference.estimate import (
         Estimate,
         Exclusion,
@@ -108,7 +108,6 @@ if TYPE_CHECKING:
     )
     from harness.stats.inference.metric import Metric, find_metric
     from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli, holm
-    from harness.stats.inference.resampling import Resampling
     from harness.stats.metrics.alpha import alpha_metric, coincidences, krippendorff_alpha
     from harness.stats.metrics.association import (
         contingency,
@@ -410,8 +409,7 @@ _MODULES = {
     ),
     "indeterminacy.reconstruction": ("Reconstruction", "reconstruct"),
     "selection.regret": ("Regret", "regret_matrix", "regret_of"),
-    "inference.bootstrap": ("Resamples", "Units"),
-    "inference.resampling": ("Resampling",),
+    "inference.bootstrap": ("Resamples", "Resampling", "Units"),
     "data.option_space": ("OptionSpace",),
     "inference.metric": ("Metric", "find_metric"),
     "selection.confidence_set": (

@@ -95,7 +95,7 @@ def test_cluster_bootstrap_se(golden, reproduce, result, dataset):
         errors = []
         for of_item in (groups, None):
             units = Units.of(len(items), of_item)
-            draws = Resamples.draw(units.n_units, 4000, np.random.default_rng(0))
+            draws = Resamples.draw(units, 4000, np.random.default_rng(0))
             [[found]] = replicate([sums], units, draws)
             errors.append(float(found.replicates.std()))
         estimate = stats.bootstrap(

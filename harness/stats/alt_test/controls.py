@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.panel import Panel
     from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.data.arrays import BoolArray, FloatArray
-    from harness.stats.inference.bootstrap import Units
-    from harness.stats.inference.resampling import Resampling
+    from harness.stats.inference.bootstrap import Resampling, Units
 
 N_DRAWS = 20
 N_SUMS = 6  # of a correlation: 1, x, y, x^2, y^2, x y

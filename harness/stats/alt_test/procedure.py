@@ -30,7 +30,7 @@ from harness.stats.alt_test.rater_comparisons import (
 )
 from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, frozen, ratio
 from harness.stats.data.item_kinds import Kinds
-from harness.stats.inference.bootstrap import ALIKE, OneWalk, Unit, Units
+from harness.stats.inference.bootstrap import ALIKE, Resamples, Unit, Units
 from harness.stats.inference.estimate import Estimate, Exclusion
 from harness.stats.inference.multiple_testing import benjamini_yekutieli, check_rate, rejections
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from harness.stats.alt_test.panel import Coded, Panel
     from harness.stats.alt_test.scoring import Score
-    from harness.stats.inference.resampling import Resampling
+    from harness.stats.inference.bootstrap import Resampling
 
 SmallN: TypeAlias = Literal["wilcoxon", "t", "skip"]
 Unanswered: TypeAlias = Literal["loss", "exclude"]
@@ -250,7 +250,7 @@ def _replicates(
     comparisons: Sequence[RaterComparisons],
     rater_sums: Sequence[RaterSums],
     units: Units,
-    resamples: OneWalk,
+    resamples: Resamples,
 ) -> _Replicates:
     """Test all judges on the same resamples, some resamples at a time."""
     J, m = len(comparisons), len(rater_sums[0].raters) if rater_sums else 0
@@ -273,8 +273,8 @@ def _replicates(
 
 
 def _columns(
-    comparisons: Sequence[RaterComparisons], units: Units, resamples: OneWalk, m: int
-) -> tuple[IntArray, OneWalk]:
+    comparisons: Sequence[RaterComparisons], units: Units, resamples: Resamples, m: int
+) -> tuple[IntArray, Resamples]:
     """Return what each item is drawn as, (n,), and the resamples of that: units or kinds of item.
 
     Items on which all judges fared alike are one kind, of which only the first is looked at. Other

@@ -13,12 +13,12 @@ from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import annotator_test, check_eps
 from harness.stats.alt_test.rater_comparisons import CELLS, share_won
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray
+from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.multiple_testing import (
     FalseDiscoveries,
     benjamini_yekutieli,
     rejections,
 )
-from harness.stats.inference.resampling import Resampling
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence

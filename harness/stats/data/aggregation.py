@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harness.stats.data.arrays import IntArray
-    from harness.stats.inference.resampling import Resampling
+    from harness.stats.inference.bootstrap import Resampling
 
 _PAPER = "Rao and Callison-Burch 2026, section 5.1"
 UNGROUPED = "decisions_not_grouped"

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Unit
-    from harness.stats.inference.resampling import Resampling
+    from harness.stats.inference.bootstrap import Resampling, Unit
 
 NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_set")
 

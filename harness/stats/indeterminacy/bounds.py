@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Resamples, Units
-    from harness.stats.inference.resampling import Resampling
+    from harness.stats.inference.bootstrap import Resamples, Resampling, Units
 
 Kind: TypeAlias = Literal["free_per_item", "common"]
 

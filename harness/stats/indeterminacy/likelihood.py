@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Unit
-    from harness.stats.inference.resampling import Resampling
+    from harness.stats.inference.bootstrap import Resampling, Unit
 
 N_DRAWS = (16, 64)  # least and most draws of theta per item
 ALL_DRAWS = 30_000  # draws for all items, as far as the bounds allow

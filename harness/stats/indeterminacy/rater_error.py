@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.estimate import Estimate
-    from harness.stats.inference.resampling import Resampling
 
 HALF = 0.5
 

@@ -1,7 +1,14 @@
-"""One bootstrap of items or groups for every statistic at once."""
+"""The bootstrap: what is resampled, how often, and the sums of every metric in each resample.
+
+`Resampling` is what a caller chooses. It makes `Units` (items, or groups of them) and `Resamples`
+(the draws). `replicate` evaluates metrics on them: what items add is summed by one matrix product
+for all judges, metrics and replicates together. `strata_bootstrap` does the same for overlapping
+strata of the items.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence  # noqa: TC003 -- readers of a field's type need it
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
@@ -17,9 +24,10 @@ from harness.stats.data.arrays import (
     blocks,
     frozen,
 )
+from harness.stats.inference.interval_methods import IntervalMethod, check_level, check_method
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.metric import Metric
@@ -28,15 +36,76 @@ Unit: TypeAlias = Literal["item", "group", "criterion"]
 CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
 DRAWN_CELLS = 1 << 14  # weights counted at once: what stays in the processor's cache
 ALIKE = 32  # units for each distinct row, from which it pays to draw rows instead of units
+N_RESAMPLES = 2000
+LEVEL = 0.95
 MIN_UNITS = 2  # one unit resampled is the same unit again
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Resampling:
+    """How to resample items and make intervals; every estimating function takes it.
+
+    Attributes
+    ----------
+    rng : numpy Generator
+        Gives the seed of the resamples, so that two functions called with one generator draw
+        different resamples, and a repeated script draws the same.
+    groups : sequence of str or None, optional
+        The cluster of each item, resampled as a whole; an item with None is a cluster by itself.
+        Default: items are resampled.
+    n_resamples : int
+        Bootstrap replicates; 0 for none, and then no percentile intervals.
+    level : float in (0, 1)
+        Confidence level of the intervals.
+    method : {"percentile", "bca", "jackknife"}
+        How intervals are made. Differences between judges keep the percentiles of their
+        replicates whatever the method.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> Resampling(rng=np.random.default_rng(0), n_resamples=500)
+    Resampling(500 resamples of items, 95 % percentile intervals)
+    """
+
+    rng: np.random.Generator
+    groups: Sequence[str | None] | None = None
+    n_resamples: int = N_RESAMPLES
+    level: float = LEVEL
+    method: IntervalMethod = "percentile"
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+        check_method(self.method)
+        if self.n_resamples < 0:
+            raise ValueError(f"n_resamples is {self.n_resamples}; wanted 0 or more")
+
+    def __repr__(self) -> str:
+        unit = "items" if self.groups is None else "groups"
+        how = f"{100 * self.level:g} % {self.method} intervals"
+        return f"Resampling({self.n_resamples} resamples of {unit}, {how})"
+
+    def units(self, n_items: int) -> Units:
+        """Return what is resampled among n items; ValueError if ``groups`` has another length."""
+        return Units.of(n_items, self.groups)
+
+    def draw(self, units: Units) -> Resamples:
+        """Take one seed from the generator for resamples of these units."""
+        return Resamples.draw(units, self.n_resamples, self.rng)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Resamples:
-    """B bootstrap draws of U units, the same for every statistic that asks.
+    """B bootstrap draws of U units, the same for every metric that is evaluated on them.
 
-    Weights are drawn anew from the seed whenever they are walked through, so that neither the
-    (B, U) matrix nor its chunks need be kept, and every walk sees the same numbers.
+    Weights are drawn anew from the seed at every pass, so that the (B, U) matrix need not be kept.
+    Where contributions have few distinct rows, units that contribute the same are drawn together:
+    how often each row is drawn is one multinomial, whatever the number of units. Otherwise many
+    units are drawn block by block, so that their contributions are made only once.
 
     Attributes
     ----------
@@ -45,27 +114,33 @@ class Resamples:
     n_resamples : int
         B, the number of replicates.
     seed : int
-        Determines the weights, whatever the size of the chunks.
+        Determines the draws.
+    times : (R,) int array or None
+        How many units each row of contributions stands for; None where there is one per unit.
+        Weights are those of the rows.
     """
 
     n_units: int
     n_resamples: int
     seed: int
+    times: IntArray | None = None
 
     @classmethod
-    def draw(cls, n_units: int, n_resamples: int, rng: np.random.Generator) -> Self:
-        """Take one seed from ``rng``; ValueError for a negative number of replicates."""
-        if n_resamples < 0:
-            raise ValueError(f"n_resamples is {n_resamples}; wanted 0 or more")
-        return cls(n_units, n_resamples, int(rng.integers(2**63)))
+    def draw(cls, units: Units, n_resamples: int, rng: np.random.Generator) -> Self:
+        """Take one seed from ``rng`` for resamples of these units."""
+        return cls(units.n_units, n_resamples, int(rng.integers(2**63)), units.times)
 
     @property
     def n_replicates(self) -> int:
-        """How many there are: none of fewer than two units."""
+        """How many replicates there are: none of fewer than two units."""
         return self.n_resamples if self.n_units >= MIN_UNITS else 0
 
     def __repr__(self) -> str:
         return f"Resamples({self.n_resamples} of {self.n_units} units, seed {self.seed})"
+
+    def of_rows(self, times: IntArray | None) -> Self:
+        """Draw from the same seed for rows that stand for so many units each, (R,)."""
+        return replace(self, times=times)
 
     def weights(self) -> Iterator[FloatArray]:
         """Yield (b, U) multinomial weights, each row summing to U, until B rows were given."""
@@ -75,36 +150,79 @@ class Resamples:
     def blocks(self) -> Iterator[FloatArray]:
         """Yield the same `weights`, each block in the memory of the one before."""
         rng = np.random.default_rng(self.seed)
-        rows = max(1, CHUNK_CELLS // max(self.n_units, 1))
-        weights = np.empty((min(rows, self.n_resamples), self.n_units))
+        n_rows = self.n_units if self.times is None else len(self.times)
+        step = max(1, CHUNK_CELLS // max(n_rows, 1))
+        if self.times is not None:
+            for start in range(0, self.n_resamples, step):
+                size = min(step, self.n_resamples - start)
+                drawn = rng.multinomial(self.n_units, self.times / self.n_units, size)
+                yield drawn.astype(np.float64)
+            return
+        weights = np.empty((min(step, self.n_resamples), self.n_units))
         n_drawn = np.full(len(weights), self.n_units)
-        for start in range(0, self.n_resamples, rows):
+        for start in range(0, self.n_resamples, step):
             block = weights[: self.n_resamples - start]
             _draw_into(block, rng, n_drawn[: len(block)])
             yield block
 
     def totals(self, parts: Sequence[Summands]) -> FloatArray:
-        """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row.
-
-        One matrix product does them all, without columns of zeros.
-        """
-        totals = np.zeros((self.n_replicates, _width(parts)))
-        if totals.size:
-            by_unit, filled = _filled_columns(parts)
-            totals[:, filled] = np.concatenate([one @ by_unit for one in self.blocks()])
-        return totals
+        """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row."""
+        return self._totals(parts, self._distinct(parts))
 
     def sums(self, parts: Sequence[Summands], units: Units) -> tuple[FloatArray, FloatArray]:
         """Return the (D,) sums of contributions over all units, and (B, D) as `totals` does."""
-        return units.totals(parts), self.totals(parts)
+        distinct = self._distinct(parts)
+        if distinct is None and self.times is None and parts and self.n_units > MANY:
+            return self._block_sums(parts)
+        return units.totals(parts), self._totals(parts, distinct)
+
+    def _distinct(self, parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
+        if not self.n_replicates or not parts:
+            return None
+        return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
+
+    def _totals(
+        self, parts: Sequence[Summands], distinct: tuple[FloatArray, IntArray] | None
+    ) -> FloatArray:
+        if distinct is not None:
+            rows, times = distinct
+            return self.of_rows(times).product([rows])
+        return self.product(parts)
+
+    def product(self, parts: Sequence[Summands]) -> FloatArray:
+        """Multiply weights with contributions: one matrix product, without columns of zeros."""
+        totals = np.zeros((self.n_replicates, _width(parts)))
+        if totals.size:
+            by_unit, filled = _filled_columns(parts)
+            totals[:, filled] = np.concatenate([weights @ by_unit for weights in self.blocks()])
+        return totals
+
+    def _block_sums(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
+        """As `sums`: first how many units each block gives to a replicate, then which of them."""
+        rng, slices = np.random.default_rng(self.seed), list(blocks(self.n_units))
+        share = np.array([at.stop - at.start for at in slices]) / self.n_units
+        n_drawn = rng.multinomial(self.n_units, share, self.n_replicates)
+        rows, totals = np.empty((BLOCK, _width(parts))), np.zeros(_width(parts))
+        resampled, step = np.zeros((self.n_replicates, len(totals))), CHUNK_CELLS // BLOCK
+        weights = np.empty((min(step, self.n_replicates), BLOCK))
+        for at, n_of_block in zip(slices, n_drawn.T, strict=True):
+            size = at.stop - at.start
+            added = np.concatenate([part[at] for part in parts], axis=1, out=rows[:size])
+            totals += added.sum(axis=0)
+            for start in range(0, self.n_replicates, step):
+                replicates = slice(start, start + step)
+                drawn = weights[: len(n_of_block[replicates]), :size]
+                _draw_into(drawn, rng, n_of_block[replicates])
+                resampled[replicates] += drawn @ added
+        return totals, resampled
 
 
 def _draw_into(weights: FloatArray, rng: np.random.Generator, n_drawn: IntArray) -> None:
     """Fill (b, U) with how often each unit came when so many were drawn, (b,)."""
-    few = max(1, DRAWN_CELLS // max(weights.shape[1], 1))
-    for at in range(0, len(weights), few):
-        part = weights[at : at + few]
-        part[:] = _drawn(rng, n_drawn[at : at + few], weights.shape[1])
+    step = max(1, DRAWN_CELLS // max(weights.shape[1], 1))
+    for start in range(0, len(weights), step):
+        part = weights[start : start + step]
+        part[:] = _drawn(rng, n_drawn[start : start + step], weights.shape[1])
 
 
 def _width(parts: Sequence[Summands]) -> int:
@@ -118,87 +236,6 @@ def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArra
     if b > 1:
         drawn += np.repeat(np.arange(0, b * n_units, n_units), n_drawn)  # a range for each
     return np.bincount(drawn, minlength=b * n_units).reshape(b, n_units)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class OneWalk(Resamples):
-    """Draws that one matrix of contributions is multiplied with, and nothing else.
-
-    Units that contribute the same need not be told apart then: where there are few distinct rows,
-    how often each is drawn is one multinomial, whatever the number of units. Otherwise many units
-    are drawn a block at a time, so that what they contribute need be made only once.
-
-    Attributes
-    ----------
-    times : (R,) int array or None
-        How many units each row of contributions stands for; None where there is one per unit.
-        The weights are those of the rows.
-    """
-
-    times: IntArray | None = None
-
-    @classmethod
-    def of(cls, units: Units, n_resamples: int, rng: np.random.Generator) -> Self:
-        """Take one seed from ``rng``, as `draw` does, for rows that stand for these units."""
-        return cls.draw(units.n_units, n_resamples, rng).of_rows(units.times)
-
-    def of_rows(self, times: IntArray | None) -> Self:
-        """Draw from the same seed for rows that stand for so many units each, (R,)."""
-        return replace(self, times=times)
-
-    def blocks(self) -> Iterator[FloatArray]:
-        """Yield the `weights` of rows; a block may lie in the memory of the one before."""
-        if self.times is None:
-            yield from Resamples.blocks(self)
-            return
-        rng, share = np.random.default_rng(self.seed), self.times / self.n_units
-        rows = max(1, CHUNK_CELLS // max(len(share), 1))
-        for start in range(0, self.n_resamples, rows):
-            size = min(rows, self.n_resamples - start)
-            yield rng.multinomial(self.n_units, share, size).astype(np.float64)
-
-    def totals(self, parts: Sequence[Summands]) -> FloatArray:
-        """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row."""
-        return self._totals(parts, self._distinct(parts))
-
-    def sums(self, parts: Sequence[Summands], units: Units) -> tuple[FloatArray, FloatArray]:
-        """Return the (D,) sums of contributions over all units, and (B, D) as `totals` does."""
-        found = self._distinct(parts)
-        if found is None and self.times is None and parts and self.n_units > MANY:
-            return self._in_one_go(parts)
-        return units.totals(parts), self._totals(parts, found)
-
-    def _distinct(self, parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
-        if not self.n_replicates or not parts:
-            return None
-        return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
-
-    def _totals(
-        self, parts: Sequence[Summands], distinct: tuple[FloatArray, IntArray] | None
-    ) -> FloatArray:
-        if distinct is None:
-            return Resamples.totals(self, parts)
-        rows, times = distinct
-        return Resamples.totals(self.of_rows(times), [rows])
-
-    def _in_one_go(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
-        """As `sums`: first how many units each block gives to a replicate, then which of them."""
-        rng, cuts = np.random.default_rng(self.seed), list(blocks(self.n_units))
-        share = np.array([at.stop - at.start for at in cuts]) / self.n_units
-        n_drawn = rng.multinomial(self.n_units, share, self.n_replicates)
-        made, totals = np.empty((BLOCK, _width(parts))), np.zeros(_width(parts))
-        resampled, rows = np.zeros((self.n_replicates, len(totals))), CHUNK_CELLS // BLOCK
-        weights = np.empty((min(rows, self.n_replicates), BLOCK))
-        for at, n_of_block in zip(cuts, n_drawn.T, strict=True):
-            size = at.stop - at.start
-            added = np.concatenate([part[at] for part in parts], axis=1, out=made[:size])
-            totals += added.sum(axis=0)
-            for start in range(0, self.n_replicates, rows):
-                mine = slice(start, start + rows)
-                drawn = weights[: len(n_of_block[mine]), :size]
-                _draw_into(drawn, rng, n_of_block[mine])
-                resampled[mine] += drawn @ added
-        return totals, resampled
 
 
 def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
-    from harness.stats.inference.bootstrap import OneWalk, Unit, Units
+    from harness.stats.inference.bootstrap import Resamples, Unit, Units
     from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.interval_methods import IntervalMethod
     from harness.stats.inference.metric import Metric
@@ -263,7 +263,7 @@ class Found:
 
 
 def replicate_strata(
-    cuts: Mapping[Key, Cut], pieces: Pieces, resamples: OneWalk, *, leave_out: bool = False
+    cuts: Mapping[Key, Cut], pieces: Pieces, resamples: Resamples, *, leave_out: bool = False
 ) -> list[dict[Key, dict[str, Found]]]:
     """Evaluate batches in every stratum, on the data and on one set of resamples.
 
@@ -273,7 +273,7 @@ def replicate_strata(
         All made by ``pieces``.
     pieces : Pieces
         The strata.
-    resamples : OneWalk
+    resamples : Resamples
         Of the units of ``pieces``.
     leave_out : bool, optional
         Whether to evaluate with each unit left out, too, as some intervals need.
@@ -315,7 +315,7 @@ def replicate_strata(
     return found
 
 
-def _alike(cuts: Mapping[Key, Cut], resamples: OneWalk) -> tuple[Mapping[Key, Cut], OneWalk]:
+def _alike(cuts: Mapping[Key, Cut], resamples: Resamples) -> tuple[Mapping[Key, Cut], Resamples]:
     """Make one row of all units that add the same to every cut, where there are few such rows."""
     places = [one.of_unit.indices[:, None] for cut in cuts.values() for one in cut.sums]
     kinds = Kinds.few(resamples.n_units // ALIKE, *places) if places else None

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from harness.stats.data.arrays import BoolArray, Counts, IntArray
+    from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.estimate import Estimate
-    from harness.stats.inference.resampling import Resampling
 
 BinBy: TypeAlias = Literal["median", "majority"]
 _PAPER = "Elangovan et al. 2025, Eq. 1 and 2"

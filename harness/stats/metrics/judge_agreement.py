@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.stats.data.arrays import IntArray
+    from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.estimate import Estimate
-    from harness.stats.inference.resampling import Resampling
 
 _PAPER = "Rao and Callison-Burch 2026, section 7"
 _PAIR = 2

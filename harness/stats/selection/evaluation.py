@@ -12,8 +12,12 @@ from harness.stats.data.item_kinds import Kinds
 from harness.stats.data.rating_table import RatingTable, check_tau
 from harness.stats.indeterminacy.translation import F_hat, Translation
 from harness.stats.inference.bootstrap import ALIKE, Units
-from harness.stats.inference.criterion_means import macro
-from harness.stats.inference.estimate import Estimate, Estimated, estimate_all
+from harness.stats.inference.estimate import (
+    Estimate,
+    Estimated,
+    average_over_criteria,
+    estimate_all,
+)
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.comparisons import Cut, Side, beta_sums, human_sums, judge_sums
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.stats.data.rating_table import Distributions
-    from harness.stats.inference.resampling import Resampling
+    from harness.stats.inference.bootstrap import Resampling
 
 RANKS_WITH_SETS = "mse(srs/srs)"
 RANKS_WITHOUT_SETS = "js_divergence(s/s)"
@@ -199,7 +203,7 @@ def evaluate(
     found = estimate_all(jobs, resampled, resampling)
     compared, betas, agreement = found[: len(names)], found[len(names) : -1], found[-1]
     if criteria is not None:
-        averaged, units = macro(metric_groups, criteria)
+        averaged, units = average_over_criteria(metric_groups, criteria)
         compared = estimate_all(averaged, units, resampling)
     human_translation, *translations = [
         TableTranslation(F_hat(table), each["beta"].estimate, each["cross_call_beta"].estimate)

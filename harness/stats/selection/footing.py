@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.rating_table import Form, RatingTable
+    from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.metric import Metric
-    from harness.stats.inference.resampling import Resampling
     from harness.stats.selection.replies import Vectors
 
 
@@ -338,7 +338,7 @@ class _Scoring:
     ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
         """Evaluate judges and baselines on all items and on the same resamples of them."""
         units = resampling.units(len(shared))
-        resamples = Resamples.draw(units.n_units, resampling.n_resamples, resampling.rng)
+        resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
 
         def values(weights: FloatArray) -> FloatArray:
             of_judges = [self.metric.value(weights @ judge_sums) for judge_sums in sums]

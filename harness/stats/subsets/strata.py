@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from harness.stats.data.arrays import BoolArray, Counts
+    from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.estimate import Estimate
-    from harness.stats.inference.resampling import Resampling
     from harness.stats.inference.strata_bootstrap import Found
     from harness.stats.metrics.alpha import Level
     from harness.stats.metrics.binned_divergence import BinBy

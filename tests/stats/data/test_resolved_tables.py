@@ -7,7 +7,7 @@ import pytest
 
 from harness import stats
 from harness.stats.data.resolved_tables import one_verdict_per_group, resolve_abstentions
-from harness.stats.inference.criterion_means import macro
+from harness.stats.inference.estimate import average_over_criteria
 
 ABSTAINED = 1
 
@@ -108,7 +108,7 @@ def test_criteria_of_unequal_size_weigh_the_same(counted, evaluate):
 
 def test_no_statistics_have_no_average():
     """Without jobs there is nothing to average, whatever the criteria are."""
-    groups, units = macro([[]], ["a", "b", "a"])
+    groups, units = average_over_criteria([[]], ["a", "b", "a"])
     assert groups == [[]]
     assert (units.n_units, units.kind) == (2, "criterion")
     np.testing.assert_array_equal(units.of_item, [0, 1])

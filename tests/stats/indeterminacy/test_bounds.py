@@ -171,7 +171,7 @@ def test_resampled_ends_are_those_of_the_resampled_items(table):
     human, judge = table("human", 0, n=12), table("z", 1, n=12)
     limit = [Limit("fine", ("toxic",), 0.0, 0.6)]
     found = common(human, [judge], limit, n_resamples=3)["z"]["decision_consistency"].low
-    seed = stats.Resamples.draw(12, 3, np.random.default_rng(0))
+    seed = stats.Resamples.draw(stats.Units.of(12, None), 3, np.random.default_rng(0))
     [weights] = seed.weights()
     lows = []
     for row in weights.astype(int):

@@ -61,7 +61,7 @@ def alike(n_each):
 def test_units_that_contribute_alike_are_drawn_together():
     """What is resampled once may draw rows instead of units: totals vary as if units were drawn."""
     sums = alike(100)
-    rows = bootstrap.OneWalk(400, 20_000, 3).totals([sums])
+    rows = bootstrap.Resamples(400, 20_000, 3).totals([sums])
     units = bootstrap.Resamples(400, 20_000, 4).totals([sums])
     assert (rows[:, 1] == 400).all()
     assert rows.mean(axis=0) == pytest.approx(sums.sum(axis=0), rel=0.002)
@@ -73,14 +73,14 @@ def test_units_that_contribute_alike_are_drawn_together():
 def test_statistics_of_one_walk_stay_paired():
     """Statistics that are one number by definition have one number in every replicate."""
     sums = alike(100)
-    both = bootstrap.OneWalk(400, 500, 3).totals([sums, 2.0 * sums])
+    both = bootstrap.Resamples(400, 500, 3).totals([sums, 2.0 * sums])
     np.testing.assert_allclose(both[:, 2:], 2.0 * both[:, :2], rtol=1e-12)
 
 
 def test_units_that_differ_are_drawn_one_by_one():
     """With nothing to draw together, the draws are those that everybody else sees."""
     sums = weighted(np.random.default_rng(0).normal(size=60))
-    once = bootstrap.OneWalk(60, 30, 3).totals([sums])
+    once = bootstrap.Resamples(60, 30, 3).totals([sums])
     np.testing.assert_array_equal(once, bootstrap.Resamples(60, 30, 3).totals([sums]))
 
 
@@ -102,7 +102,7 @@ def rows_of(values):
 def test_many_units_are_drawn_block_by_block(n_resamples):
     """Every resample has as many units as the data, and sums vary as if each were drawn alone."""
     values = np.random.default_rng(0).normal(size=400)
-    walk, units = bootstrap.OneWalk(400, n_resamples, 3), bootstrap.Units.of(400, None)
+    walk, units = bootstrap.Resamples(400, n_resamples, 3), bootstrap.Units.of(400, None)
     totals, found = walk.sums([rows_of(values), weighted(values)], units)
     np.testing.assert_allclose(totals, [values.sum(), 400.0] * 2)
     assert found.shape == (n_resamples, 4)
@@ -119,10 +119,10 @@ def test_replicates_of_many_units_do_not_depend_on_memory(monkeypatch):
     """They are the same however many are held at once."""
     values = np.random.default_rng(0).normal(size=400)
     units = bootstrap.Units.of(400, None)
-    _, whole = bootstrap.OneWalk(400, 7, 3).sums([rows_of(values)], units)
+    _, whole = bootstrap.Resamples(400, 7, 3).sums([rows_of(values)], units)
     monkeypatch.setattr(bootstrap, "CHUNK_CELLS", 150)
     monkeypatch.setattr(bootstrap, "DRAWN_CELLS", 64)
-    _, chunks = bootstrap.OneWalk(400, 7, 3).sums([rows_of(values)], units)
+    _, chunks = bootstrap.Resamples(400, 7, 3).sums([rows_of(values)], units)
     np.testing.assert_allclose(chunks, whole, rtol=1e-12)
 
 
@@ -130,7 +130,7 @@ def test_order_of_units_is_nothing_where_they_are_drawn_together():
     """The same rows in another order give the same replicates."""
     sums = alike(100)
     again = sums[np.random.default_rng(1).permutation(400)]
-    one, two = (bootstrap.OneWalk(400, 50, 3).totals([each]) for each in (sums, again))
+    one, two = (bootstrap.Resamples(400, 50, 3).totals([each]) for each in (sums, again))
     np.testing.assert_array_equal(one, two)
 
 

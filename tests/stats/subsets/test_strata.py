@@ -200,7 +200,7 @@ def test_strata_against_a_loop_over_resamples(grouped):
     groups = [f"g{i % 20}" for i in range(n)] if grouped else None
     units = Units.of(n, groups)
     weights = np.concatenate(
-        list(Resamples.draw(units.n_units, n_resamples, np.random.default_rng(5)).weights())
+        list(Resamples.draw(units, n_resamples, np.random.default_rng(5)).weights())
     )
     stratum = Stratum("split", "n_labels", 2)
     chosen = {"n_resamples": n_resamples, "rng": np.random.default_rng(5), "groups": groups}
