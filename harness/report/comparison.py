@@ -1,4 +1,4 @@
-"""Two validations side by side: what was different about them, and what each says."""
+"""Two validations side by side: differences in setup, decisions and metrics."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 SECTIONS = (
     ("decision", "Decisions"),
-    ("differences", "What was different"),
-    ("judges", "Judges of both"),
+    ("differences", "Differences in setup"),
+    ("judges", "Judges in both runs"),
     ("metrics", "All metrics"),
 )
 
@@ -39,7 +39,7 @@ def comparison(names: tuple[str, str], both: tuple[Validation, Validation]) -> s
     Parameters
     ----------
     names : (str, str)
-        What to call them.
+        Names of the validations.
     both : (Validation, Validation)
         The earlier one first.
     """
@@ -52,34 +52,36 @@ def comparison(names: tuple[str, str], both: tuple[Validation, Validation]) -> s
             "both": both,
             "headlines": [headline(v).replace("  ", " · ") for v in both],
             "sentences": [sentences(v) for v in both],
-            "facts": facts(a, b),
+            "differences": setup_differences(a, b),
             "shared": shared,
-            "units": {one.name: one.unit for one in a.metrics},
+            "units": {facts.name: facts.unit for facts in a.metrics},
             "only": [_only(a, b), _only(b, a)],
             "charts": [_chart(names, both, shared, metric) for metric in _ranked_by(a, b)],
             "groups": _groups(both, shared),
         },
         block={"grid": None, "items": None},
-        title=f"{names[0]} against {names[1]}",
+        title=f"Comparison of {names[0]} and {names[1]}",
         sections=SECTIONS,
     )
 
 
-def facts(a: Validation, b: Validation) -> list[tuple[str, str, str]]:
-    """Return what the two validations were made of, where they differ."""
-    pairs = [(name, one, _facts(b)[name]) for name, one in _facts(a).items()]
-    models = {judge.name: judge for judge in b.judges}
-    for judge in a.judges:
-        if judge.name in models:
-            found = (_model(a, judge.name), _model(b, judge.name))
-            pairs.append((f"model behind {judge.name}", *found))
-    return [(name, one, other) for name, one, other in pairs if one != other]
+def setup_differences(a: Validation, b: Validation) -> list[tuple[str, str, str]]:
+    """Return name and both values of the settings, data and models that differ."""
+    second = _setup(b)
+    rows = [(name, value, second[name]) for name, value in _setup(a).items()]
+    shared = {judge.name for judge in b.judges}
+    rows += [
+        (f"model of {judge.name}", _model(a, judge.name), _model(b, judge.name))
+        for judge in a.judges
+        if judge.name in shared
+    ]
+    return [row for row in rows if row[1] != row[2]]
 
 
-def _facts(v: Validation) -> dict[str, str]:
+def _setup(v: Validation) -> dict[str, str]:
     return {
         "task": v.task.name,
-        "content of the task, SHA-256": v.task.content_hash,
+        "task content, SHA-256": v.task.content_hash,
         "items": str(v.task.n_items),
         "judges": ", ".join(judge.name for judge in v.judges),
         **{name.replace("_", " "): str(value) for name, value in asdict(v.settings).items()},
@@ -92,35 +94,35 @@ def _model(v: Validation, name: str) -> str:
 
 
 def _only(a: Validation, b: Validation) -> list[str]:
-    there = {judge.name for judge in b.judges}
-    return [judge.name for judge in a.judges if judge.name not in there]
+    names = {judge.name for judge in b.judges}
+    return [judge.name for judge in a.judges if judge.name not in names]
 
 
 def _common(a: Validation, b: Validation) -> list[str]:
     first = a.judges[0].metrics if a.judges else {}
-    there = b.judges[0].metrics if b.judges else {}
-    return [metric for metric in first if metric in there]
+    second = b.judges[0].metrics if b.judges else {}
+    return [metric for metric in first if metric in second]
 
 
 def _groups(
     both: tuple[Validation, Validation], shared: Sequence[str]
 ) -> list[tuple[Group, list[str], list[str]]]:
-    """Return each group with its metrics that some judge has in either, and those that none has."""
-    found = []
+    """Return each group with its metrics that are defined for some judge, and the others."""
+    groups = []
     for group, names in grouped(both[0], _common(*both)):
-        known = [
+        defined = [
             name
             for name in names
             if any(v.judge(judge).metrics[name].value is not None for v in both for judge in shared)
         ]
-        found.append((group, known, [name for name in names if name not in known]))
-    return found
+        groups.append((group, defined, [name for name in names if name not in defined]))
+    return groups
 
 
 def _ranked_by(a: Validation, b: Validation) -> list[str]:
-    """Return the metrics that rank either, as far as both have them, and the goals."""
-    wanted = dict.fromkeys((a.settings.metric, b.settings.metric, "decision_consistency"))
-    return [metric for metric in wanted if metric in _common(a, b)]
+    """Return the metrics that rank either and decision consistency, where both have them."""
+    metrics = dict.fromkeys((a.settings.metric, b.settings.metric, "decision_consistency"))
+    return [metric for metric in metrics if metric in _common(a, b)]
 
 
 def _chart(

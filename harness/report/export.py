@@ -31,6 +31,7 @@ RANKING_COLUMNS = (
     *("n_excluded", "answered_fraction", "n_planned"),
     *("worse_by", "worse_low", "worse_high", "reason"),
 )
+INTERVAL_COLUMNS = ("low", "high", "level", "method", "unit", "estimand")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 PNG_SCALE = 2.0
 NO_FONT = "no font was found on this machine, so text would be missing in PNG files"
@@ -50,6 +51,7 @@ def ranking_csv(v: Validation) -> str:
         assert ranking is not None
         judge = v.judge(row.judge)
         estimate, worse = judge.metrics[ranking.metric], row.difference
+        interval, worse_interval = estimate.interval, worse.interval if worse else None
         writer.writerow(
             {
                 "rank": row.rank,
@@ -57,16 +59,16 @@ def ranking_csv(v: Validation) -> str:
                 "baseline": row.baseline,
                 "metric": ranking.metric,
                 "value": estimate.value,
-                "low": estimate.interval and estimate.interval.low,
-                "high": estimate.interval and estimate.interval.high,
-                "level": estimate.interval and estimate.interval.level,
+                "low": interval and interval.low,
+                "high": interval and interval.high,
+                "level": interval and interval.level,
                 "n_used": estimate.n_used,
                 "n_excluded": estimate.n_excluded,
                 "answered_fraction": judge.answered_fraction,
                 "n_planned": judge.n_planned,
                 "worse_by": worse and worse.value,
-                "worse_low": worse and worse.interval and worse.interval.low,
-                "worse_high": worse and worse.interval and worse.interval.high,
+                "worse_low": worse_interval and worse_interval.low,
+                "worse_high": worse_interval and worse_interval.high,
                 "reason": estimate.reason,
             }
         )
@@ -100,12 +102,7 @@ def _metric_row(judge: str, metric: str, estimate: Estimate) -> dict[str, object
         "metric": metric,
         "value": estimate.value,
         "reason": estimate.reason,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
-        "level": interval.level if interval else None,
-        "method": interval.method if interval else None,
-        "unit": interval.unit if interval else None,
-        "estimand": interval.estimand if interval else None,
+        **{name: getattr(interval, name) if interval else None for name in INTERVAL_COLUMNS},
         "n_used": estimate.n_used,
         "n_excluded": estimate.n_excluded,
         "excluded": "; ".join(f"{e.reason} {e.n_items}" for e in estimate.excluded),

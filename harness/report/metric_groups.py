@@ -19,12 +19,12 @@ class Group:
     ----------
     family : str
         As the metrics' own facts name it.
-    told : str
+    description : str
         What they compare, in a sentence.
     """
 
     family: str
-    told: str
+    description: str
 
     @property
     def title(self) -> str:
@@ -55,9 +55,10 @@ OTHER = Group("further", "Metrics outside these groups.")
 def grouped(v: Validation, names: Iterable[str]) -> list[tuple[Group, list[str]]]:
     """Return the groups that hold any of these metrics, in order; every name is in one of them."""
     family = {facts.name: facts.family for facts in v.metrics}
-    known = {group.family for group in GROUPS}
-    found: dict[str, list[str]] = {}
+    families = {group.family for group in GROUPS}
+    members: dict[str, list[str]] = {}
     for name in names:
         own = family.get(name, "")
-        found.setdefault(own if own in known else OTHER.family, []).append(name)
-    return [(group, found[group.family]) for group in (*GROUPS, OTHER) if group.family in found]
+        members.setdefault(own if own in families else OTHER.family, []).append(name)
+    groups = (*GROUPS, OTHER)
+    return [(group, members[group.family]) for group in groups if group.family in members]

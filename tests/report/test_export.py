@@ -15,7 +15,7 @@ from support.making import harness
 from support.reporting import BAD_NAME, N_ITEMS
 
 from harness.report import all_charts, judge_card, page
-from harness.report.comparison import comparison, facts
+from harness.report.comparison import comparison, setup_differences
 from harness.report.export import metric_table
 from harness.report.rebuild import report_beside, validation_of
 from harness.runs import RunFolder, find_run, source_of
@@ -160,12 +160,12 @@ def test_two_runs_side_by_side_say_what_differs(validation):
     """Settings that differ are named; numbers of both stand beside each other."""
     settings = replace(validation.settings, tau=0.25, seed=7)
     changed = replace(validation, settings=settings)
-    assert {name for name, _, _ in facts(validation, changed)} == {"tau", "seed"}
+    assert {name for name, _, _ in setup_differences(validation, changed)} == {"tau", "seed"}
     html = comparison(("march", "november"), (validation, changed))
     assert html.count('class="verdict"') == 2
     assert "march" in html
     assert BAD_NAME not in html
-    assert facts(validation, validation) == []
+    assert setup_differences(validation, validation) == []
     assert "None: the same task" in comparison(("a", "b"), (validation, validation))
 
 
