@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.stats.selection.regret import Regret
 
 DIGITS = 6  # of the numbers that the sliders step through
-WIDE_CELL = 84.0
+RANK_CELL, REGRET_CELL = 64.0, 84.0
 HALF_STEP = 0.025  # of tau, where only one cut-off was computed
 
 
@@ -228,7 +228,7 @@ def rank_charts(v: Validation) -> list[Chart]:
             [[by_judge.get(judge) for judge in judges] for by_judge in ranks.values()],
             top=float(len(judges)),
             digits=0,
-            cell_width=WIDE_CELL,
+            cell_width=RANK_CELL,
             row_counts=[
                 reach(n_items_used(v, metric, [name for name in judges if by_judge.get(name)]))
                 for metric, by_judge in ranks.items()
@@ -265,7 +265,7 @@ def regret_charts(v: Validation) -> list[Chart]:
             cells,
             top=max(_defined(cells)) or 1.0,
             digits=3,
-            cell_width=WIDE_CELL,
+            cell_width=REGRET_CELL,
             row_counts=[n_items[metric] for metric in metrics],
         )
     ]
