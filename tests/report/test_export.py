@@ -189,18 +189,18 @@ def test_verdicts_made_elsewhere_get_a_page_too(place):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    ("arguments", "message"),
     [
-        (("--verdicts", "v.csv"), "go with --task"),
+        (("--verdicts", "v.csv"), "need --task"),
         (("--task", "task", "some-run"), "not both"),
-        (("no-such-run",), "no run folder"),
+        (("no-such-run",), "not a run folder"),
     ],
 )
-def test_wrong_arguments_of_report_are_one_line(place, arguments, wanted):
-    """What cannot be meant is said in a line, with exit code 2."""
+def test_wrong_arguments_of_report_are_one_line(place, arguments, message):
+    """Invalid arguments are one line on stderr, with exit code 2."""
     done = harness("report", *arguments, cwd=place)
     assert done.returncode == 2
-    assert wanted in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
