@@ -1,9 +1,8 @@
-"""Verdicts from a file: what another tool wrote (csv, jsonl, parquet), or a verdict log of our own.
+"""Verdicts from a file: a table of another tool (csv, jsonl, parquet), or a verdict log.
 
-Such a file needs ``item``, ``judge`` and ``value``. ``elicitation`` is forced choice and ``sample``
-is 0 where they are absent, ``outcome`` is looked at where the value is empty; other columns are
-passed over. Values are matched exactly: what is no option of the task is an invalid verdict, and
-counted.
+A table needs ``item``, ``judge`` and ``value``. ``elicitation`` is by default forced choice and
+``sample`` 0; ``outcome`` is read where the value is empty; other columns are ignored. Values are
+matched exactly: a value that is no option of the task is an invalid verdict, and counted.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ Unit = tuple[str, str, Elicitation, int]
 
 
 def read_external(path: Path, task: Task) -> list[Verdict]:
-    """Read the verdicts that a file holds on a task's items.
+    """Read the verdicts on the items of a task from a file.
 
     Parameters
     ----------
     path : Path
         A table that ends in ``.csv``, ``.jsonl`` or ``.parquet``, or a run's ``verdicts.jsonl``.
     task : Task
-        Says which items and options there are.
+        Task with the items and options.
 
     Returns
     -------
@@ -57,8 +56,8 @@ def read_external(path: Path, task: Task) -> list[Verdict]:
     Raises
     ------
     VerdictError
-        If the file cannot be read, names an item that the task has not, or names a unit twice;
-        with file, line and item.
+        If the file cannot be read, names an unknown item, or names a unit twice; with file, line
+        and item.
     """
     if _is_log(path):
         return _read_log(path, task)
@@ -105,31 +104,31 @@ def _read_log(path: Path, task: Task) -> list[Verdict]:
 
 
 class _Rules:
-    """What a task's items and values may be."""
+    """Items and values that verdicts on a task may have."""
 
     def __init__(self, task: Task) -> None:
         self._items = task.by_id
         self._order = {option.key: i for i, option in enumerate(task.options)}
         listed = task.response_sets
-        self._sets = None if listed == "all" else {frozenset(one) for one in listed}
+        self._sets = None if listed == "all" else {frozenset(members) for members in listed}
 
     def check_item(self, item: str, where: str) -> None:
-        """Refuse an item that the task has not."""
+        """Refuse an unknown item."""
         if item not in self._items:
             raise VerdictError(
                 f"{where}: item {item!r} is not in the task; is the file about another task?"
             )
 
     def read_row(self, row: Row, where: str) -> Verdict:
-        """Read one row of somebody else's table."""
+        """Read a row of a table."""
         item, judge = _text(row["item"]) or "", _text(row["judge"])
         self.check_item(item, where)
         if not judge:
             raise VerdictError(f"{where}: item {item!r}: the judge is not named; name it.")
         elicitation = row.get("elicitation") or "forced_choice"
         if elicitation not in ELICITATIONS:
-            known = ", ".join(ELICITATIONS)
-            raise VerdictError(f"{where}: item {item!r}: elicitation is none of {known}.")
+            names = ", ".join(ELICITATIONS)
+            raise VerdictError(f"{where}: item {item!r}: elicitation is none of {names}.")
         parsed, value = self._parse(row["value"], elicitation)
         if parsed.reason == "empty" and row.get("outcome") in OUTCOMES[1:]:
             parsed = Parsed(row["outcome"])
@@ -145,16 +144,16 @@ class _Rules:
         )
 
     def checked(self, verdict: Verdict) -> Verdict:
-        """Mark an answer that is none of the task's as invalid."""
+        """Mark an answer that the task does not admit as invalid."""
         if verdict.outcome != "answered":
             return verdict
-        given = verdict.value
-        plain = asdict(given) if isinstance(given, PairValue) else given
-        parsed, value = self._parse(plain, verdict.elicitation)
-        if value == given:
+        logged = verdict.value
+        builtins = asdict(logged) if isinstance(logged, PairValue) else logged
+        parsed, value = self._parse(builtins, verdict.elicitation)
+        if value == logged:
             return verdict
-        why = parsed.reason or "not_an_option"
-        return replace(verdict, outcome="invalid", value=None, reason=why)
+        reason = parsed.reason or "not_an_option"
+        return replace(verdict, outcome="invalid", value=None, reason=reason)
 
     def _parse(self, value: object, elicitation: Elicitation) -> tuple[Parsed, Value]:
         if _is_empty(value):
@@ -185,10 +184,10 @@ class _Rules:
     def _pair(self, value: object) -> tuple[Parsed, Value]:
         if not isinstance(value, dict) or value.keys() != {"set", "choice"}:
             return NOT_AN_OPTION, None
-        given, chosen = self._set(value["set"]), self._choice(value["choice"])
-        if isinstance(given.value, tuple) and isinstance(chosen.value, str):
-            return chosen, PairValue(set=given.value, choice=chosen.value)
-        return chosen if given.outcome == "answered" else given, None
+        endorsed, chosen = self._set(value["set"]), self._choice(value["choice"])
+        if isinstance(endorsed.value, tuple) and isinstance(chosen.value, str):
+            return chosen, PairValue(set=endorsed.value, choice=chosen.value)
+        return chosen if endorsed.outcome == "answered" else endorsed, None
 
 
 def _is_empty(value: object) -> bool:
@@ -196,7 +195,7 @@ def _is_empty(value: object) -> bool:
 
 
 def _text(value: object) -> str | None:
-    """Return a value as an option key would be written; None for what no key can be."""
+    """Return a value as the text of an option key; None for types that no key has."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -207,7 +206,7 @@ def _text(value: object) -> str | None:
 
 
 def _json(value: object) -> object:
-    """Return what a cell of JSON holds; other values as they are."""
+    """Return the content of a cell of JSON; other values as they are."""
     if not isinstance(value, str) or value[:1] not in "[{":
         return value
     try:

@@ -1,4 +1,4 @@
-"""The grammar of replies: a reply is read whole or not at all.
+"""The grammar of replies: a reply is parsed completely or not at all.
 
     reply     = [ "<think>" ... "</think>" ] body
     body      = list | lead-in list | JSON
@@ -8,16 +8,15 @@
     JSON      = {"verdict": "B"} | {"answer": ["A", "B"]} | ["A", "B"] ...
 
 Decoration (bold, quotes, brackets, a code fence, a full stop, a bullet) may stand around the whole
-and around each mention. Keys as they are come first, then keys and labels in any case. Where more
-than one reading fits, or two verdicts stand where one was asked for, nothing is guessed: the reply
-is invalid.
+and around each mention. Exact keys come first, then keys and labels in any case. Where several
+readings fit, or two verdicts stand in place of one, nothing is guessed: the reply is invalid.
 
-What was decided where people would differ:
+Decisions:
 
-- A verdict that is repeated (two lines ``B``) is one verdict.
+- A repeated verdict (two lines ``B``) counts once.
 - A lone ``b`` is option B; after "The answer is" or "Option" it is not: "a" may be an article.
-- A label that breaks off is read only after its key and only in a forced choice: a set that breaks
-  off may have gone on.
+- A label that is cut off is read only after its key and only in a forced choice: a set that is cut
+  off may be incomplete.
 - ``A/B`` is a list unless keys hold digits ("4/5" is a score); ``A or B`` is none; ``BA`` is not
   ``AB``.
 - One leading think block is skipped if it is closed; an unclosed one is no verdict.
@@ -52,8 +51,8 @@ Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("answered", "abstained", "refused", "invalid", "failed")
 Turn = Literal["forced_choice", "response_set"]
 
-MAX_REPLY = 20_000  # characters looked at, after a think block
-MAX_DIAGNOSED = 500  # characters in which a reason is looked for
+MAX_REPLY = 20_000  # characters that are parsed, after a think block
+MAX_DIAGNOSED = 500  # characters that are searched for a reason
 MAX_DEPTH = 4  # brackets in a JSON reply
 
 _NOUN = (
@@ -98,7 +97,7 @@ REFUSAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a reply says.
+    """The outcome of parsing a reply.
 
     Attributes
     ----------
@@ -126,14 +125,14 @@ def parse(
     sets: Sequence[Sequence[str]] | None = None,
     item_text: str = "",
 ) -> Parsed:
-    """Read a whole reply.
+    """Parse a complete reply.
 
     Parameters
     ----------
     text : str
         The reply as received; any text at all.
     elicitation : {"forced_choice", "response_set"}
-        Whether one option or a set of them was asked for.
+        Whether an option or a set of options was asked for.
     options : sequence of Option
         The K options.
     abstain : bool
@@ -141,20 +140,20 @@ def parse(
     sets : sequence of sequences of str, optional
         The admissible response sets; any but the empty one when absent.
     item_text : str
-        What was rated: a reply with a lead-in that stands in it word for word is a quotation.
+        Text of the item: a reply with a lead-in that occurs in it verbatim is a quotation.
 
     Returns
     -------
     Parsed
         Takes time linear in the length of ``text``.
     """
-    parsed, quotable = parse_apart(text, elicitation, options, abstain=abstain, sets=sets)
+    parsed, quotable = parse_without_item(text, elicitation, options, abstain=abstain, sets=sets)
     if quotable and quotable in item_text:
         return Parsed("invalid", reason="quoted")
     return parsed
 
 
-def parse_apart(
+def parse_without_item(
     text: str,
     elicitation: Turn,
     options: Sequence[Option],
@@ -162,14 +161,14 @@ def parse_apart(
     abstain: bool,
     sets: Sequence[Sequence[str]] | None = None,
 ) -> tuple[Parsed, str]:
-    """Read a whole reply apart from any item; see `parse`.
+    """Parse a complete reply without an item; see `parse`.
 
     Returns
     -------
     parsed : Parsed
-        What it says.
+        The outcome.
     quotable : str
-        What makes the reply a quotation if it stands in the item's text; mostly empty.
+        Text that makes the reply a quotation if it occurs in the text of the item; mostly empty.
     """
     body = _body(text)
     if not body:
@@ -177,12 +176,12 @@ def parse_apart(
     if len(body) > MAX_REPLY:
         return Parsed("invalid", reason="too_long"), ""
     names = _names(options)
-    readings, led = _readings(body, names)
+    readings, has_lead = _readings(body, names)
     if not readings and elicitation == "forced_choice":
-        readings, led = _cut_off_readings(body, names)
+        readings, has_lead = _cut_off_readings(body, names)
     if not readings:
         return _unread(body, names), ""
-    quotable = body if led else ""
+    quotable = body if has_lead else ""
     if len(readings) > 1:
         return Parsed("invalid", reason="ambiguous"), quotable
     keys = [option.key for option in options]
@@ -191,7 +190,7 @@ def parse_apart(
 
 
 def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
-    """Write what a judge that follows the grammar to the letter replies: ``parse`` reads it back.
+    """Return a reply that follows the grammar, so that `parse` returns the value.
 
     Raises
     ------
@@ -212,11 +211,11 @@ def _names(options: Sequence[Option]) -> Names:
 
 
 def _body(text: str) -> str:
-    """Strip a reply of the space around it and of one closed think block before it."""
+    """Strip whitespace and a leading closed think block from a reply."""
     body = text.strip()
     if body.startswith("<think>"):
-        _, closed, rest = body.partition("</think>")
-        return rest.strip() if closed else body
+        _, end_tag, answer = body.partition("</think>")
+        return answer.strip() if end_tag else body
     return body
 
 
@@ -228,7 +227,7 @@ def _decide(
     abstain: bool,
     sets: Sequence[Sequence[str]] | None,
 ) -> Parsed:
-    """Turn the only reading into a verdict, if it is one of the kind that was asked for."""
+    """Turn the only reading into a verdict, if it fits the elicitation."""
     if reading == {len(keys)}:
         return (
             Parsed("abstained") if abstain else Parsed("invalid", reason="abstention_not_offered")
@@ -244,9 +243,9 @@ def _decide(
 
 
 def _forms(body: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield a body, then what is left without decoration and lead-in, each with two facts.
+    """Yield a body, then its rest without decoration and lead-in, each with two flags.
 
-    The facts are whether only keys may be read in it, and whether a lead-in came off.
+    The flags are whether only keys may be read, and whether a lead-in was removed.
     """
     fenced = FENCED.fullmatch(body)
     outer = fenced["body"] if fenced else body
@@ -262,46 +261,46 @@ def _forms(body: str) -> Iterator[tuple[str, bool, bool]]:
 
 
 def _readings(body: str, names: Names) -> tuple[set[Reading], bool]:
-    """All readings of the first form that has any, and whether a lead-in stood before it."""
+    """Return the readings of the first form that has any, and whether a lead-in was removed."""
     if body in names.keys:
         return {Reading([names.keys[body]])}, False
-    for form, keys_only, led in _forms(body):
-        if form[:1] in "[{" and (found := _json(form, names)) is not None:
-            return found, True
-        found = lists(form, names, keys_only=True)
-        if not found and (not keys_only or _opens_with_key(form, names)):
-            found = lists(form, names, keys_only=False)
-        if found:
-            return found, led
+    for form, keys_only, has_lead in _forms(body):
+        if form[:1] in "[{" and (json_readings := _json(form, names)) is not None:
+            return json_readings, True
+        readings = lists(form, names, keys_only=True)
+        if not readings and (not keys_only or _opens_with_key(form, names)):
+            readings = lists(form, names, keys_only=False)
+        if readings:
+            return readings, has_lead
     return set(), False
 
 
 def _opens_with_key(form: str, names: Names) -> bool:
-    """Whether a key as it is, then a joint, begin the form: "The answer is B) Not toxic"."""
+    """Whether the form begins with an exact key and a joint: "The answer is B) Not toxic"."""
     return any(after_joint(form.lstrip(OPENERS), key) for key in names.keys)
 
 
 def _cut_off_readings(body: str, names: Names) -> tuple[set[Reading], bool]:
-    if len(body) > names.longest:
+    if len(body) > names.max_chars:
         return set(), False
     lead = LEAD.match(body)
-    found = cut_off(body[lead.end() :] if lead else body, names)
-    return {Reading([option]) for option in found}, bool(lead)
+    matches = cut_off(body[lead.end() :] if lead else body, names)
+    return {Reading([option]) for option in matches}, bool(lead)
 
 
 def _json(form: str, names: Names) -> set[Reading] | None:
-    """Read a JSON verdict; None if the text is not JSON at all."""
+    """Return the readings of a JSON verdict; None if the text is not JSON."""
     unquoted = re.sub(r'"(?:[^"\\]|\\.)*"', '""', form)
-    deep = unquoted.count("[") + unquoted.count("{") > MAX_DEPTH
+    is_deep = unquoted.count("[") + unquoted.count("{") > MAX_DEPTH
     try:
-        value = None if deep else _DECODER.decode(form)
+        value = None if is_deep else _DECODER.decode(form)
     except (ValueError, RecursionError):
         return set() if JSON_OBJECT.match(form) else None
     if isinstance(value, dict):
-        given = [member for member in value if VERDICT_MEMBER.fullmatch(member)]
-        if len(given) != 1 or not value.keys() - set(given) <= OTHER_MEMBERS:
+        members = [member for member in value if VERDICT_MEMBER.fullmatch(member)]
+        if len(members) != 1 or not value.keys() - set(members) <= OTHER_MEMBERS:
             return set()
-        value = value[given[0]]
+        value = value[members[0]]
     if isinstance(value, str):
         return lists(value, names, keys_only=True) or lists(value, names, keys_only=False)
     if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
@@ -312,9 +311,9 @@ def _json(form: str, names: Names) -> set[Reading] | None:
 def _json_list(parts: list[str], names: Names) -> set[Reading]:
     readings = {Reading()}
     for part in parts:
-        found = mention(part, names, keys_only=True) or mention(part, names, keys_only=False)
-        readings = {reading | {option} for reading in readings for option in found}
-    return readings - {Reading()} if len(parts) <= names.most else set()
+        matches = mention(part, names, keys_only=True) or mention(part, names, keys_only=False)
+        readings = {reading | {option} for reading in readings for option in matches}
+    return readings - {Reading()} if len(parts) <= names.max_separators else set()
 
 
 def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -336,7 +335,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _unread(body: str, names: Names) -> Parsed:
-    """Say why a reply has no reading."""
+    """Return the reason why a reply has no reading."""
     head = body[:MAX_DIAGNOSED]
     if REFUSAL.match(head):
         return Parsed("refused", reason="refusal")

@@ -1,7 +1,7 @@
-"""How a text can name options: by key, by label or by both; one or several; decorated or bare.
+"""Matching texts with options: by key, label or both, single or in lists, with decoration.
 
-Everything here collects readings and decides nothing: `grammar` does, and only where there is
-exactly one. The work is bounded by the size of the task's options, not by the text.
+These functions collect possible readings; `grammar` accepts a reply that has exactly one. The work
+is bounded by the size of the options, not by the text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Reading = frozenset[int]
-"""Numbers of the options that a text names; the number after the last option is CANNOT_ASSESS."""
+"""Indices of the options that a text names; the index after the last option is CANNOT_ASSESS."""
 
 MAX_LAYERS = 8  # decoration around a mention
-ROOM = 40  # characters of decoration around a mention that are allowed for
-MAX_READINGS = 16  # kept while a list is read; two are already one too many
+ROOM = 40  # allowance for decoration around a mention, in characters
+MAX_READINGS = 16  # while a list is read; two already make a reply ambiguous
 WRAPPERS = (
     ("**", "**"),
     ("__", "__"),
@@ -45,19 +45,19 @@ BULLETS = ("- ", "* ", "\u2022 ")
 ENDINGS = ".:)\u3002"
 DASHES = "-\u2013\u2014"
 OPENERS = "([{*_`\"'\u201c\u2018\u00ab"
-JOINS = frozenset(f".:)]=({DASHES}\uff1a")  # one of these must stand between a key and its label
-JOINT = "".join(JOINS) + f" }}*_`\"'\u201d\u2019\u00bb{OPENERS}"  # and any of these may
+JOINS = frozenset(f".:)]=({DASHES}\uff1a")  # at least a character between a key and its label
+JOINT = "".join(JOINS) + f" }}*_`\"'\u201d\u2019\u00bb{OPENERS}"  # characters allowed there
 COMMAS = r" ?[,;\u3001\uff0c] ?(?:(?:and |&) ?)?| and "
 BLANKS = re.compile(r"[^\S\n]+")
 
 
 def fold(text: str) -> str:
-    """Make texts that differ in case, spacing or Unicode composition equal."""
+    """Normalise case, spacing and Unicode composition."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def layers(text: str) -> Iterator[str]:
-    """Yield a text, then what is left as its decoration comes off, layer by layer."""
+    """Yield a text, then its rest as decoration is removed layer by layer."""
     for _ in range(MAX_LAYERS):
         text = text.strip()
         if not text:
@@ -67,7 +67,7 @@ def layers(text: str) -> Iterator[str]:
 
 
 def peel(text: str) -> str:
-    """Take one layer of decoration off; empty when there is none."""
+    """Remove a layer of decoration; "" when there is none."""
     if text.startswith(BULLETS):
         return text[2:]
     for opening, closing in WRAPPERS:
@@ -82,7 +82,7 @@ def peel(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """All that an option may be called by.
+    """Names of the options of a task.
 
     Attributes
     ----------
@@ -95,13 +95,13 @@ class Names:
     folded_keys : tuple of str
         Per option.
     tails : tuple of tuple of str
-        Per option, what may follow its key, folded: its label, its whole line.
+        Per option, folded texts that may follow its key: its label, its whole line.
     separator : re.Pattern
-        What stands between the mentions of a list on one line.
-    longest, longest_one : int
-        Characters of the longest text that could be read, and of the longest single mention.
-    most, most_inside : int
-        Separators in the longest list that could be read, and inside one of its mentions.
+        Separator between the mentions of a list on a line.
+    max_chars, max_mention_chars : int
+        Characters of the longest readable text, and of the longest single mention.
+    max_separators, max_inside : int
+        Separators in the longest readable list, and inside a mention of it.
     letters : bool
         Whether all keys are single letters, so that ``AB`` is a list.
     """
@@ -112,16 +112,16 @@ class Names:
     folded_keys: tuple[str, ...]
     tails: tuple[tuple[str, ...], ...]
     separator: re.Pattern[str]
-    longest: int
-    longest_one: int
-    most: int
-    most_inside: int
+    max_chars: int
+    max_mention_chars: int
+    max_separators: int
+    max_inside: int
     letters: bool
 
 
 @lru_cache(maxsize=256)
 def names_of(options: tuple[tuple[str, str, str], ...]) -> Names:
-    """Collect the names of options, given as (key, label, description)."""
+    """Collect the names of options, each a tuple (key, label, description)."""
     abstain = len(options)
     keys = {CANNOT_ASSESS: abstain} | {key: i for i, (key, _, _) in enumerate(options)}
     exact: dict[str, Reading] = {}
@@ -140,18 +140,18 @@ def names_of(options: tuple[tuple[str, str, str], ...]) -> Names:
         folded_keys=tuple(fold(key) for key, _, _ in options),
         tails=tuple((fold(label), fold(f"{label} - {text}")) for _, label, text in options),
         separator=separator,
-        longest=2 * sum(sizes) + ROOM * (len(options) + 2),
-        longest_one=2 * max(sizes, default=0) + ROOM,
-        most=2 * sum(inside) + 2 * len(options),
-        most_inside=max(inside, default=0),
+        max_chars=2 * sum(sizes) + ROOM * (len(options) + 2),
+        max_mention_chars=2 * max(sizes, default=0) + ROOM,
+        max_separators=2 * sum(inside) + 2 * len(options),
+        max_inside=max(inside, default=0),
         letters=all(len(key) == 1 and key.isalpha() for key, _, _ in options),
     )
 
 
 def _separator(keys: list[str]) -> re.Pattern[str]:
-    """Match what may stand between mentions: signs in keys do not, nor "/" between numbers."""
-    taken = {character for key in keys for character in key}
-    signs = {"&", "+", "/"} - taken - ({"/"} if any(map(str.isdigit, taken)) else set())
+    """Match separators of mentions; signs in keys are none, nor is "/" between numbers."""
+    used = {character for key in keys for character in key}
+    signs = {"&", "+", "/"} - used - ({"/"} if any(map(str.isdigit, used)) else set())
     choices = [COMMAS, *(rf" ?{re.escape(sign)} ?" for sign in sorted(signs))]
     return re.compile("|".join(choices), re.IGNORECASE)
 
@@ -162,8 +162,8 @@ def _add(names: dict[str, Reading], option: int, *texts: str) -> None:
 
 
 def mention(text: str, names: Names, *, keys_only: bool) -> Reading:
-    """Find the options that a text may be the name of: none, one, or several if it is ambiguous."""
-    if len(text) > names.longest_one:
+    """Return the options that a text may name: several if it is ambiguous."""
+    if len(text) > names.max_mention_chars:
         return Reading()
     squeezed = names.keys.get(text.replace(" ", ""))  # "- 1" may be -1, or 1 behind a bullet
     for layer in layers(text):
@@ -171,30 +171,30 @@ def mention(text: str, names: Names, *, keys_only: bool) -> Reading:
             return Reading([names.keys[layer], names.keys[layer] if squeezed is None else squeezed])
         if keys_only:
             continue
-        found = (
+        matches = (
             names.exact.get(layer) or names.loose.get(fold(layer)) or _key_and_label(layer, names)
         )
-        if found:
-            return found
+        if matches:
+            return matches
     return Reading()
 
 
 def _key_and_label(text: str, names: Names) -> Reading:
-    """Find the options whose key and own label stand side by side."""
+    """Return the options whose key and own label stand side by side."""
     folded = fold(text.lstrip(OPENERS))
-    found = set()
+    matches = set()
     for i, key in enumerate(names.folded_keys):
         rest = after_joint(folded, key)
         label_first = after_joint(folded, names.tails[i][0]) if not rest else ""
         if rest.rstrip(JOINT) in {tail.strip(JOINT) for tail in names.tails[i]} - {""} or (
             label_first and label_first.rstrip(JOINT) == key
         ):
-            found.add(i)
-    return Reading(found)
+            matches.add(i)
+    return Reading(matches)
 
 
 def after_joint(folded: str, name: str) -> str:
-    """Return what follows a name and a joint at the start of a folded text; empty if none do."""
+    """Return the text after a name and a joint at the start of a folded text; "" without them."""
     if not name or not folded.startswith(name):
         return ""
     rest = folded[len(name) :]
@@ -203,25 +203,25 @@ def after_joint(folded: str, name: str) -> str:
 
 
 def cut_off(text: str, names: Names) -> Reading:
-    """Options whose key is followed by the beginning of their own label, the end being cut off.
+    """Return the options whose key is followed by the start of their label, the end being cut off.
 
-    A beginning that is all of another option's name is no beginning.
+    A start that is the complete name of another option does not count.
     """
     folded = fold(text.lstrip(OPENERS))
-    found = set()
+    matches = set()
     for i, (key, tails) in enumerate(zip(names.folded_keys, names.tails, strict=True)):
         rest = after_joint(folded, key)
-        begun = bool(rest) and any(tail.lstrip(JOINT).startswith(rest) for tail in tails)
+        is_start = bool(rest) and any(tail.lstrip(JOINT).startswith(rest) for tail in tails)
         other = names.loose.get(rest, Reading()) - {i}
-        line = folded.startswith(f"{tails[0]} -") and tails[1].startswith(folded)
-        if line or (begun and not other):
-            found.add(i)
-    return Reading(found)
+        is_line_start = folded.startswith(f"{tails[0]} -") and tails[1].startswith(folded)
+        if is_line_start or (is_start and not other):
+            matches.add(i)
+    return Reading(matches)
 
 
 def lists(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
-    """All readings of a text as a list of one or more mentions."""
-    if len(text) > names.longest:
+    """Return all readings of a text as a list of mentions."""
+    if len(text) > names.max_chars:
         return set()
     text = BLANKS.sub(" ", text)
     if "\n" in text:
@@ -231,9 +231,9 @@ def lists(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
 
 
 def _lines(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
-    """One mention on each line that is not empty."""
+    """Return the readings of a list with a mention on each non-empty line."""
     lines = [line for line in text.split("\n") if line.strip()]
-    readings = {Reading()} if len(lines) <= names.most + 1 else set()
+    readings = {Reading()} if len(lines) <= names.max_separators + 1 else set()
     for line in lines:
         if not readings:
             break
@@ -242,30 +242,30 @@ def _lines(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
 
 
 def _in_line(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
-    """Mentions between separators, where a separator may also be part of a label."""
+    """Return the readings of a list on a line; a separator may also be part of a label."""
     cuts = list(names.separator.finditer(text))
-    if len(cuts) > names.most:
+    if len(cuts) > names.max_separators:
         return set()
     starts = [0, *(cut.end() for cut in cuts)]
     stops = [*(cut.start() for cut in cuts), len(text)]
     reached: list[set[Reading]] = [{Reading()}, *(set() for _ in starts)]
     for i, start in enumerate(starts):
-        end = min(i + names.most_inside + 1, len(stops))
+        end = min(i + names.max_inside + 1, len(stops))
         for j in range(i, end if reached[i] else i):
-            found = mention(text[start : stops[j]], names, keys_only=keys_only)
-            reached[j + 1] |= _extend(reached[i], found)
+            matches = mention(text[start : stops[j]], names, keys_only=keys_only)
+            reached[j + 1] |= _extend(reached[i], matches)
     return reached[-1]
 
 
-def _extend(readings: set[Reading], found: Reading) -> set[Reading]:
-    longer = {reading | {option} for reading in readings for option in found}
-    return set(sorted(longer, key=sorted)[:MAX_READINGS])
+def _extend(readings: set[Reading], matches: Reading) -> set[Reading]:
+    extended = {reading | {option} for reading in readings for option in matches}
+    return set(sorted(extended, key=sorted)[:MAX_READINGS])
 
 
 def _letters(text: str, names: Names) -> set[Reading]:
-    """Read single-letter keys run together, ``AB`` or ``A B``, in the order of the options."""
-    found = (
+    """Return the reading of concatenated single-letter keys in order, ``AB`` or ``A B``."""
+    indices = (
         [names.keys.get(letter, -1) for letter in text.replace(" ", "")] if names.letters else []
     )
-    rising = all(a < b for a, b in pairwise(found))
-    return {Reading(found)} if len(found) > 1 and rising and found[0] >= 0 else set()
+    is_rising = all(a < b for a, b in pairwise(indices))
+    return {Reading(indices)} if len(indices) > 1 and is_rising and indices[0] >= 0 else set()

@@ -1,9 +1,9 @@
-"""What a judge answered: replies, verdicts read whole or not at all, and the verdict log's lines.
+"""Replies, verdicts, and the lines of the verdict log.
 
-A line of the log is one JSON object in ASCII without spaces: first the members that every line has
+A line of the log is a JSON object in ASCII without spaces: first the members that every line has
 (`ALWAYS_WRITTEN`), then those that differ from their default, last ``"crc"``: eight lower-case hex
 digits of the CRC-32 of the line's bytes without ``,"crc":"xxxxxxxx"`` and without the newline. The
-file's first line is `HEADER`.
+first line of the file is `HEADER`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from harness.judging.parsing.grammar import (
     Parsed,
     Turn,
     parse,
-    parse_apart,
+    parse_without_item,
     render,
 )
 from harness.tasks import CANNOT_ASSESS
@@ -62,7 +62,7 @@ __all__ = [
 SCHEMA_VERSION = 1
 HEADER = b'{"schema_version": 1}\n'
 CRC_OPENING = b',"crc":"'
-REMEMBERED_CHARS = 64  # how long a reply may be to be remembered
+MAX_CACHED_CHARS = 64  # longer replies are parsed each time
 CRC_DIGITS = 8 + len(b'"}')
 ALWAYS_WRITTEN = (
     "item",
@@ -83,23 +83,23 @@ class _Record(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """What is made and written once per call: types are checked where it is read from a file."""
+    """A record per call; types are checked when it is read from a file."""
 
 
 def _written(default: Value | int) -> Any:  # noqa: ANN401 -- of whatever type the member is
-    """Give a member a default that is written to files all the same."""
+    """Return a field with a default that is written to files nevertheless."""
     return msgspec.field(default_factory=lambda: default)
 
 
 class Reply(_Record, frozen=True, kw_only=True):
-    """One received reply of a judge, as it will be cached.
+    """A received reply of a judge, as it is cached.
 
     Attributes
     ----------
     request : str
         Hash of the request.
     text : str
-        What the model said.
+        Text of the reply.
     model, finish_reason : str or None
         As the provider reported them.
     prompt_tokens, completion_tokens, cached_tokens : int or None
@@ -111,9 +111,9 @@ class Reply(_Record, frozen=True, kw_only=True):
     logprobs : JSON
         As the provider sent them.
     derived : bool
-        Whether it was made from another elicitation by rule, not asked for.
+        Whether it was derived from another elicitation by rule.
     cache_key : str
-        What the requests for all samples share, `Request.cache_key`; empty if unknown.
+        Key that the requests for all samples share, `Request.cache_key`; empty if unknown.
     """
 
     request: str
@@ -131,7 +131,7 @@ class Reply(_Record, frozen=True, kw_only=True):
 
 
 class PairValue(_Record, frozen=True, kw_only=True):
-    """What a pair answered: the set, then the single choice made in the same conversation."""
+    """Value of a pair: the set, then the single choice made in the same conversation."""
 
     set: tuple[str, ...]
     choice: str  # may lie outside the set: that is data
@@ -141,27 +141,28 @@ Value = str | tuple[str, ...] | PairValue | None
 
 
 class Verdict(_Record, frozen=True, kw_only=True):
-    """One unit's verdict, with all of the reply it was read from.
+    """The verdict on a unit, with the reply that it was parsed from.
 
     Attributes
     ----------
     item, judge : str
-        What was judged, and by whom.
+        Item that was rated, and the judge.
     elicitation : str
-        What was asked for: one option, all that are reasonable, or both in one conversation.
+        ``forced_choice`` (an option), ``response_set`` (all reasonable options) or ``paired``
+        (both, in a conversation).
     sample : int
-        Number of the repeat, from 0.
+        Sample number, from 0.
     outcome : str
-        What came of it; only what was answered has a value.
+        One of `OUTCOMES`; only ``answered`` has a value.
     value : str, tuple of str, PairValue or None
-        An option's key, a set of them, or of a pair both.
+        The key of an option, a set of keys, or both.
     request : str
-        Hash of the request that got the reply (of a pair: the second turn's), or of the one that
-        was to be sent when there is no reply.
+        Hash of the request that got the reply (of a pair: the second turn's) or, without a reply,
+        of the request that failed.
     attempt : int
-        How often the unit was tried, over all starts of the run.
+        Number of attempts at the unit, over all starts of the run.
     reply : str or None
-        What the model said.
+        Text of the reply.
     first : Reply or None
         The first turn of a pair.
     model, finish_reason : str or None
@@ -175,13 +176,13 @@ class Verdict(_Record, frozen=True, kw_only=True):
     logprobs : JSON
         As the provider sent them.
     derived : bool
-        Whether it was made from another elicitation by rule, not asked for.
+        Whether it was derived from another elicitation by rule.
     cache_key : str
-        What the requests for all samples share, `Request.cache_key`; empty if unknown.
+        Key that the requests for all samples share, `Request.cache_key`; empty if unknown.
     cached : bool
-        Whether the reply was taken from the cache, so not paid for again.
+        Whether the reply was taken from the cache at no cost.
     reason : str
-        In a word, why there is no answer.
+        A slug for why there is no answer.
     """
 
     item: str
@@ -208,19 +209,18 @@ class Verdict(_Record, frozen=True, kw_only=True):
     reason: str = ""
 
     def __repr__(self) -> str:
-        what = self.value if self.outcome == "answered" else f"{self.outcome} {self.reason}".strip()
-        return f"Verdict({self.judge!r} on {self.item!r}, {self.elicitation} {self.sample}: {what})"
+        unanswered = f"{self.outcome} {self.reason}".strip()
+        result = self.value if self.outcome == "answered" else unanswered
+        unit = f"{self.judge!r} on {self.item!r}, {self.elicitation} {self.sample}"
+        return f"Verdict({unit}: {result})"
 
 
 class Reader:
-    """Reads the replies to one task's questions.
-
-    What it made of a short reply is remembered: judges say the same few words over and over.
-    """
+    """Parses replies to the prompts of a task; results for short replies are cached."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._read = lru_cache(maxsize=1024)(self._parse)
+        self._parse_cached = lru_cache(maxsize=1024)(self._parse)
 
     def verdict(
         self,
@@ -231,23 +231,22 @@ class Reader:
         first: Reply | None = None,
         cached: bool = False,
     ) -> Verdict:
-        """Read the reply to a unit; of a pair, both replies.
+        """Return the verdict in the reply to a unit; of a pair, in both replies.
 
         Parameters
         ----------
         reply : Reply
-            What answered the unit; of a pair, its second turn.
+            Reply to the unit; of a pair, to its second turn.
         first : Reply, optional
-            The first turn of a pair, which gave the set.
+            Reply to the first turn of a pair, which holds the set.
         cached : bool
-            Whether nothing was sent for it.
+            Whether the reply comes from the cache.
 
         Returns
         -------
         Verdict
-            A pair is answered only if both turns were read. Otherwise its outcome is the worse of
-            the two and its reason says which turn: ``set:refusal``,
-            ``set:cut_off,choice:unreadable``.
+            A pair is answered only if both turns are. Otherwise its outcome is the worse of the two
+            and its reason names the turn: ``set:refusal``, ``set:cut_off,choice:unreadable``.
         """
         value: Value
         if unit.elicitation == "paired":
@@ -280,45 +279,47 @@ class Reader:
         )
 
     def _turn(self, reply: Reply, elicitation: Turn, item: str) -> Parsed:
-        """Read one reply to one question.
+        """Parse the reply to a turn.
 
-        Why it ended counts too: what a content filter stopped is refused, a reply that was cut off
-        before it could be read is ``cut_off``, and so is a set that may have gone on.
+        The finish reason counts too: a reply stopped by a content filter is refused; a truncated
+        reply is ``cut_off`` if it cannot be parsed, or if it is a set that may be incomplete.
         """
         if reply.finish_reason == "content_filter":
             return Parsed("refused", reason="content_filter")
-        read = self._read if len(reply.text) <= REMEMBERED_CHARS else self._parse
-        parsed, quotable = read(reply.text, elicitation)
+        parse_text = self._parse_cached if len(reply.text) <= MAX_CACHED_CHARS else self._parse
+        parsed, quotable = parse_text(reply.text, elicitation)
         if quotable and quotable in _item_text(item, self._task):
             return Parsed("invalid", reason="quoted")
         if reply.finish_reason == "length":
-            unread = parsed.outcome == "invalid" and parsed.reason in {"empty", "unreadable"}
-            open_end = parsed.outcome == "answered" and elicitation == "response_set"
-            if unread or open_end:
+            is_unread = parsed.outcome == "invalid" and parsed.reason in {"empty", "unreadable"}
+            is_open = parsed.outcome == "answered" and elicitation == "response_set"
+            if is_unread or is_open:
                 return Parsed("invalid", reason="cut_off")
         return parsed
 
     def _parse(self, text: str, elicitation: Turn) -> tuple[Parsed, str]:
         task = self._task
         sets = None if task.response_sets == "all" else task.response_sets
-        return parse_apart(text, elicitation, task.options, abstain=task.abstain, sets=sets)
+        return parse_without_item(text, elicitation, task.options, abstain=task.abstain, sets=sets)
 
     def _pair(self, first: Reply | None, second: Reply, item: str) -> tuple[Parsed, Value]:
-        """Read both turns of a pair."""
+        """Parse both turns of a pair."""
         chosen = self._turn(second, "forced_choice", item)
-        given = (
+        endorsed = (
             self._turn(first, "response_set", item)
             if first
             else Parsed("failed", reason="no_reply")
         )
-        if given.outcome == chosen.outcome == "answered":
-            assert isinstance(given.value, tuple)
+        if endorsed.outcome == chosen.outcome == "answered":
+            assert isinstance(endorsed.value, tuple)
             assert isinstance(chosen.value, str)
-            return chosen, PairValue(set=given.value, choice=chosen.value)
-        worse = max(given.outcome, chosen.outcome, key=_ORDER.__getitem__)
-        turns = (("set", given), ("choice", chosen))
-        why = [f"{name}:{p.reason or p.outcome}" for name, p in turns if p.outcome != "answered"]
-        return Parsed(worse, reason=",".join(why)), None
+            return chosen, PairValue(set=endorsed.value, choice=chosen.value)
+        worse = max(endorsed.outcome, chosen.outcome, key=_ORDER.__getitem__)
+        turns = (("set", endorsed), ("choice", chosen))
+        reasons = [
+            f"{turn}:{p.reason or p.outcome}" for turn, p in turns if p.outcome != "answered"
+        ]
+        return Parsed(worse, reason=",".join(reasons)), None
 
 
 def read_reply(
@@ -330,7 +331,7 @@ def read_reply(
     first: Reply | None = None,
     cached: bool = False,
 ) -> Verdict:
-    """Read the reply to one unit; see `Reader.verdict`."""
+    """Return the verdict in the reply to a unit; see `Reader.verdict`."""
     return Reader(task).verdict(reply, unit, judge, first=first, cached=cached)
 
 
@@ -343,7 +344,7 @@ def failed(
     first: Reply | None = None,
     attempt: int = 1,
 ) -> Verdict:
-    """Say that a unit got no reply."""
+    """Return the verdict of a unit without a reply."""
     return Verdict(
         item=unit.item,
         judge=judge,
@@ -358,7 +359,7 @@ def failed(
 
 
 def encode(verdict: Verdict) -> bytes:
-    """Write a verdict as one line of the log, its checksum last."""
+    """Encode a verdict as a line of the log, its checksum last."""
     try:
         body = _ENCODER.encode(verdict)
     except UnicodeEncodeError:  # half of a surrogate pair
@@ -369,16 +370,18 @@ def encode(verdict: Verdict) -> bytes:
 
 
 def decode(line: bytes) -> Verdict:
-    """Read one line of the log.
+    """Decode a line of the log.
 
     Raises
     ------
     VerdictError
-        If the line is not as it was written. The message holds nothing of the line.
+        If the line is damaged. The message holds nothing of the line.
     """
     content, opening, digits = line.removesuffix(b"\n").rpartition(CRC_OPENING)
     if not opening or len(digits) != CRC_DIGITS or digits[-2:] != b'"}':
-        raise VerdictError("the line has no checksum at its end; it is torn or not a verdict line")
+        raise VerdictError(
+            "the line has no checksum at its end; it is incomplete or not a verdict line"
+        )
     body = content + b"}"
     if b"%08x" % zlib.crc32(body) != digits[:-2]:
         raise VerdictError("the line's checksum does not fit; it was changed or damaged")
@@ -394,7 +397,7 @@ def check_header(line: bytes, path: Path) -> None:
     Raises
     ------
     VerdictError
-        If it is no header, or one of a later format.
+        If it is not a header, or of a later format.
     """
     try:
         header = json.loads(line)
@@ -411,7 +414,7 @@ def check_header(line: bytes, path: Path) -> None:
 
 
 def verdict_schema() -> dict[str, Any]:
-    """JSON schema of a line of the log, its checksum included."""
+    """Return the JSON schema of a line of the log, its checksum included."""
     [schema], parts = msgspec.json.schema_components([Verdict], ref_template="#/$defs/{name}")
     for part in parts.values():
         part["description"] = cleandoc(part["description"])
@@ -426,7 +429,7 @@ def verdict_schema() -> dict[str, Any]:
 
 
 NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-MEMBER = re.compile(r"field `(\w+)`|at `\$\.?([^`]*)`")  # where an error of msgspec says it is
+MEMBER = re.compile(r"field `(\w+)`|at `\$\.?([^`]*)`")  # the place in a message of msgspec
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Verdict)
 _ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to worst
@@ -438,23 +441,24 @@ def _item_text(item_id: str, task: Task) -> str:
 
 
 def _escaped(text: re.Match[str]) -> str:
-    """Write characters of a JSON string as JSON escapes."""
+    """Return characters of a JSON string as JSON escapes."""
     return encode_basestring_ascii(text[0])[1:-1]
 
 
 def _finite(value: object) -> object:
-    """Put null where JSON has no number (a log probability of minus infinity)."""
+    """Replace numbers that JSON lacks by null (a log probability of minus infinity)."""
     return json.loads(json.dumps(value), parse_constant=lambda _: None)
 
 
 def _decode_slowly(body: bytes, error: ValueError) -> Verdict:
-    """Read what the quick reader cannot (halves of surrogate pairs), or say what is wrong."""
-    fault: Exception = error
-    if not isinstance(fault, msgspec.ValidationError):
+    """Decode lines that msgspec refuses (halves of surrogate pairs), or raise."""
+    problem: Exception = error
+    if not isinstance(problem, msgspec.ValidationError):
         try:
             return msgspec.convert(json.loads(body), Verdict)
-        except (ValueError, RecursionError) as slow:
-            fault = slow
-    found = MEMBER.search(str(fault)) if isinstance(fault, msgspec.ValidationError) else None
-    where = "".join(found.groups("")) if found else "line"
+        except (ValueError, RecursionError) as json_error:
+            problem = json_error
+    is_invalid = isinstance(problem, msgspec.ValidationError)
+    match = MEMBER.search(str(problem)) if is_invalid else None
+    where = "".join(match.groups("")) if match else "line"
     raise VerdictError(f"{where or 'line'}: not as this version writes it") from None

@@ -1,8 +1,8 @@
-"""What a judge is asked: requests, their canonical hash, and the prompts bound to one task.
+"""Requests, their canonical hash, and the prompts of a task.
 
 Everything before an item is the same, byte for byte, for all items of a task and elicitation, so
-that prompt caches hit. The item's text stands last, between two lines that are a function of the
-text alone: the same in every run, and not to be forged from inside.
+that prompt caches hit. The text of the item stands last, between two lines that are a function of
+the text alone: the same in every run, and impossible to forge from inside the text.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ ELICITATIONS: tuple[Elicitation, ...] = ("forced_choice", "response_set", "paire
 
 FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
-MAX_LISTED_SETS = 7  # of a task that admits all sets, those of three options; beyond, examples
+MAX_LISTED_SETS = 7  # the sets of three options; of more options, examples are shown
 
 
 class Message(NamedTuple):
-    """One turn of a conversation."""
+    """A turn of a conversation."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -43,10 +43,10 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Everything that can change a judge's reply; its hash is the cache key.
+    """Everything that can change the reply of a judge.
 
-    The judge's alias is not part of it: two aliases of one model share their replies. Canonical is
-    JSON in ASCII without spaces, members in alphabetical order; the number of the sample is last.
+    The alias of the judge is not part of it: aliases of the same model share replies. Canonical
+    JSON is ASCII without spaces, members in alphabetical order: the sample number comes last.
     """
 
     provider: str
@@ -70,26 +70,26 @@ class Request:
         return hashlib.sha256(self._stem).hexdigest()[:CACHE_KEY_DIGITS]
 
     def hash_of(self, sample: int) -> str:
-        """Hash of the same request with another sample number."""
+        """Return the hash of this request with another sample number."""
         if sample == self.sample:
             return self.hash
         return hashlib.sha256(b"%b%d}" % (self._stem, sample)).hexdigest()
 
     def hashes(self, samples: int) -> Iterator[str]:
-        """Hashes of the same request with sample numbers from 0 on; their stem is read once."""
-        shared = hashlib.sha256(self._stem)
+        """Yield the hashes of this request with sample numbers from 0; the stem is hashed once."""
+        stem = hashlib.sha256(self._stem)
         for sample in range(samples):
-            one = shared.copy()
-            one.update(b"%d}" % sample)
-            yield one.hexdigest()
+            digest = stem.copy()
+            digest.update(b"%d}" % sample)
+            yield digest.hexdigest()
 
-    def for_sample(self, sample: int, known_hash: str = "") -> Self:
-        """Ask the same once more, under another sample number; `hash_of` may have told its hash."""
-        known = {"hash": known_hash} if known_hash else {}
+    def for_sample(self, sample: int, digest: str = "") -> Self:
+        """Return this request with another sample number, and its hash if that is at hand."""
+        members = {"hash": digest} if digest else {}
         if sample == self.sample:
-            self.__dict__.update(known)
+            self.__dict__.update(members)
             return self
-        return self._copy(sample=sample, **known)
+        return self._copy(sample=sample, **members)
 
     def with_messages(self, messages: tuple[Message, ...]) -> Self:
         """Return the same request with other messages."""
@@ -99,38 +99,38 @@ class Request:
 
     @cached_property
     def turns(self) -> str:
-        """The messages as canonical JSON."""
+        """Messages as canonical JSON."""
         return _turns(self.messages)
 
     @cached_property
     def _stem(self) -> bytes:
-        """The canonical JSON up to the number of the sample."""
+        """Canonical JSON up to the sample number."""
         return _stem(self._frame, self.turns)
 
     @cached_property
     def _frame(self) -> tuple[str, str]:
-        """The canonical JSON before the messages, and from there to the number of the sample."""
+        """Canonical JSON before the messages, and from there to the sample number."""
         base_url, model, params, provider = map(
             _CANONICAL, (self.base_url, self.model, self.params, self.provider)
         )
         after = f',"model":{model},"params":{params},"provider":{provider},"sample":'
         return f'{{"base_url":{base_url},"messages":', after
 
-    def _copy(self, **known: object) -> Self:
-        """Copy with other contents and what else is known of the copy; its hash is another."""
+    def _copy(self, **members: object) -> Self:
+        """Return a copy with other members, computed ones included; the hash is dropped."""
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         copied.__dict__.pop("hash", None)
-        if "_stem" in known:
+        if "_stem" in members:
             copied.__dict__.pop("cache_key", None)
-        copied.__dict__.update(known)
+        copied.__dict__.update(members)
         return copied
 
 
 def _turns(messages: Iterable[Message]) -> str:
     text = encode_basestring_ascii
-    said = [f'{{"content":{text(content)},"role":"{role}"}}' for role, content in messages]
-    return f"[{','.join(said)}]"
+    messages_json = [f'{{"content":{text(content)},"role":"{role}"}}' for role, content in messages]
+    return f"[{','.join(messages_json)}]"
 
 
 def _stem(frame: tuple[str, str], turns: str) -> bytes:
@@ -142,7 +142,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Unit(NamedTuple):
-    """One thing to ask one judge: an item, an elicitation and the number of the sample."""
+    """A unit of work for a judge: item, elicitation and sample number."""
 
     item: str
     elicitation: Elicitation
@@ -150,7 +150,7 @@ class Unit(NamedTuple):
 
 
 class Prompts:
-    """The templates of all elicitations, bound to one task; what items share is rendered once.
+    """Templates of all elicitations, bound to a task; shared parts are rendered once.
 
     Attributes
     ----------
@@ -177,30 +177,30 @@ class Prompts:
 
     @classmethod
     def load(cls, task: Task, folder: Path | None = None) -> Self:
-        """Read one template per elicitation and bind them to a task.
+        """Read a template per elicitation and bind them to a task.
 
         Parameters
         ----------
         task : Task
             May name templates of its own under ``prompts``: files in its folder or in ``folder``.
         folder : Path, optional
-            Where templates are, by default those that come with the package.
+            Folder of the templates, by default the bundled ones.
 
         Raises
         ------
         PromptError
             If a template is missing, cannot be read, has an unknown placeholder or part, does not
-            show the item's text once, fenced, or has the name of another.
+            show the fenced text of the item once, or has the same name as another.
         """
-        shipped = folder or bundled("prompts")
-        chosen = task.prompts
+        default_folder = folder or bundled("prompts")
         templates: dict[Elicitation, Template] = {}
         for name in ELICITATIONS:
-            folders = (task.folder, shipped) if name in chosen else (shipped,)
+            own = name in task.prompts
+            folders = (task.folder, default_folder) if own else (default_folder,)
             needed = ("user", "follow_up") if name == "paired" else ("user",)
-            templates[name] = read_template(chosen.get(name, f"{name}.txt"), folders, needed)
+            templates[name] = read_template(task.prompts.get(name, f"{name}.txt"), folders, needed)
         if clash := _clash(template.path for template in templates.values()):
-            raise PromptError(f"{clash}: a shipped template has this name too; rename this one.")
+            raise PromptError(f"{clash}: a bundled template has this name too; rename the file.")
         return cls(task, templates)
 
     def save(self, folder: Path) -> None:
@@ -216,7 +216,7 @@ class Prompts:
             (folder / template.path.name).write_text(template.text, encoding="utf-8", newline="\n")
 
     def messages(self, item: Item, elicitation: Elicitation) -> tuple[Message, ...]:
-        """Ask for one item; of a pair, the first turn.
+        """Return the messages that ask for an item; of a pair, the first turn.
 
         Raises
         ------
@@ -234,7 +234,7 @@ class Prompts:
         return (*self._opening[elicitation], question)
 
     def follow_up(self, messages: tuple[Message, ...], reply: str) -> tuple[Message, ...]:
-        """Ask a pair's second turn, the single choice, in the same conversation."""
+        """Return the messages of a pair's second turn, which asks for the single choice."""
         question = self._templates["paired"].render("follow_up", self._values["paired"])
         return (
             *messages,
@@ -247,23 +247,23 @@ class Prompts:
 
 
 def _fenced(parts: Sequence[str]) -> dict[str, str]:
-    """Fence an item's text; where it has parts, each on its own.
+    """Fence the text of an item, each part on its own.
 
-    What comes first and is shared (the article of several sentences) is then byte-identical, fence
-    and all, so that prompt caches hit there too.
+    A first part that items share (the article of several sentences) is then byte-identical, fence
+    included, so that prompt caches hit there too.
     """
     if len(parts) == 1:
         return {"fence": fence(*parts), "text": parts[0]}
-    marks = [fence(part, *parts) for part in parts]
-    blocks = (f"{mark}\n{part}\n{mark}" for mark, part in zip(marks, parts, strict=True))
+    fences = [fence(part, *parts) for part in parts]
+    blocks = (f"{line}\n{part}\n{line}" for line, part in zip(fences, parts, strict=True))
     return {"fence": "", "text": "\n".join(blocks)}
 
 
 def fence(text: str, *others: str) -> str:
-    """Return 16 hex digits that depend on a text and stand neither in it nor in others.
+    """Return 16 hex digits that depend on a text and occur neither in it nor in ``others``.
 
-    The beginning of the text's SHA-256; while that occurs somewhere, of the SHA-256 of the text and
-    a counter.
+    They are the start of the SHA-256 of the text or, while that occurs in a text, of the text and a
+    counter.
     """
     data = text.encode("utf-8", "surrogatepass")
     digits = hashlib.sha256(data).hexdigest()[:FENCE_DIGITS]
@@ -275,9 +275,9 @@ def fence(text: str, *others: str) -> str:
 
 
 def _clash(paths: Iterable[Path]) -> Path | None:
-    """Return a file that has the name of another, so that they could not be saved together."""
-    known: dict[str, Path] = {}
-    return next((path for path in paths if known.setdefault(path.name, path) != path), None)
+    """Return a file with the same name as another, so that both cannot be saved together."""
+    by_name: dict[str, Path] = {}
+    return next((path for path in paths if by_name.setdefault(path.name, path) != path), None)
 
 
 def _opening(system: str) -> tuple[Message, ...]:
@@ -285,7 +285,7 @@ def _opening(system: str) -> tuple[Message, ...]:
 
 
 def _task_values(task: Task, template: Template) -> dict[str, str]:
-    """Return what stands for the placeholders that all items of a task share."""
+    """Return the values of the placeholders that all items of a task share."""
     keys = [option.key for option in task.options]
     others = [CANNOT_ASSESS] if task.abstain else []
     return {
@@ -293,14 +293,14 @@ def _task_values(task: Task, template: Template) -> dict[str, str]:
         "instructions": task.instructions,
         "options": "\n".join(_option_line(option) for option in task.options),
         "keys": "\n".join(keys + others),
-        "replies": "\n".join([", ".join(one) for one in _shown_sets(task)] + others),
+        "replies": "\n".join([", ".join(members) for members in _shown_sets(task)] + others),
         "abstain": template.render("abstain", {}) if task.abstain else "",
         "sets": template.render("sets", {}) if task.response_sets != "all" else "",
     }
 
 
 def _option_line(option: Option) -> str:
-    """One option as it is shown; `option_matching` reads such lines back."""
+    """Return an option as it is shown; `option_matching` parses such lines."""
     name = option.key if option.label == option.key else f"{option.key}: {option.label}"
     return f"{name} - {option.description}" if option.description else name
 

@@ -1,20 +1,20 @@
 """Prompt templates: text files in parts, with ``{{name}}`` placeholders filled in a single pass.
 
-A template is UTF-8 text cut into parts by lines that hold a part's name in brackets::
+A template is UTF-8 text in parts, each below a line with its name in brackets::
 
     [system]     what all items share
     [user]       the question; at its end the item: {{fence}}, {{text}}, {{fence}}
     [follow_up]  the second turn of a pair
-    [abstain]    what {{abstain}} is for tasks that allow abstaining
-    [sets]       what {{sets}} is for tasks that list their response sets
-    [criterion]  what {{criterion}} is for items that have a criterion
+    [abstain]    the value of {{abstain}} for tasks that allow abstaining
+    [sets]       the value of {{sets}} for tasks that list their response sets
+    [criterion]  the value of {{criterion}} for items that have a criterion
 
-``{{property}}``, ``{{instructions}}`` and ``{{options}}`` are the task's; ``{{keys}}`` are the
+``{{property}}``, ``{{instructions}}`` and ``{{options}}`` come from the task; ``{{keys}}`` are the
 replies to a forced choice and ``{{replies}}`` those to a response set (all, or examples where they
-are many), one on each line.
+are many), a line each.
 
-Values are never scanned for placeholders. A line that holds nothing but placeholders is left out
-where all of them are empty.
+Values are never scanned for placeholders. A line that holds only placeholders is left out where all
+of them are empty.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ ALLOWED: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One template file, read and checked.
+    """A template file, read and checked.
 
     Attributes
     ----------
     path : Path
-        Where it was read from, for messages.
+        File that it was read from.
     text : str
-        As read; it is what is hashed.
+        Content of the file, which is hashed.
     parts : dict of str to str
-        Its parts by name, without the lines that name them.
+        Parts by name, without the lines that name them.
     """
 
     path: Path
@@ -67,24 +67,24 @@ class Template:
     parts: dict[str, str]
 
     def render(self, part: str, values: Mapping[str, str]) -> str:
-        """Fill a part's placeholders, once; a part that the template has not is empty."""
+        """Fill the placeholders of a part; a part that is missing is empty."""
         return render(self.parts.get(part, "").split("\n"), values)
 
     def head(
         self, part: str, values: Mapping[str, str], later: frozenset[str]
     ) -> tuple[str, list[str]]:
-        """Fill a part as far as it needs none of the values that come later.
+        """Fill a part up to the first line that needs a later value.
 
         Returns
         -------
         head : str
-            The lines before the first that has one of ``later``, filled; ends in a line break.
+            The lines before the first with a placeholder in ``later``, filled; ends in a newline.
         tail : list of str
-            The lines from there on, for `render`.
+            The remaining lines, for `render`.
         """
         lines = self.parts.get(part, "").split("\n")
-        own = (n for n, line in enumerate(lines) if later & set(PLACEHOLDER.findall(line)))
-        first = next(own, len(lines))
+        numbers = (n for n, line in enumerate(lines) if later & set(PLACEHOLDER.findall(line)))
+        first = next(numbers, len(lines))
         return render([*lines[:first], ""], values), lines[first:]
 
 
@@ -96,9 +96,9 @@ def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> 
     name : str
         A file name, without folders.
     folders : sequence of Path
-        Where to look, in this order.
+        Folders to search, in this order.
     needed : sequence of str
-        The parts it must have.
+        Parts that it must have.
 
     Raises
     ------
@@ -148,14 +148,14 @@ def _parts(path: Path, text: str) -> dict[str, str]:
     parts: dict[str, list[str]] = {}
     lines: list[str] | None = None
     for number, line in enumerate(text.split("\n"), 1):
-        if named := PART.fullmatch(line.rstrip()):
-            if named[1] not in ALLOWED or named[1] in parts:
-                known = ", ".join(ALLOWED)
+        if header := PART.fullmatch(line.rstrip()):
+            if header[1] not in ALLOWED or header[1] in parts:
+                names = ", ".join(ALLOWED)
                 raise PromptError(
-                    f"{path}: line {number}: part [{named[1]}] is unknown or stands twice; "
-                    f"a template has each of {known} at most once."
+                    f"{path}: line {number}: part [{header[1]}] is unknown or stands twice; "
+                    f"a template has each of {names} at most once."
                 )
-            lines = parts.setdefault(named[1], [])
+            lines = parts.setdefault(header[1], [])
         elif lines is not None:
             lines.append(line)
         elif line.strip():
@@ -187,18 +187,18 @@ def _check(template: Template) -> None:
 
 
 def render(lines: Sequence[str], values: Mapping[str, str]) -> str:
-    """Fill the placeholders of lines, once; a line whose placeholders are all empty is left out."""
+    """Fill the placeholders of lines; a line whose placeholders are all empty is left out."""
     filled = []
     for line in lines:
-        words = _words(line)
-        text = "".join([values[word] if named else word for word, named in words])
-        if text.strip() or not any(named for _, named in words):
+        pieces = _pieces(line)
+        text = "".join([values[piece] if is_name else piece for piece, is_name in pieces])
+        if text.strip() or not any(is_name for _, is_name in pieces):
             filled.append(text)
     return "\n".join(filled)
 
 
 @cache
-def _words(line: str) -> list[tuple[str, bool]]:
-    """Cut a line into texts and the names of placeholders."""
+def _pieces(line: str) -> list[tuple[str, bool]]:
+    """Split a line into texts and names of placeholders."""
     pieces = PLACEHOLDER.split(line)
     return [(piece, i % 2 == 1) for i, piece in enumerate(pieces) if piece or i % 2]
