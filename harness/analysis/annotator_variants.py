@@ -1,40 +1,141 @@
-"""The annotator test done otherwise: named variants, combined raters, each criterion alone."""
+"""Raters and judges in the alternative annotator test, and its named variants."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.analysis.annotator_panel import Annotators, values_of
-from harness.analysis.option_scale import Scale
+from harness.analysis.option_scale import Scale, drawn_modes
+from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats.alt_test.controls import mean_rater_correlations
+from harness.stats.alt_test.panel import Panel
+from harness.stats.alt_test.procedure import annotator_tests
 from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import combined_annotator_test, together
+from harness.stats.data.labels import medians
 from harness.stats.inference.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Unanswered
     from harness.stats.alt_test.outcome import AltTest
     from harness.stats.alt_test.procedure import AltTestDesign
+    from harness.stats.data.rating_table import RatingTable
 
 NO_EXPERT, NO_SET = "no_expert_ratings", "no_ratings_of_one_set"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Annotators:
+    """The single choices of the raters, and one verdict of each judge per item.
+
+    Attributes
+    ----------
+    p : Prepared
+        Where they come from.
+    scale : Scale
+        Numbers on an ordered scale, else option keys.
+    panel : Panel
+        The raters.
+    verdicts : mapping of judge to mapping of item to value
+        The median of a judge's samples, or their mode, ties drawn; None where there is none.
+    n_tied : mapping of judge to int
+        Items on which a mode was drawn.
+    """
+
+    p: Prepared
+    scale: Scale
+    panel: Panel
+    verdicts: Mapping[str, Mapping[str, Hashable]]
+    n_tied: Mapping[str, int]
+
+    @classmethod
+    def of(cls, p: Prepared, scale: Scale) -> Self:
+        """Collect choices and verdicts on a scale."""
+        rng, items = p.rng(), p.human.items
+        verdicts, n_tied = {}, {}
+        for table in p.judges:
+            values, n_tied[table.name] = _verdicts(scale, table, rng)
+            verdicts[table.name] = dict(zip(items, values, strict=True))
+        return cls(p, scale, _panel(p, scale, items), verdicts, n_tied)
+
+    def __repr__(self) -> str:
+        return f"Annotators({self.panel!r}, {len(self.verdicts)} judges)"
+
+    def tests(
+        self, design: AltTestDesign, *, among: Collection[str] | None = None
+    ) -> dict[str, AltTest]:
+        """Return the test of every judge, all on the same resamples.
+
+        Parameters
+        ----------
+        design : AltTestDesign
+            How to test.
+        among : collection of str, optional
+            Items to test on. Default: all.
+        """
+        panel, groups = self.panel, self.p.groups
+        if among is not None:
+            places = [i for i, item in enumerate(panel.items) if item in among]
+            panel = _panel(self.p, self.scale, tuple(panel.items[i] for i in places))
+            groups = None if groups is None else [groups[i] for i in places]
+        return annotator_tests(
+            panel, self.verdicts, design, resampling=self.p.resampling(groups=groups)
+        )
+
+
+def values_of(scale: Scale) -> dict[str, str | float]:
+    """Return what each option stands for: a number on an ordered scale, else its key."""
+    if scale.numbers is None:
+        return {option: option for option in scale.options}
+    return dict(zip(scale.options, scale.numbers.tolist(), strict=True))
+
+
+def _panel(p: Prepared, scale: Scale, items: Sequence[str]) -> Panel:
+    value_of, ids = values_of(scale), set(items)
+    return Panel.of(
+        (
+            (rating.item, rating.rater, value_of[rating.value])
+            for rating in p.task.ratings
+            if rating.item in ids
+            and isinstance(rating.value, str)
+            and rating.value != CANNOT_ASSESS
+        ),
+        items=items,
+        rater_ids=p.task.rater_ids,
+    )
+
+
+def _verdicts(
+    scale: Scale, table: RatingTable, rng: np.random.Generator
+) -> tuple[list[str | float | None], int]:
+    counts = scale.counts(table)
+    if scale.numbers is not None:
+        values = medians(counts, scale.numbers).tolist()
+        return [None if math.isnan(value) else value for value in values], 0
+    modes, n_tied = drawn_modes(counts, rng)
+    return [None if math.isnan(k) else scale.options[int(k)] for k in modes.tolist()], n_tied
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VariantResult:
-    """The result under a named variant of the test, all else being the same.
+class AnnotatorSummary:
+    """The result of one annotator test of a judge, without its raters.
 
     Attributes
     ----------
     winning_rate, advantage, passes, wins, n_tested
         As in `harness.analysis.rater_replacement.JudgeReplacement`.
     n_skipped : int
-        Raters that this variant does not test.
+        Raters that are not tested.
+    n_family : int
+        How many p-values were adjusted together.
+    rejected : tuple of str
+        Raters that the judge beats.
     """
 
     winning_rate: Estimate
@@ -43,47 +144,42 @@ class VariantResult:
     wins: int
     n_tested: int
     n_skipped: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JointResult:
-    """The result with Benjamini-Yekutieli over the raters of several tests.
-
-    Attributes
-    ----------
-    n_family : int
-        How many p-values were adjusted together.
-    """
-
-    winning_rate: Estimate
-    passes: bool | None
-    wins: int
     n_family: int
     rejected: tuple[str, ...]
 
     @classmethod
-    def of(cls, test: AltTest, **more: Estimate) -> Self:
-        """Summarise a test that was adjusted with others."""
+    def of(cls, test: AltTest) -> Self:
+        """Summarise a test."""
         return cls(
             winning_rate=test.winning_rate,
+            advantage=test.advantage,
             passes=test.passes,
             wins=test.wins,
+            n_tested=test.n_tested,
+            n_skipped=len(test.skipped),
             n_family=test.n_family,
             rejected=tuple(row.rater for row in test.per_rater if row.rejected),
-            **more,
+        )
+
+    @classmethod
+    def undefined(cls, reason: str, n_items: int) -> Self:
+        """Return the result where there is no test."""
+        na = Estimate(value=None, reason=reason, n_used=0, n_excluded=n_items)
+        return cls(
+            winning_rate=na,
+            advantage=na,
+            passes=None,
+            wins=0,
+            n_tested=0,
+            n_skipped=0,
+            n_family=0,
+            rejected=(),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DomainResult(JointResult):
-    """The result on the items of one criterion, adjusted over the raters of all criteria."""
-
-    advantage: Estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CombinedResult:
-    """Means over the ways to make one rater of two who rated different items.
+    """Means over the ways to combine two raters of different items into one.
 
     Attributes
     ----------
@@ -104,92 +200,92 @@ class CombinedResult:
     reason: str
 
 
-def variants(annotators: Annotators, design: AltTestDesign) -> dict[str, dict[str, VariantResult]]:
-    """Do every named variant that these data and the task allow: judge to variant to result.
+def variants(
+    annotators: Annotators, design: AltTestDesign
+) -> dict[str, dict[str, AnnotatorSummary]]:
+    """Return the result of every variant that data and task allow, by judge and variant.
 
-    Those named by what they change need nothing else. A task may name an expert, a field with
-    right answers and the raters' quality; its weights are a similarity, turned round.
+    Parameters
+    ----------
+    annotators : Annotators
+        Raters and judges.
+    design : AltTestDesign
+        The test that the variants depart from. A task may add an expert, a field with right
+        answers, the raters' quality, and weights, of which the negative is a similarity.
     """
-    found: dict[str, dict[str, VariantResult]] = {name: {} for name in annotators.verdicts}
-    for variant, tests in _tests(annotators, design).items():
-        for name, result in tests.items():
-            found[name][variant] = result
-    return found
+    by_variant = _summaries(annotators, design)
+    return {
+        name: {variant: tests[name] for variant, tests in by_variant.items()}
+        for name in annotators.verdicts
+    }
 
 
-def _tests(annotators: Annotators, design: AltTestDesign) -> dict[str, dict[str, VariantResult]]:
+def _summaries(
+    annotators: Annotators, design: AltTestDesign
+) -> dict[str, dict[str, AnnotatorSummary]]:
     task = annotators.p.task
-    designs = _usual(annotators.scale, design) | _named(annotators, design)
-    found = {
-        variant: {name: _variant(test) for name, test in annotators.tests(other).items()}
-        for variant, other in designs.items()
+    designs = _usual_designs(annotators.scale, design) | _task_designs(annotators, design)
+    summaries = {
+        variant: _summarised(annotators.tests(changed)) for variant, changed in designs.items()
     }
     if task.alt_test and task.alt_test.expert is not None:
-        found[f"expert={task.alt_test.expert}"] = _expert(annotators, design, task.alt_test.expert)
+        expert = task.alt_test.expert
+        summaries[f"expert={expert}"] = _expert(annotators, design, expert)
     if task.weights is not None:
         keys = task.space.options
         labels = Scale("nominal", keys, None, np.arange(len(keys)))
         costs = np.array(task.weights)[: len(keys), : len(keys)]
-        similar = replace(design, score=SimilarityTable(keys, -costs))
-        tests = Annotators.of(annotators.p, labels).tests(similar)
-        found["score=weights"] = {name: _variant(test) for name, test in tests.items()}
-    return found
+        weighted = replace(design, score=SimilarityTable(keys, -costs))
+        tests = Annotators.of(annotators.p, labels).tests(weighted)
+        summaries["score=weights"] = _summarised(tests)
+    return summaries
 
 
-def _usual(scale: Scale, design: AltTestDesign) -> dict[str, AltTestDesign]:
+def _summarised(tests: Mapping[str, AltTest]) -> dict[str, AnnotatorSummary]:
+    return {name: AnnotatorSummary.of(test) for name, test in tests.items()}
+
+
+def _usual_designs(scale: Scale, design: AltTestDesign) -> dict[str, AltTestDesign]:
     unanswered: Unanswered = "exclude" if design.unanswered == "loss" else "loss"
-    found = {
+    designs = {
         "small_n=t": replace(design, small_n="t"),
         "small_n=skip": replace(design, small_n="skip"),
         f"unanswered={unanswered}": replace(design, unanswered=unanswered),
         "weighting=ipw": replace(design, weighting="ipw"),
     }
     if scale.numbers is not None:
-        found["score=rank_neg_rmse"] = replace(design, score="rank_neg_rmse")
-    return found
+        designs["score=rank_neg_rmse"] = replace(design, score="rank_neg_rmse")
+    return designs
 
 
-def _named(annotators: Annotators, design: AltTestDesign) -> dict[str, AltTestDesign]:
-    said, found = annotators.p.task.alt_test, {}
-    if said and said.quality:
-        found["quality"] = replace(design, quality=said.quality)
-    if said and said.gold is not None:
-        value = values_of(annotators.scale)
-        right = {item.id: item.fields.get(said.gold) for item in annotators.p.source.items}
-        gold = {item: value[answer] for item, answer in right.items() if answer}
-        found[f"gold={said.gold}, eps=0"] = replace(design, gold=gold, eps=0.0)
-    return found
+def _task_designs(annotators: Annotators, design: AltTestDesign) -> dict[str, AltTestDesign]:
+    settings, designs = annotators.p.task.alt_test, {}
+    if settings and settings.quality:
+        designs["quality"] = replace(design, quality=settings.quality)
+    if settings and settings.gold is not None:
+        value_of = values_of(annotators.scale)
+        answers = {item.id: item.fields.get(settings.gold) for item in annotators.p.source.items}
+        gold = {item: value_of[answer] for item, answer in answers.items() if answer}
+        designs[f"gold={settings.gold}, eps=0"] = replace(design, gold=gold, eps=0.0)
+    return designs
 
 
-def _expert(annotators: Annotators, design: AltTestDesign, expert: str) -> dict[str, VariantResult]:
+def _expert(
+    annotators: Annotators, design: AltTestDesign, expert: str
+) -> dict[str, AnnotatorSummary]:
     if expert in annotators.panel.raters:
-        tests = annotators.tests(replace(design, expert=expert))
-        return {name: _variant(test) for name, test in tests.items()}
-    na = Estimate(value=None, reason=NO_EXPERT, n_used=0, n_excluded=len(annotators.panel.items))
-    nothing = VariantResult(
-        winning_rate=na, advantage=na, passes=None, wins=0, n_tested=0, n_skipped=0
-    )
-    return dict.fromkeys(annotators.verdicts, nothing)
-
-
-def _variant(test: AltTest) -> VariantResult:
-    return VariantResult(
-        winning_rate=test.winning_rate,
-        advantage=test.advantage,
-        passes=test.passes,
-        wins=test.wins,
-        n_tested=test.n_tested,
-        n_skipped=len(test.skipped),
-    )
+        return _summarised(annotators.tests(replace(design, expert=expert)))
+    undefined = AnnotatorSummary.undefined(NO_EXPERT, len(annotators.panel.items))
+    return dict.fromkeys(annotators.verdicts, undefined)
 
 
 def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, CombinedResult]:
     """Test against raters combined as the task says; nothing where it does not."""
-    said = annotators.p.task.alt_test
-    if said is None or not said.combine:
+    settings = annotators.p.task.alt_test
+    if settings is None or not settings.combine:
         return {}
-    here = set(annotators.panel.raters)
-    first, second = ([rater for rater in one if rater in here] for one in said.combine)
+    present = set(annotators.panel.raters)
+    first, second = ([rater for rater in team if rater in present] for team in settings.combine)
     return {
         name: _combined(annotators, design, verdicts, (first, second))
         for name, verdicts in annotators.verdicts.items()
@@ -216,8 +312,8 @@ def _combined(
     )
 
 
-def traditional(annotators: Annotators) -> dict[str, Estimate]:
-    """Correlate each judge with each rater on an ordered scale; nothing on others.
+def rater_correlations(annotators: Annotators) -> dict[str, Estimate]:
+    """Return each judge's mean correlation with the raters on ordered scales; else nothing.
 
     The mean over raters is "Pears" of Calderon et al. 2025, table 2; its "Acc" is the hit rate.
     """
@@ -231,28 +327,26 @@ def traditional(annotators: Annotators) -> dict[str, Estimate]:
 
 def by_criterion(
     annotators: Annotators, design: AltTestDesign
-) -> dict[str, dict[str, DomainResult]]:
-    """Test each judge on each criterion by itself, adjusted over the raters of all of them.
+) -> dict[str, dict[str, AnnotatorSummary]]:
+    """Test each judge on each criterion alone, adjusted over the raters of all criteria.
 
     Nothing where items have no criterion, or all the same.
     """
     items = _items_by_criterion(annotators.p)
     if len(items) < 2:  # noqa: PLR2004 -- one domain is the test itself
         return {}
-    each = {criterion: annotators.tests(design, among=some) for criterion, some in items.items()}
-    found = {}
-    for name in annotators.verdicts:
-        joint = together({criterion: tests[name] for criterion, tests in each.items()}, design.q)
-        found[name] = {
-            criterion: DomainResult.of(test, advantage=test.advantage)
-            for criterion, test in joint.items()
-        }
-    return found
+    tests = {criterion: annotators.tests(design, among=ids) for criterion, ids in items.items()}
+    return {
+        name: _summarised(
+            together({criterion: by_judge[name] for criterion, by_judge in tests.items()}, design.q)
+        )
+        for name in annotators.verdicts
+    }
 
 
 def _items_by_criterion(p: Prepared) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    items: dict[str, set[str]] = {}
     for item in p.source.items:
         if item.criterion is not None:
-            found.setdefault(item.criterion, set()).add(item.id)
-    return found
+            items.setdefault(item.criterion, set()).add(item.id)
+    return items

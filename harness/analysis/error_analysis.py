@@ -1,4 +1,4 @@
-"""How each judge errs, and when it says nothing (Rao and Callison-Burch 2026)."""
+"""Error analysis: confusions, leniency, abstention (Rao and Callison-Burch 2026)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,18 @@ from harness.analysis.rater_agreement import (
     disputed_items,
 )
 from harness.judging.parsing.verdict import CANNOT_ASSESS
-from harness.stats.data.aggregation import levels_of_judges
+from harness.stats.data.aggregation import (
+    Levels,
+    levels_of_judges,
+)
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
 from harness.stats.inference.estimate import Estimate, Exclusion, estimate_all
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS, n_var_kappa, n_var_phi
-from harness.stats.metrics.judge_agreement import ensemble_agreement
+from harness.stats.metrics.judge_agreement import (
+    Ensemble,
+    ensemble_agreement,
+)
 from harness.stats.subsets.abstention import (
     NO_POSITIVE,
     NO_VERDICT,
@@ -38,13 +44,17 @@ from harness.stats.subsets.selective_prediction import AbstentionTest, abstentio
 
 if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
-    from harness.stats.data.aggregation import Levels
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.estimate import ItemSums
 
 Matrix = tuple[tuple[float, ...], ...]
-LEVEL_MEASURES = ("accuracy", "f1", "kappa", "phi")
+LEVEL_METRICS = ("accuracy", "f1", "kappa", "phi")
+NO_CELL = ("human_no_ratings", "judge_not_asked")
+ENSEMBLE_SAME_AS = {
+    "alpha_from_fleiss": "krippendorff_alpha_nominal",
+    "krippendorff_alpha_nominal": "fleiss_kappa",
+}
 SEVERAL = 2
 
 
@@ -101,18 +111,8 @@ class Modes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelEstimates:
-    """One measure at each level of aggregation; see `harness.stats.Levels`."""
-
-    micro: Estimate
-    macro: Estimate
-    item: Estimate
-    per_criterion: dict[str, Estimate]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeErrors:
-    """How one judge errs.
+    """Error analysis of one judge.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class JudgeErrors:
         Why there is none.
     standard_errors : dict of str to Estimate
         Of kappa and phi of the same decisions, in closed form: as if items were independent.
-    levels : dict of str to LevelEstimates
+    levels : dict of str to Levels
         Of the same decisions, where the task has several criteria.
     abstention : dict of str to AbstentionTest
         Whether abstaining depends on an item's ``difficulty`` (how its raters disagree) and on its
@@ -138,38 +138,13 @@ class JudgeErrors:
     leniency_reason: str
     standard_errors: dict[str, Estimate] = field(default_factory=dict)
     modes: Modes
-    levels: dict[str, LevelEstimates]
+    levels: dict[str, Levels]
     abstention: dict[str, AbstentionTest]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ensemble:
-    """How the judges that are no baselines agree with each other.
-
-    Attributes
-    ----------
-    agreement : dict of str to Estimate
-        As in `harness.stats.Ensemble`.
-    same_as : dict of str to str
-        Coefficients that are one number up to a finite-sample correction: report one.
-    n_tied_votes : int
-        Votes that were drawn among several modes.
-    confusions : dict of str to matrix
-        Per judge, human by judge, in the order of the options.
-    """
-
-    judges: tuple[str, ...]
-    agreement: dict[str, Estimate]
-    same_as: dict[str, str]
-    n_pairs: int
-    n_pairs_undefined: int
-    n_tied_votes: int
-    confusions: dict[str, Matrix]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
-    """How each judge errs, and what the humans disagree about.
+    """Error analysis of every judge, and the items that raters disagree on.
 
     Attributes
     ----------
@@ -180,7 +155,11 @@ class Errors:
     abstention_by_judge : AbstentionTest or None
         Whether abstaining depends on the judge, items being compared with themselves.
     ensemble : Ensemble or None
-        None with fewer than two judges that are no baselines.
+        How the judges that are no baselines agree with each other; None with fewer than two.
+    ensemble_same_as : dict of str to str
+        Its coefficients that are the same number up to a finite-sample correction: report one.
+    ensemble_tied_votes : int
+        Its votes that were drawn among several modes.
     """
 
     options: tuple[str, ...]
@@ -190,144 +169,146 @@ class Errors:
     judges: tuple[JudgeErrors, ...]
     abstention_by_judge: AbstentionTest | None
     ensemble: Ensemble | None
+    ensemble_same_as: dict[str, str]
+    ensemble_tied_votes: int
     human_agreement: tuple[AgreementRow, ...]
     disputed: tuple[DisputedItem, ...]
 
 
 def section(p: Prepared) -> Errors:
-    """Count and estimate; all judges on the run's own resamples."""
+    """Compare the modes of judges and raters, abstention included."""
     classes = {table.name: with_outcomes(table) for table in p.judges}
     human = with_abstention(p.human)
-    wide = {name: outcome_cells(human, judge) for name, judge in classes.items()}
-    lost = {name: _lost(human, judge, wide[name]) for name, judge in classes.items()}
-    estimated, human_agreement = _estimated(p, wide, lost)
+    cells = {name: outcome_cells(human, judge) for name, judge in classes.items()}
+    excluded = {name: _excluded(human, judge, cells[name]) for name, judge in classes.items()}
+    estimates, human_agreement = _estimates(p, cells, excluded)
     levels, levels_reason = _levels(p)
     abstained = {table.name: _abstained(table) for table in p.judges}
     tests = _abstention_tests(p, abstained)
-    rivals = [table for table in p.judges if table.name not in p.baselines]
+    candidates = [table for table in p.judges if table.name not in p.baselines]
+    ensemble, n_tied_votes = _ensemble(p, candidates)
     return Errors(
         options=p.task.space.options,
         positive=p.task.positive,
-        same_number={one.name: one.also for one in BINARY if one.also},
+        same_number={metric.name: metric.also for metric in BINARY if metric.also},
         levels_reason=levels_reason,
         judges=tuple(
             JudgeErrors(
                 judge=name,
                 baseline=name in p.baselines,
-                confusion=_confusion(p, wide[name], lost[name]),
-                leniency=estimated[name].get("leniency", {}),
+                confusion=_confusion(p, cells[name], excluded[name]),
+                leniency=estimates[name].get("leniency", {}),
                 leniency_reason="" if p.task.positive else NO_POSITIVE,
-                standard_errors=_standard_errors(p, wide[name], estimated[name]),
-                modes=_modes(p, estimated[name]),
+                standard_errors=_standard_errors(p, cells[name], estimates[name]),
+                modes=_modes(p, estimates[name]),
                 levels=levels.get(name, {}),
                 abstention=tests[name],
             )
             for name in classes
         ),
-        abstention_by_judge=_by_judge(p, [abstained[table.name] for table in rivals], rivals),
-        ensemble=_ensemble(p, rivals) if len(rivals) >= SEVERAL else None,
+        abstention_by_judge=_by_judge(p, {t.name: abstained[t.name] for t in candidates}),
+        ensemble=ensemble,
+        ensemble_same_as=ENSEMBLE_SAME_AS if ensemble else {},
+        ensemble_tied_votes=n_tied_votes,
         human_agreement=human_agreement,
         disputed=disputed_items(p),
     )
 
 
-def _lost(human: FloatArray, judge: FloatArray, wide: FloatArray) -> tuple[Exclusion, ...]:
-    """Say why items have no answer and no abstention on both sides, each under one reason."""
-    n_said = human.shape[1]
-    left = ~wide[:, :, :n_said].any(axis=(1, 2))
+def _excluded(human: FloatArray, judge: FloatArray, cells: FloatArray) -> tuple[Exclusion, ...]:
+    """Say why items lack an answer or abstention of either side, each under one reason."""
+    n_answers = human.shape[1]
+    left = ~cells[:, :, :n_answers].any(axis=(1, 2))
     reasons = [("human_no_ratings", ~human.any(axis=1)), ("judge_not_asked", ~judge.any(axis=1))]
-    modal = modes(judge)[:, n_said:] > 0
-    reasons += [(f"judge_{name}", modal[:, i]) for i, name in enumerate(NO_VERDICT)]
-    found = []
-    for reason, which in reasons:
-        n = int((left & which).sum())
-        left &= ~which
-        found += [Exclusion(reason, n)] if n else []
-    return tuple(found)
+    no_verdict = modes(judge)[:, n_answers:] > 0
+    reasons += [(f"judge_{name}", no_verdict[:, i]) for i, name in enumerate(NO_VERDICT)]
+    exclusions = []
+    for reason, items in reasons:
+        n = int((left & items).sum())
+        left &= ~items
+        exclusions += [Exclusion(reason, n)] if n else []
+    return tuple(exclusions)
 
 
-def _confusion(p: Prepared, wide: FloatArray, lost: tuple[Exclusion, ...]) -> Confusion:
+def _confusion(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) -> Confusion:
     options = (*p.task.space.options, CANNOT_ASSESS)
-    n = int(wide.any(axis=(1, 2)).sum())
-    unseen = tuple(one for one in lost if one.reason in {"human_no_ratings", "judge_not_asked"})
+    n = int(cells.any(axis=(1, 2)).sum())
     return Confusion(
         human=options,
         judge=(*options, *NO_VERDICT),
-        cells=_matrix(wide.sum(axis=0)),
+        cells=tuple(map(tuple, cells.sum(axis=0).tolist())),
         n_items=n,
-        n_excluded=len(wide) - n,
-        excluded=unseen,
+        n_excluded=len(cells) - n,
+        excluded=tuple(row for row in excluded if row.reason in NO_CELL),
     )
 
 
-def _matrix(cells: FloatArray) -> Matrix:
-    return tuple(map(tuple, cells.tolist()))
-
-
-def _estimated(
-    p: Prepared, wide: dict[str, FloatArray], lost: dict[str, tuple[Exclusion, ...]]
+def _estimates(
+    p: Prepared, cells: dict[str, FloatArray], excluded: dict[str, tuple[Exclusion, ...]]
 ) -> tuple[dict[str, dict[str, dict[str, Estimate]]], tuple[AgreementRow, ...]]:
-    """Estimate modes and leniency of every judge, by batch, and how the raters agree."""
-    found: dict[str, dict[str, dict[str, Estimate]]] = {name: {} for name in wide}
-    of_raters, papers = agreement_sums(p)
-    sums: list[list[ItemSums]] = [of_raters]
-    places: list[tuple[str, str]] = []
-    for name, each in wide.items():
-        for part, batch in _batches(p, each, lost[name]).items():
-            sums.append([batch])
-            places.append((name, part))
+    """Estimate modes and leniency of every judge by part, and the agreement of the raters."""
+    rater_sums, papers = agreement_sums(p)
+    sums: list[list[ItemSums]] = [rater_sums]
+    parts: list[tuple[str, str]] = []
+    for name, judge_cells in cells.items():
+        for part, item_sums in _sums(p, judge_cells, excluded[name]).items():
+            sums.append([item_sums])
+            parts.append((name, part))
     resampling = p.resampling(groups=p.groups)
     units = resampling.units(len(p.human.items))
     raters, *judges = (
-        {measure: one.estimate for measure, one in each.items()}
-        for each in estimate_all(sums, units, resampling)
+        {metric: result.estimate for metric, result in results.items()}
+        for results in estimate_all(sums, units, resampling)
     )
-    for (name, part), one in zip(places, judges, strict=True):
-        found[name][part] = one
-    return found, agreement_rows(p, raters, papers)
+    estimates: dict[str, dict[str, dict[str, Estimate]]] = {name: {} for name in cells}
+    for (name, part), by_metric in zip(parts, judges, strict=True):
+        estimates[name][part] = by_metric
+    return estimates, agreement_rows(p, raters, papers)
 
 
-def _batches(p: Prepared, wide: FloatArray, lost: tuple[Exclusion, ...]) -> dict[str, ItemSums]:
+def _sums(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) -> dict[str, ItemSums]:
     options, positive = p.task.space.options, p.task.positive
-    said = wide[:, :, : len(options) + 1]
-    batches = mode_sums(
-        said.reshape(len(said), -1),
+    answered = cells[:, :, : len(options) + 1]
+    sums = mode_sums(
+        answered.reshape(len(answered), -1),
         options,
         positive=positive,
         recode_to=_recode_to(p),
         weights=p.task.weights,
-        excluded=lost,
+        excluded=excluded,
     )
     if positive:
         mask = np.array([option in positive for option in options], dtype=np.bool_)
-        measures = tuple(
-            reading(one, lambda cells: against_rest(excluding(cells), mask))
-            for one in (*BINARY, *DIAGNOSTICS)
+        metrics = tuple(
+            reading(metric, lambda totals: against_rest(excluding(totals), mask))
+            for metric in (*BINARY, *DIAGNOSTICS)
         )
-        batches["leniency"] = replace(batches["exclude"], metrics=measures)
-    return batches
+        sums["leniency"] = replace(sums["exclude"], metrics=metrics)
+    return sums
 
 
 def _standard_errors(
-    p: Prepared, wide: FloatArray, found: dict[str, dict[str, Estimate]]
+    p: Prepared, cells: FloatArray, estimates: dict[str, dict[str, Estimate]]
 ) -> dict[str, Estimate]:
-    """Give closed-form standard errors of decisions, NA where the coefficient is."""
+    """Return closed-form standard errors of decisions, NA where the coefficient is."""
     if not p.task.positive:
         return {}
-    said = wide[:, :, : wide.shape[1]].sum(axis=0).ravel()
-    cells = against_rest(excluding(said), p.task.space.option_mask(p.task.positive))
-    n = float(cells.sum())
+    totals = cells[:, :, : cells.shape[1]].sum(axis=0).ravel()
+    counts = against_rest(excluding(totals), p.task.space.option_mask(p.task.positive))
+    n = float(counts.sum())
     errors = {}
     for name, n_variance in (("kappa", n_var_kappa), ("phi", n_var_phi)):
-        one = found["leniency"][name]
-        variance = np.nan if one.value is None else n_variance(cells.reshape(2, 2) / n) / n
-        value = None if one.value is None else float(np.sqrt(np.maximum(variance, 0.0)))
+        coefficient = estimates["leniency"][name]
+        value = None
+        if coefficient.value is not None:
+            variance = n_variance(counts.reshape(2, 2) / n) / n
+            value = float(np.sqrt(np.maximum(variance, 0.0)))
         errors[name] = Estimate(
             value=value,
-            reason=one.reason,
-            n_used=one.n_used,
-            n_excluded=one.n_excluded,
-            excluded=one.excluded,
+            reason=coefficient.reason,
+            n_used=coefficient.n_used,
+            n_excluded=coefficient.n_excluded,
+            excluded=coefficient.excluded,
         )
     return errors
 
@@ -337,21 +318,21 @@ def _recode_to(p: Prepared) -> str | None:
     return negative[0] if p.task.positive and len(negative) == 1 else None
 
 
-def _modes(p: Prepared, found: dict[str, dict[str, Estimate]]) -> Modes:
-    to = _recode_to(p)
-    why = "several_negative_options" if p.task.positive else NO_POSITIVE
+def _modes(p: Prepared, estimates: dict[str, dict[str, Estimate]]) -> Modes:
+    option = _recode_to(p)
+    reason = "several_negative_options" if p.task.positive else NO_POSITIVE
     return Modes(
         primary=p.source.mode,
-        recode_to=to,
-        recode_reason=why if to is None else "",
-        rates=found["rates"],
-        exclude=found["exclude"],
-        recode=found.get("recode", {}),
-        third_class=found["third_class"],
+        recode_to=option,
+        recode_reason=reason if option is None else "",
+        rates=estimates["rates"],
+        exclude=estimates["exclude"],
+        recode=estimates.get("recode", {}),
+        third_class=estimates["third_class"],
     )
 
 
-def _levels(p: Prepared) -> tuple[dict[str, dict[str, LevelEstimates]], str]:
+def _levels(p: Prepared) -> tuple[dict[str, dict[str, Levels]], str]:
     """Estimate decisions at every level of aggregation, where there are several criteria."""
     criteria = [item.criterion for item in p.source.items]
     if len(set(criteria)) < SEVERAL or None in criteria:
@@ -359,18 +340,15 @@ def _levels(p: Prepared) -> tuple[dict[str, dict[str, LevelEstimates]], str]:
     if not p.task.positive:
         return {}, NO_POSITIVE
     mask = p.task.space.option_mask(p.task.positive)
-    found = levels_of_judges(
+    levels = levels_of_judges(
         _decisions(p.human, mask),
         {table.name: _decisions(table, mask) for table in p.judges},
-        criteria=[str(one) for one in criteria],
+        criteria=[str(criterion) for criterion in criteria],
         items=_whole_items(p),
-        metrics=[one for one in BINARY if one.name in LEVEL_MEASURES],
+        metrics=[metric for metric in BINARY if metric.name in LEVEL_METRICS],
         resampling=p.resampling(),
     )
-    return {
-        judge: {name: _level_estimates(one) for name, one in each.items()}
-        for judge, each in found.items()
-    }, ""
+    return {judge: dict(by_metric) for judge, by_metric in levels.items()}, ""
 
 
 def _decisions(table: RatingTable, mask: BoolArray) -> FloatArray:
@@ -378,26 +356,17 @@ def _decisions(table: RatingTable, mask: BoolArray) -> FloatArray:
 
 
 def _whole_items(p: Prepared) -> list[str] | None:
-    """Return what the decisions on several criteria are about; None if no group says so."""
+    """Return the item that each decision is about; None if the groups do not say so."""
     pairs = [(item.group, item.criterion) for item in p.source.items]
     if len(set(pairs)) < len(pairs) or any(group is None for group, _ in pairs):
         return None
     return [str(group) for group, _ in pairs]
 
 
-def _level_estimates(found: Levels) -> LevelEstimates:
-    return LevelEstimates(
-        micro=found.micro,
-        macro=found.macro,
-        item=found.item,
-        per_criterion=dict(found.per_criterion),
-    )
-
-
 def _abstained(table: RatingTable) -> FloatArray:
     """Return (n,): share of the replies to single choices that abstained; nan without any."""
-    asked = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
-    outcomes = table.outcomes[:, asked].sum(axis=1)
+    elicitations = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
+    outcomes = table.outcomes[:, elicitations].sum(axis=1)
     replied = outcomes.sum(axis=1) - outcomes[:, OUTCOMES.index("failed")]
     share = np.full(len(outcomes), np.nan)
     np.divide(outcomes[:, OUTCOMES.index("abstained")], replied, out=share, where=replied > 0)
@@ -407,49 +376,39 @@ def _abstained(table: RatingTable) -> FloatArray:
 def _abstention_tests(
     p: Prepared, abstained: dict[str, FloatArray]
 ) -> dict[str, dict[str, AbstentionTest]]:
-    rng, hard = p.rng(), disagreement(p.human.forced_choice)
+    rng, difficulty = p.rng(), disagreement(p.human.forced_choice)
     criteria = [item.criterion for item in p.source.items]
     return {
         name: {
-            "difficulty": abstention_test(share, hard, rng=rng, groups=p.groups),
+            "difficulty": abstention_test(share, difficulty, rng=rng, groups=p.groups),
             "criterion": abstention_test(share, criteria, rng=rng, groups=p.groups),
         }
         for name, share in abstained.items()
     }
 
 
-def _by_judge(
-    p: Prepared, abstained: list[FloatArray], judges: list[RatingTable]
-) -> AbstentionTest | None:
-    if len(judges) < SEVERAL:
+def _by_judge(p: Prepared, abstained: dict[str, FloatArray]) -> AbstentionTest | None:
+    if len(abstained) < SEVERAL:
         return None
-    names = [table.name for table in judges for _ in p.human.items]
-    items = [item for _ in judges for item in p.human.items]
-    return abstention_test(np.concatenate(abstained), names, rng=p.rng(), groups=items)
+    names = [name for name in abstained for _ in p.human.items]
+    items = [item for _ in abstained for item in p.human.items]
+    shares = np.concatenate(list(abstained.values()))
+    return abstention_test(shares, names, rng=p.rng(), groups=items)
 
 
-def _ensemble(p: Prepared, judges: list[RatingTable]) -> Ensemble:
+def _ensemble(p: Prepared, judges: list[RatingTable]) -> tuple[Ensemble | None, int]:
+    """Return the agreement among judges, and how many of their votes were drawn."""
+    if len(judges) < SEVERAL:
+        return None, 0
     options, rng = p.task.space.options, p.rng()
-    drawn = [drawn_modes(table.forced_choice.astype(np.float64), rng) for table in judges]
-    names = tuple(table.name for table in judges)
-    of_two = options[:1] if len(options) == SEVERAL else ()  # phi is that of either
-    found = ensemble_agreement(
-        np.stack([votes for votes, _ in drawn], axis=1),
+    votes = [drawn_modes(table.forced_choice.astype(np.float64), rng) for table in judges]
+    either = options[:1] if len(options) == SEVERAL else ()  # phi is the same for both
+    ensemble = ensemble_agreement(
+        np.stack([labels for labels, _ in votes], axis=1),
         options,
-        judges=names,
-        positive=p.task.positive or of_two,
+        judges=tuple(table.name for table in judges),
+        positive=p.task.positive or either,
         resampling=p.resampling(groups=p.groups),
         human=modes(p.human.forced_choice.astype(np.float64)),
     )
-    return Ensemble(
-        judges=names,
-        agreement=dict(found.agreement),
-        same_as={
-            "alpha_from_fleiss": "krippendorff_alpha_nominal",
-            "krippendorff_alpha_nominal": "fleiss_kappa",
-        },
-        n_pairs=found.n_pairs,
-        n_pairs_undefined=found.n_pairs_undefined,
-        n_tied_votes=sum(n for _, n in drawn),
-        confusions={name: _matrix(cells) for name, cells in found.confusions.items()},
-    )
+    return ensemble, sum(n_tied for _, n_tied in votes)

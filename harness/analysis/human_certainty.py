@@ -1,4 +1,4 @@
-"""Judges by how certain the humans were (Elangovan et al. 2025)."""
+"""Judges by human certainty (Elangovan et al. 2025)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from harness.stats.metrics.binned_divergence import (
 )
 from harness.stats.metrics.downstream import win_rate_metrics, win_sums
 from harness.stats.subsets.selective_prediction import risk_coverage
-from harness.stats.subsets.strata import By, Stratum, StratumResult, default_strata, stratify
+from harness.stats.subsets.strata import Stratum, StratumResult, default_strata, stratify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,47 +39,6 @@ MAX_POINTS = 101  # of a curve
 MAX_TABLE = 1 << 14  # cells of a correlation's table that are resampled
 NO_SCORE = "no_confidence"
 NO_OVERLAP = "no_overlap"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StratumRow:
-    """What a stratum holds, and what is said of the humans alone in it.
-
-    Attributes
-    ----------
-    by : str
-        What cuts the strata: `Stratum.by`.
-    share_of_items : float or None
-        Of all items.
-    hh : dict of str to Estimate
-        Humans among themselves.
-    random, random_h : dict of str to Estimate
-        The human mode (median on ordered scales), and one human, against a rater who answers at
-        random: expectations.
-    """
-
-    name: str
-    by: By
-    at_least: float
-    below: float | None
-    n_items: int
-    share_of_items: float | None
-    n_labels_seen: int
-    hh: dict[str, Estimate]
-    random: dict[str, Estimate]
-    random_h: dict[str, Estimate]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeStratum:
-    """One judge in one stratum; the parts are those of `StratumResult`."""
-
-    name: str
-    mm: dict[str, Estimate]
-    hw_mw: dict[str, Estimate]
-    h_mw: dict[str, Estimate]
-    delta: dict[str, Estimate]
-    js_b: dict[str, Estimate]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +127,7 @@ class JudgeCertainty:
 
     judge: str
     baseline: bool
-    strata: tuple[JudgeStratum, ...]
+    strata: tuple[StratumResult, ...]
     binned: dict[str, Estimate]
     bins: tuple[JudgeBin, ...]
     correlation: dict[str, dict[str, Estimate]]
@@ -179,7 +138,7 @@ class JudgeCertainty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certainty:
-    """Judges by how certain the humans were.
+    """Judges by human certainty.
 
     Attributes
     ----------
@@ -189,9 +148,9 @@ class Certainty:
         What bins the perception chart.
     options : tuple of str
         In the order of the scale.
-    strata : tuple of StratumRow
-        All items, by percentage agreement, by number of different labels. Items with one rating
-        are in none.
+    strata : tuple of StratumResult
+        All items, by percentage agreement, by number of different labels; those of the judges hold
+        what compares them with the raters. Items with one rating are in none.
     bins : tuple of PerceptionBin
         Those with items, in order.
     """
@@ -199,19 +158,19 @@ class Certainty:
     level: Literal["nominal", "ordinal"]
     bins_by: Literal["median", "majority"]
     options: tuple[str, ...]
-    strata: tuple[StratumRow, ...]
+    strata: tuple[StratumResult, ...]
     bins: tuple[PerceptionBin, ...]
     judges: tuple[JudgeCertainty, ...]
 
 
 def section(p: Prepared) -> Certainty:
-    """Stratify, bin and correlate; every interval comes from the run's own resamples."""
+    """Compare judges with the raters by stratum, by bin and by correlation."""
     scale = Scale.of(p.task)
     human = scale.counts(p.human)
     judges = {table.name: scale.counts(table) for table in p.judges}
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
     strata = _strata(human, scale)
-    found = stratify(
+    by_judge = stratify(
         human,
         judges or {"": np.zeros_like(human)},
         strata=strata,
@@ -224,13 +183,13 @@ def section(p: Prepared) -> Certainty:
         level=scale.level,
         bins_by=by,
         options=scale.options,
-        strata=tuple(map(_stratum_row, next(iter(found.values())))),
+        strata=tuple(map(_human_part, next(iter(by_judge.values())))),
         bins=_bins(human, by, scale),
         judges=tuple(
             JudgeCertainty(
                 judge=table.name,
                 baseline=table.name in p.baselines,
-                strata=tuple(map(_judge_stratum, found[table.name])),
+                strata=tuple(map(_judge_part, by_judge[table.name])),
                 bins=_judge_bins(human, judges[table.name], by, scale),
                 **everywhere[table.name],
                 **_risk(p, table),
@@ -246,55 +205,36 @@ def _strata(human: FloatArray, scale: Scale) -> tuple[Stratum, ...]:
     return default_strata(most, ordinal=scale.level == "ordinal")
 
 
-def _stratum_row(found: StratumResult) -> StratumRow:
-    stratum = found.stratum
-    return StratumRow(
-        name=stratum.name,
-        by=stratum.by,
-        at_least=stratum.at_least,
-        below=stratum.below,
-        n_items=found.n_items,
-        share_of_items=found.share_of_items,
-        n_labels_seen=found.n_labels_seen,
-        hh=dict(found.hh),
-        random=dict(found.random),
-        random_h=dict(found.random_h),
-    )
+def _human_part(result: StratumResult) -> StratumResult:
+    return replace(result, mm={}, hw_mw={}, h_mw={}, delta={}, js_b={})
 
 
-def _judge_stratum(found: StratumResult) -> JudgeStratum:
-    return JudgeStratum(
-        name=found.stratum.name,
-        mm=dict(found.mm),
-        hw_mw=dict(found.hw_mw),
-        h_mw=dict(found.h_mw),
-        delta=dict(found.delta),
-        js_b=dict(found.js_b),
-    )
+def _judge_part(result: StratumResult) -> StratumResult:
+    return replace(result, hh={}, random={}, random_h={})
 
 
 def _on_all_items(
     p: Prepared, scale: Scale, human: FloatArray, judges: dict[str, FloatArray]
 ) -> dict[str, dict[str, Any]]:
-    """Estimate what is not stratified, all judges on one walk through the resamples."""
-    units, alone = Units.of(len(human), p.groups), Kinds.single(len(human))
-    pieces = Pieces.of(np.ones((len(human), 1), dtype=np.bool_), units, alone)
+    """Estimate what is not stratified, all judges on the same resamples."""
+    units, single = Units.of(len(human), p.groups), Kinds.single(len(human))
+    pieces = Pieces.of(np.ones((len(human), 1), dtype=np.bool_), units, single)
     cuts: dict[tuple[str, str, str], Cut] = {}
-    said: dict[str, dict[str, Any]] = {}
+    estimates: dict[str, dict[str, Any]] = {}
     for name, judge in judges.items():
-        said[name] = {"binned": {}, "correlation": {}, "win_rates": {}}
+        estimates[name] = {"binned": {}, "correlation": {}, "win_rates": {}}
         for part, key, cut in _cuts(p, scale, pieces, human, judge):
             if isinstance(cut, dict):
-                said[name][part][key] = cut
+                estimates[name][part][key] = cut
             else:
                 cuts[name, part, key] = cut
     resamples = p.resampling().draw(pieces.units)
     leave_out = p.source.interval != "percentile"
-    [found] = replicate_strata(cuts, pieces, resamples, leave_out=leave_out)
-    for (name, part, key), each in found.items():
+    [replicated] = replicate_strata(cuts, pieces, resamples, leave_out=leave_out)
+    for (name, part, key), replicates in replicated.items():
         cut = cuts[name, part, key]
-        made = describe(
-            each,
+        described = describe(
+            replicates,
             cut,
             (len(human), int(cut.n_used[0])),
             level=p.source.confidence,
@@ -302,56 +242,56 @@ def _on_all_items(
             method=p.source.interval,
         )
         if part == "correlation":
-            said[name][part][key] = made
+            estimates[name][part][key] = described
         else:
-            said[name][part].update(made)
-    return said
+            estimates[name][part].update(described)
+    return estimates
 
 
 def _cuts(
     p: Prepared, scale: Scale, pieces: Pieces, human: FloatArray, judge: FloatArray
 ) -> Iterator[tuple[str, str, Cut | dict[str, Estimate]]]:
-    """Give what each comparison adds up, by part; estimates where there is no finite table."""
+    """Yield the sums of each comparison, by part; estimates where there is no finite table."""
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
     kinds = Kinds.of(human, judge)
     h, j = human[kinds.first], judge[kinds.first]
     members, _ = bins_of(h, by, options=scale.options, scale=scale.numbers)
     sums = binned_sums(members, h, j)
-    measures = binned_metrics(len(scale.options))
-    batch = ItemSums(contributions=sums, metrics=measures, nothing=NO_OVERLAP)
+    metrics = binned_metrics(len(scale.options))
+    binned = ItemSums(contributions=sums, metrics=metrics, nothing=NO_OVERLAP)
     apart = judge_columns(sums.shape[1], len(scale.options))
-    yield "binned", "", pieces.cut(batch, kinds, apart=apart)
+    yield "binned", "", pieces.cut(binned, kinds, apart=apart)
     if scale.level == "ordinal":
-        for key, middle in (("median", medians), ("mean", means)):
-            x, y = (middle(side, scale.numbers) for side in (human, judge))
+        for key, average in (("median", medians), ("mean", means)):
+            x, y = (average(counts, scale.numbers) for counts in (human, judge))
             yield "correlation", key, _correlated(p, pieces, x, y)
     if p.task.scale == "pairwise":
         sums = np.nan_to_num(win_sums(modes(h), modes(j)))
         rates = win_rate_metrics(scale.options)
-        batch = ItemSums(contributions=sums, metrics=rates, nothing=NO_OVERLAP)
-        yield "win_rates", "", pieces.cut(batch, kinds)
+        wins = ItemSums(contributions=sums, metrics=rates, nothing=NO_OVERLAP)
+        yield "win_rates", "", pieces.cut(wins, kinds)
 
 
 def _correlated(
     p: Prepared, pieces: Pieces, x: FloatArray, y: FloatArray
 ) -> Cut | dict[str, Estimate]:
     """Prepare the correlations of two vectors; where their table is too large, by jackknife."""
-    both = ~(np.isnan(x) | np.isnan(y))
-    rows, i = np.unique(x[both], return_inverse=True)
-    columns, j = np.unique(y[both], return_inverse=True)
+    paired = ~(np.isnan(x) | np.isnan(y))
+    rows, i = np.unique(x[paired], return_inverse=True)
+    columns, j = np.unique(y[paired], return_inverse=True)
     if len(rows) * len(columns) > MAX_TABLE:
-        n_excluded = int((~both).sum())
-        missing = (Exclusion(NO_OVERLAP, n_excluded),) if n_excluded else ()
+        n_excluded = int((~paired).sum())
+        excluded = (Exclusion(NO_OVERLAP, n_excluded),) if n_excluded else ()
         level = p.source.confidence
-        found = correlations_by_jackknife(x, y, pieces.units, rng=p.rng(), level=level)
+        estimates = correlations_by_jackknife(x, y, pieces.units, rng=p.rng(), level=level)
         return {
-            name: replace(one, n_excluded=n_excluded, excluded=missing)
-            for name, one in found.items()
+            name: replace(estimate, n_excluded=n_excluded, excluded=excluded)
+            for name, estimate in estimates.items()
         }
-    place = np.full(len(x), -1)
-    place[both] = i.ravel() * len(columns) + j.ravel()
-    measures = correlation_metrics(rows, columns)
-    return pieces.cut_cells(place, len(rows) * len(columns), measures, nothing=NO_OVERLAP)
+    cells = np.full(len(x), -1)
+    cells[paired] = i.ravel() * len(columns) + j.ravel()
+    metrics = correlation_metrics(rows, columns)
+    return pieces.cut_cells(cells, len(rows) * len(columns), metrics, nothing=NO_OVERLAP)
 
 
 def _bins(human: FloatArray, by: BinBy, scale: Scale) -> tuple[PerceptionBin, ...]:
@@ -372,7 +312,7 @@ def _bins(human: FloatArray, by: BinBy, scale: Scale) -> tuple[PerceptionBin, ..
 def _judge_bins(
     human: FloatArray, judge: FloatArray, by: BinBy, scale: Scale
 ) -> tuple[JudgeBin, ...]:
-    found = binned_divergence(
+    divergence = binned_divergence(
         human,
         judge,
         by=by,
@@ -382,29 +322,29 @@ def _judge_bins(
     )
     members, labels = bins_of(human, by, options=scale.options, scale=scale.numbers)
     column = {label: b for b, label in enumerate(labels)}
-    names, middle = _middles(judge, by, scale)
-    pooled, middles = shares(members.T @ judge), shares(members.T @ middle)
+    names, averages = _averages(judge, by, scale)
+    pooled, middle = shares(members.T @ judge), shares(members.T @ averages)
     return tuple(
         JudgeBin(
-            label=_label(one.label),
-            n_items=one.n_items,
-            labels=_named(scale.options, pooled[column[one.label]]),
-            middle=_named(names, middles[column[one.label]]),
-            divergence_bits=one.divergence_bits,
-            distance_nat=one.distance_nat,
+            label=_label(row.label),
+            n_items=row.n_items,
+            labels=_named(scale.options, pooled[column[row.label]]),
+            middle=_named(names, middle[column[row.label]]),
+            divergence_bits=row.divergence_bits,
+            distance_nat=row.distance_nat,
         )
-        for one in found.bins
+        for row in divergence.bins
     )
 
 
-def _middles(judge: FloatArray, by: BinBy, scale: Scale) -> tuple[tuple[str, ...], FloatArray]:
-    """Return the labels that medians or modes take, and each item's: (n, L)."""
+def _averages(judge: FloatArray, by: BinBy, scale: Scale) -> tuple[tuple[str, ...], FloatArray]:
+    """Return the L labels that medians or modes take, and (n, L): that of each item."""
     if by == "majority":
         return scale.options, np.nan_to_num(modes(judge))
-    middle = medians(judge, scale.numbers)
-    values = np.unique(middle[~np.isnan(middle)])
+    averages = medians(judge, scale.numbers)
+    values = np.unique(averages[~np.isnan(averages)])
     names = tuple(_label(value) for value in values.tolist())
-    return names, (middle[:, None] == values).astype(np.float64)
+    return names, (averages[:, None] == values).astype(np.float64)
 
 
 def _label(value: str | float) -> str:
@@ -416,26 +356,26 @@ def _named(names: Sequence[str], values: FloatArray) -> dict[str, float]:
 
 
 def _risk(p: Prepared, table: RatingTable) -> dict[str, Any]:
-    human, judge = (modes(one.forced_choice.astype(np.float64)) for one in (p.human, table))
-    right = np.nan_to_num((human * judge).sum(axis=1))
+    human, judge = (modes(side.forced_choice.astype(np.float64)) for side in (p.human, table))
+    correct = np.nan_to_num((human * judge).sum(axis=1))
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)
     scores = confidences(table, p.source.verdicts[table.name])
-    curves = tuple(_curve(name, score, right, rated) for name, score in scores.items())
+    curves = tuple(_curve(name, score, correct, rated) for name, score in scores.items())
     return {"risk_coverage": curves, "risk_coverage_reason": "" if curves else NO_SCORE}
 
 
 def _curve(name: str, score: FloatArray, correct: FloatArray, rated: BoolArray) -> RiskCurve:
-    found = risk_coverage(score[rated], correct[rated])
-    n = len(found.threshold)
-    kept = np.unique(np.linspace(0, n - 1, min(n, MAX_POINTS)).round().astype(np.int64))
+    curve = risk_coverage(score[rated], correct[rated])
+    n = len(curve.threshold)
+    points = np.unique(np.linspace(0, n - 1, min(n, MAX_POINTS)).round().astype(np.int64))
     return RiskCurve(
         score=name,
-        threshold=tuple(found.threshold[kept].tolist()),
-        answered_fraction=tuple(found.answered_fraction[kept].tolist()),
-        risk=tuple(found.risk[kept].tolist()),
+        threshold=tuple(curve.threshold[points].tolist()),
+        answered_fraction=tuple(curve.answered_fraction[points].tolist()),
+        risk=tuple(curve.risk[points].tolist()),
         n_thresholds=n,
-        area=found.area,
-        reason=found.reason,
-        n_used=found.n_used,
+        area=curve.area,
+        reason=curve.reason,
+        n_used=curve.n_used,
         n_excluded=int((~rated).sum()),
     )

@@ -1,4 +1,4 @@
-"""What a judge's replies cost, each counted once."""
+"""Cost of a judge's replies, each counted once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def cost_of(verdicts: Sequence[Verdict]) -> Cost:
-    """Add up what one judge's verdicts cost."""
+    """Return the cost of one judge's verdicts."""
     bought: list[Verdict | Reply] = []
     paid: list[Verdict | Reply] = []
     for verdict, new in receipts_of(verdicts):
@@ -37,8 +37,8 @@ def cost_of(verdicts: Sequence[Verdict]) -> Cost:
 
 
 def _usd(receipts: Sequence[Verdict | Reply]) -> float | None:
-    known = [one.cost_usd for one in receipts if one.cost_usd is not None]
-    return sum(known) if len(known) == len(receipts) else None
+    prices = [receipt.cost_usd for receipt in receipts if receipt.cost_usd is not None]
+    return sum(prices, 0.0) if len(prices) == len(receipts) else None
 
 
 def median_latency_s(verdicts: Sequence[Verdict]) -> float | None:

@@ -5,61 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from harness.analysis.annotator_panel import Annotators
 from harness.analysis.annotator_variants import (
+    Annotators,
+    AnnotatorSummary,
     CombinedResult,
-    DomainResult,
-    JointResult,
-    VariantResult,
     by_criterion,
     combined,
-    traditional,
+    rater_correlations,
     variants,
 )
 from harness.analysis.inputs import Unanswered  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.option_scale import Scale
-from harness.stats.alt_test.controls import N_DRAWS, annotator_controls
+from harness.stats.alt_test.controls import (
+    N_DRAWS,
+    RandomControl,
+    annotator_controls,
+)
+from harness.stats.alt_test.outcome import RaterRow  # noqa: TC001 -- msgspec reads it at run time
 from harness.stats.alt_test.procedure import AltTestDesign
-from harness.stats.alt_test.variants import eps_sweep, smallest_eps, together
+from harness.stats.alt_test.variants import (
+    EpsPoint,
+    eps_sweep,
+    smallest_eps,
+    together,
+)
 from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- msgspec reads it at run time
 
 if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.stats.alt_test.controls import Controls
-    from harness.stats.alt_test.outcome import AltTest, RaterRow
+    from harness.stats.alt_test.outcome import AltTest
 
 Score: TypeAlias = Literal["accuracy", "neg_rmse"]
 EPS = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}  # Calderon et al. 2025, section 3.4
 SWEEP = tuple(k / 40 for k in range(21))  # 0 to 0.5
 POSITIONAL = "positional_raters"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RaterResult:
-    """The judge against one rater; the fields are those of `harness.stats.RaterRow`."""
-
-    rater: str
-    n: int
-    n_judge_closer: int
-    n_tied: int
-    n_rater_closer: int
-    rho_f: float | None
-    rho_h: float | None
-    test: Literal["t", "wilcoxon", ""]
-    statistic: float | None
-    p: float | None
-    p_adjusted: float | None
-    rejected: bool
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPoint:
-    """The result at one margin."""
-
-    eps: float
-    winning_rate: float | None
-    passes: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,20 +57,20 @@ class JudgeReplacement:
         Items on which the judge's samples had several modes, of which one was drawn.
     answered_fraction : float or None
         Share of the items with enough ratings that the judge answered.
-    sweep : tuple of SweepPoint
+    sweep : tuple of EpsPoint
         At other margins.
     smallest_eps : float or None
         The smallest margin at which it passes; None if it passes at none.
-    joint : JointResult or None
+    joint : AnnotatorSummary or None
         Over all judges; None for a baseline, or a judge tested alone.
-    variants : dict of str to VariantResult
+    variants : dict of str to AnnotatorSummary
         What the other named variants say, by what they change: ``small_n`` (the t-test, or
         skipping, for raters with few items), ``unanswered``, ``weighting=ipw`` (items weighted by
         the inverse share of their label), and on ordered scales ``score=rank_neg_rmse`` (ranks).
         Where task.yaml says so: ``expert`` and ``gold`` (compared with one rater, or with the right
         answers at margin 0), ``quality`` (raters weighted), ``score=weights`` (the less a
         disagreement costs, the more similar).
-    criteria : dict of str to DomainResult
+    criteria : dict of str to AnnotatorSummary
         Each criterion by itself, where items have several.
     combined : CombinedResult or None
         Against raters combined as task.yaml says.
@@ -105,51 +85,37 @@ class JudgeReplacement:
     passes: bool | None
     wins: int
     n_tested: int
-    raters: tuple[RaterResult, ...]
-    skipped: tuple[RaterResult, ...]
+    raters: tuple[RaterRow, ...]
+    skipped: tuple[RaterRow, ...]
     answered_fraction: float | None
     n_tied_verdicts: int
     counts: dict[str, int]
-    sweep: tuple[SweepPoint, ...]
+    sweep: tuple[EpsPoint, ...]
     smallest_eps: float | None
-    joint: JointResult | None
-    variants: dict[str, VariantResult] = field(default_factory=dict)
-    criteria: dict[str, DomainResult] = field(default_factory=dict)
+    joint: AnnotatorSummary | None
+    variants: dict[str, AnnotatorSummary] = field(default_factory=dict)
+    criteria: dict[str, AnnotatorSummary] = field(default_factory=dict)
     combined: CombinedResult | None = None
     pearson_mean_over_raters: Estimate | None = None
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomJudges:
-    """Judges that answer at random: means over ``n_draws`` of them."""
-
-    winning_rate: float | None
-    advantage: float | None
-    passes_share: float | None
-    n_draws: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacementControls:
-    """What the test means on these data.
+    """Reference results of the test on these data.
 
     Attributes
     ----------
-    random : RandomJudges
-        Judges that know nothing.
-    majority_winning_rate, majority_advantage : Estimate
-        Of a judge that gives every item the value most frequent in these ratings (in-sample).
-    majority_passes : bool or None
-        Whether it passes.
+    random : RandomControl
+        Judges that answer at random.
+    majority : AnnotatorSummary
+        A judge that gives every item the value most frequent in these ratings (in-sample).
     human_agreement : dict of str to Estimate
         How the raters agree with each other under the score; of labels also corrected for chance.
     """
 
-    random: RandomJudges
-    majority_winning_rate: Estimate
-    majority_advantage: Estimate
-    majority_passes: bool | None
+    random: RandomControl
+    majority: AnnotatorSummary
     human_agreement: dict[str, Estimate]
     warnings: tuple[str, ...]
 
@@ -191,12 +157,12 @@ class Replacement:
 
 
 def section(p: Prepared) -> Replacement:
-    """Test every judge against every rater, and beside them judges that know nothing."""
-    scale, said = Scale.of(p.task), p.task.alt_test
+    """Test every judge against every rater; no test where raters are not named."""
+    scale, settings = Scale.of(p.task), p.task.alt_test
     score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
     design = AltTestDesign(
         score=score,
-        eps=EPS[p.task.raters] if said is None or said.eps is None else said.eps,
+        eps=EPS[p.task.raters] if settings is None or settings.eps is None else settings.eps,
         unanswered=p.source.unanswered,
     )
     reason = POSITIONAL if p.task.rater_ids == "positional" else "" if p.judges else "no_judges"
@@ -230,16 +196,16 @@ def _tested(
     )
     rivals = {name: test for name, test in tests.items() if name not in p.baselines}
     joint = together(rivals, design.q) if len(rivals) > 1 else {}
-    others, criteria = variants(annotators, design), by_criterion(annotators, design)
-    pairings, correlations = combined(annotators, design), traditional(annotators)
+    variant_tests, criteria = variants(annotators, design), by_criterion(annotators, design)
+    pairings, correlations = combined(annotators, design), rater_correlations(annotators)
     return _controls(controls), tuple(
         _judge(
             test,
             name=name,
             n_tied=annotators.n_tied[name],
             baseline=name in p.baselines,
-            joint=JointResult.of(joint[name]) if name in joint else None,
-            variants=others[name],
+            joint=AnnotatorSummary.of(joint[name]) if name in joint else None,
+            variants=variant_tests[name],
             criteria=criteria.get(name, {}),
             combined=pairings.get(name),
             pearson_mean_over_raters=correlations.get(name),
@@ -248,7 +214,7 @@ def _tested(
     )
 
 
-def _judge(test: AltTest, *, name: str, n_tied: int, **others: Any) -> JudgeReplacement:  # noqa: ANN401 -- further fields of JudgeReplacement
+def _judge(test: AltTest, *, name: str, n_tied: int, **fields: Any) -> JudgeReplacement:  # noqa: ANN401 -- of JudgeReplacement
     return JudgeReplacement(
         judge=name,
         winning_rate=test.winning_rate,
@@ -256,37 +222,22 @@ def _judge(test: AltTest, *, name: str, n_tied: int, **others: Any) -> JudgeRepl
         passes=test.passes,
         wins=test.wins,
         n_tested=test.n_tested,
-        raters=tuple(map(_rater, test.per_rater)),
-        skipped=tuple(map(_rater, test.skipped)),
+        raters=test.per_rater,
+        skipped=test.skipped,
         answered_fraction=test.answered_fraction,
         n_tied_verdicts=n_tied,
         counts=dict(test.counts),
-        sweep=tuple(
-            SweepPoint(eps=one.eps, winning_rate=one.winning_rate, passes=one.passes)
-            for one in eps_sweep(test, SWEEP)
-        ),
+        sweep=eps_sweep(test, SWEEP),
         smallest_eps=smallest_eps(test),
         warnings=test.warnings,
-        **others,
+        **fields,
     )
 
 
-def _rater(row: RaterRow) -> RaterResult:
-    return RaterResult(**{name: getattr(row, name) for name in RaterResult.__dataclass_fields__})
-
-
-def _controls(found: Controls) -> ReplacementControls:
-    random = found.random
+def _controls(controls: Controls) -> ReplacementControls:
     return ReplacementControls(
-        random=RandomJudges(
-            winning_rate=random.winning_rate,
-            advantage=random.advantage,
-            passes_share=random.passes_share,
-            n_draws=random.n_draws,
-        ),
-        majority_winning_rate=found.majority.winning_rate,
-        majority_advantage=found.majority.advantage,
-        majority_passes=found.majority.passes,
-        human_agreement=dict(found.human_agreement),
-        warnings=found.warnings,
+        random=controls.random,
+        majority=AnnotatorSummary.of(controls.majority),
+        human_agreement=dict(controls.human_agreement),
+        warnings=controls.warnings,
     )

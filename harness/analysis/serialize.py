@@ -71,6 +71,6 @@ def _array(type_: Any, value: Any) -> Any:  # noqa: ANN401 -- the hook of msgspe
 
 
 def _array_schema(type_: Any) -> dict[str, Any]:  # noqa: ANN401 -- the hook of msgspec
-    if getattr(type_, "__origin__", None) is np.ndarray:
+    if getattr(type_, "__origin__", type_) is np.ndarray:
         return {"type": "array", "description": "A vector, or a matrix as rows; null where NA."}
     raise NotImplementedError(f"{type_} has no schema")

@@ -26,7 +26,7 @@ from harness.report.judge_charts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.analysis import Validation
     from harness.analysis.human_certainty import Certainty, JudgeBin, JudgeCertainty, PerceptionBin
@@ -51,7 +51,9 @@ def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
     charts: dict[str, list[Chart]] = {}
     for i, row in strata:
         chart = _stratum(v.certainty, i, rows[i], ends)
-        charts.setdefault(STRATA.get(row.by, f"By {row.by.replace('_', ' ')}"), []).append(chart)
+        charts.setdefault(
+            STRATA.get(row.stratum.by, f"By {row.stratum.by.replace('_', ' ')}"), []
+        ).append(chart)
     return list(charts.items())
 
 
@@ -66,7 +68,7 @@ def _stratum_rows(v: Validation, c: Certainty, i: int) -> list[IntervalRow]:
     return [raters, *judges, random]
 
 
-def _alpha(measures: dict[str, Estimate]) -> Estimate:
+def _alpha(measures: Mapping[str, Estimate]) -> Estimate:
     return next(e for name, e in measures.items() if name.startswith("krippendorff_alpha"))
 
 
@@ -79,9 +81,9 @@ def _stratum(c: Certainty, i: int, rows: list[IntervalRow], ends: Sequence[float
     stratum = c.strata[i]
     share = f", {percent(stratum.share_of_items)}" if stratum.share_of_items is not None else ""
     titles = Titles(
-        f"stratum-{unique_slug(stratum.name)}",
-        f"{stratum.name} · {counted([stratum.n_items])}{share}",
-        f"Krippendorff's alpha in the stratum {stratum.name}. {described(rows)}.",
+        f"stratum-{unique_slug(stratum.stratum.name)}",
+        f"{stratum.stratum.name} · {counted([stratum.n_items])}{share}",
+        f"Krippendorff's alpha in the stratum {stratum.stratum.name}. {described(rows)}.",
         x="Krippendorff's alpha",
     )
     return interval_chart(

@@ -1,4 +1,4 @@
-"""The eleven practices of Rao et al. 2026, section 8, each with what this run gives it."""
+"""Reporting checklist: the eleven practices of Rao et al. 2026, section 8, for a run."""
 
 from __future__ import annotations
 
@@ -40,69 +40,70 @@ class Practice:
 
     Attributes
     ----------
-    asks : str
+    instruction : str
         What it asks for.
     state : str
         Whether this run gives it; "not needed" where it does not apply.
-    told : str
-        The value, or what is missing.
+    text : str
+        The value of this run, or what is missing.
     """
 
-    asks: str
+    instruction: str
     state: State
-    told: str
+    text: str
 
 
 def checklist(v: Validation, d: Details | None = None) -> tuple[Practice, ...]:
-    """Answer each of the eleven practices with this run's values, or with what is missing."""
+    """Return each of the eleven practices with the values of a run, or what is missing."""
     return tuple(answer(v, d) for answer in PRACTICES)
 
 
 def _scale(v: Validation, d: Details | None) -> Practice:
-    asks = "Name the scale of the judgements"
+    instruction = "Name the scale of the judgements"
     n = len(v.task.options)
-    said = d.scale if d and d.scale else "binary" if n == 2 else ""  # noqa: PLR2004 -- two options are binary
-    told = options(v)
-    if not said:
-        return Practice(asks, "missing", f"the scale was not recorded; {n} options: {told}")
-    return Practice(asks, "given", f"{said}, {n} options: {told}")
+    scale = d.scale if d and d.scale else "binary" if n == 2 else ""  # noqa: PLR2004 -- two options are binary
+    text = options(v)
+    if not scale:
+        return Practice(instruction, "missing", f"the scale was not recorded; {n} options: {text}")
+    return Practice(instruction, "given", f"{scale}, {n} options: {text}")
 
 
 def _one_association(v: Validation, _: Details | None) -> Practice:
-    asks = "On binary data, report one association coefficient, not several names of it"
+    instruction = "On binary data, report one association coefficient, not several names of it"
     if len(v.task.options) != 2:  # noqa: PLR2004 -- two options are binary
-        return Practice(asks, "not needed", f"{len(v.task.options)} options, so not binary")
+        return Practice(instruction, "not needed", f"{len(v.task.options)} options, so not binary")
     printed = [n for n in _metrics(v) if n.startswith(SAME_ON_BINARY)]
     if len(printed) > 1:
-        same = ", ".join(printed)
-        return Practice(asks, "given", f"{same} are one number on binary labels and marked so")
-    return Practice(asks, "given", f"{printed[0] if printed else 'none of them'} is reported")
+        text = f"{', '.join(printed)} are one number on binary labels and marked so"
+    else:
+        text = f"{printed[0] if printed else 'none of them'} is reported"
+    return Practice(instruction, "given", text)
 
 
 def _accuracy(v: Validation, _: Details | None) -> Practice:
-    asks = "Report accuracy with an agreement measure that is sensitive to the marginals"
-    told = [
+    instruction = "Report accuracy with an agreement measure that is sensitive to the marginals"
+    parts = [
         f"{j.name}: hit rate {number(_value(j, 'hit_rate(h/h)'))}, "
         f"kappa {number(_value(j, KAPPA))} on {counted([j.metrics[KAPPA].n_used])}"
         for j in ranked_judges(v)
         if KAPPA in j.metrics
     ]
-    return _given(asks, told, "no judge has a hit rate and Cohen's kappa")
+    return _answer(instruction, parts, "no judge has a hit rate and Cohen's kappa")
 
 
 def _confusion(v: Validation, _: Details | None) -> Practice:
-    asks = "Report the confusion matrix, or at least precision and recall"
-    told = [f"{e.judge}: {_cells(e.confusion)}" for e in ranked_errors(v) if e.confusion.n_items]
-    return _given(asks, told, "no judge has items that the raters rated too")
+    instruction = "Report the confusion matrix, or at least precision and recall"
+    parts = [f"{e.judge}: {_cells(e.confusion)}" for e in ranked_errors(v) if e.confusion.n_items]
+    return _answer(instruction, parts, "no judge has items that the raters rated too")
 
 
-def _cells(found: Confusion) -> str:
+def _cells(confusion: Confusion) -> str:
     """Write every cell that is not 0, or of many those most often confused."""
-    rows = zip(found.human, found.cells, strict=True)
+    rows = zip(confusion.human, confusion.cells, strict=True)
     cells = [
         (human, judge, n)
         for human, row in rows
-        for judge, n in zip(found.judge, row, strict=True)
+        for judge, n in zip(confusion.judge, row, strict=True)
         if n
     ]
     if len(cells) <= MAX_CELLS:
@@ -110,37 +111,38 @@ def _cells(found: Confusion) -> str:
     alike = sum(n for human, judge, n in cells if human == judge)
     apart = sorted((cell for cell in cells if cell[0] != cell[1]), key=lambda cell: -cell[2])
     most = ", ".join(f"{human} as {judge} {tenths(n)}" for human, judge, n in apart[:MOST])
+    items = counted([confusion.n_items])
     return (
-        f"{tenths(alike)} of {counted([found.n_items])} as the raters, most often confused {most}, "
-        "and the whole matrix under How each judge errs"
+        f"{tenths(alike)} of {items} as the raters, most often confused {most}, "
+        "and the whole matrix under Error analysis"
     )
 
 
 def _degenerate(v: Validation, _: Details | None) -> Practice:
-    asks = "State how undefined coefficients are handled"
+    instruction = "State how undefined coefficients are handled"
     na = [
-        f"{judge.name}: {name} is {estimate(one)}"
+        f"{judge.name}: {name} is {estimate(result)}"
         for judge in v.judges
-        for name, one in judge.metrics.items()
-        if one.value is None
+        for name, result in judge.metrics.items()
+        if result.value is None
     ]
     rule = "an undefined number is NA with its reason and counts, never 0 or dropped"
     if not na:
-        return Practice(asks, "given", f"{rule}; none in this run")
+        return Practice(instruction, "given", f"{rule}; none in this run")
     more = f"; and {len(na) - 6} more" if len(na) > 6 else ""  # noqa: PLR2004 -- enough to see what kind
-    return Practice(asks, "given", f"{rule}; {'; '.join(na[:6])}{more}")
+    return Practice(instruction, "given", f"{rule}; {'; '.join(na[:6])}{more}")
 
 
 def _mode(v: Validation, _: Details | None) -> Practice:
-    asks = "Name how abstentions, ties and unreadable replies enter each number"
-    told = f"abstentions: {MODES[v.settings.mode]}; ties for the most frequent answer are split "
-    told += "evenly; refused, invalid and failed replies are counted and enter no metric"
-    return Practice(asks, "given", told)
+    instruction = "Name how abstentions, ties and unreadable replies enter each number"
+    text = f"abstentions: {MODES[v.settings.mode]}; ties for the most frequent answer are split "
+    text += "evenly; refused, invalid and failed replies are counted and enter no metric"
+    return Practice(instruction, "given", text)
 
 
 def _rates(v: Validation, _: Details | None) -> Practice:
-    asks = "Report abstention, tie and invalid rates as metrics in their own right"
-    told = []
+    instruction = "Report abstention, tie and invalid rates as metrics in their own right"
+    lines = []
     for judge in ranked_judges(v):
         planned = sum(c.planned for c in judge.outcomes)
         if planned:
@@ -155,43 +157,44 @@ def _rates(v: Validation, _: Details | None) -> Practice:
             ties = ""
             if hit and hit.n_used:
                 ties = f", tied {share(hit.n_tied / hit.n_used, hit.n_used)} items"
-            told.append(f"{judge.name}: {rates} of {planned} replies{ties}")
-    return _given(asks, told, "no judge was asked")
+            lines.append(f"{judge.name}: {rates} of {planned} replies{ties}")
+    return _answer(instruction, lines, "no judge was asked")
 
 
 def _coverage(v: Validation, _: Details | None) -> Practice:
-    asks = "With exclusion, report the answered share beside the performance"
+    instruction = "With exclusion, report the answered share beside the performance"
     if v.settings.mode != "exclude":
-        return Practice(asks, "not needed", f"abstentions are {MODES[v.settings.mode]}")
-    told = [f"{j.name}: {share(j.answered_fraction, j.n_planned)}" for j in ranked_judges(v)]
-    return _given(asks, told, "no judge was asked")
+        return Practice(instruction, "not needed", f"abstentions are {MODES[v.settings.mode]}")
+    lines = [f"{j.name}: {share(j.answered_fraction, j.n_planned)}" for j in ranked_judges(v)]
+    return _answer(instruction, lines, "no judge was asked")
 
 
 def _weights(v: Validation, _: Details | None) -> Practice:
-    asks = "With three or more classes, state the weights of the confusions"
+    instruction = "With three or more classes, state the weights of the confusions"
     n = len(v.task.options) + (v.settings.mode == "third_class")
     if n <= 2:  # noqa: PLR2004 -- two classes are binary
-        return Practice(asks, "not needed", "two classes")
+        return Practice(instruction, "not needed", "two classes")
     weighted = [name for name in _metrics(v) if "weighted" in name]
-    told = "every confusion weighs the same (nominal)"
+    text = "every confusion weighs the same (nominal)"
     if weighted:
-        told += f", but for {', '.join(weighted)}, whose weights are those of the options' order"
-    return Practice(asks, "given", told)
+        text += f", but for {', '.join(weighted)}, whose weights are those of the options' order"
+    return Practice(instruction, "given", text)
 
 
 def _level(v: Validation, _: Details | None) -> Practice:
-    told = f"{LEVELS[v.settings.level]}; the bootstrap resamples {v.settings.unit}s"
-    return Practice("Specify the level of aggregation", "given", told)
+    text = f"{LEVELS[v.settings.level]}; the bootstrap resamples {v.settings.unit}s"
+    return Practice("Specify the level of aggregation", "given", text)
 
 
 def _ensemble(v: Validation, _: Details | None) -> Practice:
-    asks = "For an ensemble of judges, one agreement statistic and each judge's confusion matrix"
-    found = v.errors.ensemble if v.errors else None
-    if found is None:
-        return Practice(asks, "not needed", "fewer than two judges that are no baselines")
-    name, one = next(iter(found.agreement.items()))
-    told = f"{name} of the {len(found.judges)} judges is {estimate(one)}; matrices as in practice 4"
-    return Practice(asks, "given", told)
+    instruction = "For an ensemble, report an agreement statistic and each confusion matrix"
+    ensemble = v.errors.ensemble if v.errors else None
+    if ensemble is None:
+        return Practice(instruction, "not needed", "fewer than two judges that are no baselines")
+    name, agreement = next(iter(ensemble.agreement.items()))
+    judges = f"{name} of the {len(ensemble.confusions)} judges"
+    text = f"{judges} is {estimate(agreement)}; matrices as in practice 4"
+    return Practice(instruction, "given", text)
 
 
 PRACTICES: tuple[Callable[[Validation, Details | None], Practice], ...] = (
@@ -209,8 +212,10 @@ PRACTICES: tuple[Callable[[Validation, Details | None], Practice], ...] = (
 )
 
 
-def _given(asks: str, told: list[str], missing: str) -> Practice:
-    return Practice(asks, "given", "; ".join(told)) if told else Practice(asks, "missing", missing)
+def _answer(instruction: str, parts: list[str], missing: str) -> Practice:
+    if not parts:
+        return Practice(instruction, "missing", missing)
+    return Practice(instruction, "given", "; ".join(parts))
 
 
 def _metrics(v: Validation) -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
     from harness.report.html.details import Details
 
-MAX_TOLD = 300  # characters of a practice on the judge card
+MAX_TEXT = 300  # characters of a practice on the judge card
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -119,7 +119,7 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
     lines += ["", "## How these numbers came about", "", paragraph_markdown(v, d)]
     lines += ["", "## Reporting checklist", ""]
     lines += [
-        f"{i}. {markdown(p.asks)}: {markdown(cut(p.told, MAX_TOLD))}"
+        f"{i}. {markdown(p.instruction)}: {markdown(cut(p.text, MAX_TEXT))}"
         for i, p in enumerate(checklist(v, d), 1)
     ]
     lines += ["", "## To reproduce", "", f"- task {v.task.content_hash}"]

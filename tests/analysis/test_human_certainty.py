@@ -39,14 +39,14 @@ ROWS = ["AAA", "BBB", "AAB", "ABB", "BBB", "AAA", "ABA", "BAB"]
 def test_strata_sum_to_the_whole():
     """Percentage strata and numbers of labels each hold every item with two ratings once."""
     found = section_of([*ROWS, "A.."], {"z": "ABABBAAB."})
-    sizes = {one.name: one.n_items for one in found.strata}
+    sizes = {row.stratum.name: row.n_items for row in found.strata}
     assert sizes["all"] == 8
     assert sum(n for name, n in sizes.items() if "PA" in name) == 8
     assert sum(n for name, n in sizes.items() if "unique" in name) == 8
     assert found.strata[0].share_of_items == pytest.approx(8 / 9)
     [judge] = found.judges
-    assert [one.name for one in judge.strata] == list(sizes)
-    used = [one.hw_mw["agreement"].n_used for one in judge.strata if "unique" in one.name]
+    assert [row.stratum.name for row in judge.strata] == list(sizes)
+    used = [one.hw_mw["agreement"].n_used for one in judge.strata if "unique" in one.stratum.name]
     assert sum(used) == judge.strata[0].hw_mw["agreement"].n_used == 8
 
 
@@ -61,10 +61,10 @@ def test_every_stratum_has_its_random_rater():
 def test_an_empty_stratum_keeps_its_row_and_its_reason():
     """NA, empty_stratum, for humans and judges alike."""
     found = section_of(ROWS, {"z": "ABABBAAB"})
-    rows = {one.name: one for one in found.strata}
+    rows = {row.stratum.name: row for row in found.strata}
     assert rows["PA < 0.6"].n_items == 0
     assert {one.reason for one in rows["PA < 0.6"].hh.values()} == {"empty_stratum"}
-    mine = {one.name: one for one in found.judges[0].strata}["PA < 0.6"]
+    mine = {row.stratum.name: row for row in found.judges[0].strata}["PA < 0.6"]
     for part in (mine.mm, mine.hw_mw, mine.h_mw, mine.delta, mine.js_b):
         assert {one.reason for one in part.values()} == {"empty_stratum"}
 
@@ -273,7 +273,7 @@ def test_real_data_gives_what_the_statistics_give(truth, tmp_path, name, criteri
     source = truth_source(truth, name, tmp_path, criterion=criterion, judges=2)
     p = prepare(source)
     found = human_certainty.section(p)
-    sizes = {one.name: one.n_items for one in found.strata}
+    sizes = {row.stratum.name: row.n_items for row in found.strata}
     assert sum(n for key, n in sizes.items() if "PA" in key) == sizes["all"]
     assert sum(n for key, n in sizes.items() if "unique" in key) == sizes["all"]
     assert sum(one.share_of_items for one in found.bins) == pytest.approx(1)

@@ -164,7 +164,7 @@ def test_interval_of_every_section_is_the_one_asked_for(interval):
         for place, method in methods_in(asdict(section)):
             methods.setdefault(method, set()).add(place)
     assert set(methods) == {interval, "percentile"}
-    assert methods["percentile"] <= {"winning_rate", "majority_winning_rate"}
+    assert methods["percentile"] <= {"winning_rate"}
     [note] = [one for one in found.notes if one.startswith(f"interval {interval}")]
     assert "winning rates" in note
 

@@ -226,7 +226,7 @@ def test_a_good_judge_passes_with_every_control_beside_it():
     controls = found.controls
     assert controls.random.n_draws == 20
     assert controls.random.passes_share <= 0.05
-    assert controls.majority_winning_rate.value is not None
+    assert controls.majority.winning_rate.value is not None
     assert set(controls.human_agreement) == {"pairwise_agreement", "krippendorff_alpha_nominal"}
 
 

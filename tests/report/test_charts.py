@@ -179,7 +179,9 @@ def test_charts_of_certainty_hold_the_strata_bins_and_curves(charts, validated):
             assert points == list(zip(curve.answered_fraction, curve.risk, strict=True))
         for row, stratum in zip(certainty.strata, result.strata, strict=True):
             if row.n_items:
-                [chart] = [c for title, c in strata.items() if title.startswith(f"{row.name} ·")]
+                [chart] = [
+                    c for title, c in strata.items() if title.startswith(f"{row.stratum.name} ·")
+                ]
                 alpha = stratum.hw_mw["krippendorff_alpha_nominal"].value
                 assert [r[1] for r in chart.rows if r[0] == result.judge][:1] == [alpha]
 

@@ -6,6 +6,7 @@ Each level is estimated with the bootstrap that matches it (Rao and Callison-Bur
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from harness.stats.inference.metric import Metric, mean
 from harness.stats.metrics.confusion import binary_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from harness.stats.data.arrays import IntArray
     from harness.stats.inference.bootstrap import Resampling

@@ -7,6 +7,7 @@ with the confusion matrix of each judge (Rao and Callison-Burch 2026, section 7)
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -15,7 +16,11 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.labels import label_counts
-from harness.stats.inference.estimate import ItemSums, estimate_sums
+from harness.stats.inference.estimate import (
+    Estimate,
+    ItemSums,
+    estimate_sums,
+)
 from harness.stats.inference.metric import Metric
 from harness.stats.metrics.chance import square
 from harness.stats.metrics.confusion import BINARY, binary_cells, confusion
@@ -23,11 +28,10 @@ from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, fleiss, nomin
 from harness.stats.subsets.abstention import NO_POSITIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from harness.stats.data.arrays import IntArray
     from harness.stats.inference.bootstrap import Resampling
-    from harness.stats.inference.estimate import Estimate
 
 _PAPER = "Rao and Callison-Burch 2026, section 7"
 _PAIR = 2

@@ -8,6 +8,7 @@ the judge with itself, both modes (or medians), one human against the judge, and
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -23,7 +24,10 @@ from harness.stats.data.labels import (
     n_distinct,
     numbers_of,
 )
-from harness.stats.inference.estimate import ItemSums
+from harness.stats.inference.estimate import (
+    Estimate,
+    ItemSums,
+)
 from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
 from harness.stats.metrics.binned_divergence import (
     binned_metrics,
@@ -35,13 +39,12 @@ from harness.stats.metrics.human_agreement import MIN_RATERS
 from harness.stats.metrics.rater_pairs import against_random, among, counterparts, pair_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
     from harness.stats.data.arrays import BoolArray, Counts
     from harness.stats.inference.bootstrap import Resampling
-    from harness.stats.inference.estimate import Estimate
     from harness.stats.inference.strata_bootstrap import Found
     from harness.stats.metrics.alpha import Level
     from harness.stats.metrics.binned_divergence import BinBy

@@ -208,7 +208,7 @@ def test_checklist_answers_eleven_practices(validation, details):
     """Each practice has a value of this run, or says what is missing."""
     practices = checklist(validation, details)
     assert len(practices) == 11
-    assert all(p.told and p.state in {"given", "missing", "not needed"} for p in practices)
+    assert all(p.text and p.state in {"given", "missing", "not needed"} for p in practices)
     assert checklist(validate_verdicts("diagnoses", None))[2].state == "missing"
 
 
@@ -222,9 +222,9 @@ def test_checklist_does_not_write_out_a_large_confusion_matrix(validation):
     errors = replace(validation.errors, judges=(replace(first, confusion=large),))
     task = replace(validation.task, options=options)
     practices = checklist(replace(validation, errors=errors, task=task))
-    assert "o0, o1" in practices[0].told
-    assert "90 of 126 items as the raters" in practices[3].told
-    assert practices[3].told.count(" as ") == 5
+    assert "o0, o1" in practices[0].text
+    assert "90 of 126 items as the raters" in practices[3].text
+    assert practices[3].text.count(" as ") == 5
 
 
 def test_cost_of_verdicts_made_elsewhere_is_not_called_nothing(tmp_path):
