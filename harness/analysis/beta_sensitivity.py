@@ -11,7 +11,6 @@ import numpy as np
 from harness.analysis.cutoff_grid import Grid, Numbers, grid_of
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.data.rating_table import Distributions
-from harness.stats.indeterminacy.beta_sweep import beta_sweep
 from harness.stats.indeterminacy.bounds import (
     Bound,
     Limit,
@@ -19,7 +18,6 @@ from harness.stats.indeterminacy.bounds import (
     free_bounds,
     omega_bounds,
 )
-from harness.stats.indeterminacy.break_even import BreakEven, winning_regions
 from harness.stats.indeterminacy.likelihood import (
     CommonF,
     F_and_beta_by_likelihood,
@@ -32,6 +30,7 @@ from harness.stats.indeterminacy.rater_error import (
     mse_without_rater_error,
 )
 from harness.stats.indeterminacy.reconstruction import reconstruct
+from harness.stats.indeterminacy.sensitivity import BreakEven, beta_sweep, winning_regions
 from harness.stats.inference.estimate import Estimate
 from harness.stats.selection.evaluation import evaluate
 from harness.stats.selection.regret import GOALS

@@ -9,13 +9,13 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, IntArray, ratio
 from harness.stats.data.rating_table import Distributions, aggregate, reaches
-from harness.stats.indeterminacy.beta_sweep import suppose
+from harness.stats.indeterminacy.sensitivity import suppose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.indeterminacy.break_even import BreakEven
+    from harness.stats.indeterminacy.sensitivity import BreakEven
 
 Numbers = tuple[float | None, ...]
 STEPS = 50  # of beta, from 0 to 1

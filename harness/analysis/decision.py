@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from harness.stats.indeterminacy.break_even import BreakEven  # noqa: TC001 -- read at run time
+from harness.stats.indeterminacy.sensitivity import BreakEven  # noqa: TC001 -- read at run time
 from harness.stats.selection.ranking import Difference  # noqa: TC001 -- read at run time
 from harness.stats.selection.regret import Regret  # noqa: TC001 -- read at run time
 

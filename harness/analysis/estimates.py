@@ -19,7 +19,7 @@ from harness.stats.data.resolved_tables import (
     one_verdict_per_group,
     resolve_abstentions,
 )
-from harness.stats.indeterminacy.beta_sweep import suppose
+from harness.stats.indeterminacy.sensitivity import suppose
 from harness.stats.indeterminacy.translation import sensitivity_family
 from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.interval_methods import check_level

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.stats.indeterminacy.item_translation import F_hat_by_item, F_hat_shrunk
 from harness.stats.indeterminacy.rater_error import selection_effects
-from harness.stats.indeterminacy.translation import F_hat
+from harness.stats.indeterminacy.translation import F_hat, F_hat_by_item, F_hat_shrunk
 from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- msgspec reads it at run time
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ def simulate(
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Select judges by each metric where the truth is known, as in Guerdan et al. 2025, section 6.
+    """Select judges by each metric in simulated populations (Guerdan et al. 2025, section 6).
 
     Raters and judges are drawn from the rating model: fully specified tasks and underspecified
     ones, selection effects that humans and judges share or not, rater error, few ratings or many.
@@ -49,16 +49,17 @@ def simulate(
     chosen = list(dict.fromkeys(figures or [4]))
     for number in chosen:
         if number not in FIGURES:
-            known = ", ".join(map(str, FIGURES))
-            raise typer.BadParameter(f"{number} is none of {known}", param_hint="FIGURES")
+            numbers = ", ".join(map(str, FIGURES))
+            raise typer.BadParameter(f"{number} is none of {numbers}", param_hint="FIGURES")
     size = QUICK if quick else FULL
     if populations is not None:
         size = replace(size, n_populations=populations)
-    found = {number: figure(number, seed=seed, size=size) for number in chosen}
+    rows_of_figures = {number: figure(number, seed=seed, size=size) for number in chosen}
     if as_json:
-        typer.echo(json.dumps([asdict(row) for rows in found.values() for row in rows], indent=1))
+        table = [asdict(row) for rows in rows_of_figures.values() for row in rows]
+        typer.echo(json.dumps(table, indent=1))
         return
-    for number, rows in found.items():
+    for number, rows in rows_of_figures.items():
         typer.echo(f"Figure {number}. {FIGURES[number].title}")
         for quantity in dict.fromkeys(row.quantity for row in rows):
             _table(quantity, [row for row in rows if row.quantity == quantity])
@@ -71,13 +72,13 @@ def _table(quantity: str, rows: Sequence[FigureRow]) -> None:
     columns = list(dict.fromkeys(row.n_ratings for row in rows))
     lines = []
     for scenario, metric in dict.fromkeys((row.scenario, row.metric) for row in rows):
-        mine = [row for row in rows if (row.scenario, row.metric) == (scenario, metric)]
+        rows_of_line = [row for row in rows if (row.scenario, row.metric) == (scenario, metric)]
         line: dict[str, object] = {"setting": scenario}
         if metric:
             line["metric"] = metric
         for n in columns:
             head = "all ratings" if n is None else f"{n} rating{'s' if n > 1 else ''}"
-            line[head] = _mean(row.value for row in mine if row.n_ratings == n)
+            line[head] = _mean(row.value for row in rows_of_line if row.n_ratings == n)
         lines.append(line)
     typer.echo(f"\n{quantity.replace('_', ' ')}, mean over cut-offs")
     show(lines, as_json=False)
@@ -85,5 +86,5 @@ def _table(quantity: str, rows: Sequence[FigureRow]) -> None:
 
 
 def _mean(values: Iterable[float | None]) -> str:
-    seen = [value for value in values if value is not None]
-    return f"{sum(seen) / len(seen):.3f}" if seen else "NA"
+    defined = [value for value in values if value is not None]
+    return f"{sum(defined) / len(defined):.3f}" if defined else "NA"

@@ -1,4 +1,4 @@
-"""How judges chosen by each metric do downstream, in populations where the truth is known."""
+"""Downstream performance of judges chosen by each metric, in simulated populations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CUT_FORMS: frozenset[Form] = frozenset({"hrs", "decision"})
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell:
-    """One population: every metric of every judge, and how they really do.
+    """Metrics of every judge in one population, and their true downstream performance.
 
     Attributes
     ----------
@@ -154,12 +154,12 @@ def _values(
     rows: Sequence[Metric],
     J: int,
 ) -> FloatArray:
-    mine, theirs = vectors
+    of_human, of_judges = vectors
     sums: dict[tuple[object, Form, Form], FloatArray] = {}
     for row in rows:
         key = (row.contributions, row.human_form, row.judge_form)
         if key not in sums:
-            added = row.contributions(mine[row.human_form], theirs[row.judge_form])
+            added = row.contributions(of_human[row.human_form], of_judges[row.judge_form])
             by_judge = added.reshape(J, -1, added.shape[1])
             sums[key] = np.ones(by_judge.shape[1]) @ by_judge
     keys = [(row.contributions, row.human_form, row.judge_form) for row in rows]
@@ -180,11 +180,11 @@ def _vectors(
     """Make rating vectors of humans and judges; the humans' once for each judge."""
     human, judges = sides
     J = len(judges.O) // len(human.O)
-    mine, theirs = (
+    of_human, of_judges = (
         {form: aggregate(side, form, tau=tau, positive=positive) for form in forms}
         for side in sides
     )
-    return {form: np.tile(one, (J, 1)) for form, one in mine.items()}, theirs
+    return {form: np.tile(vectors, (J, 1)) for form, vectors in of_human.items()}, of_judges
 
 
 def run_cell(
@@ -197,7 +197,7 @@ def run_cell(
     n_samples: int = 10,
     n_calibration: int = 100,
 ) -> Cell:
-    """Rate one population's items, work out every metric, and look up how the judges really do.
+    """Estimate every metric from a sample of a population, beside the true downstream performance.
 
     Parameters
     ----------
@@ -226,17 +226,17 @@ def run_cell(
     positive, J = (population.scenario.option,), population.scenario.n_judges
     stable = (population.stable, population.judges)
     cut = np.array([bool({row.human_form, row.judge_form} & CUT_FORMS) for row in rows])
-    again = [row for row, depends in zip(rows, cut, strict=True) if depends]
-    once = [row for row, depends in zip(rows, cut, strict=True) if not depends]
+    cut_rows = [row for row, depends in zip(rows, cut, strict=True) if depends]
+    uncut_rows = [row for row, depends in zip(rows, cut, strict=True) if not depends]
     values, true = (
         np.empty((len(taus), len(rows), J)),
         np.empty((len(taus), len(downstream.METRICS), J)),
     )
-    mine, theirs = _vectors((human, judges), _forms(rows) - CUT_FORMS, TAUS[0], positive)
-    values[:, ~cut] = _values((mine, theirs), once, J)
+    of_human, of_judges = _vectors((human, judges), _forms(rows) - CUT_FORMS, TAUS[0], positive)
+    values[:, ~cut] = _values((of_human, of_judges), uncut_rows, J)
     for t, tau in enumerate(taus):
-        humans, judged = _vectors((human, judges), _forms(again) & CUT_FORMS, tau, positive)
-        values[t, cut] = _values((mine | humans, theirs | judged), again, J)
+        humans, judged = _vectors((human, judges), _forms(cut_rows) & CUT_FORMS, tau, positive)
+        values[t, cut] = _values((of_human | humans, of_judges | judged), cut_rows, J)
         true[t] = judge_values(*stable, downstream.METRICS, tau=tau, positive=positive)
     names = tuple(row.name for row in rows)
     return Cell(names, frozen(values), frozen(true[:, 0]), frozen(true[:, 1]))
@@ -251,7 +251,7 @@ def selection_experiment(
     taus: Sequence[float] = TAUS,
     rows: Sequence[Metric] = METRICS,
 ) -> list[SelectionRow]:
-    """Choose judges by each metric in many populations and say how they do.
+    """Choose judges by each metric in many populations and measure how they perform.
 
     Parameters
     ----------
@@ -279,11 +279,13 @@ def selection_experiment(
     table = []
     for s, (name, scenario) in enumerate(scenarios.items()):
         seeds = [np.random.SeedSequence([seed, s, p]).spawn(2) for p in range(n_populations)]
-        drawn = [draw_population(scenario, np.random.default_rng(one)) for one, _ in seeds]
+        drawn = [draw_population(scenario, np.random.default_rng(seed)) for seed, _ in seeds]
         for n_ratings in ratings:
             cells = [
-                run_cell(one, n_ratings, np.random.default_rng(again), taus=taus, rows=rows)
-                for one, (_, again) in zip(drawn, seeds, strict=True)
+                run_cell(
+                    population, n_ratings, np.random.default_rng(sample_seed), taus=taus, rows=rows
+                )
+                for population, (_, sample_seed) in zip(drawn, seeds, strict=True)
             ]
             setting = (name, n_ratings, drawn[0]) if drawn else (name, n_ratings, None)
             table += _summarise(setting, cells, taus, rows)
@@ -349,9 +351,9 @@ def mean_and_error(
     means: list[float | None] = []
     errors: list[float | None] = []
     for column in outcomes.T:
-        seen = column[~np.isnan(column)]
-        means.append(float(seen.mean()) if seen.size else None)
-        errors.append(float(seen.std(ddof=1) / seen.size**0.5) if seen.size > 1 else None)
+        defined = column[~np.isnan(column)]
+        means.append(float(defined.mean()) if defined.size else None)
+        errors.append(float(defined.std(ddof=1) / defined.size**0.5) if defined.size > 1 else None)
     return means, errors, int((~np.isnan(outcomes[:, 0])).sum())
 
 
@@ -360,8 +362,8 @@ def spearman(first: FloatArray, second: FloatArray) -> float:
 
     Entries that are nan on either side are left out.
     """
-    seen = ~(np.isnan(first) | np.isnan(second))
-    a, b = (_mean_ranks(one[seen]) for one in (first, second))
+    defined = ~(np.isnan(first) | np.isnan(second))
+    a, b = (_mean_ranks(values[defined]) for values in (first, second))
     spread = float(np.sqrt((a**2).sum() * (b**2).sum()))
     return float((a * b).sum() / spread) if spread > 0 else float("nan")
 

@@ -143,8 +143,8 @@ def _standard(size: Size) -> dict[str, Scenario]:
 
 def _sized(scenarios: Mapping[str, Scenario], size: Size) -> dict[str, Scenario]:
     return {
-        name: replace(one, n_items=size.n_items, n_judges=size.n_judges)
-        for name, one in scenarios.items()
+        name: replace(scenario, n_items=size.n_items, n_judges=size.n_judges)
+        for name, scenario in scenarios.items()
     }
 
 
@@ -152,20 +152,20 @@ def _effects(size: Size) -> dict[str, Scenario]:
     """Every pair of selection effects of humans and judges."""
     space = _space()
     gammas = {Gamma: gamma_for(space, Gamma) for Gamma in GAMMAS}
-    found = {
+    scenarios = {
         f"Gamma humans {h:g}, judges {j:g}": Scenario(
             space=space, gamma_human=gammas[h], gamma_judge=gammas[j]
         )
         for h in GAMMAS
         for j in GAMMAS
     }
-    return _sized(found, size)
+    return _sized(scenarios, size)
 
 
 def _errors(size: Size, *, judges: float = 1.0) -> dict[str, Scenario]:
     """Rater error of every size and skew on top of every selection effect of the humans."""
     space = _space()
-    found = {
+    scenarios = {
         f"Gamma {Gamma:g}, epsilon {epsilon:g}, eta {eta:g}": Scenario(
             space=space,
             epsilon=epsilon,
@@ -177,7 +177,7 @@ def _errors(size: Size, *, judges: float = 1.0) -> dict[str, Scenario]:
         for epsilon in EPSILONS
         for eta in (ETAS if epsilon else (0.0,))
     }
-    return _sized(found, size)
+    return _sized(scenarios, size)
 
 
 def _rows_of(names: Iterable[str]) -> list[Metric]:
@@ -185,7 +185,7 @@ def _rows_of(names: Iterable[str]) -> list[Metric]:
 
 
 def _selected(
-    number: int, found: Iterable[SelectionRow], quantities: Iterable[str]
+    number: int, rows: Iterable[SelectionRow], quantities: Iterable[str]
 ) -> list[FigureRow]:
     wanted = tuple(quantities)
     return [
@@ -201,11 +201,13 @@ def _selected(
             n_populations=row.n_populations,
         )
         for quantity in wanted
-        for row in found
+        for row in rows
     ]
 
 
-def _effect(number: int, found: Iterable[RaterEffect], *, metrics: bool = False) -> list[FigureRow]:
+def _effect(
+    number: int, effects: Iterable[RaterEffect], *, metrics: bool = False
+) -> list[FigureRow]:
     return [
         FigureRow(
             figure=number,
@@ -218,20 +220,20 @@ def _effect(number: int, found: Iterable[RaterEffect], *, metrics: bool = False)
             standard_error=row.standard_error,
             n_populations=row.n_populations,
         )
-        for row in found
+        for row in effects
     ]
 
 
 def _selection(metrics: tuple[str, ...]) -> Callable[[int, int, Size], list[FigureRow]]:
     def rows(number: int, seed: int, size: Size) -> list[FigureRow]:
-        found = selection_experiment(
+        rows = selection_experiment(
             _standard(size),
             size.ratings,
             seed=seed,
             n_populations=size.n_populations,
             rows=_rows_of(metrics),
         )
-        return _selected(number, found, ("consistency", "absolute_bias"))
+        return _selected(number, rows, ("consistency", "absolute_bias"))
 
     return rows
 
@@ -240,7 +242,7 @@ def _correlation(
     scenarios: Callable[[Size], dict[str, Scenario]], metrics: tuple[str, ...]
 ) -> Callable[[int, int, Size], list[FigureRow]]:
     def rows(number: int, seed: int, size: Size) -> list[FigureRow]:
-        found = selection_experiment(
+        rows = selection_experiment(
             scenarios(size),
             [None],
             seed=seed,
@@ -248,18 +250,18 @@ def _correlation(
             rows=_rows_of(metrics),
         )
         quantities = ("consistency_spearman", "absolute_bias_spearman")
-        return _selected(number, found, quantities)
+        return _selected(number, rows, quantities)
 
     return rows
 
 
 def _raters(number: int, seed: int, size: Size) -> list[FigureRow]:
     scenarios = {
-        name: one
-        for name, one in _effects(size).items()
-        if one.gamma_human == one.gamma_judge  # the judges play no part
+        name: scenario
+        for name, scenario in _effects(size).items()
+        if scenario.gamma_human == scenario.gamma_judge  # the judges play no part
     }
-    named = {name.split(",")[0]: one for name, one in scenarios.items()}
+    named = {name.split(",")[0]: scenario for name, scenario in scenarios.items()}
     n = size.n_populations
     sampled = sampling_experiment(named, size.ratings, seed=seed, n_populations=n)
     biased = prevalence_experiment(named, seed=seed, n_populations=n)
@@ -267,33 +269,33 @@ def _raters(number: int, seed: int, size: Size) -> list[FigureRow]:
 
 
 def _sampling(number: int, seed: int, size: Size) -> list[FigureRow]:
-    found = sampling_experiment(
+    rows = sampling_experiment(
         _standard(size), size.ratings, seed=seed, n_populations=size.n_populations
     )
-    return _effect(number, found)
+    return _effect(number, rows)
 
 
 def _hit_rate_under_error(number: int, seed: int, size: Size) -> list[FigureRow]:
-    found = selection_experiment(
+    rows = selection_experiment(
         _errors(size, judges=2.0),
         [size.ratings[-1]],
         seed=seed,
         n_populations=size.n_populations,
         rows=_rows_of(["hit_rate(h/h)"]),
     )
-    return _selected(number, found, ("consistency", "absolute_bias"))
+    return _selected(number, rows, ("consistency", "absolute_bias"))
 
 
 def _ranking_under_error(number: int, seed: int, size: Size) -> list[FigureRow]:
-    found = error_experiment(
+    rows = error_experiment(
         _errors(size), seed=seed, n_populations=size.n_populations, rows=_rows_of(RANKINGS)
     )
-    return _effect(number, found, metrics=True)
+    return _effect(number, rows, metrics=True)
 
 
 def _prevalence_under_error(number: int, seed: int, size: Size) -> list[FigureRow]:
-    found = prevalence_experiment(_errors(size), seed=seed, n_populations=size.n_populations)
-    return _effect(number, found)
+    rows = prevalence_experiment(_errors(size), seed=seed, n_populations=size.n_populations)
+    return _effect(number, rows)
 
 
 @dataclass(frozen=True, slots=True)

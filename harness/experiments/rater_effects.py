@@ -1,4 +1,4 @@
-"""What few ratings, forced choices and rater error do to what humans alone say about the items."""
+"""Effects of few ratings, forced choices and rater error on decisions and prevalence."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def sampling_experiment(
             population: Population, rng: np.random.Generator, tau: float, n: int = n_ratings
         ) -> dict[str, float]:
             sample = draw_sample(population, n, rng)
-            found, true = (_decide(one, tau) for one in (sample.human, population.human))
-            known = ~np.isnan(found)
-            if not known.any():
+            decided, true = (_decide(dist, tau) for dist in (sample.human, population.human))
+            defined = ~np.isnan(decided)
+            if not defined.any():
                 return {"consistency": np.nan, "prevalence_difference": np.nan}
             return {
-                "consistency": float((found == true)[known].mean()),
-                "prevalence_difference": float((found - true)[known].mean()),
+                "consistency": float((decided == true)[defined].mean()),
+                "prevalence_difference": float((decided - true)[defined].mean()),
             }
 
         table += _repeat(scenarios, n_ratings, measure, (seed, n_populations, taus))
@@ -172,12 +172,12 @@ def error_experiment(
     ) -> dict[str, float]:
         positive = (population.scenario.option,)
         observed, stable = (
-            judge_values(one, population.judges, rows, tau=tau, positive=positive)
-            for one in (population.human, population.stable)
+            judge_values(raters, population.judges, rows, tau=tau, positive=positive)
+            for raters in (population.human, population.stable)
         )
         return {
-            row.name: spearman(loss(one, row.better), loss(other, row.better))
-            for row, one, other in zip(rows, observed, stable, strict=True)
+            row.name: spearman(loss(with_error, row.better), loss(without, row.better))
+            for row, with_error, without in zip(rows, observed, stable, strict=True)
         }
 
     return _repeat(scenarios, None, measure, (seed, n_populations, taus))
@@ -193,19 +193,19 @@ def _repeat(
     measure: Callable[[Population, np.random.Generator, float], dict[str, float]],
     settings: tuple[int, int, Sequence[float]],
 ) -> list[RaterEffect]:
-    """Metric each scenario's populations, which are those of `selection_experiment`."""
+    """Measure each scenario's populations, which are those of `selection_experiment`."""
     seed, n_populations, taus = settings
     table = []
     for s, (name, scenario) in enumerate(scenarios.items()):
         seeds = [np.random.SeedSequence([seed, s, p]).spawn(2) for p in range(n_populations)]
-        drawn = [draw_population(scenario, np.random.default_rng(one)) for one, _ in seeds]
+        drawn = [draw_population(scenario, np.random.default_rng(seed)) for seed, _ in seeds]
         for tau in taus:
-            found = [
-                measure(one, np.random.default_rng(again), tau)
-                for one, (_, again) in zip(drawn, seeds, strict=True)
+            effects = [
+                measure(population, np.random.default_rng(sample_seed), tau)
+                for population, (_, sample_seed) in zip(drawn, seeds, strict=True)
             ]
-            for quantity in found[0] if found else ():
-                values = np.array([[one[quantity]] for one in found])
+            for quantity in effects[0] if effects else ():
+                values = np.array([[effect[quantity]] for effect in effects])
                 means, errors, n = mean_and_error(values)
                 table.append(
                     RaterEffect(

@@ -1,4 +1,4 @@
-"""Raters and judges drawn from the rating model, and finite samples of what they say."""
+"""Populations of raters and judges drawn from the rating model, and samples of their ratings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Population:
-    """Everything that infinitely many ratings would show.
+    """Distributions in the limit of infinitely many ratings.
 
     Attributes
     ----------
@@ -87,8 +87,9 @@ class Population:
     judges: Distributions
 
     def __repr__(self) -> str:
-        one = self.scenario
-        return f"Population({one.n_items} items, {one.n_judges} judges, {one.space!r})"
+        scenario = self.scenario
+        size = f"{scenario.n_items} items, {scenario.n_judges} judges"
+        return f"Population({size}, {scenario.space!r})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -103,7 +104,7 @@ class Sample:
 
 
 def selection_matrix(space: OptionSpace, gamma: float) -> FloatArray:
-    """Let raters pick from their set by an exponential decay in the options' order.
+    """Return F for raters whose choice from a set decays exponentially in the options' order.
 
     Parameters
     ----------
@@ -139,8 +140,8 @@ def gamma_for(space: OptionSpace, Gamma: float) -> float:
     from scipy.optimize import brentq  # noqa: PLC0415 -- takes a while to load
 
     def gap(gamma: float) -> float:
-        found = selection_effect(selection_matrix(space, gamma), space, option=space.options[0])
-        return float(found) - Gamma
+        F = selection_matrix(space, gamma)
+        return float(selection_effect(F, space, option=space.options[0])) - Gamma
 
     least, most = gap(-STEEPEST) + Gamma, gap(STEEPEST) + Gamma
     if not least < Gamma < most:
@@ -201,17 +202,19 @@ def draw_population(scenario: Scenario, rng: np.random.Generator) -> Population:
         F_judge=frozen(F_judge),
         Gamma_human=float(selection_effect(F_human, space, option=scenario.option)),
         Gamma_judge=float(selection_effect(F_judge, space, option=scenario.option)),
-        stable=_known(space, theta, F_human),
-        human=_known(space, theta @ E.T, F_human),
-        judges=_known(space, judged, F_judge),
+        stable=_population_distributions(space, theta, F_human),
+        human=_population_distributions(space, theta @ E.T, F_human),
+        judges=_population_distributions(space, judged, F_judge),
     )
 
 
-def _known(space: OptionSpace, theta: FloatArray, F: FloatArray) -> Distributions:
-    many = np.full(len(theta), MANY)
+def _population_distributions(
+    space: OptionSpace, theta: FloatArray, F: FloatArray
+) -> Distributions:
+    n_ratings = np.full(len(theta), MANY)
     omega = np.minimum(theta @ space.membership.T, 1.0)
     return Distributions(
-        space=space, O=theta @ F.T, theta=theta, omega=omega, n_forced=many, n_sets=many
+        space=space, O=theta @ F.T, theta=theta, omega=omega, n_forced=n_ratings, n_sets=n_ratings
     )
 
 
@@ -223,7 +226,7 @@ def draw_sample(
     n_samples: int = 10,
     n_calibration: int = 100,
 ) -> Sample:
-    """Rate every item a few times and estimate what can be estimated from that.
+    """Draw a few ratings of every item and estimate the distributions from them.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.report.charts import Chart
-    from harness.stats.indeterminacy.break_even import BreakEven
+    from harness.stats.indeterminacy.sensitivity import BreakEven
     from harness.stats.selection.regret import Regret
 
 DIGITS = 6  # of the numbers that the sliders step through

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
         multilabel,
         reaches,
     )
-    from harness.stats.indeterminacy.beta_sweep import SweepPoint, beta_sweep, suppose
     from harness.stats.indeterminacy.bounds import (
         Bound,
         Limit,
@@ -65,12 +64,6 @@ if TYPE_CHECKING:
         free_bounds,
         meets_bounds,
         omega_bounds,
-    )
-    from harness.stats.indeterminacy.break_even import BreakEven, Piece, break_even, winning_regions
-    from harness.stats.indeterminacy.item_translation import (
-        F_hat_by_item,
-        F_hat_shrunk,
-        ItemTranslation,
     )
     from harness.stats.indeterminacy.likelihood import (
         CommonF,
@@ -88,9 +81,21 @@ if TYPE_CHECKING:
         selection_effects,
     )
     from harness.stats.indeterminacy.reconstruction import Reconstruction, reconstruct
+    from harness.stats.indeterminacy.sensitivity import (
+        BreakEven,
+        Piece,
+        SweepPoint,
+        beta_sweep,
+        break_even,
+        suppose,
+        winning_regions,
+    )
     from harness.stats.indeterminacy.translation import (
         Decomposition,
         F_hat,
+        F_hat_by_item,
+        F_hat_shrunk,
+        ItemTranslation,
         Translation,
         decompose,
         reconstruct_theta,
@@ -355,7 +360,15 @@ _MODULES = {
         "meets_bounds",
         "omega_bounds",
     ),
-    "indeterminacy.break_even": ("BreakEven", "Piece", "break_even", "winning_regions"),
+    "indeterminacy.sensitivity": (
+        "BreakEven",
+        "Piece",
+        "SweepPoint",
+        "beta_sweep",
+        "break_even",
+        "suppose",
+        "winning_regions",
+    ),
     "data.rating_table": (
         "Distributions",
         "ELICITATIONS",
@@ -380,7 +393,17 @@ _MODULES = {
         "estimate_sums",
         "point_estimates",
     ),
-    "indeterminacy.item_translation": ("F_hat_by_item", "F_hat_shrunk", "ItemTranslation"),
+    "indeterminacy.translation": (
+        "Decomposition",
+        "F_hat",
+        "F_hat_by_item",
+        "F_hat_shrunk",
+        "ItemTranslation",
+        "Translation",
+        "decompose",
+        "reconstruct_theta",
+        "sensitivity_family",
+    ),
     "metrics.alpha": ("alpha_metric", "coincidences", "krippendorff_alpha"),
     "data.labels": ("label_cells", "label_counts", "means", "medians"),
     "indeterminacy.likelihood": (
@@ -426,15 +449,6 @@ _MODULES = {
     ),
     "alt_test.scoring": ("SimilarityTable",),
     "subsets.strata": ("Stratum", "StratumResult", "default_strata", "stratify"),
-    "indeterminacy.beta_sweep": ("SweepPoint", "beta_sweep", "suppose"),
-    "indeterminacy.translation": (
-        "Decomposition",
-        "F_hat",
-        "Translation",
-        "decompose",
-        "reconstruct_theta",
-        "sensitivity_family",
-    ),
     "metrics.ordinal": ("ORDINAL_METRICS", "ordinal_metrics", "weighted_kappa_metric"),
     "metrics.downstream": ("win_rate_metrics", "win_sums"),
     "alt_test.margin_tests": ("SignedRankTest", "StudentTest", "one_sided_t", "signed_rank"),

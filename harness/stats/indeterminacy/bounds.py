@@ -1,4 +1,4 @@
-"""What forced choices alone leave open: bounds on multi-label vectors, consistency and bias."""
+"""Bounds from forced choices alone, on multi-label vectors, consistency and bias."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.rating_table import Distributions, check_rows, check_tau, reaches
-from harness.stats.indeterminacy.decision_changes import Flips
+from harness.stats.indeterminacy.sensitivity import Flips
 from harness.stats.indeterminacy.translation import sensitivity_family
 from harness.stats.inference.estimate import (
     Estimate,
@@ -171,15 +171,17 @@ def free_bounds(
     rated = [Side.of(table, Cut(tau, tuple(positive)), downstream.METRICS) for table in judges]
     units = resampling.units(len(human.items))
     jobs = [_free_jobs(ends[0], ends[1], side.forms["decision"], dist.n_forced) for side in rated]
-    found = estimate_all(jobs, units, replace(resampling, method="percentile"))
+    estimates = estimate_all(jobs, units, replace(resampling, method="percentile"))
     return {
         table.name: {
             row.name: Bound(
-                each[f"{row.name} low"].estimate, each[f"{row.name} high"].estimate, "free_per_item"
+                by_metric[f"{row.name} low"].estimate,
+                by_metric[f"{row.name} high"].estimate,
+                "free_per_item",
             )
             for row in downstream.METRICS
         }
-        for table, each in zip(judges, found, strict=True)
+        for table, by_metric in zip(judges, estimates, strict=True)
     }
 
 
@@ -280,12 +282,12 @@ def _ends(space: OptionSpace, limits: Sequence[Limit]) -> tuple[FloatArray, Floa
     if len(set(named)) < len(named):
         raise ValueError(f"limits: an option is limited twice in {named}")
     low, high = (sensitivity_family(space, 0.0, {}) for _ in range(2))
-    for one in limits:
-        if not 0.0 <= one.low <= one.high <= 1.0:
-            raise ValueError(f"limits: {one} is no range of chances in [0, 1]")
-        k = space.option_index(one.option)
-        for F_reverse, beta in ((low, one.low), (high, one.high)):
-            F_reverse[:, k] = sensitivity_family(space, beta, {one.option: one.adds})[:, k]
+    for limit in limits:
+        if not 0.0 <= limit.low <= limit.high <= 1.0:
+            raise ValueError(f"limits: {limit} is no range of chances in [0, 1]")
+        k = space.option_index(limit.option)
+        for F_reverse, beta in ((low, limit.low), (high, limit.high)):
+            F_reverse[:, k] = sensitivity_family(space, beta, {limit.option: limit.adds})[:, k]
     return low, high
 
 
@@ -311,8 +313,8 @@ def _common(
     blocks = [_extremes(base, added, flips, block[:, units.of_item]) for block in weights]
     replicates = np.concatenate(blocks, axis=1) if blocks else np.empty((2, 0))
     ends = []
-    for value, again in zip(values, replicates, strict=True):
-        interval, undefined_share = percentile_interval(again, level, units.kind)
+    for value, ends_of_resamples in zip(values, replicates, strict=True):
+        interval, undefined_share = percentile_interval(ends_of_resamples, level, units.kind)
         ends.append(
             Estimate(
                 value=float(value),
@@ -320,7 +322,7 @@ def _common(
                 n_used=used,
                 n_excluded=n - used,
                 excluded=missing,
-                n_resamples=again.size,
+                n_resamples=ends_of_resamples.size,
                 undefined_share=undefined_share,
             )
         )

@@ -1,4 +1,4 @@
-"""Lapses of raters and pulls towards one option: E, Gamma, what O tells of theta, and rankings."""
+"""Rater error and selection effects: E, Gamma, identifiability and rankings under error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HALF = 0.5
 
 
 def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str) -> FloatArray:
-    """Chance that a rater gives each set although the stable set is another.
+    """Return the chance that a rater gives each set, given the stable set.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def error_matrix(space: OptionSpace, epsilon: float, *, eta: float, option: str)
 
 
 def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> FloatArray:
-    """Gamma: how much likelier than chance an endorsed option is chosen.
+    """Return Gamma, how many times likelier than chance an endorsed option is chosen.
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ def selection_effects(
             metrics=(_gamma_metric(space.membership[:, held].sum(axis=0), alone=alone),),
             nothing="no_pairs",
         )
-    found = estimate_sums(batches, resampling=resampling)
-    return {option: each["selection_effect"] for option, each in found.items()}
+    estimates = estimate_sums(batches, resampling=resampling)
+    return {option: by_metric["selection_effect"] for option, by_metric in estimates.items()}
 
 
 def _gamma_metric(sizes: FloatArray, *, alone: bool) -> Metric:
@@ -196,7 +196,7 @@ class Identifiability:
 
 
 def identifiability(space: OptionSpace) -> Identifiability:
-    """Say whether theta can be had from forced choices, and what to change if not.
+    """Tell whether theta follows from forced choices, and what to change if not.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def mse_without_rater_error(
     human, judges : RatingTable
         With response sets.
     errors : sequence of (V, V) arrays
-        What rater error may be: each an E as in `undo_error`.
+        Possible E: P(observed set, given stable set), columns by stable set.
 
     Returns
     -------
@@ -341,11 +341,11 @@ def mse_without_rater_error(
     rated = {table.name: Distributions.of(table).omega for table in judges}
     shared = ~np.isnan(np.column_stack([theta, *rated.values()])).any(axis=1)
     stable = (_undone(theta[shared], E, inside) for E in errors)
-    found = [
-        {name: float(mean(mse(each, omega[shared]).sum(axis=0))) for name, omega in rated.items()}
-        for each in stable
+    errors_of_judges = [
+        {name: float(mean(mse(target, omega[shared]).sum(axis=0))) for name, omega in rated.items()}
+        for target in stable
     ]
-    return found, int(shared.sum())
+    return errors_of_judges, int(shared.sum())
 
 
 def _sign(number: float) -> int:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, frozen, ratio
+from harness.stats.data.arrays import TOLERANCE, FloatArray
 from harness.stats.data.rating_table import Distributions
+from harness.stats.indeterminacy.translation import F_hat, pairs_by_item
 
 if TYPE_CHECKING:
-    from harness.stats.data.arrays import IntArray
     from harness.stats.data.rating_table import RatingTable
 
 
@@ -63,12 +63,8 @@ def reconstruct(table: RatingTable) -> Reconstruction:
     depend on the item. Pairs whose choice is outside their set are left out.
     """
     space, dist = table.space, Distributions.of(table)
-    K, V = space.membership.shape
-    inside: IntArray = np.zeros((len(table.items), K, V), dtype=np.int64)
-    if table.joint is not None:
-        inside = np.where(space.membership, table.joint, 0)
-    pairs = inside.sum(axis=0)
-    F_reverse = ratio(pairs, pairs.sum(axis=1, keepdims=True)).T
+    translation = F_hat(table)
+    F_reverse = translation.F_reverse
     chosen = dist.O > TOLERANCE
     unpaired = np.isnan(F_reverse).any(axis=0)
     reasons = np.where((chosen & unpaired).any(axis=1), "option_without_pairs", "")
@@ -80,11 +76,10 @@ def reconstruct(table: RatingTable) -> Reconstruction:
         omega=np.minimum(theta @ space.membership.T.astype(np.float64), 1.0),
         n_sets=np.where(reasons == "", dist.n_forced, 0.0),
     )
-    paired = np.asarray(inside.any(axis=(1, 2)), dtype=np.bool_)
     return Reconstruction(
         distributions=implied,
-        F_reverse=frozen(F_reverse),
+        F_reverse=F_reverse,
         reasons=tuple(reasons.tolist()),
-        n_pairs=int(inside.sum()),
-        n_paired_items=int(paired.sum()),
+        n_pairs=translation.n_pairs,
+        n_paired_items=int(pairs_by_item(table).any(axis=(1, 2)).sum()),
     )

@@ -173,11 +173,11 @@ def abstention_test(
     missing at random.
     """
     y = np.asarray(abstained, dtype=np.float64)
-    codes, names, known = _coded(factor, len(y))
+    codes, names, present = _coded(factor, len(y))
     if n_draws < 1:
         raise ValueError(f"n_draws is {n_draws}; wanted 1 or more")
     units = Units.of(len(y), groups)
-    used = ~np.isnan(y) & known
+    used = ~np.isnan(y) & present
     y, x, of = y[used], codes[used], np.unique(units.of_item[used], return_inverse=True)[1].ravel()
     kind = _exchangeable(x, of) if groups is not None else "items"
     reason = _why_no_test(y, x, kind, of)
@@ -204,11 +204,11 @@ def _coded(
     if array.dtype.kind in "buif":
         numbers = array.astype(np.float64)
         return numbers, None, np.asarray(~np.isnan(numbers), dtype=np.bool_)
-    known = np.array([one is not None for one in array], dtype=np.bool_)
-    names, codes = np.unique(array[known].astype(str), return_inverse=True)
+    present = np.array([value is not None for value in array], dtype=np.bool_)
+    names, codes = np.unique(array[present].astype(str), return_inverse=True)
     filled = np.zeros(n)
-    filled[known] = codes.ravel()
-    return filled, tuple(names.tolist()), known
+    filled[present] = codes.ravel()
+    return filled, tuple(names.tolist()), present
 
 
 def _why_no_test(y: FloatArray, x: FloatArray, kind: str, of: IntArray) -> str:
@@ -219,8 +219,8 @@ def _why_no_test(y: FloatArray, x: FloatArray, kind: str, of: IntArray) -> str:
     if np.ptp(x) <= TOLERANCE:
         return "constant_factor"
     sizes = np.bincount(of)
-    few = len(sizes) < _MIN_UNITS if kind == "groups" else False
-    return "nothing_to_permute" if few else ""
+    too_few = len(sizes) < _MIN_UNITS if kind == "groups" else False
+    return "nothing_to_permute" if too_few else ""
 
 
 def _exchangeable(x: FloatArray, of: IntArray) -> Permuted:
@@ -278,11 +278,11 @@ class _Trial:
         G = int(self.of_group.max()) + 1
         code = np.zeros(G, dtype=np.int64)
         code[self.of_group] = self.codes
-        each = [
+        columns = [
             np.bincount(self.of_group, weights, G) for weights in (self.y, np.ones_like(self.y))
         ]
         held = self._moments()[code] if self.numeric else self._held(code)
-        both = sums_between(np.stack(each, axis=1), held, n_draws=n_draws, rng=rng)
+        both = sums_between(np.stack(columns, axis=1), held, n_draws=n_draws, rng=rng)
         return self._value(both[:, 0], both[:, 1])
 
     def _value(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:

@@ -267,10 +267,10 @@ def _parts(
     """Make what items of each kind add to each comparison: of the humans (None), of each judge."""
     h, K = human[kinds.first], human.shape[1]
     options, of_h, _, numbers = _labels(h, h, level, scale)
-    one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
+    one_human = ratio(h, h.sum(axis=1, keepdims=True)) @ options
     metrics = against_random(pair_metrics(level, numbers, K), options.mean(axis=0))
     yield None, "hh", among(h, level, scale), kinds
-    for name, side in (("random", of_h), ("random_h", one)):
+    for name, side in (("random", of_h), ("random_h", one_human)):
         sums = np.nan_to_num(side)
         yield None, name, ItemSums(contributions=sums, metrics=metrics, nothing=_NO_OVERLAP), kinds
     by: BinBy = "majority" if level == "nominal" else "median"
@@ -279,10 +279,10 @@ def _parts(
         alike = Kinds.of(human, judge)
         h, j, bins = human[alike.first], judge[alike.first], bins_of_h[kinds.of_item[alike.first]]
         options, of_h, of_j, numbers = _labels(h, j, level, scale)
-        one = ratio(h, h.sum(axis=1, keepdims=True)) @ options
+        one_human = ratio(h, h.sum(axis=1, keepdims=True)) @ options
         metrics = pair_metrics(level, numbers, K)
         yield name, "mm", among(j, level, scale), alike
-        for part, side in (("hw_mw", of_h), ("h_mw", one)):
+        for part, side in (("hw_mw", of_h), ("h_mw", one_human)):
             cells = _cells(side, of_j)
             batch = ItemSums(contributions=cells, metrics=metrics, nothing=_NO_OVERLAP)
             yield name, part, batch, alike
@@ -302,15 +302,15 @@ def _labels(
     if level == "nominal":
         return np.eye(K), modes(h), modes(j), np.arange(float(K))
     middles = [medians(h, scale), medians(j, scale)]
-    known = [one[~np.isnan(one)] for one in middles]
-    numbers = np.unique(np.concatenate([numbers_of(scale, K), *known]))
-    of_h, of_j = (_one_hot(one, numbers) for one in middles)
+    middles_present = [middle[~np.isnan(middle)] for middle in middles]
+    numbers = np.unique(np.concatenate([numbers_of(scale, K), *middles_present]))
+    of_h, of_j = (_one_hot(middle, numbers) for middle in middles)
     return _one_hot(numbers_of(scale, K), numbers), of_h, of_j, numbers
 
 
 def _one_hot(values: FloatArray, numbers: FloatArray) -> FloatArray:
-    found = (values[:, None] == numbers).astype(np.float64)
-    return np.where(np.isnan(values)[:, None], np.nan, found)
+    one_hot = (values[:, None] == numbers).astype(np.float64)
+    return np.where(np.isnan(values)[:, None], np.nan, one_hot)
 
 
 def _cells(first: FloatArray, second: FloatArray) -> FloatArray:

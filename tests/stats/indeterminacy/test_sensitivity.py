@@ -6,7 +6,7 @@ from support.resampling import split_options
 
 from harness import stats
 from harness.stats import beta_sweep, break_even, winning_regions
-from harness.stats.indeterminacy.decision_changes import Flips
+from harness.stats.indeterminacy.sensitivity import Flips
 
 BOTH = ("toxic", "fine")
 ADDS = {"fine": ("toxic",)}

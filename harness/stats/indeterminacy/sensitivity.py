@@ -1,0 +1,516 @@
+"""Sensitivity to beta: a grid of it, the winners over it, and decisions that change along it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
+from harness.stats.data.rating_table import (
+    ELICITATION_OF,
+    FORMS,
+    Distributions,
+    aggregate,
+    multilabel,
+    reaches,
+)
+from harness.stats.indeterminacy.translation import (
+    SweepVariant,
+    reconstruct_theta,
+    sensitivity_family,
+)
+from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
+from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
+from harness.stats.metrics.registry import METRICS
+from harness.stats.selection.comparisons import Cut, Side, judge_sums
+from harness.stats.selection.ranking import Ranking, loss, rank
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.bootstrap import Resampling, Unit
+
+NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_set")
+CURVE = np.array([0.0, 0.5, 1.0])  # three values fix a curve of second degree
+CHECK = 0.25  # a fourth tells whether the curve has that degree
+STEPPED = ("hrs", "decision")
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Flips:
+    """Decisions of n items by thresholded shares, along a parameter t from 0 to 1.
+
+    Attributes
+    ----------
+    start : (n, C) array
+        1.0 where a share is at least tau at t = 0, else 0.0; nan rows where nobody rated the item.
+    at : (E,) array
+        The t at which one entry turns from 0 to 1, ascending. It is 1 from there on.
+    item : (E,) int array
+        Whose entry turns.
+    before, after : (E, C) arrays
+        The item's row on either side.
+    """
+
+    start: FloatArray
+    at: FloatArray
+    item: IntArray
+    before: FloatArray
+    after: FloatArray
+
+    @classmethod
+    def of(cls, first: FloatArray, last: FloatArray, tau: float) -> Self:
+        """Find the break points of shares that go linearly from ``first`` to ``last``, (n, C) each.
+
+        Raises
+        ------
+        ValueError
+            If a share falls, or tau is not in (0, 1].
+        """
+        if (last < first - TOLERANCE).any():
+            raise ValueError("a share falls as the parameter grows; wanted shares that only grow")
+        start = reaches(first, tau)
+        turns = (start == 0.0) & (reaches(last, tau) == 1.0)
+        at = np.clip(np.where(turns, ratio(tau - first, last - first), np.inf), 0.0, None)
+        item, column = np.nonzero(turns)
+        order = np.argsort(at[item, column], kind="stable")
+        item, column = item[order], column[order]
+        at_entry = at[item, column]
+        earlier = (at[item] < at_entry[:, None]) | (
+            (at[item] == at_entry[:, None]) & (np.arange(start.shape[1]) < column[:, None])
+        )
+        before = np.where(earlier, 1.0, start[item])
+        after = before.copy()
+        after[np.arange(len(item)), column] = 1.0
+        return cls(
+            start=frozen(start),
+            at=frozen(np.minimum(at_entry, 1.0)),
+            item=frozen(item),
+            before=frozen(before),
+            after=frozen(after),
+        )
+
+    def __repr__(self) -> str:
+        return f"Flips({len(self.start)} items, {len(self.at)} break points)"
+
+    def gains(self, row: Metric, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return a metric's (n, d) contributions at the start, and what each flip adds, (E, d)."""
+        of_flip = judge[self.item]
+        added = row.contributions(self.after, of_flip) - row.contributions(self.before, of_flip)
+        return row.contributions(self.start, judge), added
+
+    def ends(self) -> BoolArray:
+        """Return (E,) bool: whether a flip is the last at its t, so that values exist after it."""
+        return np.asarray(np.diff(self.at, append=np.inf) > TOLERANCE, dtype=np.bool_)
+
+    def path(self, row: Metric, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Follow a metric exactly: (P,) starts of the pieces, the first 0, and its (P,) values."""
+        base, added = self.gains(row, judge)
+        totals = base.sum(axis=0) + np.cumsum(added, axis=0)[self.ends()]
+        values = row.value(np.vstack([base.sum(axis=0)[None], totals]))
+        return np.concatenate([[0.0], self.at[self.ends()]]), values
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class SweepPoint:
+    """Everything at one beta of the humans.
+
+    Attributes
+    ----------
+    beta : float
+        P(a positive option in S, given a negative one was chosen) that is supposed.
+    judges : tuple of str
+        In the order given.
+    metrics : tuple of Metric
+        The rows that were evaluated.
+    estimates : mapping
+        Judge name to metric name to `Estimate`.
+    replicates : mapping
+        Metric name to its (J, B) values, column ``b`` from the same items at every beta.
+    prevalence : Estimate
+        Share of the items that are positive for the humans.
+    level, unit
+        Of the intervals.
+    """
+
+    beta: float
+    judges: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    estimates: Mapping[str, Mapping[str, Estimate]]
+    replicates: Mapping[str, FloatArray]
+    prevalence: Estimate
+    level: float
+    unit: Unit
+
+    def __repr__(self) -> str:
+        return f"SweepPoint(beta {self.beta:g}, {len(self.judges)} judges)"
+
+    def ranking(self, metric: str) -> Ranking:
+        """Order the judges on one metric at this beta, each compared with the best."""
+        return rank(
+            metric,
+            find_metric(metric, self.metrics).better,
+            self.judges,
+            [self.estimates[judge][metric] for judge in self.judges],
+            self.replicates[metric],
+            level=self.level,
+            unit=self.unit,
+        )
+
+
+def beta_sweep(
+    human: RatingTable,
+    judges: Sequence[RatingTable],
+    *,
+    betas: Sequence[float],
+    adds: Mapping[str, Iterable[str]],
+    tau: float,
+    positive: Sequence[str],
+    resampling: Resampling,
+    variant: SweepVariant = "keeps_choice",
+    metrics: Sequence[str | Metric] | None = None,
+) -> tuple[SweepPoint, ...]:
+    """Compare judges with humans as `evaluate` does, supposing each beta of a grid in turn.
+
+    Parameters
+    ----------
+    human : RatingTable
+        Its forced choices are used and nothing else.
+    judges : sequence of RatingTable
+        With response sets where a metric needs them.
+    betas : sequence of float in [0, 1]
+        The grid.
+    adds, variant
+        As in `sensitivity_family`.
+    tau, positive, metrics, resampling
+        As in `evaluate`.
+
+    Returns
+    -------
+    tuple of SweepPoint
+        In the order of ``betas``, all on the same resamples.
+
+    Raises
+    ------
+    ValueError
+        If an argument does not fit.
+
+    Notes
+    -----
+    Guerdan et al. 2025, section 7: figures 7 and 8, tables 3 and 4.
+    """
+    names_or_rows = METRICS if metrics is None else metrics
+    rows = tuple(find_metric(m, METRICS) if isinstance(m, str) else m for m in names_or_rows)
+    cut = Cut(tau, tuple(positive))
+    added = {option: tuple(hidden) for option, hidden in adds.items()}
+    sides = [Side.of(table, cut, rows) for table in judges]
+    fixed = [row for row in rows if row.human_form not in NEED_SETS]
+    moving = [row for row in rows if row.human_form in NEED_SETS]
+    implied = [suppose(human, beta, added, variant=variant) for beta in betas]
+    human_sides = [_human_side(human, dist, cut, moving) for dist in implied]
+    fixed_sums = [judge_sums(Side.of(human, cut, fixed), side, fixed) for side in sides]
+    jobs = []
+    for human_side in human_sides:
+        jobs += [
+            [*sums, *judge_sums(human_side, side, moving)]
+            for sums, side in zip(fixed_sums, sides, strict=True)
+        ]
+        jobs.append([_prevalence(human_side)])
+    units = resampling.units(len(human.items))
+    estimates = estimate_all(jobs, units, resampling)
+    width = len(judges) + 1
+    names = tuple(table.name for table in judges)
+    return tuple(
+        _point(
+            names,
+            rows,
+            estimates[g * width : (g + 1) * width],
+            beta=beta,
+            level=resampling.level,
+            unit=units.kind,
+        )
+        for g, beta in enumerate(betas)
+    )
+
+
+def suppose(
+    human: RatingTable,
+    beta: float,
+    adds: Mapping[str, Iterable[str]],
+    *,
+    variant: SweepVariant = "keeps_choice",
+) -> Distributions:
+    """Return the humans' distributions as their forced choices and one beta imply them.
+
+    Parameters
+    ----------
+    human : RatingTable
+        Its forced choices are used and nothing else.
+    beta, adds, variant
+        As in `sensitivity_family`.
+    """
+    dist = Distributions.of(human)
+    family = sensitivity_family(human.space, beta, adds, variant=variant)
+    theta = reconstruct_theta(dist.O, family)
+    return replace(dist, theta=theta, omega=multilabel(theta, human.space), n_sets=dist.n_forced)
+
+
+def _human_side(
+    human: RatingTable, implied: Distributions, cut: Cut, rows: Sequence[Metric]
+) -> Side:
+    side = Side.of(human, cut, rows, implied)
+    if "decision" not in side.forms:  # the prevalence needs it
+        decided = aggregate(implied, "decision", tau=cut.tau, positive=cut.positive)
+        side.forms["decision"] = decided
+    return side
+
+
+def _prevalence(side: Side) -> ItemSums:
+    decided = side.forms["decision"]
+    weight = (~np.isnan(decided)).astype(np.float64)
+    return ItemSums(
+        contributions=weighted(np.nan_to_num(decided[:, 0]), weight),
+        metrics=(Metric(name="prevalence", value=mean, reason=no_items),),
+        used=np.asarray(weight[:, 0] > 0, dtype=np.bool_),
+        nothing="no_forced_choices",
+        n_ratings=side.dist.n_forced,
+    )
+
+
+def _point(
+    names: tuple[str, ...],
+    rows: tuple[Metric, ...],
+    estimated: Sequence[Mapping[str, Estimated]],
+    *,
+    beta: float,
+    level: float,
+    unit: Unit,
+) -> SweepPoint:
+    of_judges = estimated[:-1]
+    return SweepPoint(
+        beta=beta,
+        judges=names,
+        metrics=rows,
+        estimates={
+            name: {row.name: by_metric[row.name].estimate for row in rows}
+            for name, by_metric in zip(names, of_judges, strict=True)
+        },
+        replicates={
+            row.name: frozen(np.array([by_metric[row.name].replicates for by_metric in of_judges]))
+            for row in rows
+        },
+        prevalence=estimated[-1]["prevalence"].estimate,
+        level=level,
+        unit=unit,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of beta over which the same judges win.
+
+    Attributes
+    ----------
+    low, high : float
+        From ``low`` on, up to and without ``high``; the last piece holds 1.
+    winners : tuple of str
+        The best by the metric; several where they are equal, none where it is undefined.
+    """
+
+    low: float
+    high: float
+    winners: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BreakEven:
+    """Where the winner by one metric changes as beta of the humans goes from 0 to 1.
+
+    Attributes
+    ----------
+    metric : str
+        Its name.
+    tau : float
+        Cut-off.
+    pieces : tuple of Piece
+        In order, without gaps; empty where ``reason`` says why.
+    reason : str
+        "", or "not_computed" for a metric that is neither stepped nor of second degree in beta.
+    """
+
+    metric: str
+    tau: float
+    pieces: tuple[Piece, ...]
+    reason: str
+
+    def __repr__(self) -> str:
+        return f"BreakEven({self.metric!r}, tau {self.tau:g}, {len(self.pieces)} pieces)"
+
+    @property
+    def betas(self) -> tuple[float, ...]:
+        """The break-even values of beta, at each of which the winners change."""
+        return tuple(piece.low for piece in self.pieces[1:])
+
+    def winners(self, beta: float) -> tuple[str, ...]:
+        """Return the winners at a beta; ValueError where it is outside [0, 1] or not computed."""
+        for piece in reversed(self.pieces if 0.0 <= beta <= 1.0 else ()):
+            if beta >= piece.low - TOLERANCE:
+                return piece.winners
+        raise ValueError(f"beta is {beta!r}; wanted one in [0, 1] of {self!r}")
+
+
+def break_even(
+    human: RatingTable,
+    judges: Sequence[RatingTable],
+    metric: str | Metric,
+    *,
+    adds: Mapping[str, Iterable[str]],
+    tau: float,
+    positive: Sequence[str],
+) -> BreakEven:
+    """Find the betas at which another judge becomes the best, exactly.
+
+    Parameters
+    ----------
+    human : RatingTable
+        Whose forced choices hide options with chance beta.
+    judges : sequence of RatingTable
+        With response sets where the metric needs them.
+    metric : str or Metric
+        By what they are compared.
+    adds : mapping
+        For each negative option, the options that may be endorsed with it; see
+        `sensitivity_family`, whose default family is used.
+    tau, positive
+        Cut-off and positive options.
+
+    Returns
+    -------
+    BreakEven
+        One piece if the metric does not depend on beta.
+
+    Raises
+    ------
+    ValueError
+        If an argument does not fit the option space.
+
+    Notes
+    -----
+    The inversions of Guerdan et al. 2025, figure 7. Decisions flip one item at a time, at values of
+    beta that have a closed form; metrics on multi-label vectors are curves of second degree,
+    whose crossings are roots.
+    """
+    row = find_metric(metric, METRICS) if isinstance(metric, str) else metric
+    rated = [
+        aggregate(Distributions.of(table), row.judge_form, tau=tau, positive=positive)
+        for table in judges
+    ]
+    names = tuple(table.name for table in judges)
+    dist = Distributions.of(human)
+    ends = [_theta(dist, beta, adds) for beta in (0.0, 1.0)]
+    reason = ""
+    if row.human_form in STEPPED:
+        shares = [_shares(theta, human.space, row, positive) for theta in ends]
+        flips = Flips.of(shares[0], shares[1], tau)
+        paths = [flips.path(row, vectors) for vectors in rated]
+        starts = paths[0][0] if paths else np.zeros(1)
+        losses = np.array([loss(values, row.better) for _, values in paths])
+    elif row.human_form == "srs":
+        curves, reason = _curves(row, ends, human.space, rated)
+        starts = _crossings(curves)
+        middles = (starts + np.append(starts[1:], 1.0)) / 2.0
+        losses = loss(np.array([np.polyval(curve, middles) for curve in curves]), row.better)
+    elif ELICITATION_OF[row.human_form] == "response_set":
+        starts, losses, reason = np.zeros(1), np.zeros((len(rated), 1)), "not_computed"
+    else:
+        fixed = aggregate(dist, row.human_form, tau=tau, positive=positive)
+        values = [row.value(row.contributions(fixed, z).sum(axis=0)) for z in rated]
+        starts, losses = np.zeros(1), loss(np.array(values)[:, None], row.better)
+    pieces = () if reason else _pieces(starts, losses, names)
+    return BreakEven(row.name, tau, pieces, reason)
+
+
+def winning_regions(
+    human: RatingTable,
+    judges: Sequence[RatingTable],
+    metric: str | Metric,
+    *,
+    adds: Mapping[str, Iterable[str]],
+    taus: Sequence[float],
+    positive: Sequence[str],
+) -> tuple[BreakEven, ...]:
+    """Find the region of (beta, tau) where each judge wins: exact in beta, one row per tau.
+
+    Parameters
+    ----------
+    taus : sequence of float in (0, 1]
+        The cut-offs.
+    human, judges, metric, adds, positive
+        As in `break_even`.
+
+    Returns
+    -------
+    tuple of BreakEven
+        In the order of ``taus``.
+    """
+    return tuple(
+        break_even(human, judges, metric, adds=adds, tau=tau, positive=positive) for tau in taus
+    )
+
+
+def _theta(dist: Distributions, beta: float, adds: Mapping[str, Iterable[str]]) -> FloatArray:
+    return reconstruct_theta(dist.O, sensitivity_family(dist.space, beta, adds))
+
+
+def _shares(
+    theta: FloatArray, space: OptionSpace, row: Metric, positive: Sequence[str]
+) -> FloatArray:
+    if row.human_form == "hrs":
+        return multilabel(theta, space)
+    return np.asarray(theta @ space.meets(positive)[:, None].astype(np.float64))
+
+
+def _curves(
+    row: Metric, ends: Sequence[FloatArray], space: OptionSpace, rated: Sequence[FloatArray]
+) -> tuple[list[FloatArray], str]:
+    """Return each judge's metric as a polynomial in beta, and why it is none."""
+    grid = np.append(CURVE, CHECK)
+    omegas = [multilabel((1.0 - b) * ends[0] + b * ends[1], space) for b in grid]
+    values = np.array(
+        [[row.value(row.contributions(omega, z).sum(axis=0)) for omega in omegas] for z in rated]
+    ).reshape(len(rated), len(grid))
+    curves = [np.array([2 * (a - 2 * b + c), 4 * b - 3 * a - c, a]) for a, b, c, _ in values]
+    off = [abs(np.polyval(c, CHECK) - v[-1]) for c, v in zip(curves, values, strict=True)]
+    bent = any(gap > 1e-9 * (1.0 + np.abs(v).max()) for gap, v in zip(off, values, strict=True))
+    return curves, "not_computed" if bent else ""
+
+
+def _crossings(curves: Sequence[FloatArray]) -> FloatArray:
+    """Return the starts of the pieces: 0 and every beta in (0, 1) where two curves cross."""
+    defined = [curve for curve in curves if not np.isnan(curve).any()]
+    crossings = [0.0]
+    for first, second in combinations(defined, 2):
+        gap = np.where(np.abs(first - second) <= TOLERANCE, 0.0, first - second)
+        roots = np.roots(gap)
+        crossings += [r.real for r in roots if abs(r.imag) <= TOLERANCE and 0.0 < r.real < 1.0]
+    return np.unique(crossings)
+
+
+def _pieces(starts: FloatArray, losses: FloatArray, names: Sequence[str]) -> tuple[Piece, ...]:
+    """Join adjacent pieces that have the same winners."""
+    if not len(names):
+        return ()
+    least = np.where(np.isnan(losses), np.inf, losses).min(axis=0)
+    wins = (losses <= least + TOLERANCE) & np.isfinite(least)
+    changed = np.append(True, (wins[:, 1:] != wins[:, :-1]).any(axis=0))
+    lows = starts[changed]
+    highs = np.append(lows[1:], 1.0)
+    return tuple(
+        Piece(float(low), float(high), tuple(np.array(names)[won].tolist()))
+        for low, high, won in zip(lows, highs, wins.T[changed], strict=True)
+    )
