@@ -99,23 +99,23 @@ def files() -> str:
 
 def _fields(model: Any, schema: dict[str, Any] | None = None) -> list[str]:  # noqa: ANN401 -- a class with fields
     """A table of a model's fields: type, default and what its docstring says."""
-    said: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        said |= _attributes(base.__doc__ or "")
+        descriptions |= _attributes(base.__doc__ or "")
     schema = schema or model.model_json_schema()
     required = set(schema.get("required", ()))
     rows = ["| field | type | default | meaning |", "| --- | --- | --- | --- |"]
     for name, field in schema["properties"].items():
         default = "required" if name in required else f"`{json.dumps(field.get('default'))}`"
         kind = _type(field).replace("|", "\\|")
-        meaning = said.get(name, field.get("description", ""))
+        meaning = descriptions.get(name, field.get("description", ""))
         rows.append(f"| `{name}` | {kind} | {default} | {meaning} |")
     return [*rows, ""]
 
 
 def _attributes(doc: str) -> dict[str, str]:
     """What the Attributes section of a docstring says of each name."""
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     names: list[str] = []
     inside = False
     for line in cleandoc(doc).splitlines():
@@ -126,17 +126,17 @@ def _attributes(doc: str) -> dict[str, str]:
         elif inside and names and line.startswith("    "):
             for name in names:
                 text = line.strip().replace("``", "`").replace("|", "\\|")
-                found[name] = f"{found.get(name, '')} {text}".strip()
+                descriptions[name] = f"{descriptions.get(name, '')} {text}".strip()
         elif inside and line and not line.startswith("-"):
             inside = False
-    return found
+    return descriptions
 
 
 def _type(field: Mapping[str, Any]) -> str:
     if "enum" in field or "const" in field:
         return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))
     if "anyOf" in field:
-        kinds = [_type(one) for one in field["anyOf"] if one.get("type") != "null"]
+        kinds = [_type(member) for member in field["anyOf"] if member.get("type") != "null"]
         return " or ".join(dict.fromkeys(kinds))
     if field.get("type") == "array":
         return f"list of {_type(field.get('items', {}))}"
@@ -161,7 +161,7 @@ def metrics() -> str:
         "",
         "TP, FN, FP, TN: the raters' mode first; A = (TP + FN)(FN + TN), B = (TP + FP)(FP + TN).",
         "",
-        *_formulas([one.name for one in measures], BINARY, _papers(measures)),
+        *_formulas([metric.name for metric in measures], BINARY, _papers(measures)),
         "## Every row",
         "",
         "| row | better | bounds | unit | source |",
@@ -214,9 +214,9 @@ def statistics() -> str:
     """What `harness.stats` offers, with the first line of each docstring."""
     by_module: dict[str, list[str]] = {}
     for name in sorted(stats.__all__):
-        thing = getattr(stats, name)
-        module = str(getattr(thing, "__module__", "harness.stats")).removeprefix("harness.stats.")
-        first = (thing.__doc__ or "").strip().splitlines()[:1] if callable(thing) else []
+        member = getattr(stats, name)
+        module = str(getattr(member, "__module__", "harness.stats")).removeprefix("harness.stats.")
+        first = (member.__doc__ or "").strip().splitlines()[:1] if callable(member) else []
         by_module.setdefault(module, []).append(f"| `{name}` | {_cell(first)} |")
     parts = [fragment("statistics")]
     for module, rows in sorted(by_module.items()):

@@ -54,8 +54,10 @@ class Levels:
     per_criterion: Mapping[str, Estimate]
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{one} {getattr(self, one).value}" for one in ("micro", "macro", "item"))
-        return f"Levels({self.metric!r}, {found})"
+        values = ", ".join(
+            f"{level} {getattr(self, level).value}" for level in ("micro", "macro", "item")
+        )
+        return f"Levels({self.metric!r}, {values})"
 
 
 def levels(
@@ -92,7 +94,7 @@ def levels(
     ValueError
         If lengths differ, an item has a criterion twice, or a criterion has no weight.
     """
-    found = levels_of_judges(
+    by_judge = levels_of_judges(
         human,
         {"": judge},
         criteria=criteria,
@@ -102,7 +104,7 @@ def levels(
         weights=weights,
         threshold=threshold,
     )
-    return found[""][metric.name]
+    return by_judge[""][metric.name]
 
 
 def levels_of_judges(
@@ -137,7 +139,8 @@ def levels_of_judges(
         groups: Sequence[str] | None = None,
     ) -> dict[str, dict[str, Estimate]]:
         batches = {
-            name: ItemSums(contributions=each, metrics=tuple(chosen)) for name, each in rows.items()
+            name: ItemSums(contributions=cells, metrics=tuple(chosen))
+            for name, cells in rows.items()
         }
         regrouped = replace(resampling, groups=groups)
         return estimate_sums(batches, resampling=regrouped) if batches else {}
@@ -148,7 +151,7 @@ def levels_of_judges(
     }
     if items is None:
         none = Estimate(value=None, reason=UNGROUPED, n_used=0, n_excluded=n)
-        whole = {judge: {one.name: none for one in metrics} for judge in judges}
+        whole = {judge: {metric.name: none for metric in metrics} for judge in judges}
     else:
         _, of_item = _codes(items, n, "items")
         _check_once(of_item, of_criterion, names)
@@ -157,19 +160,21 @@ def levels_of_judges(
             for side in (human, *judges.values())
         )
         pairs = zip(judges, of_judges, strict=True)
-        whole = run({name: binary_cells(of_humans, each) for name, each in pairs})
+        whole = run({name: binary_cells(of_humans, of_judge) for name, of_judge in pairs})
     micro = run(cells)
     macro = _macro(cells, of_criterion, names, metrics, run)
     return {
         judge: {
-            one.name: Levels(
-                metric=one.name,
-                micro=micro[judge][one.name],
-                macro=macro[judge][one.name],
-                item=whole[judge][one.name],
-                per_criterion={name: each[judge][one.name] for name, each in by_criterion.items()},
+            metric.name: Levels(
+                metric=metric.name,
+                micro=micro[judge][metric.name],
+                macro=macro[judge][metric.name],
+                item=whole[judge][metric.name],
+                per_criterion={
+                    name: estimates[judge][metric.name] for name, estimates in by_criterion.items()
+                },
             )
-            for one in metrics
+            for metric in metrics
         }
         for judge in judges
     }
@@ -184,26 +189,26 @@ def _macro(
 ) -> dict[str, dict[str, Estimate]]:
     """Average over criteria, which are what is resampled; NA where one of them is."""
     C = len(names)
-    found: dict[str, dict[str, Estimate]] = {judge: {} for judge in cells}
+    macro: dict[str, dict[str, Estimate]] = {judge: {} for judge in cells}
     rows: dict[str, FloatArray] = {}
     places: list[tuple[str, str]] = []
-    for judge, each in cells.items():
-        totals = np.zeros((C, each.shape[1]))
-        np.add.at(totals, of_criterion, each)
-        for one in metrics:
-            values = one.value(totals)
+    for judge, rows_of_judge in cells.items():
+        totals = np.zeros((C, rows_of_judge.shape[1]))
+        np.add.at(totals, of_criterion, rows_of_judge)
+        for metric in metrics:
+            values = metric.value(totals)
             undefined = np.isnan(values)
             if undefined.any() or not C:
-                reason = one.reason(totals[undefined.argmax()]) if C else "no_items"
-                found[judge][one.name] = _no_macro(reason, C, int(undefined.sum()))
+                reason = metric.reason(totals[undefined.argmax()]) if C else "no_items"
+                macro[judge][metric.name] = _no_macro(reason, C, int(undefined.sum()))
             else:
                 rows[str(len(places))] = np.column_stack([values, np.ones(C)])
-                places.append((judge, one.name))
+                places.append((judge, metric.name))
     average = Metric(name="mean", value=mean, reason=lambda _: "no_items", paper=_PAPER)
     averaged = run(rows, (average,), list(names)).values()
     for (judge, name), one_found in zip(places, averaged, strict=True):
-        found[judge][name] = one_found["mean"]
-    return found
+        macro[judge][name] = one_found["mean"]
+    return macro
 
 
 def _no_macro(reason: str, C: int, n_undefined: int) -> Estimate:
@@ -243,7 +248,7 @@ def _check_once(of_item: IntArray, of_criterion: IntArray, names: tuple[str, ...
 def _weights(weights: Mapping[str, float], names: tuple[str, ...]) -> FloatArray:
     if missing := [name for name in names if name not in weights]:
         raise ValueError(f"weights: criterion {missing[0]!r} has none")
-    found = np.array([weights[name] for name in names], dtype=np.float64)
-    if not (np.isfinite(found) & (found >= 0)).all():
+    array = np.array([weights[name] for name in names], dtype=np.float64)
+    if not (np.isfinite(array) & (array >= 0)).all():
         raise ValueError("weights: the weight of a criterion is a finite number, 0 or more")
-    return found
+    return array

@@ -48,23 +48,23 @@ def how_many(rows: BoolArray, times: IntArray | None = None) -> int:
     return int(rows.sum() if times is None else times[rows].sum())
 
 
-def remembered(made: Callable[[FloatArray], Made]) -> Callable[[FloatArray], Made]:
+def remembered(function: Callable[[FloatArray], Made]) -> Callable[[FloatArray], Made]:
     """Let metrics that are asked about the same sums, one after the other, share a first step.
 
     What was made of the last array is kept; arrays are told apart as objects.
     """
     last: list[tuple[ref[FloatArray], Made]] = []
 
-    @wraps(made)
-    def again(totals: FloatArray) -> Made:
-        for of, found in last:
-            if of() is totals:
-                return found
-        found = made(totals)
-        last[:] = [(ref(totals), found)]
-        return found
+    @wraps(function)
+    def cached(totals: FloatArray) -> Made:
+        for array_ref, result in last:
+            if array_ref() is totals:
+                return result
+        result = function(totals)
+        last[:] = [(ref(totals), result)]
+        return result
 
-    return again
+    return cached
 
 
 def row_sums(rows: FloatArray) -> FloatArray:
@@ -83,26 +83,26 @@ class Rows:
 
     Attributes
     ----------
-    made : callable
+    make : callable
         What becomes of some items of every array: (b, d).
     per_item : tuple of (n, ...) arrays
         Of these.
     """
 
-    made: Callable[..., FloatArray]
+    make: Callable[..., FloatArray]
     per_item: tuple[NDArray[Any], ...]
 
     def __len__(self) -> int:
         return len(self.per_item[0])
 
     def __getitem__(self, at: slice | IntArray) -> FloatArray:
-        return self.made(*(one[at] for one in self.per_item))
+        return self.make(*(array[at] for array in self.per_item))
 
     def __array__(self, dtype: object = None, copy: object = None) -> FloatArray:
-        made = np.empty(self.shape)
+        rows = np.empty(self.shape)
         for at in blocks(len(self)):
-            made[at] = self[at]
-        return made
+            rows[at] = self[at]
+        return rows
 
     def __repr__(self) -> str:
         return f"Rows{self.shape}"
@@ -116,13 +116,13 @@ class Rows:
 Summands: TypeAlias = FloatArray | Rows
 
 
-def in_blocks(made: Callable[..., FloatArray], *per_item: NDArray[Scalar]) -> Summands:
+def in_blocks(make_rows: Callable[..., FloatArray], *per_item: NDArray[Scalar]) -> Summands:
     """Make (n, d) rows from arrays of n items each, `BLOCK` items at a time, or of `MANY` not yet.
 
     Steps between would not fit the processor's cache for many items, and memory that is new to the
     process costs more than the arithmetic: so rows of very many are not to be held at all.
     """
-    rows = Rows(made, per_item)
+    rows = Rows(make_rows, per_item)
     n = len(rows)
     if n > MANY:
         return rows
@@ -145,8 +145,8 @@ def distinct(values: Counts) -> tuple[FloatArray, IntArray]:
             step = (values - low).astype(np.int64)
             if np.array_equal(step + low, values):
                 times = np.bincount(step)
-                seen = np.flatnonzero(times)
-                place = step if len(seen) == len(times) else (np.cumsum(times > 0) - 1)[step]
-                return np.asarray(seen + low, dtype=np.float64), place
-    found, place = np.unique(values.astype(np.float64, copy=False), return_inverse=True)
-    return found, place.ravel()
+                steps = np.flatnonzero(times)
+                place = step if len(steps) == len(times) else (np.cumsum(times > 0) - 1)[step]
+                return np.asarray(steps + low, dtype=np.float64), place
+    values_in_order, place = np.unique(values.astype(np.float64, copy=False), return_inverse=True)
+    return values_in_order, place.ravel()

@@ -92,18 +92,18 @@ def dataset_facts(ratings: ArrayLike, K: int, *, scale: ArrayLike | None = None)
 
 def _agreement(counts: IntArray) -> dict[str, Estimate]:
     m = counts.sum(axis=1)
-    found: dict[str, Estimate] = {}
+    agreement: dict[str, Estimate] = {}
     for row in HUMAN_AGREEMENT:
         used = (m >= row.min_ratings) & (m <= row.max_ratings)
         metric = Metric(name=row.name, value=row.value, reason=row.reason, paper=row.paper)
-        found |= point_estimates(
+        agreement |= point_estimates(
             row.contributions(counts).sum(axis=0), [metric], n_used=int(used.sum())
         )
     several = counts[m > 1]
     pairs = several.sum(axis=1) * (several.sum(axis=1) - 1)
     per_item = ratio((several * (several - 1)).sum(axis=1), pairs)
-    found["pairwise_agreement_mean_over_items"] = _mean(per_item, np.ones(len(several)))
-    return found
+    agreement["pairwise_agreement_mean_over_items"] = _mean(per_item, np.ones(len(several)))
+    return agreement
 
 
 def _each_pair(

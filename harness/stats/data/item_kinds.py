@@ -43,8 +43,8 @@ class Kinds:
         sorted.
         """
         n = len(tables[0])
-        found = cls.few(n, *tables)
-        return cls.single(n) if found is None else found
+        kinds = cls.few(n, *tables)
+        return cls.single(n) if kinds is None else kinds
 
     @classmethod
     def few(cls, most: int, *tables: Counts) -> Self | None:
@@ -53,13 +53,13 @@ class Kinds:
         code: IntArray = np.zeros(n, dtype=np.int64)
         width, limit = 1, max(TABLE, 4 * n)
         for column in _varying(tables):
-            found, place = distinct(column)
-            if width * len(found) > limit:
+            values, place = distinct(column)
+            if width * len(values) > limit:
                 code, width = _numbered(code, width)
                 if width > most:
                     return None
-            code = code * len(found) + place
-            width *= len(found)
+            code = code * len(values) + place
+            width *= len(values)
             if width > limit:
                 code, width = _sorted(code)
         code, width = _numbered(code, width)
@@ -72,8 +72,8 @@ class Kinds:
     @classmethod
     def single(cls, n: int) -> Self:
         """Make a kind of each of n items."""
-        each = frozen(np.arange(n))
-        return cls(each, each)
+        places = frozen(np.arange(n))
+        return cls(places, places)
 
     @property
     def times(self) -> IntArray:
@@ -95,11 +95,11 @@ def _varying(tables: Iterable[Counts]) -> Iterator[Counts]:
 
 def _numbered(code: IntArray, width: int) -> tuple[IntArray, int]:
     """Number the codes below ``width`` that occur from 0 on; return them and how many there are."""
-    seen = np.bincount(code, minlength=width) > 0
-    return (np.cumsum(seen) - 1)[code], int(seen.sum())
+    occurs = np.bincount(code, minlength=width) > 0
+    return (np.cumsum(occurs) - 1)[code], int(occurs.sum())
 
 
 def _sorted(code: IntArray) -> tuple[IntArray, int]:
     """As `_numbered`, for codes that may be large."""
-    found, place = np.unique(code, return_inverse=True)
-    return place.ravel(), len(found)
+    codes, place = np.unique(code, return_inverse=True)
+    return place.ravel(), len(codes)

@@ -30,8 +30,8 @@ def label_counts(labels: ArrayLike, K: int) -> IntArray:
     if table.dtype.kind in "bui":
         cells = (option_indices(table, K) + np.arange(0, n * K, K)[:, None]).ravel()
     else:
-        given = ~np.isnan(table)
-        cells = option_indices(table[given], K) + np.nonzero(given)[0] * K
+        rated = ~np.isnan(table)
+        cells = option_indices(table[rated], K) + np.nonzero(rated)[0] * K
     return np.bincount(cells, minlength=n * K).reshape(n, K)
 
 

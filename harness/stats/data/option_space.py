@@ -63,7 +63,9 @@ class OptionSpace:
         options = _check_options(self.options)
         index = {option: k for k, option in enumerate(options)}
         sets = _check_sets(self.sets, index)
-        membership = np.array([[option in one for one in map(set, sets)] for option in options])
+        membership = np.array(
+            [[option in members for members in map(set, sets)] for option in options]
+        )
         object.__setattr__(self, "options", options)
         object.__setattr__(self, "sets", sets)
         object.__setattr__(self, "membership", frozen(membership))
@@ -86,7 +88,7 @@ class OptionSpace:
                 f"admissible ones, or use at most {MAX_POWERSET_OPTIONS} options"
             )
         sizes = range(1, len(names) + 1)
-        return cls(names, tuple(one for size in sizes for one in combinations(names, size)))
+        return cls(names, tuple(members for size in sizes for members in combinations(names, size)))
 
     @classmethod
     def singletons(cls, options: Iterable[str], *, sets_known: bool = True) -> Self:
@@ -95,8 +97,8 @@ class OptionSpace:
         return cls(names, tuple((name,) for name in names), sets_known)
 
     def __repr__(self) -> str:
-        known = "" if self.sets_known else ", sets unknown"
-        return f"OptionSpace({len(self.options)} options, {len(self.sets)} response sets{known})"
+        unlisted = "" if self.sets_known else ", sets unknown"
+        return f"OptionSpace({len(self.options)} options, {len(self.sets)} response sets{unlisted})"
 
     @property
     def fully_specified(self) -> bool:
@@ -114,11 +116,11 @@ class OptionSpace:
 
     def set_index(self, options: Iterable[str]) -> int:
         """Return v of the set with these options, in any order; ValueError if not admitted."""
-        wanted = tuple(options)
-        found = self._set_indices.get(frozenset(wanted))
-        if found is None or len(wanted) != len(self.sets[found]):
-            raise ValueError(f"{wanted!r} is not an admissible response set of {self!r}")
-        return found
+        members = tuple(options)
+        index = self._set_indices.get(frozenset(members))
+        if index is None or len(members) != len(self.sets[index]):
+            raise ValueError(f"{members!r} is not an admissible response set of {self!r}")
+        return index
 
     def option_mask(self, options: Iterable[str]) -> BoolArray:
         """Return (K,) bool: which options are named; ValueError for an unknown one or for none."""
@@ -149,22 +151,27 @@ def _check_options(options: Iterable[str]) -> tuple[str, ...]:
 def _check_sets(
     sets: Iterable[Iterable[str]], index: dict[str, int]
 ) -> tuple[tuple[str, ...], ...]:
-    ordered = sorted((_check_set(one, index) for one in sets), key=lambda one: (len(one), one))
-    for one, following in pairwise(ordered):
-        if one == following:
-            raise ValueError(f"sets: {_named(one, index)} is given twice")
+    ordered = sorted(
+        (_check_set(indices, index) for indices in sets),
+        key=lambda indices: (len(indices), indices),
+    )
+    for indices, following in pairwise(ordered):
+        if indices == following:
+            raise ValueError(f"sets: {_named(indices, index)} is given twice")
     if absent := set(index.values()).difference(*ordered):
         raise ValueError(
             f"sets: {', '.join(_named(sorted(absent), index))} is in no response set; "
             "an option that may be chosen must be in one"
         )
-    return tuple(_named(one, index) for one in ordered)
+    return tuple(_named(indices, index) for indices in ordered)
 
 
-def _check_set(one: Iterable[str], index: dict[str, int]) -> tuple[int, ...]:
-    names = (one,) if isinstance(one, str) else tuple(one)
-    if isinstance(one, str) or not names or len(set(names)) < len(names):
-        raise ValueError(f"sets: {one!r} is no response set; give one or more different options")
+def _check_set(options: Iterable[str], index: dict[str, int]) -> tuple[int, ...]:
+    names = (options,) if isinstance(options, str) else tuple(options)
+    if isinstance(options, str) or not names or len(set(names)) < len(names):
+        raise ValueError(
+            f"sets: {options!r} is no response set; give one or more different options"
+        )
     if unknown := [name for name in names if name not in index]:
         raise ValueError(f"sets: option {unknown[0]!r} in {names!r} is not one of the options")
     return tuple(sorted(index[name] for name in names))

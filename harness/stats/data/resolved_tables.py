@@ -67,10 +67,10 @@ def resolve_abstentions(
     outcomes = grown.outcomes.copy()
     outcomes[:, :, ANSWERED] += abstained
     outcomes[:, :, ABSTAINED] = 0
-    asked = np.asarray(table.outcomes.any(axis=(0, 2)), dtype=np.bool_)
+    elicited = np.asarray(table.outcomes.any(axis=(0, 2)), dtype=np.bool_)
     choices, sets = grown.forced_choice.copy(), grown.response_set.copy()
-    choices[:, k] += abstained[:, CHOICE if asked[CHOICE] else PAIR]
-    sets[:, v] += abstained[:, SET if asked[SET] else PAIR]
+    choices[:, k] += abstained[:, CHOICE if elicited[CHOICE] else PAIR]
+    sets[:, v] += abstained[:, SET if elicited[SET] else PAIR]
     joint = grown.joint
     if joint is not None:
         joint = joint.copy()
@@ -82,7 +82,7 @@ def _with_option(table: RatingTable, option: str) -> RatingTable:
     """Add an option that nobody chose yet, alone in a response set."""
     old = table.space
     space = OptionSpace((*old.options, option), (*old.sets, (option,)), old.sets_known)
-    places = [space.set_index(one) for one in old.sets]
+    places = [space.set_index(members) for members in old.sets]
     n, K, V = len(table.items), len(space.options), len(space.sets)
     choices, sets = np.zeros((n, K), np.int64), np.zeros((n, V), np.int64)
     choices[:, :-1] = table.forced_choice

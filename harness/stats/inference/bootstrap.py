@@ -249,7 +249,7 @@ def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | N
     def one_number(n_rows: int) -> FloatArray:
         number = np.empty(n_rows)
         for at in blocks(n_rows):
-            number[at] = sum(part[at] @ one for part, one in zip(parts, factors, strict=True))
+            number[at] = sum(part[at] @ factor for part, factor in zip(parts, factors, strict=True))
         return number
 
     if len(np.unique(one_number(min(2 * most, n)))) > most:  # nor need the others be looked at
@@ -403,8 +403,8 @@ def replicate(
     columns: dict[int, slice] = {}
     parts: list[Summands] = []
     width = 0
-    for each in sums:
-        contributions = each.contributions
+    for item_sums in sums:
+        contributions = item_sums.contributions
         if id(contributions) not in columns:
             d = contributions.shape[1]
             columns[id(contributions)] = slice(width, width + d)
@@ -412,10 +412,12 @@ def replicate(
             width += d
     totals, resampled = resamples.sums(parts, units)
     results = []
-    for each in sums:
-        own = columns[id(each.contributions)]
-        of_items, of_resamples = frozen(totals[own]), resampled[:, own]
-        results.append([_replicated(metric, of_items, of_resamples) for metric in each.metrics])
+    for item_sums in sums:
+        place = columns[id(item_sums.contributions)]
+        of_items, of_resamples = frozen(totals[place]), resampled[:, place]
+        results.append(
+            [_replicated(metric, of_items, of_resamples) for metric in item_sums.metrics]
+        )
     return results
 
 

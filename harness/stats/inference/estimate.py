@@ -295,14 +295,14 @@ def estimate_sums(
         If the numbers of items differ or contributions are no finite (n, d) arrays.
     """
     checked = [
-        replace(each, contributions=_check_contributions(each.contributions))
-        for each in sums.values()
+        replace(item_sums, contributions=_check_contributions(item_sums.contributions))
+        for item_sums in sums.values()
     ]
-    lengths = {len(each.contributions) for each in checked}
+    lengths = {len(item_sums.contributions) for item_sums in checked}
     if len(lengths) != 1:
         raise ValueError(f"sums are over {sorted(lengths)} items; wanted one number of items")
     units = resampling.units(lengths.pop())
-    results = estimate_all([[each] for each in checked], units, resampling)
+    results = estimate_all([[item_sums] for item_sums in checked], units, resampling)
     return {
         key: {name: estimated.estimate for name, estimated in result.items()}
         for key, result in zip(sums, results, strict=True)

@@ -126,14 +126,14 @@ def holm(p: ArrayLike) -> FloatArray:
     array([0.03, 0.06, 0.06])
     """
     values = np.asarray(p, dtype=np.float64)
-    made = ~np.isnan(values)
-    if values.ndim != 1 or ((values[made] < 0.0) | (values[made] > 1.0)).any():
+    tested = ~np.isnan(values)
+    if values.ndim != 1 or ((values[tested] < 0.0) | (values[tested] > 1.0)).any():
         raise ValueError(f"p has shape {values.shape}; wanted (m,) numbers between 0 and 1")
-    order = np.argsort(values[made], kind="stable")
+    order = np.argsort(values[tested], kind="stable")
     m = order.size
-    scaled = np.maximum.accumulate(values[made][order] * np.arange(m, 0, -1))
+    scaled = np.maximum.accumulate(values[tested][order] * np.arange(m, 0, -1))
     adjusted = np.full_like(values, np.nan)
-    adjusted[np.flatnonzero(made)[order]] = np.minimum(scaled, 1.0)
+    adjusted[np.flatnonzero(tested)[order]] = np.minimum(scaled, 1.0)
     return adjusted
 
 

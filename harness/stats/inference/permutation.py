@@ -50,12 +50,12 @@ def tabled_sums(
     left = np.tile(np.asarray(sizes, dtype=np.int64), (n_draws, 1))
     sums = np.zeros(left.shape)
     for value, count in zip(values[:-1].tolist(), counts[:-1].tolist(), strict=True):
-        wanted = np.full(n_draws, count, dtype=np.int64)
+        n_left = np.full(n_draws, count, dtype=np.int64)
         after = left.sum(axis=1)
         for k in range(left.shape[1]):
             after -= left[:, k]
-            drawn = rng.hypergeometric(left[:, k], after, wanted)
-            wanted -= drawn
+            drawn = rng.hypergeometric(left[:, k], after, n_left)
+            n_left -= drawn
             left[:, k] -= drawn
             sums[:, k] += value * drawn
     return np.asarray(sums + values[-1] * left)
@@ -88,8 +88,8 @@ def sums_within(
     sums += y[still] @ Z[still]
     for size in np.unique(sizes[mixed]).tolist():
         rows = order[first[mixed & (sizes == size)][:, None] + np.arange(size)]
-        for some in _alike(y, Z, rows):
-            sums += _permuted(y[some], Z[some], n_draws, rng)
+        for members in _alike(y, Z, rows):
+            sums += _permuted(y[members], Z[members], n_draws, rng)
     return sums
 
 
@@ -102,9 +102,9 @@ def _alike(y: FloatArray, Z: FloatArray, rows: IntArray) -> list[IntArray]:
     _, kind = np.unique(traits, axis=0, return_inverse=True)
     by_kind = np.argsort(kind.ravel(), kind="stable")
     ends = np.cumsum(np.bincount(kind.ravel()))[:-1]
-    kinds = [rows[some] for some in np.split(by_kind, ends)]
-    few = [some for some in kinds if not _pays(y[some[0]], len(some))]
-    many = [some for some in kinds if _pays(y[some[0]], len(some))]
+    kinds = [rows[members] for members in np.split(by_kind, ends)]
+    few = [members for members in kinds if not _pays(y[members[0]], len(members))]
+    many = [members for members in kinds if _pays(y[members[0]], len(members))]
     return [*many, np.concatenate(few)] if few else many
 
 
@@ -138,10 +138,10 @@ def _orders(values: tuple[float, ...]) -> Iterator[tuple[float, ...]]:
     """Give every different order of some values."""
     if not values:
         yield ()
-    for one in sorted(set(values)):
+    for group_value in sorted(set(values)):
         rest = list(values)
-        rest.remove(one)
-        yield from ((one, *others) for others in _orders(tuple(rest)))
+        rest.remove(group_value)
+        yield from ((group_value, *others) for others in _orders(tuple(rest)))
 
 
 def _varies(ordered: FloatArray, first: IntArray) -> BoolArray:

@@ -47,5 +47,5 @@ def stdtr(df: ArrayLike, t: ArrayLike) -> FloatArray:
 def _call(name: str, *arguments: ArrayLike) -> FloatArray:
     from scipy import special  # noqa: PLC0415 -- heavy
 
-    found: FloatArray = getattr(special, name)(*arguments)
-    return found
+    result: FloatArray = getattr(special, name)(*arguments)
+    return result

@@ -89,7 +89,7 @@ class Pieces:
         if apart is not None:
             parts = [apart[columns], ~apart[columns]]
         sums = tuple(
-            self._sums(rows[one], columns[one], values[one], width, kinds) for one in parts
+            self._sums(rows[part], columns[part], values[part], width, kinds) for part in parts
         )
         return Cut(sums, width, batch.metrics, self._n_used(used, kinds), batch.nothing)
 
@@ -104,8 +104,10 @@ class Pieces:
 
     def _n_used(self, used: BoolArray, kinds: Kinds) -> IntArray:
         """Count the items of each stratum whose kind is used: (S,)."""
-        each = np.bincount(self.of_item[kinds.first[used]], kinds.times[used], self.inside.shape[1])
-        return np.asarray(self.inside @ each.astype(np.int64), dtype=np.int64)
+        per_piece = np.bincount(
+            self.of_item[kinds.first[used]], kinds.times[used], self.inside.shape[1]
+        )
+        return np.asarray(self.inside @ per_piece.astype(np.int64), dtype=np.int64)
 
     def _sums(
         self, rows: IntArray, columns: IntArray, values: FloatArray, width: int, kinds: Kinds
@@ -165,9 +167,9 @@ class Sums:
         """Keep some of the units, each of which stands for all that are like it."""
         return replace(self, of_unit=self.of_unit[:, units])
 
-    def of_units(self, some: slice) -> FloatArray:
+    def of_units(self, units: slice) -> FloatArray:
         """Return what each of some b units adds: (D, b)."""
-        kind = self.of_unit.indices[some]
+        kind = self.of_unit.indices[units]
         return np.asarray(self.kinds[:, kind].toarray(), dtype=np.float64)
 
 
@@ -210,15 +212,15 @@ class Cut:
 
     def weighted(self, weights: Weights) -> FloatArray:
         """Add up units by (U, b) weights: (A * d, b)."""
-        return _added(one.weighted(weights) for one in self.sums)
+        return _added(part.weighted(weights) for part in self.sums)
 
     def rows(self, units: IntArray) -> Self:
         """Keep some of the units, each of which stands for all that are like it."""
-        return replace(self, sums=tuple(one.rows(units) for one in self.sums))
+        return replace(self, sums=tuple(part.rows(units) for part in self.sums))
 
-    def of_units(self, some: slice) -> FloatArray:
+    def of_units(self, units: slice) -> FloatArray:
         """Return what each of some b units adds: (A * d, b)."""
-        return _added(one.of_units(some) for one in self.sums)
+        return _added(part.of_units(units) for part in self.sums)
 
     def __repr__(self) -> str:
         return f"Cut({len(self.metrics)} metrics of {self.width} sums)"
@@ -226,8 +228,8 @@ class Cut:
 
 def _added(parts: Iterator[FloatArray]) -> FloatArray:
     total = next(parts)
-    for one in parts:
-        total += one
+    for part in parts:
+        total += part
     return total
 
 
@@ -286,18 +288,18 @@ def replicate_strata(
     U = resamples.n_units
     B = resamples.n_replicates
     A = pieces.inside.shape[1]
-    found: list[dict[Key, dict[str, Found]]] = []
+    results: list[dict[Key, dict[str, Found]]] = []
     once = np.ones((U, 1), dtype=_exact(U))
     per_piece = {key: cut.weighted(once).reshape(A, cut.width) for key, cut in cuts.items()}
     live: dict[Key, list[int]] = {}  # the strata in which there is anything to evaluate
     for s in range(len(pieces.inside)):
-        found.append({})
+        results.append({})
         for key, cut in cuts.items():
             n = int(cut.n_used[s])
             totals = per_piece[key][pieces.inside[s]].sum(axis=0)
             sizes = (B, U if leave_out else 0)
-            found[s][key] = {
-                one.name: _on_the_data(one, totals, cut, n, sizes) for one in cut.metrics
+            results[s][key] = {
+                metric.name: _on_the_data(metric, totals, cut, n, sizes) for metric in cut.metrics
             }
             if n:
                 live.setdefault(key, []).append(s)
@@ -306,18 +308,18 @@ def replicate_strata(
     for weights in walk.blocks() if B else ():
         by_unit = np.ascontiguousarray(weights.T, dtype=_exact(U))
         for key, strata in live.items():
-            to_fill = [found[s][key] for s in strata]
+            to_fill = [results[s][key] for s in strata]
             _resample(to_fill, drawn[key], pieces.inside[strata], by_unit, begin)
         begin += len(weights)
     for key, strata in live.items() if leave_out else ():
         for s in strata:
-            _leave_out(found[s][key], cuts[key], per_piece[key].ravel(), pieces.inside[s])
-    return found
+            _leave_out(results[s][key], cuts[key], per_piece[key].ravel(), pieces.inside[s])
+    return results
 
 
 def _alike(cuts: Mapping[Key, Cut], resamples: Resamples) -> tuple[Mapping[Key, Cut], Resamples]:
     """Make one row of all units that add the same to every cut, where there are few such rows."""
-    places = [one.of_unit.indices[:, None] for cut in cuts.values() for one in cut.sums]
+    places = [part.of_unit.indices[:, None] for cut in cuts.values() for part in cut.sums]
     kinds = Kinds.few(resamples.n_units // ALIKE, *places) if places else None
     if kinds is None:
         return cuts, resamples
@@ -325,7 +327,7 @@ def _alike(cuts: Mapping[Key, Cut], resamples: Resamples) -> tuple[Mapping[Key, 
 
 
 def _resample(
-    found: Sequence[Mapping[str, Found]],
+    results: Sequence[Mapping[str, Found]],
     cut: Cut,
     inside: BoolArray,
     by_unit: Weights,
@@ -336,12 +338,14 @@ def _resample(
     for part, sums in _in_parts(cut, by_unit, inside.shape[1]):
         now = slice(begin + part.start, begin + part.stop)
         drawn = np.moveaxis(np.tensordot(of_stratum, sums, 1), 1, 2)
-        for one in cut.metrics:
-            for mine, values in zip(found, one.value(drawn), strict=True):
-                mine[one.name].replicates[now] = values
+        for metric in cut.metrics:
+            for of_stratum_results, values in zip(results, metric.value(drawn), strict=True):
+                of_stratum_results[metric.name].replicates[now] = values
 
 
-def _leave_out(found: Mapping[str, Found], cut: Cut, totals: FloatArray, inside: BoolArray) -> None:
+def _leave_out(
+    results: Mapping[str, Found], cut: Cut, totals: FloatArray, inside: BoolArray
+) -> None:
     """Evaluate the metrics of one stratum, made of the pieces ``inside``, without each unit."""
     U, A = cut.sums[0].of_unit.shape[1], len(inside)
     step = max(1, CELLS // max(len(totals), 1))
@@ -349,8 +353,8 @@ def _leave_out(found: Mapping[str, Found], cut: Cut, totals: FloatArray, inside:
         now = slice(first, min(first + step, U))
         without = totals[:, None] - cut.of_units(now)
         kept = without.reshape(A, cut.width, -1)[inside].sum(axis=0).T
-        for one in cut.metrics:
-            found[one.name].left_out[now] = one.value(kept)
+        for metric in cut.metrics:
+            results[metric.name].left_out[now] = metric.value(kept)
 
 
 def _in_parts(cut: Cut, by_unit: Weights, A: int) -> Iterator[tuple[slice, FloatArray]]:
@@ -362,16 +366,16 @@ def _in_parts(cut: Cut, by_unit: Weights, A: int) -> Iterator[tuple[slice, Float
 
 
 def _on_the_data(
-    one: Metric, totals: FloatArray, cut: Cut, n: int, sizes: tuple[int, int]
+    metric: Metric, totals: FloatArray, cut: Cut, n: int, sizes: tuple[int, int]
 ) -> Found:
     """Evaluate one metric of n items, with room for replicates and for leaving out units."""
-    value = float(one.value(totals)) if n else np.nan
-    reason = (one.reason(totals) if n else cut.nothing) if np.isnan(value) else ""
+    value = float(metric.value(totals)) if n else np.nan
+    reason = (metric.reason(totals) if n else cut.nothing) if np.isnan(value) else ""
     return Found(value, reason, *(np.full(size, np.nan) for size in sizes))
 
 
 def describe(
-    found: Mapping[str, Found],
+    results: Mapping[str, Found],
     cut: Cut,
     sizes: tuple[int, int],
     *,
@@ -394,39 +398,45 @@ def describe(
     """
     n_items, n_used = sizes
     n_unusable = n_items - n_used
-    intervals = _intervals(found, level, method)
+    intervals = _intervals(results, level, method)
     return {
         name: Estimate(
-            value=None if np.isnan(one.value) else one.value,
-            reason=one.reason if n_items else "empty_stratum",
+            value=None if np.isnan(result.value) else result.value,
+            reason=result.reason if n_items else "empty_stratum",
             interval=Interval(*ends, level, method, unit) if ends and n_used > 1 else None,
             n_used=n_used,
             n_excluded=n_unusable,
             excluded=(Exclusion(cut.nothing, n_unusable),) if n_unusable else (),
-            n_resamples=len(one.replicates),
-            undefined_share=float(np.isnan(one.replicates).mean()) if one.replicates.size else None,
+            n_resamples=len(result.replicates),
+            undefined_share=float(np.isnan(result.replicates).mean())
+            if result.replicates.size
+            else None,
         )
-        for (name, one), ends in zip(found.items(), intervals, strict=True)
+        for (name, result), ends in zip(results.items(), intervals, strict=True)
     }
 
 
 def _intervals(
-    found: Mapping[str, Found], level: float, method: IntervalMethod
+    results: Mapping[str, Found], level: float, method: IntervalMethod
 ) -> list[tuple[float, float] | None]:
     """Make the ends of all intervals; percentiles without an undefined replicate in one go."""
-    each = list(found.values())
-    ends: list[tuple[float, float] | None] = [None] * len(each)
+    values = list(results.values())
+    ends: list[tuple[float, float] | None] = [None] * len(values)
     whole = []
-    for i, one in enumerate(each):
-        if np.isnan(one.value):
+    for i, result in enumerate(values):
+        if np.isnan(result.value):
             continue
-        if method == "percentile" and one.replicates.size and not np.isnan(one.replicates).any():
+        if (
+            method == "percentile"
+            and result.replicates.size
+            and not np.isnan(result.replicates).any()
+        ):
             whole.append(i)
         else:
-            ends[i] = interval_ends(method, one.value, one.replicates, one.left_out, level)
+            ends[i] = interval_ends(method, result.value, result.replicates, result.left_out, level)
     if whole:
         tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-        found_ends = np.quantile(np.stack([each[i].replicates for i in whole]), tails, axis=1)
-        for i, (low, high) in zip(whole, found_ends.T.tolist(), strict=True):
+        tail_ends = np.quantile(np.stack([values[i].replicates for i in whole]), tails, axis=1)
+        for i, (low, high) in zip(whole, tail_ends.T.tolist(), strict=True):
             ends[i] = (low, high)
     return ends

@@ -127,12 +127,16 @@ def alpha_metric(
     if (level is None) == (weights is None):
         raise ValueError("give either a level of measurement or a matrix of weights")
     numbers = None if scale is None else np.asarray(scale, dtype=np.float64)
-    given = None if weights is None else check_weights(weights)
+    disagreements = None if weights is None else check_weights(weights)
 
     def value(totals: FloatArray) -> FloatArray:
         o = square(totals)
         n_c = o.sum(axis=-1)
-        apart = given if given is not None else distances(level or "nominal", n_c, numbers)
+        apart = (
+            disagreements
+            if disagreements is not None
+            else distances(level or "nominal", n_c, numbers)
+        )
         observed = (o * apart).sum(axis=(-2, -1))
         expected = (n_c[..., :, None] * n_c[..., None, :] * apart).sum(axis=(-2, -1))
         return alpha(n_c.sum(axis=-1), observed, expected)
@@ -259,7 +263,7 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
     """Count ratings that are whole numbers close together, block by block; None if they are not."""
     if array.dtype.kind not in "buif" or not array.size:
         return None
-    low, high = (float(one.reduce(array, axis=None)) for one in (np.fmin, np.fmax))
+    low, high = (float(extreme.reduce(array, axis=None)) for extreme in (np.fmin, np.fmax))
     if not high - low < LONGEST:  # nor where nothing was rated: both are nan
         return None
     K = int(high - low) + 1
@@ -337,10 +341,10 @@ def _pairable(array: NDArray[np.generic]) -> Iterator[tuple[IntArray, FloatArray
 def _room_for(numbers: Iterable[FloatArray]) -> RatioPairs:
     """Return an empty sum over pairs of numbers, which are given once to learn their range."""
     low, high = np.inf, 0.0
-    for some in numbers:
-        _check_ratio_scale(some)
-        low = min(low, float(some.min(where=some > 0.0, initial=np.inf)))
-        high = max(high, float(some.max(initial=0.0)))
+    for block in numbers:
+        _check_ratio_scale(block)
+        low = min(low, float(block.min(where=block > 0.0, initial=np.inf)))
+        high = max(high, float(block.max(initial=0.0)))
     return RatioPairs.between(low, high) if low <= high else RatioPairs.between(1.0, 1.0)
 
 
@@ -350,17 +354,17 @@ def _of_labels(array: NDArray[np.generic], level: Level) -> Estimate:
     unit, codes = unit[pairable], codes[pairable]
     m = np.bincount(unit, minlength=n_units).astype(np.float64)
     if level == "nominal":
-        found = _nominal(unit, codes, m)
+        value = _nominal(unit, codes, m)
     elif level == "ordinal":
         _numbers(labels)
         n_c = np.bincount(codes, minlength=len(labels))
-        found = _interval(unit, (np.cumsum(n_c) - n_c / 2.0)[codes], m)
+        value = _interval(unit, (np.cumsum(n_c) - n_c / 2.0)[codes], m)
     elif level == "interval":
-        found = _interval(unit, _numbers(labels)[codes], m)
+        value = _interval(unit, _numbers(labels)[codes], m)
     else:
-        found = _ratio(unit, _numbers(labels)[codes], m)
+        value = _ratio(unit, _numbers(labels)[codes], m)
     n_pairable = int((m > 0).sum())
-    return _described(found, n_pairable, n_units, len(unit))
+    return _described(value, n_pairable, n_units, len(unit))
 
 
 def _described(alpha: float, n_pairable: int, n_units: int, n_values: int) -> Estimate:
@@ -379,7 +383,8 @@ def _described(alpha: float, n_pairable: int, n_units: int, n_values: int) -> Es
 def _long(array: NDArray[np.generic]) -> tuple[IntArray, IntArray, NDArray[np.generic], int]:
     """Return unit and label code of each rating, the sorted labels, and the number of units."""
     if array.dtype.kind in "OUS":
-        rated = np.array([[one is not None and one == one for one in row] for row in array])  # noqa: PLR0124 -- nan is not itself
+        present = [[not (rating is None or rating != rating) for rating in row] for row in array]  # noqa: PLR0124 -- nan is not itself
+        rated = np.array(present)
         rated = rated.reshape(array.shape).astype(np.bool_)
     else:
         rated = ~np.isnan(array.astype(np.float64))
@@ -477,9 +482,9 @@ class RatioPairs:
     def add(self, numbers: FloatArray) -> None:
         """Add (N,) numbers, none of them negative."""
         for start in range(0, len(numbers), BLOCK):
-            some = numbers[start : start + BLOCK]
-            positive = some[some > 0.0]
-            self.n_zeros += len(some) - len(positive)
+            block = numbers[start : start + BLOCK]
+            positive = block[block > 0.0]
+            self.n_zeros += len(block) - len(positive)
             self._add(_logarithms(positive, self.low, self.high))
 
     def _add(self, logarithms: FloatArray) -> None:

@@ -198,12 +198,13 @@ def correlations(x: ArrayLike, y: ArrayLike) -> dict[str, Estimate]:
     n = int(both.sum())
     if min(len(rows), len(columns)) < 2:  # noqa: PLR2004 -- one value has no spread
         return {
-            one.name: Estimate(value=None, reason="constant_labels", n_used=n) for one in metrics
+            metric.name: Estimate(value=None, reason="constant_labels", n_used=n)
+            for metric in metrics
         }
     values = _of_vectors(x[both], y[both])
     return {
-        one.name: Estimate(value=value, n_used=n)
-        for one, value in zip(metrics, values, strict=True)
+        metric.name: Estimate(value=value, n_used=n)
+        for metric, value in zip(metrics, values, strict=True)
     }
 
 
@@ -240,19 +241,24 @@ def correlations_by_jackknife(
     """
     check_level(level)
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    found = correlations(x, y)
+    estimates = correlations(x, y)
     n_lots = min(units.n_units, MAX_LOTS)
     lot = (rng.permutation(units.n_units) % max(n_lots, 1))[units.of_item]
     without = [correlations(x[lot != g], y[lot != g]) for g in range(n_lots)]
-    made = {}
-    for name, one in found.items():
-        left_out = np.array([np.nan if (v := each[name].value) is None else v for each in without])
-        ends = None if one.value is None else jackknife_ends(one.value, left_out, level)
+    with_intervals = {}
+    for name, estimate in estimates.items():
+        left_out = np.array(
+            [
+                np.nan if (v := left_out_estimates[name].value) is None else v
+                for left_out_estimates in without
+            ]
+        )
+        ends = None if estimate.value is None else jackknife_ends(estimate.value, left_out, level)
         interval = ends and Interval(
             max(ends[0], -1.0), min(ends[1], 1.0), level, "jackknife", units.kind
         )
-        made[name] = replace(one, interval=interval)
-    return made
+        with_intervals[name] = replace(estimate, interval=interval)
+    return with_intervals
 
 
 def _of_vectors(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:

@@ -156,8 +156,8 @@ def median_totals(
     ordered = np.sort(h, axis=1)
     middle = ordered[:, (m - 1) // 2] * K + ordered[:, m // 2]
     halfway = np.add.outer(numbers, numbers).ravel() / 2.0
-    seen = np.bincount(middle, minlength=K * K) > 0
-    labels = np.unique(halfway[seen])
+    occurs = np.bincount(middle, minlength=K * K) > 0
+    labels = np.unique(halfway[occurs])
     place = np.searchsorted(labels, halfway) % len(labels)  # unseen middles are never looked up
     bins, B = place[middle], len(labels)
     n = np.bincount(bins, minlength=B)[:, None]
@@ -208,8 +208,8 @@ def _per_bin(totals: FloatArray, K: int) -> tuple[FloatArray, FloatArray]:
     used = np.flatnonzero(h.any(axis=(*every, -2)) | j.any(axis=(*every, -2)))
     p, q = (_shares(side[..., bins, :][..., used]) for side in (h, j))
     middle = (p + q) / 2.0
-    found = (rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=-1) / (2.0 * np.log(2.0))
-    bits[..., bins] = np.maximum(found, 0.0)
+    divergences = (rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=-1) / (2.0 * np.log(2.0))
+    bits[..., bins] = np.maximum(divergences, 0.0)
     return n, bits
 
 
@@ -269,14 +269,14 @@ def binned_divergence(
         excluded=tuple(Exclusion(why, int(which.sum())) for why, which in missing if which.any()),
         nothing="no_overlap" if len(counts) else "no_items",
     )
-    found = estimate_sums({"": batch}, resampling=resampling)[""]
+    estimates = estimate_sums({"": batch}, resampling=resampling)[""]
     n, bits = _per_bin(sums.sum(axis=0), counts.shape[1])
     share, distance = ratio(n, n.sum()), _distance(bits)
     return BinnedDivergence(
-        js_divergence_bits=found["js_divergence_bits"],
-        js_distance_nat=found["js_distance_nat"],
+        js_divergence_bits=estimates["js_divergence_bits"],
+        js_distance_nat=estimates["js_distance_nat"],
         bins=tuple(
-            Bin(labels[b], *(float(one[b]) for one in (n, share, bits, distance)))
+            Bin(labels[b], *(float(per_bin[b]) for per_bin in (n, share, bits, distance)))
             for b in np.flatnonzero(n)
         ),
         n_tied=int((tied_modes(members) & used).sum()) if by == "majority" else 0,

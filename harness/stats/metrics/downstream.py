@@ -83,15 +83,15 @@ def win_rate_metrics(options: Sequence[str]) -> tuple[Metric, ...]:
     def share(k: int, side: int) -> Callable[[FloatArray], FloatArray]:
         return lambda t: ratio(t[..., side * K + k], t[..., :K].sum(axis=-1))
 
-    found = []
+    metrics = []
     for k, option in enumerate(options):
         human, judge = share(k, 0), share(k, 1)
-        found += [
+        metrics += [
             _measure(f"human_win_rate[{option}]", human),
             _measure(f"judge_win_rate[{option}]", judge),
             _measure(f"win_rate_difference[{option}]", _difference(human, judge)),
         ]
-    return tuple(found)
+    return tuple(metrics)
 
 
 def _difference(

@@ -291,9 +291,9 @@ def pearson_mean_over_raters(totals: FloatArray) -> FloatArray:
     -----
     "Pears" of Calderon et al. 2025, table 2. Not the correlation with the mean rating.
     """
-    each = pearsons(totals)
-    defined = ~np.isnan(each)
-    return ratio(np.where(defined, each, 0.0).sum(axis=-1), defined.sum(axis=-1))
+    correlations = pearsons(totals)
+    defined = ~np.isnan(correlations)
+    return ratio(np.where(defined, correlations, 0.0).sum(axis=-1), defined.sum(axis=-1))
 
 
 def _reason_no_pearson(totals: FloatArray) -> str:

@@ -102,13 +102,13 @@ def ensemble_agreement(
         If a shape does not fit, a judge is named twice or a vote is no index of an option.
     """
     names, table = tuple(options), _check_votes(votes, len(options), judges)
-    wanted = (positive,) if isinstance(positive, str) else tuple(positive)
-    for one in wanted:
-        if one not in names:
-            raise ValueError(f"option {one!r} is not one of {', '.join(map(repr, names))}")
+    positives = (positive,) if isinstance(positive, str) else tuple(positive)
+    for option in positives:
+        if option not in names:
+            raise ValueError(f"option {option!r} is not one of {', '.join(map(repr, names))}")
     counts = label_counts(table, len(names))
-    cells = pair_cells(table, [names.index(one) for one in wanted])
-    compared = cells if wanted else np.zeros_like(cells)
+    cells = pair_cells(table, [names.index(option) for option in positives])
+    compared = cells if positives else np.zeros_like(cells)
     sums = fleiss(counts)
     batches = {
         "fleiss": ItemSums(contributions=sums, metrics=_FLEISS),
@@ -120,13 +120,15 @@ def ensemble_agreement(
         "phi": ItemSums(
             contributions=compared,
             metrics=(MEAN_PAIRWISE_PHI,),
-            nothing=_why_no_phi(counts, wanted),
+            nothing=_why_no_phi(counts, positives),
         ),
     }
-    found = estimate_sums(batches, resampling=resampling)
+    estimates = estimate_sums(batches, resampling=resampling)
     undefined = np.isnan(_phis(compared.sum(axis=0)))
     return Ensemble(
-        agreement={name: one for each in found.values() for name, one in each.items()},
+        agreement={
+            name: estimate for by_name in estimates.values() for name, estimate in by_name.items()
+        },
         n_pairs=undefined.size,
         n_pairs_undefined=int(undefined.sum()),
         confusions={} if human is None else _confusions(human, table, judges, len(names)),
@@ -156,16 +158,16 @@ def _confusions(
 ) -> dict[str, FloatArray]:
     if human.shape != (len(votes), K):
         raise ValueError(f"human has shape {human.shape}; wanted {(len(votes), K)}")
-    found = {}
+    confusions = {}
     for judge, column in zip(judges, votes.T, strict=True):
         one_hot = (column[:, None] == np.arange(K)).astype(np.float64)
         one_hot[np.isnan(column)] = np.nan
-        found[judge] = frozen(square(confusion(human, one_hot).sum(axis=0)))
-    return found
+        confusions[judge] = frozen(square(confusion(human, one_hot).sum(axis=0)))
+    return confusions
 
 
 def _phis(totals: FloatArray) -> FloatArray:
-    [phi] = [one for one in BINARY if one.name == "phi"]
+    [phi] = [metric for metric in BINARY if metric.name == "phi"]
     return phi.value(totals.reshape(*totals.shape[:-1], totals.shape[-1] // 4, 4))
 
 

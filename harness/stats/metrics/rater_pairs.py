@@ -52,7 +52,7 @@ def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> ItemS
     rows = (*HUMAN_AGREEMENT, *alpha)
     parts = {row.contributions: row.contributions(c) for row in rows}  # some rows share theirs
     ends = np.cumsum([0, *(part.shape[1] for part in parts.values())])
-    place = {made: slice(*ends[i : i + 2]) for i, made in enumerate(parts)}
+    place = {contributions: slice(*ends[i : i + 2]) for i, contributions in enumerate(parts)}
     return ItemSums(
         contributions=np.where(several, np.hstack(list(parts.values())), 0.0),
         metrics=tuple(sliced(_of_row(row), place[row.contributions]) for row in rows),
@@ -103,7 +103,7 @@ def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...
     )
     if level == "nominal":
         alpha, *others = (find_metric(f"{name}(h/h)", METRICS) for name in _NOMINAL)
-        kappas = (_measure(one.name.removesuffix("(h/h)"), one.value) for one in others)
+        kappas = (_measure(metric.name.removesuffix("(h/h)"), metric.value) for metric in others)
         return (agreement, _measure(_NOMINAL[0], alpha.value), randolph, *kappas)
     by_level = alpha_metric(level, scale=numbers.tolist())
     return (
@@ -131,14 +131,14 @@ def against_random(metrics: Iterable[Metric], chances: FloatArray) -> tuple[Metr
         both = totals[..., :, None] * chances
         return both.reshape(*totals.shape[:-1], len(chances) ** 2)
 
-    def reading(one: Metric) -> Metric:
+    def reading(metric: Metric) -> Metric:
         return replace(
-            one,
-            value=lambda totals: one.value(cells(totals)),
-            reason=lambda totals: one.reason(cells(totals)),
+            metric,
+            value=lambda totals: metric.value(cells(totals)),
+            reason=lambda totals: metric.reason(cells(totals)),
         )
 
-    return tuple(reading(one) for one in metrics)
+    return tuple(reading(metric) for metric in metrics)
 
 
 def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
@@ -146,8 +146,8 @@ def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
 
     Percentages are not among them: those of three raters and of two modes are different quantities.
     """
-    known = set(two)
-    return {name: _SAME.get(name, name) for name in many if _SAME.get(name, name) in known}
+    names = set(two)
+    return {name: _SAME.get(name, name) for name in many if _SAME.get(name, name) in names}
 
 
 def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Metric:

@@ -47,7 +47,7 @@ class Side:
 
     Attributes
     ----------
-    given : dict of form to (n,) bool array
+    complete : dict of form to (n,) bool array
         Which items have a rating vector of this form.
     implied : bool
         Whether theta follows from a supposition rather than from response sets.
@@ -58,7 +58,7 @@ class Side:
     table: RatingTable
     dist: Distributions
     forms: dict[Form, FloatArray]
-    given: dict[Form, BoolArray]
+    complete: dict[Form, BoolArray]
     positive: tuple[str, ...]
     implied: bool = False
     times: IntArray | None = None
@@ -74,12 +74,12 @@ class Side:
     ) -> Side:
         """Aggregate a table, or what is implied of it, into the forms that some rows ask for."""
         dist = Distributions.of(table) if implied is None else implied
-        wanted = {form for row in rows for form in (row.human_form, row.judge_form)}
-        forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in wanted}
+        needed = {form for row in rows for form in (row.human_form, row.judge_form)}
+        forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in needed}
         if implied is not None and "noisy_srs" in forms:  # its noise is not that of m raters
             forms["noisy_srs"] = np.full_like(forms["noisy_srs"], np.nan)
-        given = {form: _complete(vectors) for form, vectors in forms.items()}
-        return cls(table, dist, forms, given, cut.positive, implied is not None, times)
+        complete = {form: _complete(vectors) for form, vectors in forms.items()}
+        return cls(table, dist, forms, complete, cut.positive, implied is not None, times)
 
     def undecided(self, form: Form) -> bool:
         """Whether the form asks for a decision that no positive option defines."""
@@ -93,14 +93,14 @@ class Side:
     def single(self, form: Form) -> BoolArray:
         """Return (n,) bool: which items lack a vector of this form for want of a second rating."""
         if form not in NOISY:
-            return np.zeros(len(self.given[form]), dtype=np.bool_)
-        return np.asarray((self.n_ratings(form) == 1) & ~self.given[form], dtype=np.bool_)
+            return np.zeros(len(self.complete[form]), dtype=np.bool_)
+        return np.asarray((self.n_ratings(form) == 1) & ~self.complete[form], dtype=np.bool_)
 
     def outcomes(self, form: Form) -> FloatArray:
         """Return (n, 5) outcomes of the elicitations that could have filled this form."""
         choices = self.table.space.fully_specified and not self.table.response_set.any()
-        asked = "forced_choice" if choices else ELICITATION_OF[form]
-        axis = [ELICITATIONS.index(asked), ELICITATIONS.index("paired")]
+        elicitation = "forced_choice" if choices else ELICITATION_OF[form]
+        axis = [ELICITATIONS.index(elicitation), ELICITATIONS.index("paired")]
         return np.asarray(self.table.outcomes[:, axis].sum(axis=1), dtype=np.float64)
 
 
@@ -123,7 +123,7 @@ class Overlap:
     @classmethod
     def of(cls, human: tuple[Side, Form], judge: tuple[Side, Form]) -> Overlap:
         """Compare two sides in the forms named with them."""
-        used = human[0].given[human[1]] & judge[0].given[judge[1]]
+        used = human[0].complete[human[1]] & judge[0].complete[judge[1]]
         tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if form == "h"]
         n_tied = how_many(np.any(tied, axis=0) & used, human[0].times) if tied else 0
         return cls(used, _exclusions(human, judge), _why_nothing(human, judge), n_tied)
@@ -164,28 +164,28 @@ def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exc
     left, times = np.ones(len(human[0].table.items), dtype=np.bool_), human[0].times
     if human[0].undecided(human[1]):
         return _named([(NO_POSITIVE, how_many(left, times))])
-    found: list[tuple[str, int]] = []
+    counted: list[tuple[str, int]] = []
     for who, (side, form) in (("human", human), ("judge", judge)):
-        missing = left & ~side.given[form]
+        missing = left & ~side.complete[form]
         if not missing.any():
             continue
         left &= ~missing
-        found.append((f"{who}_single_rating", how_many(missing & side.single(form), times)))
+        counted.append((f"{who}_single_rating", how_many(missing & side.single(form), times)))
         missing &= ~side.single(form)
         outcomes = side.outcomes(form)[missing]
         behind = None if times is None else times[missing]
         kinds = (outcomes > 0).sum(axis=1)
         named = np.where(kinds == 1, outcomes.argmax(axis=1), np.where(kinds == 0, -1, -2))
         codes = (*enumerate(OUTCOMES), (-1, "not_asked"), (-2, "mixed_outcomes"))
-        found += [(f"{who}_{name}", how_many(named == code, behind)) for code, name in codes]
-    return _named(found)
+        counted += [(f"{who}_{name}", how_many(named == code, behind)) for code, name in codes]
+    return _named(counted)
 
 
 def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
     for side, form in (human, judge):
         if not side.table.items:
             return "no_items"
-        if not side.given[form].any():
+        if not side.complete[form].any():
             return _why_unusable(side, form)
     return "no_overlap"
 

@@ -68,13 +68,13 @@ def rank_spread(
     check_level(level)
     ranks, best = _ranks(losses), _firsts(losses)
     spreads = []
-    for judge, mine, first in zip(judges, ranks, best, strict=True):
-        seen = mine[~np.isnan(mine)]
-        if not seen.size:
+    for judge, judge_ranks, first in zip(judges, ranks, best, strict=True):
+        defined = judge_ranks[~np.isnan(judge_ranks)]
+        if not defined.size:
             spreads.append(RankSpread(judge, None, None, None, level))
             continue
         tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-        low, high = np.quantile(seen, tails, method="inverted_cdf")
+        low, high = np.quantile(defined, tails, method="inverted_cdf")
         spreads.append(RankSpread(judge, int(low), int(high), float(first.mean()), level))
     return tuple(spreads)
 
@@ -179,11 +179,11 @@ def _test(losses: FloatArray, drawn: FloatArray) -> tuple[int, float]:
     """Test whether (m,) losses are equal: the judge that fits worst, and the p-value."""
     m = len(losses)
     over = (losses - losses.mean()) * m / (m - 1)
-    again = (drawn - drawn.mean(axis=0)) * m / (m - 1) - over[:, None]
-    error = np.sqrt((again**2).mean(axis=1))
+    recentred = (drawn - drawn.mean(axis=0)) * m / (m - 1) - over[:, None]
+    error = np.sqrt((recentred**2).mean(axis=1))
     certain = error <= TOLERANCE  # the same in all replicates: apart or equal for certain
     t = np.where(certain, _apart(over), over / np.where(certain, 1.0, error))
-    t_again = np.where(certain[:, None], 0.0, again / np.where(certain, 1.0, error)[:, None])
+    t_again = np.where(certain[:, None], 0.0, recentred / np.where(certain, 1.0, error)[:, None])
     worst = int(np.argmax(t))
     return worst, float((t_again.max(axis=0) >= t[worst] - TOLERANCE).mean())
 

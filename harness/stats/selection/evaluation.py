@@ -190,31 +190,31 @@ def evaluate(
     )
     units = resampled = resampling.units(len(human.items))
     cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
-    seen: Sequence[RatingTable] = (human, *judges)
+    tables: Sequence[RatingTable] = (human, *judges)
     if resampling.groups is None and criteria is None and implied is None:
-        seen, resampled = _alike(seen, units)
+        tables, resampled = _alike(tables, units)
     raters, *rated = [
         Side.of(table, cut, rows, None if i else implied, resampled.times)
-        for i, table in enumerate(seen)
+        for i, table in enumerate(tables)
     ]
     metric_groups = [judge_sums(raters, side, rows) for side in rated]
     beta_groups = [beta_sums(side, cut) for side in (raters, *rated)]
-    jobs = [*metric_groups, *beta_groups, human_sums(seen[0], resampled.times)]
-    found = estimate_all(jobs, resampled, resampling)
-    compared, betas, agreement = found[: len(names)], found[len(names) : -1], found[-1]
+    jobs = [*metric_groups, *beta_groups, human_sums(tables[0], resampled.times)]
+    results = estimate_all(jobs, resampled, resampling)
+    compared, betas, agreement = results[: len(names)], results[len(names) : -1], results[-1]
     if criteria is not None:
         averaged, units = average_over_criteria(metric_groups, criteria)
         compared = estimate_all(averaged, units, resampling)
     human_translation, *translations = [
-        TableTranslation(F_hat(table), each["beta"].estimate, each["cross_call_beta"].estimate)
-        for table, each in zip((human, *judges), betas, strict=True)
+        TableTranslation(F_hat(table), beta["beta"].estimate, beta["cross_call_beta"].estimate)
+        for table, beta in zip((human, *judges), betas, strict=True)
     ]
     return Evaluation(
         judges=names,
         metrics=rows,
         estimates={
-            name: {row.name: each[row.name].estimate for row in rows}
-            for name, each in zip(names, compared, strict=True)
+            name: {row.name: of_judge[row.name].estimate for row in rows}
+            for name, of_judge in zip(names, compared, strict=True)
         },
         replicates={row.name: _replicates(row.name, compared) for row in rows},
         human_agreement=_estimates(agreement),
@@ -233,10 +233,10 @@ def _alike(tables: Sequence[RatingTable], units: Units) -> tuple[Sequence[Rating
     Tables and units are returned as they are unless that makes the tables much shorter.
     """
     counts = [
-        each
+        table_counts
         for table in tables
-        for each in (table.forced_choice, table.response_set, table.joint, table.outcomes)
-        if each is not None
+        for table_counts in (table.forced_choice, table.response_set, table.joint, table.outcomes)
+        if table_counts is not None
     ]
     kinds = Kinds.few(len(tables[0].items) // ALIKE, *counts)
     if kinds is None:
@@ -253,14 +253,14 @@ def primary_metric(human: RatingTable) -> str:
     return RANKS_WITH_SETS if gave_sets else RANKS_WITHOUT_SETS
 
 
-def _estimates(found: Mapping[str, Estimated]) -> dict[str, Estimate]:
-    return {name: one.estimate for name, one in found.items()}
+def _estimates(results: Mapping[str, Estimated]) -> dict[str, Estimate]:
+    return {name: result.estimate for name, result in results.items()}
 
 
 def _replicates(metric: str, compared: Sequence[Mapping[str, Estimated]]) -> FloatArray:
     if not compared:
         return np.empty((0, 0))
-    return frozen(np.stack([each[metric].replicates for each in compared]))
+    return frozen(np.stack([of_judge[metric].replicates for of_judge in compared]))
 
 
 def _check_tables(human: RatingTable, judges: Sequence[RatingTable]) -> None:

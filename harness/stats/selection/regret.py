@@ -196,4 +196,6 @@ def _inversions(by: FloatArray, goal: FloatArray) -> tuple[int, int]:
 
 
 def _named(judges: Sequence[str], chosen: BoolArray) -> tuple[str, ...]:
-    return tuple(judge for judge, one in zip(judges, chosen.tolist(), strict=True) if one)
+    return tuple(
+        judge for judge, is_chosen in zip(judges, chosen.tolist(), strict=True) if is_chosen
+    )
