@@ -255,21 +255,13 @@ def _ranked(
 ) -> dict[str, Any]:
     assert v.ranking is not None
     judge = v.judge(row.judge)
-    estimate = judge.metrics[v.ranking.metric]
-    place = places.get(row.judge)
-    is_range = place is not None and place.rank_low != place.rank_high
-    interval = judge_charts.interval_row(judge.name, estimate, kind)
-    worse = row.difference
+    interval = judge_charts.interval_row(judge.name, judge.metrics[v.ranking.metric], kind)
     return {
         "judge": judge,
         "kind": kind,
         "rank": row.rank or "NA",
-        "rank_range": f"{place.rank_low} to {place.rank_high}" if place and is_range else "",
-        "p_best": formatting.percent(place.p_best) if place else "",
-        "value": formatting.estimate(estimate),
-        "worse": f"{formatting.number(worse.value)} {formatting.span(worse.interval)}"
-        if worse
-        else "",
+        "place": places.get(row.judge),
+        "difference": row.difference,
         "marks": draw_interval(interval, judge_charts.ranking_scale(v), 13.0),
     }
 
