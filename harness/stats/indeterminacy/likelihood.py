@@ -282,14 +282,15 @@ def _pseudo_counts(sets: FloatArray) -> FloatArray:
     from scipy.special import digamma, gammaln  # noqa: PLC0415 -- the same
 
     m, n = sets.sum(axis=1), len(sets)
+    ones = np.ones(n)  # a product with it adds up over items faster than a sum
 
     def cost(logs: FloatArray) -> tuple[float, FloatArray]:
         a = np.exp(logs)
         total = a.sum()
-        fit = n * gammaln(total) - gammaln(total + m).sum()
-        fit += (gammaln(a + sets) - gammaln(a)).sum()
-        common = n * digamma(total) - digamma(total + m).sum()
-        return -float(fit), -a * (common + (digamma(a + sets) - digamma(a)).sum(axis=0))
+        fit = n * gammaln(total) - ones @ gammaln(total + m)
+        fit += (ones @ (gammaln(a + sets) - gammaln(a))).sum()
+        common = n * digamma(total) - ones @ digamma(total + m)
+        return -float(fit), -a * (common + ones @ (digamma(a + sets) - digamma(a)))
 
     start = np.zeros(sets.shape[1])
     optimum = minimize(
@@ -331,7 +332,7 @@ def _step(draws: _Draws, part: FloatArray) -> tuple[FloatArray, float, FloatArra
     """
     n, S, U = draws.theta.shape
     O, posterior, heights = _weigh(draws, part)
-    height = float(heights.sum())
+    height = float(np.ones(n) @ heights)
     pull = posterior[:, :, None] * draws.forced[:, None, :] / O
     chosen = part * (pull.reshape(n * S, -1).T @ draws.theta.reshape(n * S, U))
     drawn = chosen.sum(axis=0)
@@ -361,7 +362,7 @@ def _lengthen(start: FloatArray, first: FloatArray, second: FloatArray) -> Float
 
 
 def _beta(fit: _Fit, meets: BoolArray, negative: BoolArray) -> float:
-    chosen = fit.F[negative].sum(axis=0) * fit.theta.sum(axis=0)
+    chosen = fit.F[negative].sum(axis=0) * (np.ones(len(fit.theta)) @ fit.theta)
     return float(ratio(chosen[meets].sum(), chosen.sum()))
 
 
