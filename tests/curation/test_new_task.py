@@ -80,8 +80,8 @@ def wide(truth, name, path, renamed):
     return items, ratings, verdicts
 
 
-def plan_of(path, given=None, **wanted):
-    return make_plan("mine", profile(path), given or {}, settings=AnswerSettings(**wanted))
+def plan_of(path, roles=None, **fields):
+    return make_plan("mine", profile(path), roles or {}, settings=AnswerSettings(**fields))
 
 
 def table(tmp_path, text, name="table.csv"):
@@ -96,11 +96,11 @@ def test_wide_table_becomes_the_same_task(truth, tmp_path, name, change):
     """Every rating and verdict of a wide export is there again, whatever its columns are called."""
     renamed = RENAMED[name] if change else {}
     items, ratings, verdicts = wide(truth, name, tmp_path / "t.csv", renamed)
-    made = make_task(plan_of(tmp_path / "t.csv"), tmp_path / "mine")
+    summary = make_task(plan_of(tmp_path / "t.csv"), tmp_path / "mine")
     task = load_task(tmp_path / "mine")
-    assert made.n_rejected == 0
-    found = {(r.item, r.rater, r.value) for r in task.ratings}
-    assert found == {(r["item"], renamed.get(r["rater"], r["rater"]), r["value"]) for r in ratings}
+    assert summary.n_rejected == 0
+    values = {(r.item, r.rater, r.value) for r in task.ratings}
+    assert values == {(r["item"], renamed.get(r["rater"], r["rater"]), r["value"]) for r in ratings}
     read = read_external(tmp_path / "mine" / "verdicts.csv", task)
     assert {(v.item, v.judge, v.value) for v in read} == {
         (v["item"], renamed.get(v["judge"], v["judge"]), v["value"]) for v in verdicts
@@ -137,9 +137,9 @@ def test_long_table_becomes_the_same_task(truth, tmp_path, name, columns):
 def test_decision_from_a_table_of_ones_own(truth, tmp_path):
     """Two commands lead from a wide table to the judge to use."""
     wide(truth, "mtbench", tmp_path / "battles.csv", RENAMED["mtbench"])
-    made = harness("new-task", "mtb", "--from", "battles.csv", "--yes", cwd=tmp_path)
-    assert made.returncode == 0, made.stderr
-    [line] = [x for x in made.stdout.splitlines() if x.startswith("  harness validate")]
+    result = harness("new-task", "mtb", "--from", "battles.csv", "--yes", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    [line] = [x for x in result.stdout.splitlines() if x.startswith("  harness validate")]
     done = harness(*line.split()[1:], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "720" not in done.stderr
@@ -159,9 +159,9 @@ def test_judges_are_not_asked_for_a_property_that_nobody_said(tmp_path):
 
 def test_new_task_runs_at_once(tmp_path):
     """The example loads, says that it is one, and a run on it ends with a decision."""
-    made = harness("new-task", "politeness", cwd=tmp_path)
-    assert made.returncode == 0, made.stderr
-    assert "harness run --task ./politeness" in made.stdout
+    result = harness("new-task", "politeness", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "harness run --task ./politeness" in result.stdout
     task = load_task(tmp_path / "politeness")
     assert (task.name, len(task.items)) == ("politeness", 12)
     assert "# " in (tmp_path / "politeness" / "task.yaml").read_text()
@@ -241,7 +241,7 @@ def test_rejected_rows_are_listed_with_line_and_reason(tmp_path):
         "id,ann1,ann2,gpt-4o\na,yes,no,yes\n,yes,no,no\na,no,no,no\nb,maybe,no,no\nc,,,yes\nd,,no,\n",
     )
     plan = plan_of(path, options=("yes", "no"))
-    made = make_task(plan, tmp_path / "mine")
+    summary = make_task(plan, tmp_path / "mine")
     text = (tmp_path / "mine" / "rejected.csv").read_text(encoding="utf-8")
     listed = list(csv.DictReader(text.splitlines()))
     assert [(row["line"], row["column"], row["reason"]) for row in listed] == [
@@ -251,8 +251,10 @@ def test_rejected_rows_are_listed_with_line_and_reason(tmp_path):
         ("6", "", "no rater rated it"),
         ("4", "gpt-4o", "judge 'gpt-4o' has rated this item before"),
     ]
-    assert (made.n_rejected, made.n_items, made.raters) == (5, 3, {"ann1": 1, "ann2": 3})
-    assert [v.item for v in read_external(tmp_path / "mine/verdicts.csv", load_task(made.folder))]
+    assert (summary.n_rejected, summary.n_items, summary.raters) == (5, 3, {"ann1": 1, "ann2": 3})
+    assert [
+        v.item for v in read_external(tmp_path / "mine/verdicts.csv", load_task(summary.folder))
+    ]
 
 
 def test_no_answer_is_lost(tmp_path):
@@ -274,12 +276,14 @@ def test_no_answer_is_lost(tmp_path):
         path.write_text(f"id,ann1,ann2,ann3\n{text}first,yes,no,\n", encoding="utf-8")
         plan = plan_of(path, {"raters": ["ann1,ann2,ann3"]}, options=("yes", "no"))
         folder = tmp_path / f"mine{len(list(tmp_path.iterdir()))}"
-        made = make_task(plan, folder)
+        summary = make_task(plan, folder)
         filled = sum(bool(cell) for row in rows for cell in row) + 2
         empty_rows = sum(not any(row) for row in rows)
         refused = {i for i, row in enumerate(rows) if set(row) <= {"", "maybe"} and any(row)}
-        assert sum(made.raters.values()) + made.n_rejected == filled + empty_rows + len(refused)
-        assert len(load_task(folder).ratings) == sum(made.raters.values())
+        assert sum(summary.raters.values()) + summary.n_rejected == filled + empty_rows + len(
+            refused
+        )
+        assert len(load_task(folder).ratings) == sum(summary.raters.values())
 
     check()
 
@@ -346,25 +350,25 @@ def test_labels_of_judges_alone(tmp_path):
     """What two judges say is an option; what one alone says is kept and counted as invalid."""
     text = "id,a1,a2,gpt,claude\n1,yes,no,none,none\n2,no,no,ERROR,yes\n"
     plan = plan_of(table(tmp_path, text), {"judges": ["gpt,claude"]})
-    made = make_task(plan, tmp_path / "mine")
-    task = load_task(made.folder)
+    summary = make_task(plan, tmp_path / "mine")
+    task = load_task(summary.folder)
     assert [option.key for option in task.options] == ["no", "none", "yes"]
-    verdicts = read_external(made.folder / "verdicts.csv", task)
+    verdicts = read_external(summary.folder / "verdicts.csv", task)
     assert [v.outcome for v in verdicts] == ["answered", "answered", "invalid", "answered"]
 
 
 def test_response_sets_in_cells(tmp_path):
     """A JSON array in a cell is a response set, for raters and judges alike."""
     text = 'id,a1,a2,gpt\n1,"[""x"",""y""]","[""x""]","[""y"",""x""]"\n2,x,y,y\n'
-    made = make_task(plan_of(table(tmp_path, text)), tmp_path / "mine")
-    task = load_task(made.folder)
+    summary = make_task(plan_of(table(tmp_path, text)), tmp_path / "mine")
+    task = load_task(summary.folder)
     assert [(r.elicitation, r.value) for r in task.ratings] == [
         ("response_set", ("x", "y")),
         ("response_set", ("x",)),
         ("forced_choice", "x"),
         ("forced_choice", "y"),
     ]
-    kinds = [v.elicitation for v in read_external(made.folder / "verdicts.csv", task)]
+    kinds = [v.elicitation for v in read_external(summary.folder / "verdicts.csv", task)]
     assert kinds == ["response_set", "forced_choice"]
 
 
@@ -375,16 +379,16 @@ def test_pairs_in_a_long_table(tmp_path):
         for rater in ("p1", "p2"):
             rows += [f"d{i},{rater},forced_choice,{'ab'[i % 2]}"]
             rows += [f'd{i},{rater},response_set,"[""a"", ""b""]"']
-    made = make_task(plan_of(table(tmp_path, "\n".join(rows) + "\n")), tmp_path / "mine")
-    assert made.n_rejected == 0
-    assert len(load_task(made.folder).ratings) == 16
+    summary = make_task(plan_of(table(tmp_path, "\n".join(rows) + "\n")), tmp_path / "mine")
+    assert summary.n_rejected == 0
+    assert len(load_task(summary.folder).ratings) == 16
 
 
 def test_abstentions_and_ignored_labels(tmp_path):
     """CANNOT_ASSESS allows abstaining; an ignored label is counted and left out."""
     text = f"id,a1,a2\n1,yes,{CANNOT_ASSESS}\n2,no,n/a\n"
-    made = make_task(plan_of(table(tmp_path, text), ignore=("n/a",)), tmp_path / "mine")
-    task = load_task(made.folder)
+    summary = make_task(plan_of(table(tmp_path, text), ignore=("n/a",)), tmp_path / "mine")
+    task = load_task(summary.folder)
     assert task.abstain
     assert task.n_ignored == {"n/a": 1}
 
@@ -409,19 +413,19 @@ def test_kind_of_raters(tmp_path):
     """--kind says what the raters are; columns called after experts say it themselves."""
     path = table(tmp_path, "id,expert_1,expert_2\n1,yes,no\n2,no,no\n")
     assert plan_of(path).kind == "expert"
-    made = harness("new-task", "m", "--from", path, "--kind", "skilled", "--yes", cwd=tmp_path)
-    assert made.returncode == 0, made.stderr
+    result = harness("new-task", "m", "--from", path, "--kind", "skilled", "--yes", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
     assert load_task(tmp_path / "m").raters == "skilled"
 
 
 def test_header_that_breaks_its_line_loses_no_rater(tmp_path):
     """Line breaks, hard spaces and spaces around a column's name are not part of the name."""
     text = '\ufeff" Doc ID ";"Rater 1\n(Anna)";Rater\u00a02;"gpt\n4o"\nd1;yes;no;yes\nd2;no;no;no\n'
-    given_ = {"id": ["Doc ID"], "raters": ["Rater 1 (Anna),Rater 2"], "judges": ["gpt 4o"]}
-    made = make_task(plan_of(table(tmp_path, text), given_), tmp_path / "mine")
-    assert made.n_rejected == 0
-    assert made.raters == {"Rater 1 (Anna)": 2, "Rater 2": 2}
-    assert made.judges == {"gpt 4o": 2}
+    roles = {"id": ["Doc ID"], "raters": ["Rater 1 (Anna),Rater 2"], "judges": ["gpt 4o"]}
+    summary = make_task(plan_of(table(tmp_path, text), roles), tmp_path / "mine")
+    assert summary.n_rejected == 0
+    assert summary.raters == {"Rater 1 (Anna)": 2, "Rater 2": 2}
+    assert summary.judges == {"gpt 4o": 2}
 
 
 def test_columns_that_read_the_same_are_refused(tmp_path):
@@ -463,8 +467,11 @@ def test_a_rater_who_often_abstains_is_not_shown_to_judges(tmp_path, heads):
 
 def test_a_rater_who_is_left_out_is_not_shown_to_judges(tmp_path):
     """In a small table, the few labels of a column not named were varied enough for a text."""
-    said = "vwxyz"
-    rows = [f"{i},text number {i},{said[i % 5]},{said[i // 2]},{said[i * 2 % 5]}" for i in range(8)]
+    labels = "vwxyz"
+    rows = [
+        f"{i},text number {i},{labels[i % 5]},{labels[i // 2]},{labels[i * 2 % 5]}"
+        for i in range(8)
+    ]
     path = table(tmp_path, "id,body,ann,ben,cleo\n" + "\n".join(rows) + "\n")
     assert plan_of(path, {"raters": ["ann,ben"]}).mapping.text == ("body",)
 
@@ -476,24 +483,24 @@ def test_a_repeated_id_is_no_rater(tmp_path):
     assert mapping.raters == ("r1", "r2")
 
 
-@pytest.mark.parametrize("said", [{}, {"criterion": ["aspect"]}, {"id": ["item"]}])
+@pytest.mark.parametrize("roles", [{}, {"criterion": ["aspect"]}, {"id": ["item"]}])
 @pytest.mark.parametrize("form", ["long", "wide"])
-def test_what_is_rated_is_kept_beside_the_id(tmp_path, form, said):
+def test_what_is_rated_is_kept_beside_the_id(tmp_path, form, roles):
     """Criteria of one text are items of one group, and judges are told which is which."""
-    asked = [(i, aspect) for i in range(6) for aspect in ("fluency", "style")]
+    pairs = [(i, aspect) for i in range(6) for aspect in ("fluency", "style")]
     if form == "long":
         head = "item,text,annotator,aspect,rating"
-        rows = [f"{i},text {i},{who},{a},{(i + len(a)) % 5}" for i, a in asked for who in "pq"]
+        rows = [f"{i},text {i},{who},{a},{(i + len(a)) % 5}" for i, a in pairs for who in "pq"]
     else:
         head = "item,text,aspect,r1,r2"
-        rows = [f"{i},text {i},{a},{(i + len(a)) % 5},{i % 4}" for i, a in asked]
-    made = make_task(
-        plan_of(table(tmp_path, "\n".join([head, *rows]) + "\n"), said), tmp_path / "mine"
+        rows = [f"{i},text {i},{a},{(i + len(a)) % 5},{i % 4}" for i, a in pairs]
+    summary = make_task(
+        plan_of(table(tmp_path, "\n".join([head, *rows]) + "\n"), roles), tmp_path / "mine"
     )
-    assert made.n_rejected == 0
-    items = load_task(made.folder).items
-    assert {(item.group, item.criterion) for item in items} == {(str(i), a) for i, a in asked}
-    assert len(items) == len(asked)
+    assert summary.n_rejected == 0
+    items = load_task(summary.folder).items
+    assert {(item.group, item.criterion) for item in items} == {(str(i), a) for i, a in pairs}
+    assert len(items) == len(pairs)
 
 
 def test_items_named_by_several_columns(tmp_path):
@@ -517,8 +524,8 @@ def test_texts_that_name_themselves(tmp_path):
         f"This is comment number {i // 3},p{i % 3},{'yes' if i % 2 else 'no'}" for i in range(30)
     ]
     text = "comment,annotator,toxic\n" + "\n".join(rows) + "\n"
-    made = make_task(plan_of(table(tmp_path, text)), tmp_path / "mine")
-    task = load_task(made.folder)
+    summary = make_task(plan_of(table(tmp_path, text)), tmp_path / "mine")
+    task = load_task(summary.folder)
     assert len(task.items) == 10
     assert task.items[0].fields == {"comment": "This is comment number 0"}
 
@@ -526,9 +533,9 @@ def test_texts_that_name_themselves(tmp_path):
 def test_item_that_reads_otherwise_is_rejected(tmp_path):
     """Two texts under one id are no one item; the later row is listed."""
     text = "id,rater,label,body\n1,p1,yes,first\n1,p2,no,second\n2,p1,no,x\n2,p2,no,x\n"
-    given_ = {"id": ["id"], "rater": ["rater"], "label": ["label"], "text": ["body"]}
-    made = make_task(plan_of(table(tmp_path, text), given_), tmp_path / "mine")
-    assert [(one.line, one.reason) for one in made.rejected] == [
+    roles = {"id": ["id"], "rater": ["rater"], "label": ["label"], "text": ["body"]}
+    summary = make_task(plan_of(table(tmp_path, text), roles), tmp_path / "mine")
+    assert [(row.line, row.reason) for row in summary.rejected] == [
         (3, "item '1' differs from an earlier row")
     ]
 
@@ -572,11 +579,11 @@ def test_facts_as_json(tmp_path):
     """--json prints what was read and written; --dry-run writes nothing."""
     path = table(tmp_path, "id,a1,a2,gpt\n1,yes,no,yes\n2,no,no,no\n")
     command = ("new-task", "mine", "--from", path, "--json")
-    seen = json.loads(harness(*command, "--dry-run", cwd=tmp_path).stdout)
-    assert seen["columns"] == {"id": ["id"], "raters": ["a1", "a2"], "judges": ["gpt"]}
+    planned = json.loads(harness(*command, "--dry-run", cwd=tmp_path).stdout)
+    assert planned["columns"] == {"id": ["id"], "raters": ["a1", "a2"], "judges": ["gpt"]}
     assert not (tmp_path / "mine").exists()
-    made = json.loads(harness(*command, "--yes", cwd=tmp_path).stdout)
-    assert made["judges"] == {"gpt": 2}
+    written = json.loads(harness(*command, "--yes", cwd=tmp_path).stdout)
+    assert written["judges"] == {"gpt": 2}
     assert (tmp_path / "mine" / "task.yaml").exists()
 
 

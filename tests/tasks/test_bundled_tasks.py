@@ -37,11 +37,11 @@ def model():
 @pytest.fixture(scope="module")
 def pairs(toxicity):
     """(choice, set) of every rater who gave both."""
-    found = defaultdict(dict)
+    counts = defaultdict(dict)
     for rating in toxicity.ratings:
-        found[rating.item, rating.rater][rating.elicitation] = rating.value
+        counts[rating.item, rating.rater][rating.elicitation] = rating.value
     return [
-        (pair["forced_choice"], pair["response_set"]) for pair in found.values() if len(pair) == 2
+        (pair["forced_choice"], pair["response_set"]) for pair in counts.values() if len(pair) == 2
     ]
 
 
@@ -122,10 +122,10 @@ def test_beta_is_recovered_from_the_paired_ratings(model, toxicity, pairs):
     eligible = ["A" in endorsed for choice, endorsed in pairs if choice == "B"]
     error = np.sqrt(truth * (1 - truth) / len(eligible))
     assert abs(np.mean(eligible) - truth) < 3 * error
-    said = (TOXICITY / "README.md").read_text(encoding="utf-8")
-    assert f"{truth:.3f}" in said
-    assert f"{np.mean(eligible):.3f}" in said
-    assert f"over the {len(pairs)} pairs" in said
+    readme = (TOXICITY / "README.md").read_text(encoding="utf-8")
+    assert f"{truth:.3f}" in readme
+    assert f"{np.mean(eligible):.3f}" in readme
+    assert f"over the {len(pairs)} pairs" in readme
     assert f"{truth:.4f}" in (model.__doc__ or "")
 
 
@@ -145,8 +145,8 @@ def test_theta_is_recovered_over_the_paired_items(model, toxicity):
     endorsed = [r for r in toxicity.ratings if r.elicitation == "response_set"]
     drawn = np.array([toxicity.space.set_index(rating.value) for rating in endorsed])
     chances = np.array([theta[rating.item] for rating in endorsed])  # sets in the same order
-    for v, one in enumerate(model.SETS):
-        assert toxicity.space.sets[v] == one
+    for v, members in enumerate(model.SETS):
+        assert toxicity.space.sets[v] == members
         error = np.sqrt((chances[:, v] * (1 - chances[:, v])).sum())
         assert abs((drawn == v).sum() - chances[:, v].sum()) < 3 * error
 
@@ -157,9 +157,9 @@ def test_forced_choice_hides_toxicity(model):
     theta = model.theta(grade)
     chosen = (theta @ model.F[0] >= 0.5).mean()
     endorsed = (theta[:, 0] + theta[:, 2] >= 0.5).mean()
-    said = (TOXICITY / "README.md").read_text(encoding="utf-8")
-    assert f"{chosen:.0%}".replace("%", " %") in said
-    assert f"{endorsed:.0%}".replace("%", " %") in said
+    readme = (TOXICITY / "README.md").read_text(encoding="utf-8")
+    assert f"{chosen:.0%}".replace("%", " %") in readme
+    assert f"{endorsed:.0%}".replace("%", " %") in readme
 
 
 # Fleiss (1971), table 1: psychiatrists (of 6) who chose each category, patient by patient

@@ -41,9 +41,9 @@ ITEMS = [
 RATINGS = "item,rater,value\na,h1,A\nb,h1,B\n"
 
 
-def make(folder, said=SAID, *, items=ITEMS, ratings=RATINGS, groups=None):
+def make(folder, fields=SAID, *, items=ITEMS, ratings=RATINGS, groups=None):
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "task.yaml").write_text(json.dumps(said))
+    (folder / "task.yaml").write_text(json.dumps(fields))
     for name, rows in (("items", items), ("groups", groups)):
         if rows is not None:
             (folder / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
@@ -53,10 +53,10 @@ def make(folder, said=SAID, *, items=ITEMS, ratings=RATINGS, groups=None):
 
 
 def fault(folder, **options):
-    with pytest.raises(TaskError) as found:
+    with pytest.raises(TaskError) as caught:
         load_task(folder, **options)
-    assert "\n" not in str(found.value)
-    return str(found.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 def test_items_keep_their_fields_group_and_criterion(tmp_path):
@@ -130,24 +130,26 @@ ANSWERED = [{"id": "a", "text": "first", "answer": "A"}, {"id": "b", "text": "se
 
 def test_a_task_says_how_the_annotator_test_is_done(tmp_path):
     """Margin, expert, right answers, weights of raters, and whom to combine; and keeps it."""
-    said = {
+    fields = {
         "eps": 0.05,
         "expert": "h1",
         "gold": "answer",
         "quality": {"h1": 2, "h2": 1, "h3": 1, "h4": 0.5},
         "combine": [["h1", "h2"], ["h3", "h4"]],
     }
-    folder = make(tmp_path / "a", SAID | {"alt_test": said}, items=ANSWERED, ratings=RATED_BY_FOUR)
+    folder = make(
+        tmp_path / "a", SAID | {"alt_test": fields}, items=ANSWERED, ratings=RATED_BY_FOUR
+    )
     task = load_task(folder)
-    assert task.alt_test.model_dump(mode="json") == said
+    assert task.alt_test.model_dump(mode="json") == fields
     write_task(task, tmp_path / "b", item_text=True)
     assert load_task(tmp_path / "b").content_hash == task.content_hash
     write_task(task, tmp_path / "c", item_text=False)
-    assert [one.fields for one in load_task(tmp_path / "c").items] == [{"answer": "A"}, {}]
+    assert [item.fields for item in load_task(tmp_path / "c").items] == [{"answer": "A"}, {}]
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("fields", "message"),
     [
         ({"eps": 1}, "alt_test.eps: found '1'; input should be less than 1."),
         ({"expert": "h9"}, "alt_test.expert: 'h9' rated no item; name a rater."),
@@ -175,17 +177,17 @@ def test_a_task_says_how_the_annotator_test_is_done(tmp_path):
         ),
     ],
 )
-def test_faults_of_the_annotator_test_are_found_on_load(tmp_path, said, message):
+def test_faults_of_the_annotator_test_are_found_on_load(tmp_path, fields, message):
     """Each names the field, what was found and what to do."""
-    said = json.loads(json.dumps(said), parse_int=str, parse_float=str)
-    folder = make(tmp_path, SAID | {"alt_test": said}, items=ANSWERED, ratings=RATED_BY_FOUR)
+    fields = json.loads(json.dumps(fields), parse_int=str, parse_float=str)
+    folder = make(tmp_path, SAID | {"alt_test": fields}, items=ANSWERED, ratings=RATED_BY_FOUR)
     assert fault(folder).startswith(f"{folder / 'task.yaml'}: {message}")
 
 
 def test_positional_raters_are_not_compared_as_people(tmp_path):
     """A task that says both is refused."""
-    said = SAID | {"alt_test": {"eps": 0.1}, "rater_ids": "positional"}
-    assert "alt_test: raters are positional" in fault(make(tmp_path, said))
+    fields = SAID | {"alt_test": {"eps": 0.1}, "rater_ids": "positional"}
+    assert "alt_test: raters are positional" in fault(make(tmp_path, fields))
 
 
 def test_one_field_is_shown_bare_and_several_with_their_names(tmp_path):
@@ -261,12 +263,12 @@ def test_the_three_formats_hold_the_same_task(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet
 
-    one = load_task(make(tmp_path / "one"))
+    task = load_task(make(tmp_path / "one"))
     folder = make(tmp_path / "two", items=None, ratings=None)
     rows = [{"item": "a", "rater": "h1", "value": "A"}, {"item": "b", "rater": "h1", "value": "B"}]
     parquet.write_table(pa.Table.from_pylist(rows), folder / "ratings.parquet")
     (folder / "items.csv").write_text("id,text,group,criterion\na,first,,\nb,second,g,c\n")
-    assert load_task(folder).content_hash == one.content_hash
+    assert load_task(folder).content_hash == task.content_hash
 
 
 @pytest.mark.parametrize(
@@ -289,12 +291,12 @@ def test_the_hash_sees_every_change(tmp_path, change):
 
 def test_the_hash_sees_texts_and_ratings_but_not_places(tmp_path):
     """An edited item or rating changes it; another folder does not."""
-    one = load_task(make(tmp_path / "one"))
-    assert load_task(make(tmp_path / "two")).content_hash == one.content_hash
+    task = load_task(make(tmp_path / "one"))
+    assert load_task(make(tmp_path / "two")).content_hash == task.content_hash
     edited = [ITEMS[0] | {"text": "firsT"}, ITEMS[1]]
-    assert load_task(make(tmp_path / "two", items=edited)).content_hash != one.content_hash
+    assert load_task(make(tmp_path / "two", items=edited)).content_hash != task.content_hash
     other = load_task(make(tmp_path / "three", ratings=RATINGS.replace("a,h1,A", "a,h1,B")))
-    assert other.content_hash != one.content_hash
+    assert other.content_hash != task.content_hash
 
 
 def test_a_copy_with_changes_is_checked_and_hashed_anew(tmp_path):
@@ -324,21 +326,21 @@ def test_the_space_admits_what_the_task_admits(tmp_path):
 
 def test_a_task_is_found_by_name_then_by_path(tmp_path, monkeypatch):
     """The user's folders come before ./datasets, and both before what is bundled."""
-    mine, here = tmp_path / "mine", tmp_path / "work"
-    make(mine / "demo", SAID | {"notice": "mine"})
+    own, here = tmp_path / "mine", tmp_path / "work"
+    make(own / "demo", SAID | {"notice": "mine"})
     make(here / "datasets" / "demo", SAID | {"notice": "here"})
     make(here / "datasets" / "toxicity", SAID | {"notice": "hides the bundled one"})
     monkeypatch.chdir(here)
     assert load_task("demo").notice == "here"
-    monkeypatch.setenv("HARNESS_TASKS", os.pathsep.join([str(tmp_path / "absent"), str(mine)]))
+    monkeypatch.setenv("HARNESS_TASKS", os.pathsep.join([str(tmp_path / "absent"), str(own)]))
     assert load_task("demo").notice == "mine"
     assert load_task("datasets/demo").notice == "here"
-    assert load_task(str(mine / "demo" / "task.yaml")).notice == "mine"
+    assert load_task(str(own / "demo" / "task.yaml")).notice == "mine"
     assert load_task("toxicity").notice == "hides the bundled one"
     assert load_task("toxicity", search=[bundled("datasets")]).notice.startswith("authored probe")
     names = dict(available_tasks())
     assert {"demo", "toxicity", "diagnoses"} <= names.keys()
-    assert names["demo"] == mine / "demo"
+    assert names["demo"] == own / "demo"
 
 
 def test_an_unknown_task_is_answered_with_the_names_there_are(tmp_path):
@@ -371,7 +373,7 @@ def test_what_is_bundled_is_in_the_checkout():
 
 def test_a_written_task_is_the_task_that_was_read(tmp_path):
     """With texts, the folder written gives the same hash, whatever the groups held."""
-    said = SAID | {
+    fields = SAID | {
         "positive": ["A"],
         "response_sets": [["A"], ["B"], ["A", "B"]],
         "abstain": True,
@@ -383,7 +385,9 @@ def test_a_written_task_is_the_task_that_was_read(tmp_path):
         "instructions": "one\n\n  two: 'three'\n",
     }
     rows = RATINGS + "a,h2,n/a\nb,h3,CANNOT_ASSESS\n"
-    folder = make(tmp_path / "one", said, ratings=rows, groups=[{"id": "g", "article": "é\u2028x"}])
+    folder = make(
+        tmp_path / "one", fields, ratings=rows, groups=[{"id": "g", "article": "é\u2028x"}]
+    )
     task = load_task(folder)
     write_task(task, tmp_path / "two", item_text=True)
     again = load_task(tmp_path / "two")

@@ -14,9 +14,9 @@ NOMINAL = BINARY | {"scale": "nominal", "options": ["A", "B", "C"]}
 ORDINAL = BINARY | {"scale": "ordinal", "options": [1, 2, 3, 4, 5]}
 
 
-def make(folder, said, rows, items=None):
+def make(folder, fields, rows, items=None):
     folder.mkdir(exist_ok=True)
-    (folder / "task.yaml").write_text(json.dumps(said))
+    (folder / "task.yaml").write_text(json.dumps(fields))
     if isinstance(rows, str):
         (folder / "ratings.csv").write_text(rows)
     else:
@@ -32,14 +32,14 @@ def rating(value, elicitation=None, item="a", rater="h1"):
 
 
 def fault(folder):
-    with pytest.raises(TaskError) as found:
+    with pytest.raises(TaskError) as caught:
         load_task(folder)
-    assert "\n" not in str(found.value)
-    return found.value.reason, str(found.value)
+    assert "\n" not in str(caught.value)
+    return caught.value.reason, str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("said", "row", "reason", "mentions"),
+    ("fields", "row", "reason", "mentions"),
     [
         (
             BINARY,
@@ -107,10 +107,10 @@ def fault(folder):
         ),
     ],
 )  # fmt: skip -- one case per row
-def test_a_value_that_is_no_rating_is_refused(tmp_path, said, row, reason, mentions):
+def test_a_value_that_is_no_rating_is_refused(tmp_path, fields, row, reason, mentions):
     """The message names the value, the item and the rater; the reason is a slug."""
-    found, message = fault(make(tmp_path, said, [row]))
-    assert found == reason
+    reasons, message = fault(make(tmp_path, fields, [row]))
+    assert reasons == reason
     assert message.startswith(f"{tmp_path / 'ratings.jsonl'}: line 1: item 'a', rater 'h1', ")
     assert mentions in message
 
@@ -140,17 +140,17 @@ def test_a_row_that_is_no_rating_is_refused(tmp_path, row, message):
 @pytest.mark.parametrize("value", ["A", "B"])
 def test_a_second_rating_with_the_same_key_is_an_error_even_when_identical(tmp_path, value):
     """Item, rater and elicitation say which rating it is."""
-    found, message = fault(
+    slug, message = fault(
         make(tmp_path, BINARY, [rating("A"), rating("B", rater="h2"), rating(value)])
     )
-    assert found == "duplicate_rating"
+    assert slug == "duplicate_rating"
     assert "line 3: item 'a', rater 'h1', forced_choice: " in message
 
 
 def test_an_ignored_label_does_not_hide_a_duplicate(tmp_path):
     """A row that is left out still is a row."""
-    said = BINARY | {"ignore_labels": ["n/a"]}
-    assert fault(make(tmp_path, said, [rating("n/a"), rating("A")]))[0] == "duplicate_rating"
+    fields = BINARY | {"ignore_labels": ["n/a"]}
+    assert fault(make(tmp_path, fields, [rating("n/a"), rating("A")]))[0] == "duplicate_rating"
 
 
 def test_a_pair_is_one_rater_in_both_elicitations(tmp_path):
@@ -187,8 +187,8 @@ def test_numbers_are_numbers_on_an_ordinal_scale(tmp_path):
 def test_abstaining_is_a_rating_where_the_task_allows_it(tmp_path):
     """CANNOT_ASSESS is kept as it is, in either elicitation."""
     rows = [rating(CANNOT_ASSESS), rating(CANNOT_ASSESS, "response_set")]
-    for said in (BINARY, ORDINAL):
-        task = load_task(make(tmp_path, said | {"abstain": True}, rows))
+    for fields in (BINARY, ORDINAL):
+        task = load_task(make(tmp_path, fields | {"abstain": True}, rows))
         assert [r.value for r in task.ratings] == [CANNOT_ASSESS, CANNOT_ASSESS]
 
 
@@ -209,10 +209,10 @@ def test_listed_foreign_labels_are_counted_and_left_out(tmp_path):
 def test_ratings_and_items_must_meet(tmp_path):
     """An item without ratings and a rating without its item are errors."""
     items = [{"id": "a", "text": "x"}, {"id": "b", "text": "y"}, {"id": "c", "text": "z"}]
-    found, message = fault(make(tmp_path, BINARY, [rating("A")], items))
-    assert (found, "item 'b' has no ratings (1 more like it)" in message) == ("unrated_item", True)
-    found, message = fault(make(tmp_path, BINARY, [rating("A", item="q")], items))
-    assert found == "unknown_item"
+    slug, message = fault(make(tmp_path, BINARY, [rating("A")], items))
+    assert (slug, "item 'b' has no ratings (1 more like it)" in message) == ("unrated_item", True)
+    slug, message = fault(make(tmp_path, BINARY, [rating("A", item="q")], items))
+    assert slug == "unknown_item"
     assert "line 1: item 'q', rater 'h1'" in message
 
 

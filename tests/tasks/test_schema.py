@@ -29,11 +29,11 @@ def write(tmp_path, text):
 
 def fault(tmp_path, text):
     path = write(tmp_path, text)
-    with pytest.raises(TaskError) as found:
+    with pytest.raises(TaskError) as caught:
         read_task_file(path)
-    assert str(found.value).startswith(f"{path}: ")
-    assert "\n" not in str(found.value)
-    return str(found.value).removeprefix(f"{path}: ")
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+    return str(caught.value).removeprefix(f"{path}: ")
 
 
 def test_what_is_left_out_has_a_default(tmp_path):

@@ -34,23 +34,23 @@ def write_parquet(path, columns):
 
 
 def fault(path, **options):
-    with pytest.raises(TaskError) as found:
+    with pytest.raises(TaskError) as caught:
         list(read_rows(path, **options))
-    assert str(found.value).startswith(f"{path}: ")
-    assert "\n" not in str(found.value)
-    return str(found.value).removeprefix(f"{path}: ")
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+    return str(caught.value).removeprefix(f"{path}: ")
 
 
 def test_the_three_formats_give_the_same_rows(tmp_path):
     """csv, jsonl and parquet of the same table give equal rows."""
-    made = (
+    files = (
         write_csv(tmp_path / "t.csv", 'item,value\na,yes\nb,"no, maybe\nlater"\n'),
         write_csv(tmp_path / "t.jsonl", "".join(json.dumps(row) + "\n" for row in ROWS)),
         write_parquet(
             tmp_path / "t.parquet", {"item": ["a", "b"], "value": [r["value"] for r in ROWS]}
         ),
     )
-    for path in made:
+    for path in files:
         assert [row for _, row in read_rows(path)] == ROWS
 
 
@@ -254,13 +254,13 @@ def test_parquet_stays_offline_and_silent(tmp_path):
         "import datasets.config as config\n"
         "assert config.HF_HUB_OFFLINE and os.environ['HF_HUB_DISABLE_TELEMETRY'] == '1'\n"
     )
-    known = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "XDG_"))}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "XDG_"))}
     result = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=False,
-        env=known | {"HOME": str(home), "HF_HUB_OFFLINE": "0"},
+        env=environment | {"HOME": str(home), "HF_HUB_OFFLINE": "0"},
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert list(home.iterdir()) == []

@@ -64,9 +64,9 @@ def test_wax_has_too_many_options_for_response_sets(truth, tmp_path):
 def test_human_label_outside_options_framing(truth, tmp_path):
     """Golden bad/human-label-outside-options-framing: refused unless listed, then counted."""
     foreign = "n/a: problem is resolved"
-    with pytest.raises(TaskError, match="n/a: problem is resolved") as found:
+    with pytest.raises(TaskError, match="n/a: problem is resolved") as caught:
         load_task(make_task(truth, "framing", tmp_path / "a"))
-    assert found.value.reason == "unknown_label"
+    assert caught.value.reason == "unknown_label"
     task = load_task(make_task(truth, "framing", tmp_path / "b", ignore_labels=[foreign]))
     assert task.n_ignored == {foreign: 8}
     assert len(task.ratings) == 7656 - 8
@@ -91,13 +91,13 @@ def test_golden_bad_ratings_are_refused_by_name(truth, tmp_path):
         folder.mkdir()
         inputs = case["inputs"]
         scale = inputs.get("scale", "nominal")
-        said = {"name": "case", "property": "x", "scale": scale, "options": inputs["options"]}
-        (folder / "task.yaml").write_text(json.dumps(said))
+        fields = {"name": "case", "property": "x", "scale": scale, "options": inputs["options"]}
+        (folder / "task.yaml").write_text(json.dumps(fields))
         rows = "".join(json.dumps(row) + "\n" for row in inputs["ratings"])
         (folder / "ratings.jsonl").write_text(rows)
-        with pytest.raises(TaskError) as found:
+        with pytest.raises(TaskError) as caught:
             load_task(folder)
-        assert found.value.reason == case["expect"]["reason"]
-        assert found.value.exit_code == 2
+        assert caught.value.reason == case["expect"]["reason"]
+        assert caught.value.exit_code == 2
         for mentioned in case["expect"]["mentions"]:
-            assert f"'{mentioned}'" in str(found.value)
+            assert f"'{mentioned}'" in str(caught.value)

@@ -23,13 +23,13 @@ LEXICON = "lexicon: {positive: B, negative: A}\n"
 def make(tmp_path):
     """Make a task whose task.yaml ends with some lines of ours."""
 
-    def made(extra="", **given):
-        folder = make_task(tmp_path / f"task{len(list(tmp_path.iterdir()))}", **given)
+    def write(extra="", **arguments):
+        folder = make_task(tmp_path / f"task{len(list(tmp_path.iterdir()))}", **arguments)
         path = folder / "task.yaml"
         path.write_text(path.read_text() + extra)
         return load_task(str(folder))
 
-    return made
+    return write
 
 
 def judge_of(task, kind, *, seed=0):
@@ -54,8 +54,8 @@ def ask(judge, item, elicitation="forced_choice", sample=0):
 
 def verdict_of(task, judge, item, elicitation="forced_choice", sample=0):
     unit = Unit(item=item, elicitation=elicitation, sample=sample)
-    said = ask(judge, item, elicitation, sample)
-    reply, first = said if elicitation == "paired" else (said, None)
+    text = ask(judge, item, elicitation, sample)
+    reply, first = text if elicitation == "paired" else (text, None)
     return read_reply(reply, unit, judge.spec.name, task, first=first)
 
 
@@ -77,8 +77,8 @@ def test_every_embedded_judge_answers_every_elicitation(make, kind, elicitation)
 def test_random_is_a_function_of_seed_and_request(make):
     """The same seed gives the same run; another seed, sample or item another draw."""
     task = make(n=40)
-    one, same, other = (judge_of(task, "random", seed=s) for s in (1, 1, 2))
-    draws = [ask(one, f"i{i}", sample=s).text for i in range(40) for s in range(3)]
+    first, same, other = (judge_of(task, "random", seed=s) for s in (1, 1, 2))
+    draws = [ask(first, f"i{i}", sample=s).text for i in range(40) for s in range(3)]
     assert draws == [ask(same, f"i{i}", sample=s).text for i in range(40) for s in range(3)]
     assert draws != [ask(other, f"i{i}", sample=s).text for i in range(40) for s in range(3)]
     assert draws[0::3] != draws[1::3]

@@ -49,15 +49,15 @@ def test_the_request_holds_params_and_messages_and_no_more(stub):
     """What is sent is what is hashed; the key is in the header alone."""
     stub.reset()
     ask(judge_at(stub.url(), params={"max_tokens": 8, "top_p": 0.9}))
-    (seen,) = stub.seen()
-    assert json.loads(seen["body"]) == {
+    (sent,) = stub.seen()
+    assert json.loads(sent["body"]) == {
         "model": "stub",
         "temperature": 1.0,
         "max_tokens": 8,
         "top_p": 0.9,
         "messages": [{"role": m.role, "content": m.content} for m in MESSAGES],
     }
-    assert seen["headers"]["Authorization"] == f"Bearer {KEY}"
+    assert sent["headers"]["Authorization"] == f"Bearer {KEY}"
 
 
 def test_no_key_named_no_key_sent(stub, monkeypatch):

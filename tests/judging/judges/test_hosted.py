@@ -48,9 +48,9 @@ def _key(monkeypatch):
         monkeypatch.setenv(name, "http://127.0.0.1:9/nobody")
 
 
-def hosted(stub, provider, *, fault="", say="", **given):
+def hosted(stub, provider, *, fault="", say="", **fields):
     url = stub.url(fault=fault, say=say, tail=TAILS.get(provider, "/v1"))
-    return judge_at(url, kind="litellm", model=f"{provider}/stub", **given)
+    return judge_at(url, kind="litellm", model=f"{provider}/stub", **fields)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -61,12 +61,12 @@ def test_every_listed_provider_is_asked_through_our_connection(stub, provider):
     assert (reply.text, reply.finish_reason) == ("B", "stop")
     assert reply.prompt_tokens > 0
     assert reply.completion_tokens == 1
-    asked = [s for s in stub.seen() if TEXT in s["body"]]
-    assert len(asked) == 1
-    assert asked[0]["path"].endswith(PATHS.get(provider, "/v1/chat/completions"))
-    keys = [value for value in asked[0]["headers"].values() if KEY in value]
+    requests = [s for s in stub.seen() if TEXT in s["body"]]
+    assert len(requests) == 1
+    assert requests[0]["path"].endswith(PATHS.get(provider, "/v1/chat/completions"))
+    keys = [value for value in requests[0]["headers"].values() if KEY in value]
     assert keys in ([KEY], [f"Bearer {KEY}"])
-    assert KEY not in asked[0]["path"] + asked[0]["body"]
+    assert KEY not in requests[0]["path"] + requests[0]["body"]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -192,11 +192,11 @@ def test_nothing_is_printed_or_logged(stub, capfd, caplog):
 
 def test_no_warning_quotes_a_reply(stub):
     """A content that is no text makes pydantic warn, within litellm, of what it says."""
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         failure = ask(hosted(stub, "openai", fault="number"))
     assert (failure.reason, failure.retry) == ("bad_body", True)
-    assert [str(one.message) for one in said if "7" in str(one.message)] == []
+    assert [str(warning.message) for warning in caught if "7" in str(warning.message)] == []
 
 
 def test_reply_whose_tokens_nobody_counted_has_no_price(stub):
@@ -228,14 +228,14 @@ def test_a_dot_env_file_is_left_alone(tmp_path):
 def test_an_unguarded_provider_runs_only_with_permission(stub):
     """Cohere goes through a client of litellm's own: refused, or followed with eyes open."""
     stub.reset()
-    given = {"kind": "litellm", "model": "cohere_chat/stub"}
-    careful = judge_at(stub.url(), **given)
+    fields = {"kind": "litellm", "model": "cohere_chat/stub"}
+    careful = judge_at(stub.url(), **fields)
     with pytest.raises(JudgeUnavailable, match=r"'cohere_chat'.*--allow-redirects"):
         check(careful.spec)
     failure = ask(careful)
     assert (failure.reason, failure.stops_judge) == ("unguarded", True)
     assert stub.stats()["requests"] == 0
-    failure = ask(judge_at(stub.url(), **given, allow_redirects=True))
+    failure = ask(judge_at(stub.url(), **fields, allow_redirects=True))
     assert (failure.reason, failure.stops_judge) == ("not_found", True)  # the stub speaks no Cohere
     assert_tells_nothing(failure)
 

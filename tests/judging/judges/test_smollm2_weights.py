@@ -50,20 +50,20 @@ def test_the_unpacked_file_holds_the_same_model(tmp_path):
     makes nothing.
     """
     packed = small_model(tmp_path / "small.gguf")
-    made = unpacked_weights(packed, tmp_path / "weights")
-    before, after = gguf.GGUFReader(packed), gguf.GGUFReader(made)
+    unpacked = unpacked_weights(packed, tmp_path / "weights")
+    before, after = gguf.GGUFReader(packed), gguf.GGUFReader(unpacked)
     assert {k: v.contents() for k, v in before.fields.items() if "." in k} == {
         k: v.contents() for k, v in after.fields.items() if "." in k
     }
-    found = list(zip(before.tensors, after.tensors, strict=True))
-    assert [a.name for a, _ in found] == [b.name for _, b in found] == ["packed", "plain"]
-    assert all(list(a.shape) == list(b.shape) for a, b in found)
-    assert [b.tensor_type for _, b in found] == [Q8_0, gguf.GGMLQuantizationType.F32]
-    assert np.array_equal(found[1][0].data, found[1][1].data)
-    stamp = made.stat().st_mtime_ns
-    assert unpacked_weights(packed, tmp_path / "weights") == made
-    assert made.stat().st_mtime_ns == stamp
-    assert [file.name for file in made.parent.iterdir()] == [made.name]
+    pairs = list(zip(before.tensors, after.tensors, strict=True))
+    assert [a.name for a, _ in pairs] == [b.name for _, b in pairs] == ["packed", "plain"]
+    assert all(list(a.shape) == list(b.shape) for a, b in pairs)
+    assert [b.tensor_type for _, b in pairs] == [Q8_0, gguf.GGMLQuantizationType.F32]
+    assert np.array_equal(pairs[1][0].data, pairs[1][1].data)
+    stamp = unpacked.stat().st_mtime_ns
+    assert unpacked_weights(packed, tmp_path / "weights") == unpacked
+    assert unpacked.stat().st_mtime_ns == stamp
+    assert [file.name for file in unpacked.parent.iterdir()] == [unpacked.name]
 
 
 def test_what_cannot_be_written_is_said(tmp_path):

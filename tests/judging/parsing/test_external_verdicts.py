@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def make_task(*keys: str, **fields) -> Task:
-    given = {
+    defaults = {
         "name": "small",
         "property": "how good it is",
         "scale": "nominal",
@@ -26,7 +26,7 @@ def make_task(*keys: str, **fields) -> Task:
         "items": tuple(Item(name, {"text": name}) for name in "abc"),
         "ratings": (),
     }
-    return Task(**given | fields)
+    return Task(**defaults | fields)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_item_judge_and_value_are_enough(tmp_path, task):
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"),
+    ("value", "expected"),
     [
         ("YES ", ("invalid", None, "not_an_option")),
         ("Yes", ("invalid", None, "not_an_option")),
@@ -72,14 +72,14 @@ def test_item_judge_and_value_are_enough(tmp_path, task):
         ("cannot_assess", ("invalid", None, "not_an_option")),
     ],
 )
-def test_value_outside_the_options_is_invalid(tmp_path, task, value, wanted):
+def test_value_outside_the_options_is_invalid(tmp_path, task, value, expected):
     """Values are matched exactly, never mapped to a default; CANNOT_ASSESS abstains."""
     path = jsonl(tmp_path / "v.jsonl", row(value))
-    assert outcomes(read_external(path, task)) == [wanted]
+    assert outcomes(read_external(path, task)) == [expected]
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"),
+    ("value", "expected"),
     [
         (["no", "yes"], ("answered", ("yes", "no"), "")),
         ('["no", "yes", "no"]', ("answered", ("yes", "no"), "")),
@@ -91,16 +91,16 @@ def test_value_outside_the_options_is_invalid(tmp_path, task, value, wanted):
         (["both or neither", "no"], ("invalid", None, "not_admissible")),
     ],
 )
-def test_sets_are_lists_of_keys(tmp_path, value, wanted):
+def test_sets_are_lists_of_keys(tmp_path, value, expected):
     """A set is a list of keys, in a cell a JSON array; what the task does not list is invalid."""
     sets = (("yes",), ("no",), ("yes", "no"), ("both or neither",))
     task = make_task("yes", "no", "both or neither", response_sets=sets)
     path = jsonl(tmp_path / "v.jsonl", row(value, elicitation="response_set"))
-    assert outcomes(read_external(path, task)) == [wanted]
+    assert outcomes(read_external(path, task)) == [expected]
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"),
+    ("value", "expected"),
     [
         ({"set": ["no"], "choice": "yes"}, ("answered", PairValue(set=("no",), choice="yes"), "")),
         ('{"set": ["no"], "choice": "no"}', ("answered", PairValue(set=("no",), choice="no"), "")),
@@ -111,10 +111,10 @@ def test_sets_are_lists_of_keys(tmp_path, value, wanted):
         ("CANNOT_ASSESS", ("abstained", None, "")),
     ],
 )
-def test_pairs_have_set_and_choice(tmp_path, task, value, wanted):
+def test_pairs_have_set_and_choice(tmp_path, task, value, expected):
     """A pair is read whole or not at all."""
     path = jsonl(tmp_path / "v.jsonl", row(value, elicitation="paired"))
-    assert outcomes(read_external(path, task)) == [wanted]
+    assert outcomes(read_external(path, task)) == [expected]
 
 
 def test_numbers_are_keys(tmp_path):
@@ -157,8 +157,8 @@ def test_outcome_is_taken_where_the_value_is_empty(tmp_path, task):
         row("", "b", outcome="answered"),
         row("yes", "c", outcome="x"),
     ]
-    found = outcomes(read_external(jsonl(tmp_path / "v.jsonl", *rows), task))
-    assert found == [("refused", None, ""), ("invalid", None, "empty"), ("answered", "yes", "")]
+    counts = outcomes(read_external(jsonl(tmp_path / "v.jsonl", *rows), task))
+    assert counts == [("refused", None, ""), ("invalid", None, "empty"), ("answered", "yes", "")]
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,14 @@ def test_missing_and_foreign_files_are_verdict_errors(tmp_path, task):
 # -- our own log --------------------------------------------------------------------------------
 
 
-def logged(item: str = "a", **fields) -> bytes:
-    given = {"elicitation": "forced_choice", "outcome": "answered", "value": "yes", "reply": "Yes."}
-    return encode(Verdict(item=item, judge="j", **given | fields))
+def logged(item: str = "a", **changed) -> bytes:
+    fields = {
+        "elicitation": "forced_choice",
+        "outcome": "answered",
+        "value": "yes",
+        "reply": "Yes.",
+    }
+    return encode(Verdict(item=item, judge="j", **fields | changed))
 
 
 def log(path: Path, *lines: bytes) -> Path:
@@ -269,8 +274,8 @@ def test_verdict_ingest_against_truth(tmp_path, truth):
     ]
     assert cases
     for case in cases:
-        given = case["inputs"]["verdicts"]
-        items = tuple(Item(one["item"], {}) for one in given)
-        path = jsonl(tmp_path / "v.jsonl", *(one | {"judge": "j"} for one in given))
+        rows = case["inputs"]["verdicts"]
+        items = tuple(Item(row["item"], {}) for row in rows)
+        path = jsonl(tmp_path / "v.jsonl", *(row | {"judge": "j"} for row in rows))
         read = read_external(path, make_task(*case["inputs"]["options"], items=items))
         assert Counter(v.outcome for v in read) == case["expect"]["counts"]

@@ -481,7 +481,7 @@ KEY_TEXT = st.one_of(
 @st.composite
 def option_lists(draw) -> list[Option]:
     """Draw any options that a task would admit."""
-    made: list[Option] = []
+    options: list[Option] = []
     taken: set[str] = set()
     for key, label in draw(st.lists(st.tuples(KEY_TEXT, KEY_TEXT), min_size=2, max_size=6)):
         try:
@@ -490,9 +490,9 @@ def option_lists(draw) -> list[Option]:
             continue
         if taken.isdisjoint({key.casefold(), label.casefold()}):
             taken |= {key.casefold(), label.casefold()}
-            made.append(option)
-    assume(len(made) > 1)
-    return made
+            options.append(option)
+    assume(len(options) > 1)
+    return options
 
 
 @given(option_lists(), st.data())
@@ -545,9 +545,9 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_near_verdicts_never_crash_and_never_contradict(text):
     """A forced choice is read only where the set that was read is that option alone."""
-    one, many = choice(text), endorsed(text)
-    if one.outcome == many.outcome == "answered":
-        assert many.value == (one.value,)
+    single, many = choice(text), endorsed(text)
+    if single.outcome == many.outcome == "answered":
+        assert many.value == (single.value,)
 
 
 WORDS = st.sampled_from(

@@ -83,7 +83,7 @@ def test_verdict_keeps_all_of_the_reply(task):
 
 
 @pytest.mark.parametrize(
-    ("text", "elicitation", "finish", "wanted"),
+    ("text", "elicitation", "finish", "expected"),
     [
         ("B", "forced_choice", "content_filter", ("refused", "content_filter")),
         ("", "forced_choice", "content_filter", ("refused", "content_filter")),
@@ -99,10 +99,10 @@ def test_verdict_keeps_all_of_the_reply(task):
         ("Final answer: A", "forced_choice", None, ("invalid", "quoted")),
     ],
 )
-def test_why_a_reply_ended_counts(task, text, elicitation, finish, wanted):
+def test_why_a_reply_ended_counts(task, text, elicitation, finish, expected):
     """A filter refuses; a reply that was cut off is read only if it is whole all the same."""
     verdict = read(task, text, elicitation, finish_reason=finish)
-    assert (verdict.outcome, verdict.reason) == wanted
+    assert (verdict.outcome, verdict.reason) == expected
     assert verdict.value is None
     assert verdict.reply == text
 
@@ -321,15 +321,15 @@ def test_schema_describes_a_line():
 def test_replies_against_golden(request):
     """Replies as models wrote them become the verdicts that stand beside them."""
     rows = [json.loads(line) for line in (GOLDEN / "replies.jsonl").read_text("utf-8").splitlines()]
-    found = []
+    places = []
     for row in rows:
         options = OPTIONS[row["options"]]
         parsed = parse(row["reply"], row["elicitation"], options, abstain=row["abstain"])
         value = list(parsed.value) if isinstance(parsed.value, tuple) else parsed.value
-        found.append(
+        places.append(
             {"id": row["id"], "outcome": parsed.outcome, "value": value, "reason": parsed.reason}
         )
-    text = "".join(json.dumps(row) + "\n" for row in found)
+    text = "".join(json.dumps(row) + "\n" for row in places)
     if request.config.getoption("--update-golden"):
         (GOLDEN / "verdicts.jsonl").write_text(text, "utf-8")
     assert text == (GOLDEN / "verdicts.jsonl").read_text("utf-8")
