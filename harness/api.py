@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from harness.app import Plan
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
-    from harness.judging.running.jobs import Observer
+    from harness.judging.running.services import Observer
     from harness.stats.data.resolved_tables import AbstentionMode
     from harness.stats.indeterminacy.translation import SweepVariant
     from harness.stats.inference.interval_methods import IntervalMethod

@@ -11,6 +11,7 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import Choices, JudgeFacts, Source, check_choices, validate
@@ -21,14 +22,13 @@ from harness.judging.judges.pricing import price_of
 from harness.judging.judges.registry import build, check, resolve
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.prompts.requests import Prompts
-from harness.judging.running.batch_api import style_of
-from harness.judging.running.batches import BatchRunner
-from harness.judging.running.budget import Budget
+from harness.judging.running.batch_api import batch_api_of
+from harness.judging.running.batch_executor import BatchExecutor
+from harness.judging.running.budget import CostBudget
 from harness.judging.running.cost_estimate import quote_of
-from harness.judging.running.jobs import Job
 from harness.judging.running.paid_replies import receipts_of
-from harness.judging.running.services import NoCache
-from harness.judging.running.worker_pool import Runner
+from harness.judging.running.services import Job, NoCache
+from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache, recover_replies
 from harness.judging.storage.verdict_log import LogReading, read_log
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
     from harness.judging.running.cost_estimate import JudgeQuote
-    from harness.judging.running.jobs import Observer, Settings
-    from harness.judging.running.services import CacheService
+    from harness.judging.running.retry import RetryPolicy
+    from harness.judging.running.services import Cache, Observer
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -318,22 +318,20 @@ def execute(
     observer: Observer,
     cache: Path | None = None,
     use_cache: bool = True,
-    settings: Settings | None = None,
+    retry: RetryPolicy | None = None,
     verb: str = "run",
     stop: StopRequests | None = None,
 ) -> RunResult:
     """Ask all open units, then validate the verdicts and write the results.
 
-    Parameters are those of `run_plan`; ``settings`` says how calls are retried.
+    Parameters are those of `run_plan`; ``retry`` says how calls are retried.
 
     Raises
     ------
     RunError
         If the run folder or the cache cannot be used.
     """
-    store: CacheService = (
-        ResponseCache(cache or cache_folder(), observer.say) if use_cache else NoCache()
-    )
+    store: Cache = ResponseCache(cache or cache_folder(), observer.say) if use_cache else NoCache()
     stop = stop or StopRequests()
     with folder.open_log() as log:
         logged = folder.read_verdicts()
@@ -341,16 +339,16 @@ def execute(
         store.follow(folder.verdicts, folder.batches if plan.config.batch else None)
         _restore_cache(folder, logged, store)
         folder.update(state="running", ended={}, exit_code=None, config=plan.config)
-        budget = Budget(plan.config.max_cost, logged_cost_usd(logged))
+        budget = CostBudget(plan.config.max_cost, logged_cost_usd(logged))
         parts = {
             "log": log,
-            "store": store,
+            "cache": store,
             "done": logged.final,
             "observer": observer,
             "budget": budget,
-            "settings": settings,
+            "retry": retry,
         }
-        ends, asking_s = _ask(_runner(plan, folder, parts), folder, store, observer, stop)
+        ends, asking_s = _ask(_session(plan, folder, parts), folder, store, observer, stop)
     exit_code = _exit_code(ends, budget, stop)
     if exit_code != ExitCode.DONE:
         observer.say(_how_to_resume(resume_command(folder.path, cache, verb), budget, stop))
@@ -511,7 +509,7 @@ def logged_cost_usd(log: LogReading) -> float:
 def _configured(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
     """Apply the run's options to a judge; in a batch it has the batch's price."""
     changes: dict[str, object] = {"allow_redirects": spec.allow_redirects or config.allow_redirects}
-    if config.batch and style_of(spec) is not None:
+    if config.batch and batch_api_of(spec) is not None:
         price = price_of(spec)
         changes |= {"price": price and price.in_batch(), "n_per_request": 1}
     return spec.model_copy(update=changes)
@@ -568,7 +566,7 @@ def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> No
         )
 
 
-def _restore_cache(folder: RunFolder, logged: LogReading, store: CacheService) -> None:
+def _restore_cache(folder: RunFolder, logged: LogReading, store: Cache) -> None:
     """Put replies into the cache that this run or interrupted runs beside it have logged."""
     recover_replies(logged, store.add_many)
     for run in list_runs(folder.path.parent).readable:
@@ -577,15 +575,15 @@ def _restore_cache(folder: RunFolder, logged: LogReading, store: CacheService) -
                 recover_replies(read_log(run.verdicts), store.add_many)
 
 
-def _runner(plan: Plan, folder: RunFolder, parts: dict[str, Any]) -> Runner:
+def _session(plan: Plan, folder: RunFolder, parts: dict[str, Any]) -> Session:
     _warn_of_open_batches(folder, parts["observer"])
     if not plan.config.batch:
-        return Runner(plan.task, plan.jobs, **parts)
+        return Session(plan.task, plan.jobs, **parts)
     for spec in plan.specs:
-        if spec.remote and style_of(spec) is None:
+        if spec.remote and batch_api_of(spec) is None:
             parts["observer"].say(f"{spec.name}: no batch interface; asked one request at a time")
-    book = BatchLedger(folder.batches)
-    return BatchRunner(plan.task, plan.jobs, book=book, **parts)
+    executor = partial(BatchExecutor, ledger=BatchLedger(folder.batches))
+    return Session(plan.task, plan.jobs, executor=executor, **parts)
 
 
 def _warn_of_open_batches(folder: RunFolder, observer: Observer) -> None:
@@ -601,9 +599,9 @@ def _warn_of_open_batches(folder: RunFolder, observer: Observer) -> None:
 
 
 def _ask(
-    runner: Runner,
+    session: Session,
     folder: RunFolder,
-    store: CacheService,
+    store: Cache,
     observer: Observer,
     stop: StopRequests,
 ) -> tuple[dict[str, str], float]:
@@ -612,21 +610,21 @@ def _ask(
 
     started_s = time.monotonic()
     try:
-        ends = uvloop.run(_run_until_stopped(runner, observer, stop))
+        ends = uvloop.run(_run_until_stopped(session, observer, stop))
         return ends, time.monotonic() - started_s
     finally:
-        _log_rates(folder, runner)
+        _log_rates(folder, session)
         store.close()
 
 
 async def _run_until_stopped(
-    runner: Runner, observer: Observer, stop: StopRequests
+    session: Session, observer: Observer, stop: StopRequests
 ) -> dict[str, str]:
-    asking = asyncio.ensure_future(runner.run())
+    asking = asyncio.ensure_future(session.run())
 
     def on_stop() -> None:
         if len(stop.signals) == 1:
-            runner.drain()
+            session.drain()
             observer.say("receiving replies in flight; interrupt again to stop at once")
         else:
             asking.cancel()
@@ -640,7 +638,7 @@ async def _run_until_stopped(
             return {}
 
 
-def _log_rates(folder: RunFolder, runner: Runner) -> None:
+def _log_rates(folder: RunFolder, session: Session) -> None:
     """Append to ``rate.jsonl`` how fast each remote judge was asked, and why that changed."""
     monotonic_zero = time.time() - time.monotonic()
     lines = [
@@ -650,7 +648,7 @@ def _log_rates(folder: RunFolder, runner: Runner) -> None:
             "limit": event.limit,
             "reason": event.reason,
         }
-        for judge, events in runner.paces.items()
+        for judge, events in session.rate_history.items()
         for event in events
     ]
     if lines:
@@ -658,7 +656,7 @@ def _log_rates(folder: RunFolder, runner: Runner) -> None:
             file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def _exit_code(ends: Mapping[str, str], budget: Budget, stop: StopRequests) -> ExitCode:
+def _exit_code(ends: Mapping[str, str], budget: CostBudget, stop: StopRequests) -> ExitCode:
     if stop.signals:
         interrupted = stop.signals[0] == signal.SIGINT
         return ExitCode.INTERRUPTED if interrupted else ExitCode.TERMINATED
@@ -667,7 +665,7 @@ def _exit_code(ends: Mapping[str, str], budget: Budget, stop: StopRequests) -> E
     return ExitCode.INCOMPLETE if any(ends.values()) else ExitCode.DONE
 
 
-def _how_to_resume(command: str, budget: Budget, stop: StopRequests) -> str:
+def _how_to_resume(command: str, budget: CostBudget, stop: StopRequests) -> str:
     if stop.signals:
         return f"interrupted; the replies are kept. Resume with: {command}"
     if budget.exhausted:

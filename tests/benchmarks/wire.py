@@ -3,7 +3,7 @@
     python tests/benchmarks/wire.py [YARDSTICK] [--rounds 5] [--samples 1] [--litellm]
 
 Every round runs the yardstick's raw client and ours against one stub, in turn; ratios are medians
-over the rounds. Ours is a whole run: cache, leases, log, parser and retry layer on.
+over the rounds. Ours is a whole run: cache, locks, log, parser and retry layer on.
 """
 
 from __future__ import annotations
@@ -159,32 +159,37 @@ def asked(folder, task, prompts, spec, *, items, samples):
 
     from harness.cli.progress import watch
     from harness.judging.judges.registry import build
-    from harness.judging.running.budget import Budget
-    from harness.judging.running.jobs import Job
-    from harness.judging.running.worker_pool import Runner
+    from harness.judging.running import local_executor
+    from harness.judging.running.budget import CostBudget
+    from harness.judging.running.services import Job
+    from harness.judging.running.session import Session
     from harness.judging.storage.response_cache import ResponseCache
     from harness.judging.storage.verdict_log import VerdictLog
 
     folder.mkdir()
     took = []
 
-    class Timed(Runner):
-        async def _answer(self, lane, unit):
+    pool = local_executor.WorkerPool
+
+    class TimedPool(pool):
+        async def answer(self, unit):
             start = time.perf_counter()
-            await super()._answer(lane, unit)
+            await super().answer(unit)
             took.append(time.perf_counter() - start)
 
+    local_executor.WorkerPool = TimedPool
     job = Job(build(spec, task, prompts), items, ("forced_choice",), samples)
     with (
         VerdictLog.open(folder / "verdicts.jsonl") as log,
         watch({spec.name: len(items) * samples}, quiet=False) as observer,
     ):
         store = ResponseCache(folder / "cache", observer.say)
-        runner = Timed(
-            task, [job], log=log, store=store, done={}, observer=observer, budget=Budget(None)
+        session = Session(
+            task, [job], log=log, cache=store, done={}, observer=observer, budget=CostBudget(None)
         )
-        uvloop.run(runner.run())
+        uvloop.run(session.run())
         store.close()
+    local_executor.WorkerPool = pool
     return took
 
 

@@ -127,7 +127,7 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
     plan = plan_run(**dict(config), judges=["gone"], judges_file=place / file, baselines=False)
     folder = start(plan, place / "runs")
     hearing = Hearing()
-    result = execute(plan, folder, observer=hearing, use_cache=False, settings=SOON)
+    result = execute(plan, folder, observer=hearing, use_cache=False, retry=SOON)
     assert result.exit_code == 3
     assert "unreachable: no server answers at that address; check" in result.validation.notes[0]
     assert hearing.lines[-1].startswith(

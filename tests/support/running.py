@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import uvloop
 
 from harness.judging.judges.registry import build
 from harness.judging.prompts.requests import Prompts
-from harness.judging.running.budget import Budget
-from harness.judging.running.jobs import Job, Settings
-from harness.judging.running.services import NoCache
-from harness.judging.running.worker_pool import Runner
+from harness.judging.running.budget import CostBudget
+from harness.judging.running.local_executor import LocalExecutor
+from harness.judging.running.retry import RetryPolicy
+from harness.judging.running.services import Job, NoCache
+from harness.judging.running.session import Session
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 
-SOON = Settings(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
+SOON = RetryPolicy(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
 
 
 class Hearing:
@@ -41,22 +44,22 @@ def run_judge(
     store=None,
     budget=None,
     observer=None,
-    runner=Runner,
+    executor=LocalExecutor,
     **more,
 ):
     """Ask a judge all of a task; give the log as read, why the judge stopped, and the runner."""
     judge = build(spec, task, Prompts.load(task))
     with VerdictLog.open(log) as open_log:
-        running = runner(
+        running = Session(
             task,
             [Job(judge, task.items, elicitations, samples)],
             log=open_log,
-            store=NoCache() if store is None else store,
+            cache=NoCache() if store is None else store,
             done=read_log(log).final,
             observer=Hearing() if observer is None else observer,
-            budget=Budget(None) if budget is None else budget,
-            settings=SOON,
-            **more,
+            budget=CostBudget(None) if budget is None else budget,
+            retry=SOON,
+            executor=partial(executor, **more),
         )
         ends = uvloop.run(running.run())
     return read_log(log), ends[spec.name], running

@@ -1,8 +1,7 @@
-"""The batch interfaces of OpenAI and Anthropic: hand requests in, look whether they are done.
+"""Batch APIs of OpenAI and Anthropic.
 
-What a request looks like and how a reply is read is the judge's business. Its connections are
-replaced by a `BatchWire`, which keeps what the judge would send and later gives it what came back;
-so batches need no second way of writing requests or reading replies.
+Requests are written and replies read by the judge itself: its connections are replaced by a
+`BatchWire`, which keeps what the judge would send and later returns the provider's answer.
 """
 
 from __future__ import annotations
@@ -34,52 +33,52 @@ KEPT = "kept_for_batch"
 BAD_REQUEST, SERVER_ERROR = 400, 500
 
 
-class Sent(NamedTuple):
-    """What a judge would have sent."""
+class PreparedRequest(NamedTuple):
+    """A request as a judge would have sent it."""
 
     url: str
     headers: dict[str, str]
     body: Any
 
 
-class Outcome(NamedTuple):
-    """What became of one request; no answer if it was never asked, with the reason."""
+class BatchResult(NamedTuple):
+    """Answer to one request of a batch; None if it was not processed, with the reason."""
 
     request: str
     answer: Answer | None
     reason: str = ""
 
 
-class Api(Protocol):
-    """One provider's batches."""
+class BatchApi(Protocol):
+    """Batches of one provider."""
 
-    async def submit(self, ticket: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
+    async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
         """Hand in requests by their hash; return the batch's id."""
 
-    async def find(self, ticket: PendingBatch, known: set[str]) -> str:
-        """Look for a batch that may have been received; return its id, or nothing."""
+    async def find(self, pending: PendingBatch, taken: set[str]) -> str:
+        """Return the id of a batch that may have been received; empty if it was not."""
 
     async def ended(self, batch: str) -> bool:
         """Whether the batch is done, one way or another."""
 
-    def outcomes(self, batch: str) -> AsyncIterator[Outcome]:
-        """Give what became of each request, in any order."""
+    def results(self, batch: str) -> AsyncIterator[BatchResult]:
+        """Yield the result of each request, in any order."""
 
 
 class BatchWire(Wire):
-    """Keeps what would be sent, and gives the answer that it was given."""
+    """Keeps what would be sent, or returns the answer that it holds."""
 
     def __init__(self) -> None:
         super().__init__(1)
-        self.sent: Sent | None = None
+        self.prepared: PreparedRequest | None = None
         self.answer: Answer | None = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Send nothing."""
+        """Return the answer, or keep the request and raise `CallFailed`."""
         if self.answer is not None:
             return self.answer
-        kept = {k: v for k, v in headers.items() if k.lower() in KEPT_HEADERS}
-        self.sent = Sent(url, kept, json.loads(body))
+        kept_headers = {k: v for k, v in headers.items() if k.lower() in KEPT_HEADERS}
+        self.prepared = PreparedRequest(url, kept_headers, json.loads(body))
         raise CallFailed(KEPT)
 
 
@@ -117,7 +116,7 @@ class Http:
         return document
 
     async def lines(self, url: str) -> AsyncIterator[dict[str, Any]]:
-        """Give the JSON objects of a file of lines, without holding the file."""
+        """Yield the JSON objects of a file of lines, without holding the file."""
         rest = b""
         async for chunk in self._pieces("GET", url, None, ""):
             *whole, rest = (rest + chunk).split(b"\n")
@@ -147,10 +146,10 @@ class Http:
                         deadline.reschedule(asyncio.get_running_loop().time() + CALL_S)
                         yield chunk
         except (aiohttp.ClientError, OSError, ValueError, TimeoutError):
-            lost = True  # raised out here, so that nothing that knows the key hangs on to it
+            connected = False
         else:
-            lost = False
-        if lost:
+            connected = True
+        if not connected:  # raised here: the other exception knows the key
             raise CallFailed("connection_lost", retry=True)
 
     async def aclose(self) -> None:
@@ -169,132 +168,133 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 class OpenAI:
-    """Files of requests, and batches of files."""
+    """Batch API of OpenAI: files of requests, and batches of files."""
 
     def __init__(self, http: Http, url: str) -> None:
         self._http = http
         self._base = url.removesuffix("/chat/completions")
 
-    async def submit(self, ticket: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
-        """Send the file, then ask for its batch, with our token in it."""
+    async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
+        """Upload the file, then create its batch, with our token in it."""
         lines = b"".join(
             json.dumps(
-                {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": body}
+                {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": content}
             ).encode()
             + b"\n"
-            for key, body in requests
+            for key, content in requests
         )
-        mark = secrets.token_hex(16)
+        boundary = secrets.token_hex(16)
         form = (
-            f'--{mark}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-            f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="batch.jsonl"\r\n'
+            f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+            f"--{boundary}\r\n"
+            'Content-Disposition: form-data; name="file"; filename="batch.jsonl"\r\n'
             "Content-Type: application/jsonl\r\n\r\n"
         ).encode()
-        form += lines + f"\r\n--{mark}--\r\n".encode()
-        kind = f"multipart/form-data; boundary={mark}"
+        form += lines + f"\r\n--{boundary}--\r\n".encode()
+        kind = f"multipart/form-data; boundary={boundary}"
         file = await self._http.call("POST", f"{self._base}/files", form, kind)
-        wanted = {
+        body = {
             "input_file_id": file.get("id"),
             "endpoint": "/v1/chat/completions",
             "completion_window": "24h",
-            "metadata": {"judge_harness": ticket.token},
+            "metadata": {"judge_harness": pending.token},
         }
-        batch = await self._http.call("POST", f"{self._base}/batches", json.dumps(wanted).encode())
+        batch = await self._http.call("POST", f"{self._base}/batches", json.dumps(body).encode())
         return _id(batch)
 
-    async def find(self, ticket: PendingBatch, known: set[str]) -> str:
+    async def find(self, pending: PendingBatch, taken: set[str]) -> str:
         """Look for our token among the latest batches."""
-        listed = await self._http.call("GET", f"{self._base}/batches?limit=100")
-        for batch in _listed(listed):
-            if (batch.get("metadata") or {}).get("judge_harness") == ticket.token:
-                return "" if batch.get("id") in known else _id(batch)
+        page = await self._http.call("GET", f"{self._base}/batches?limit=100")
+        for batch in _listed(page):
+            if (batch.get("metadata") or {}).get("judge_harness") == pending.token:
+                return "" if batch.get("id") in taken else _id(batch)
         return ""
 
     async def ended(self, batch: str) -> bool:
         """Whether its status is final."""
-        told = await self._http.call("GET", f"{self._base}/batches/{batch}")
-        return told.get("status") in {"completed", "failed", "expired", "cancelled"}
+        status = await self._http.call("GET", f"{self._base}/batches/{batch}")
+        return status.get("status") in {"completed", "failed", "expired", "cancelled"}
 
-    async def outcomes(self, batch: str) -> AsyncIterator[Outcome]:
+    async def results(self, batch: str) -> AsyncIterator[BatchResult]:
         """Read both files, of replies and of errors."""
-        told = await self._http.call("GET", f"{self._base}/batches/{batch}")
+        status = await self._http.call("GET", f"{self._base}/batches/{batch}")
         for name in ("output_file_id", "error_file_id"):
-            if not isinstance(told.get(name), str):
+            if not isinstance(status.get(name), str):
                 continue
-            async for line in self._http.lines(f"{self._base}/files/{told[name]}/content"):
+            async for line in self._http.lines(f"{self._base}/files/{status[name]}/content"):
                 response = line.get("response")
                 if isinstance(response, dict) and isinstance(response.get("status_code"), int):
                     body = json.dumps(response.get("body")).encode()
                     answer = Answer(response["status_code"], {}, body)
-                    yield Outcome(str(line.get("custom_id")), answer)
+                    yield BatchResult(str(line.get("custom_id")), answer)
                 else:
-                    yield Outcome(str(line.get("custom_id")), None, "batch_unanswered")
+                    yield BatchResult(str(line.get("custom_id")), None, "batch_unanswered")
 
 
 class Anthropic:
-    """Batches of messages."""
+    """Batch API of Anthropic: batches of messages."""
 
     def __init__(self, http: Http, url: str) -> None:
         self._http = http
         self._url = f"{url}/batches"
 
-    async def submit(self, ticket: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
+    async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
         """Send all requests at once."""
-        del ticket  # there is no place for our token
-        wanted = {"requests": [{"custom_id": key, "params": body} for key, body in requests]}
-        return _id(await self._http.call("POST", self._url, json.dumps(wanted).encode()))
+        del pending  # there is no place for our token
+        body = {"requests": [{"custom_id": key, "params": content} for key, content in requests]}
+        return _id(await self._http.call("POST", self._url, json.dumps(body).encode()))
 
-    async def find(self, ticket: PendingBatch, known: set[str]) -> str:
-        """Look for a batch of that size that nobody knows and that is not older than ours."""
+    async def find(self, pending: PendingBatch, taken: set[str]) -> str:
+        """Return a batch of that size that is not taken and not older than ours."""
         for batch in _listed(await self._http.call("GET", f"{self._url}?limit=100")):
             counts = batch.get("request_counts")
             n = sum(v for v in counts.values() if isinstance(v, int)) if counts else 0
-            since = _seconds(batch.get("created_at")) - ticket.created
-            if n == ticket.n and since > -CLOCKS_APART_S and batch.get("id") not in known:
+            since = _seconds(batch.get("created_at")) - pending.created
+            if n == pending.n and since > -CLOCKS_APART_S and batch.get("id") not in taken:
                 return _id(batch)
         return ""
 
     async def ended(self, batch: str) -> bool:
         """Whether its processing has ended."""
-        told = await self._http.call("GET", f"{self._url}/{batch}")
-        return told.get("processing_status") == "ended"
+        status = await self._http.call("GET", f"{self._url}/{batch}")
+        return status.get("processing_status") == "ended"
 
-    async def outcomes(self, batch: str) -> AsyncIterator[Outcome]:
+    async def results(self, batch: str) -> AsyncIterator[BatchResult]:
         """Read the file of results."""
         async for line in self._http.lines(f"{self._url}/{batch}/results"):
             key, result = str(line.get("custom_id")), line.get("result")
             result = result if isinstance(result, dict) else {}
             kind = result.get("type")
             if kind == "succeeded":
-                yield Outcome(key, Answer(OK, {}, json.dumps(result.get("message")).encode()))
+                yield BatchResult(key, Answer(OK, {}, json.dumps(result.get("message")).encode()))
             elif kind == "errored":
                 body = json.dumps(result.get("error")).encode()
-                ours = b"invalid_request" in body
-                yield Outcome(key, Answer(BAD_REQUEST if ours else SERVER_ERROR, {}, body))
+                status = BAD_REQUEST if b"invalid_request" in body else SERVER_ERROR
+                yield BatchResult(key, Answer(status, {}, body))
             else:
-                yield Outcome(key, None, f"batch_{kind}"[:40])
+                yield BatchResult(key, None, f"batch_{kind}"[:40])
 
 
-def style_of(spec: JudgeSpec) -> Callable[[Http, str], Api] | None:
-    """Whose batches a judge's requests can go into; None if nobody's."""
+def batch_api_of(spec: JudgeSpec) -> Callable[[Http, str], BatchApi] | None:
+    """Return the batch API that takes a judge's requests; None if there is none."""
     if spec.kind == "endpoint":
         return OpenAI
     if spec.kind != "litellm":
         return None
-    styles: dict[str, Callable[[Http, str], Api]] = {"openai": OpenAI, "anthropic": Anthropic}
-    return styles.get(provider_of(spec.model))
+    apis: dict[str, Callable[[Http, str], BatchApi]] = {"openai": OpenAI, "anthropic": Anthropic}
+    return apis.get(provider_of(spec.model))
 
 
 def _id(batch: Mapping[str, Any]) -> str:
-    found = batch.get("id")
-    if not isinstance(found, str) or not found.replace("-", "").replace("_", "").isalnum():
+    batch_id = batch.get("id")
+    if not isinstance(batch_id, str) or not batch_id.replace("-", "").replace("_", "").isalnum():
         raise CallFailed("bad_body", hint="a batch without an id")
-    return found
+    return batch_id
 
 
 def _listed(page: Mapping[str, Any]) -> list[dict[str, Any]]:
-    listed = page.get("data")
-    return [b for b in listed if isinstance(b, dict)] if isinstance(listed, list) else []
+    batches = page.get("data")
+    return [b for b in batches if isinstance(b, dict)] if isinstance(batches, list) else []
 
 
 def _seconds(date: object) -> float:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.pricing import Price
     from harness.judging.prompts.requests import Elicitation, Request
-    from harness.judging.running.jobs import Job
+    from harness.judging.running.services import Job
     from harness.tasks import Task
 
 THINKS = frozenset(

@@ -1,21 +1,30 @@
-"""How fast one judge is asked: found out by trying, and never faster than its limits say.
+"""Rate limit of one judge: calls in flight, requests and tokens per minute.
 
-Calls in flight start low, grow by addition and are cut by half once per episode of 429: of the
-calls that were under way when the limit was cut, no other cuts it again. Requests and tokens per
-minute are spread evenly, by the judge's own limits and by what the server's headers leave.
-Time is given, never read, so that every law can be tested on a clock of one's own.
+The number of calls in flight increases additively and is halved once per episode of 429: of the
+calls in flight when it is halved, no other halves it again. Requests and tokens per minute are
+spread evenly, by the judge's own limits and by the server's headers. `Rate` takes the time as an
+argument, so that it can be tested on a simulated clock; `RateGate` waits on it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
+from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.judging.running.services import NotAsked
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from harness.errors import CallFailed
+    from harness.judging.judges.base import Judge
+
+RATE_LIMITED = "rate_limited"  # the failure that a 429 is
 WINDOW_S = 60.0
 BURST_S = 1.0  # how much of a window's share may be used at once
 LONGEST_PAUSE_S = 60.0
@@ -33,8 +42,8 @@ HEADERS = [
 ]
 
 
-class Event(NamedTuple):
-    """A change of pace, for the run's log.
+class RateEvent(NamedTuple):
+    """A change of a judge's rate, for the run's log.
 
     Attributes
     ----------
@@ -53,7 +62,7 @@ class Event(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """What a server says is left: ``remaining`` of a kind, full again after ``reset_s`` seconds."""
+    """``remaining`` uses of a kind until the server's limit resets after ``reset_s`` seconds."""
 
     kind: str
     remaining: int
@@ -61,8 +70,8 @@ class Allowance(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Pace:
-    """Spreads units of a kind: before the last use of any minute, less than ``per_minute``."""
+class _Spacing:
+    """Spreads uses of one kind: before the last use of any minute, fewer than ``per_minute``."""
 
     per_minute: float | None = None
     learned_s: float = 0.0  # per unit, by the server's headers
@@ -70,18 +79,18 @@ class _Pace:
     next_s: float = float("-inf")
 
     def reserve(self, now: float, n: float) -> float:
-        """Take the next ``n`` units; return the seconds to wait for them."""
+        """Reserve the next ``n`` uses; return the seconds to wait for them."""
         if self.per_minute is None and now >= self.learned_until:
             return 0.0
         slack = (WINDOW_S + BURST_S) / self.per_minute if self.per_minute else 0.0
-        each = max(slack, self.learned_s if now < self.learned_until else 0.0)
+        interval_s = max(slack, self.learned_s if now < self.learned_until else 0.0)
         start = max(now, self.next_s - BURST_S)
-        self.next_s = max(now, self.next_s) + n * each
-        return start - now if each else 0.0
+        self.next_s = max(now, self.next_s) + n * interval_s
+        return start - now if interval_s else 0.0
 
 
 class Rate:
-    """The pace of one judge.
+    """State of one judge's rate limit.
 
     Parameters
     ----------
@@ -92,13 +101,13 @@ class Rate:
     rpm, tpm : float or None
         Requests and tokens per minute that the judge allows.
     now : float
-        The clock's present.
+        Time on the caller's clock.
 
     Attributes
     ----------
     limit : float
         Calls in flight that are allowed now, in [1, ceiling].
-    history : list of Event
+    history : list of RateEvent
         What changed, and when; at most `MOST_EVENTS`.
     """
 
@@ -114,8 +123,8 @@ class Rate:
         self.ceiling = ceiling
         self.limit = float(min(ceiling, max(1, start or ceiling)))
         self.in_flight = 0
-        self.history: list[Event] = []
-        self._requests, self._tokens = _Pace(rpm), _Pace(tpm)
+        self.history: list[RateEvent] = []
+        self._requests, self._tokens = _Spacing(rpm), _Spacing(tpm)
         self._blocked_until = float("-inf")
         self._n_started = 0
         self._cut_at = 0  # calls started before the last cut
@@ -127,8 +136,8 @@ class Rate:
         return self.in_flight >= int(self.limit)
 
     @property
-    def minds_tokens(self) -> bool:
-        """Whether `enter` needs to know a call's tokens."""
+    def needs_tokens(self) -> bool:
+        """Whether `enter` needs the number of tokens."""
         return self._tokens.per_minute is not None or self._tokens.learned_s > 0
 
     def enter(self, now: float, tokens: float = 0.0) -> tuple[int, float]:
@@ -137,9 +146,9 @@ class Rate:
         Returns
         -------
         ticket : int
-            To be handed back with what became of the call.
+            To be passed to `limited` if the call is refused.
         wait_s : float
-            Seconds after which it may be sent; then `blocked_s` is to be asked again.
+            Seconds after which it may be sent; check `blocked_s` then.
         """
         self.in_flight += 1
         self._n_started += 1
@@ -147,7 +156,7 @@ class Rate:
         return self._n_started, max(wait_s, self._blocked_until - now, 0.0)
 
     def blocked_s(self, now: float) -> float:
-        """Seconds for which the server wants nothing at all."""
+        """Return the seconds for which the server accepts nothing."""
         return max(0.0, self._blocked_until - now)
 
     def leave(self) -> None:
@@ -155,7 +164,7 @@ class Rate:
         self.in_flight -= 1
 
     def succeeded(self, now: float) -> None:
-        """Allow one more per reply until the first 429, after it one more per round of replies."""
+        """Allow one more call per reply until the first 429, then one more per round of replies."""
         if self.limit >= self.ceiling:
             return
         self.limit = min(self.ceiling, self.limit + (1 / self.limit if self._cut_at else 1.0))
@@ -169,52 +178,52 @@ class Rate:
             self._cut_at = self._n_started
             self._note(now, "cut")
 
-    def told(self, now: float, headers: Mapping[str, str], wall_s: float) -> None:
-        """Spread what a server's headers leave over the time until it is full again.
+    def read_headers(self, now: float, headers: Mapping[str, str], wall_s: float) -> None:
+        """Spread what a server's headers leave over the time until they reset.
 
-        That is done for a minute at most: what is full again tomorrow may be used up today.
+        For a minute at most: what resets tomorrow may be used up today.
         """
-        for kind, remaining, full_s in allowances(headers, wall_s):
-            reset_s = min(full_s, LONGEST_PAUSE_S)
-            pace = self._requests if kind == "requests" else self._tokens
+        for kind, remaining, until_reset_s in allowances(headers, wall_s):
+            reset_s = min(until_reset_s, LONGEST_PAUSE_S)
+            spacing = self._requests if kind == "requests" else self._tokens
             if remaining <= 0:
                 until = now + reset_s
                 if until > self._blocked_until:
                     self._blocked_until = until
                     self._note(now, "paused")
                 continue
-            each = reset_s / remaining
-            if now >= pace.learned_until:
+            interval_s = reset_s / remaining
+            if now >= spacing.learned_until:
                 self._note(now, "spread", once=True)
-            if now >= pace.learned_until or kind in {"requests", "tokens"}:
-                pace.learned_s = each
+            if now >= spacing.learned_until or kind in {"requests", "tokens"}:
+                spacing.learned_s = interval_s
             else:
-                pace.learned_s = max(pace.learned_s, each)
-            pace.learned_until = now + reset_s
+                spacing.learned_s = max(spacing.learned_s, interval_s)
+            spacing.learned_until = now + reset_s
 
     def _note(self, now: float, reason: str, *, once: bool = False) -> None:
-        known = once and any(event.reason == reason for event in self.history)
-        if not known and len(self.history) < MOST_EVENTS:
-            self.history.append(Event(now, int(self.limit), reason))
+        repeated = once and any(event.reason == reason for event in self.history)
+        if not repeated and len(self.history) < MOST_EVENTS:
+            self.history.append(RateEvent(now, int(self.limit), reason))
 
     def __repr__(self) -> str:
         return f"Rate({self.in_flight} of {int(self.limit)} in flight, at most {self.ceiling})"
 
 
 def allowances(headers: Mapping[str, str], wall_s: float) -> Iterator[Allowance]:
-    """Read what is left from ``x-ratelimit-*`` and ``anthropic-ratelimit-*`` headers.
+    """Yield what is left according to ``x-ratelimit-*`` and ``anthropic-ratelimit-*`` headers.
 
     Parameters
     ----------
     headers : mapping
-        Names in any case, if the mapping does not mind it, else in small letters.
+        Case-insensitive, or with lower-case names.
     wall_s : float
         Seconds since 1970, for reset times that are dates.
 
     Yields
     ------
     Allowance
-        One per kind that has a readable ``remaining`` and ``reset``.
+        One per kind with a readable ``remaining`` and ``reset``.
     """
     for kind, remaining, reset in HEADERS:
         left = headers.get(remaining)
@@ -225,16 +234,130 @@ def allowances(headers: Mapping[str, str], wall_s: float) -> Iterator[Allowance]
 
 
 def _reset_s(text: str, wall_s: float) -> float | None:
-    """Seconds in ``6m0s``, ``20ms``, ``1.5``, or until a date; None for what is none of them."""
+    """Return seconds from ``6m0s``, ``20ms``, ``1.5`` or until a date; None for other text."""
     try:
         if text[:1].isdigit() and text[4:5] == "-":
             return max(0.0, datetime.fromisoformat(text).timestamp() - wall_s)
         if text and text.replace(".", "", 1).isdecimal():
             return float(text)
-        found = DURATION.fullmatch(text) if text else None
-        if found is None:
+        duration = DURATION.fullmatch(text) if text else None
+        if duration is None:
             return None
-        hours, minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
+        hours, minutes, seconds, milliseconds = (float(part or 0) for part in duration.groups())
     except (ValueError, OverflowError):
         return None
     return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
+
+
+class RateGate:
+    """Lets one judge's calls through as fast as its `Rate` allows; a `RateLimiter`.
+
+    Parameters
+    ----------
+    rate : Rate
+        Created at ``time.monotonic()``.
+
+    Attributes
+    ----------
+    is_shut : bool
+        Whether the judge is asked nothing more.
+    """
+
+    def __init__(self, rate: Rate) -> None:
+        self.rate = rate
+        self._shut = asyncio.Event()
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    def read_headers(self, headers: Mapping[str, str]) -> None:
+        """Adapt to what a server's headers say is left."""
+        self.rate.read_headers(time.monotonic(), headers, time.time())
+
+    async def enter(self, tokens: float) -> int:
+        """Wait for a place in flight; return the call's ticket. Call `leave` afterwards."""
+        rate = self.rate
+        while rate.full:
+            await self._wait_turn()
+        ticket, wait_s = rate.enter(time.monotonic(), tokens)
+        try:
+            while wait_s > 0:
+                await self.sleep(wait_s)
+                wait_s = rate.blocked_s(time.monotonic())
+        except BaseException:
+            self.leave()
+            raise
+        return ticket
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether `enter` needs the number of tokens."""
+        return self.rate.needs_tokens
+
+    @property
+    def is_shut(self) -> bool:  # noqa: D102 -- in the class docstring
+        return self._shut.is_set()
+
+    def shut(self) -> None:
+        """Let no call through any more; end every `sleep`."""
+        self._shut.set()
+
+    def check(self) -> None:
+        """Raise `NotAsked` if the gate is shut."""
+        if self.is_shut:
+            raise NotAsked
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait.
+
+        Raises
+        ------
+        NotAsked
+            As soon as the gate is shut.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                await self._shut.wait()
+        except TimeoutError:
+            return
+        raise NotAsked
+
+    def succeeded(self) -> None:
+        """Report a call that was answered."""
+        self.rate.succeeded(time.monotonic())
+
+    def failed(self, ticket: int, failure: CallFailed) -> None:
+        """Report a call that was not answered."""
+        if failure.reason == RATE_LIMITED:
+            self.rate.limited(time.monotonic(), ticket)
+
+    def leave(self) -> None:
+        """Give a place back, and let waiting calls through."""
+        self.rate.leave()
+        self._wake()
+
+    async def _wait_turn(self) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            self._wake()  # it may have been this one's turn
+            raise
+
+    def _wake(self) -> None:
+        free = int(self.rate.limit) - self.rate.in_flight
+        while self._queue and free > 0:
+            waiter = self._queue.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                free -= 1
+
+
+def rate_gate(judge: Judge) -> RateGate:
+    """Return the rate limit of a judge's specification; it adapts to its server's headers."""
+    spec, now = judge.spec, time.monotonic()
+    rate = Rate(spec.concurrency, start=spec.concurrency_start, rpm=spec.rpm, tpm=spec.tpm, now=now)
+    gate = RateGate(rate)
+    wire = getattr(judge, "wire", None)  # only judges that are asked over HTTP have one
+    if wire is not None and spec.remote:
+        wire.on_headers = gate.read_headers
+    return gate

@@ -1,4 +1,4 @@
-"""Writes verdicts down, lets them count only then, and brings their replies into the store."""
+"""Records verdicts: first in the log, then for the observer; their replies go to the cache."""
 
 from __future__ import annotations
 
@@ -12,34 +12,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.judging.parsing.verdict import Reply, Verdict
-    from harness.judging.running.jobs import Observer
-    from harness.judging.running.services import CacheService
+    from harness.judging.running.services import Cache, Observer
     from harness.judging.storage.verdict_log import VerdictLog
 
-FLUSH_EVERY_S = 0.2  # how long a logged reply may wait for its place in the store
-FLUSH_AGAIN_S = 5.0  # after it could not be stored: a lock is waited for each time
+FLUSH_EVERY_S = 0.2  # how long a logged reply may wait to be stored
+FLUSH_AGAIN_S = 5.0  # after a failure, which may have waited for a lock
 
 
 class Recorder:
-    """The way of every verdict: the log, the observer, the store.
+    """Writes verdicts to the log, reports them, and stores their replies.
 
     Parameters
     ----------
     log : VerdictLog
         Where verdicts are written; afterwards their replies are received.
-    store : CacheService
-        Where replies go from there, and whose leases on them are given back then.
+    cache : Cache
+        Where their replies are stored; the locks on their requests are released then.
     observer : Observer
-        Is told of what was written.
+        Receives what was written.
     stop : callable
-        Is called when the log cannot be written: what came back later could not either.
+        Called when the log cannot be written.
     """
 
     def __init__(
-        self, log: VerdictLog, store: CacheService, observer: Observer, stop: Callable[[], None]
+        self, log: VerdictLog, cache: Cache, observer: Observer, stop: Callable[[], None]
     ) -> None:
         self._log = log
-        self._store = store
+        self._cache = cache
         self._observer = observer
         self._stop = stop
         self._unwritten: list[tuple[str, Sequence[Verdict], Sequence[Reply]]] = []
@@ -48,7 +47,7 @@ class Recorder:
     async def record_soon(
         self, judge: str, verdicts: Sequence[Verdict], received: Sequence[Reply]
     ) -> None:
-        """Write verdicts down, in one go with all others whose replies came at the same time.
+        """Write verdicts in one call with all others that are recorded at the same time.
 
         Raises
         ------
@@ -64,16 +63,20 @@ class Recorder:
     def record(
         self, judge: str, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()
     ) -> None:
-        """Write verdicts down, and with them what was received for them."""
+        """Write verdicts, and keep what was received for them to be stored."""
         self._unwritten.append((judge, verdicts, received))
         self._write()
+
+    def write_only(self, verdicts: Sequence[Verdict]) -> None:
+        """Write verdicts to the log that are not final."""
+        self._log.append(verdicts)
 
     def _write(self) -> None:
         if not self._unwritten:
             return
         records, self._unwritten = self._unwritten, []
         for _, _, received in records:
-            self._unstored += received  # even if the log has no room for them: the store may have
+            self._unstored += received  # even if the log is full: the cache may not be
         try:
             self._log.append(verdict for _, verdicts, _ in records for verdict in verdicts)
         except RunError:
@@ -83,26 +86,23 @@ class Recorder:
             self._observer.advanced(judge, verdicts)
 
     async def flush_regularly(self) -> None:
-        """Flush again and again, for others to find what they wait for."""
+        """Flush at intervals, so that other runs find the replies that they wait for."""
         pause_s = FLUSH_EVERY_S
         while True:
             await asyncio.sleep(pause_s)
             pause_s = FLUSH_EVERY_S if self.flush() else FLUSH_AGAIN_S
 
     def flush(self, *, last: bool = False) -> bool:
-        """Bring what is in the log into the store, too; only then may others ask for it.
-
-        Returns False if that was not possible now.
-        """
+        """Store replies that are in the log; return False if that is not possible now."""
         if not self._unstored:
             return True
         try:
-            self._store.add_many(self._unstored)
+            self._cache.add_many(self._unstored)
         except CacheUnwritable as error:
             if last:
                 self._observer.say(f"{error}; the replies are safe in {self._log.path}")
             return False
         for reply in self._unstored:
-            self._store.locks.release(reply.request)
+            self._cache.locks.release(reply.request)
         self._unstored.clear()
         return True

@@ -1,59 +1,249 @@
-"""What asking needs of its surroundings, as protocols; a cluster can put others in their place."""
+"""Services that asking a judge needs, as protocols: a cluster can put others in their place."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from harness.judging.prompts.requests import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from harness.judging.parsing.verdict import Reply
+    from harness.errors import CallFailed
+    from harness.judging.judges.base import Judge
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Reader, Reply, Verdict
+    from harness.judging.prompts.requests import Elicitation, Request
+    from harness.judging.running.retry import RetryPolicy
+    from harness.judging.running.session import JudgeRun
+    from harness.tasks import Item
+
+
+class NotAsked(Exception):  # noqa: N818 -- a state of the run, not a mistake
+    """A request may not be sent now; its unit stays unasked.
+
+    Attributes
+    ----------
+    command : str
+        Collects the batch of another run that holds the request; empty if the run is draining, the
+        judge has stopped or the budget is spent.
+    """
+
+    def __init__(self, command: str = "") -> None:
+        super().__init__(command)
+        self.command = command
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that one judge is asked in a run."""
+
+    judge: Judge
+    items: tuple[Item, ...]
+    elicitations: tuple[Elicitation, ...]
+    samples: int
+
+    def units(self) -> Iterator[Unit]:
+        """Yield units in the order of asking: by elicitation, so that prompts share prefixes."""
+        for elicitation in self.elicitations:
+            for item in self.items:
+                for sample in range(self.samples):
+                    yield Unit(item=item.id, elicitation=elicitation, sample=sample)
+
+    @property
+    def planned(self) -> dict[Elicitation, int]:
+        """Number of units per elicitation."""
+        return dict.fromkeys(self.elicitations, len(self.items) * self.samples)
+
+
+class WorkUnit(NamedTuple):
+    """One item and elicitation, for one sample or for several that one request asks for.
+
+    ``request`` is that of any sample; ``hashes`` are those of ``samples``.
+    """
+
+    item: str
+    elicitation: Elicitation
+    request: Request
+    samples: tuple[int, ...]
+    hashes: tuple[str, ...]
+
+    def unit(self, position: int = 0) -> Unit:
+        """Return the unit of one of the samples."""
+        return Unit(self.item, self.elicitation, self.samples[position])
+
+    def request_for(self, position: int = 0) -> Request:
+        """Return the request for one of the samples."""
+        return self.request.for_sample(self.samples[position], self.hashes[position])
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """Cache key and hash of each sample's request."""
+        return [(self.request.cache_key, request_hash) for request_hash in self.hashes]
+
+    def split(self) -> list[WorkUnit]:
+        """Return one unit of work per sample."""
+        parts = zip(self.samples, self.hashes, strict=True)
+        return [self._replace(samples=(s,), hashes=(h,)) for s, h in parts]
+
+
+class Outcome(NamedTuple):
+    """Result of asking one unit of work.
+
+    Attributes
+    ----------
+    verdicts : sequence of Verdict
+        Empty if nothing was asked.
+    received : sequence of Reply
+        Replies that were paid for. The locks on their requests are held until they are stored.
+    failure : CallFailed or None
+        Why a request was given up.
+    unanswered : sequence of WorkUnit
+        Samples to be asked on their own.
+    too_few : bool
+        Whether the server gave fewer replies than samples were asked for.
+    command : str
+        Collects the batch of another run that holds the request.
+    """
+
+    verdicts: Sequence[Verdict] = ()
+    received: Sequence[Reply] = ()
+    failure: CallFailed | None = None
+    unanswered: Sequence[WorkUnit] = ()
+    too_few: bool = False
+    command: str = ""
 
 
 class ResponseStore(Protocol):
-    """Where replies are looked up before a request is sent."""
+    """Replies that were paid for."""
 
     def get_many(self, requests: Sequence[tuple[str, str]]) -> Mapping[str, Reply]:
-        """Return known replies by request hash, of requests given by cache key and hash."""
+        """Return stored replies by request hash, of requests given by cache key and hash."""
 
     def add_many(self, replies: Sequence[Reply]) -> None:
-        """Store replies, all or none; `CacheUnwritable` if that is not possible now."""
+        """Store replies, all or none; raise `CacheUnwritable` if that is not possible now."""
 
 
 class RequestLocks(Protocol):
     """The right to send a request; it ends with the process that holds it."""
 
     def claim(self, request: str, /) -> bool:
-        """Take the right to send a request; False while anybody has it.
+        """Take the right to send a request; False while anybody holds it.
 
-        Look the reply up once more before sending: it may just have been stored.
+        Look the reply up afterwards and before sending: it may just have been stored.
         """
 
     def release(self, request: str, /) -> None:
         """Give the right back: the reply is stored, or there will be none."""
 
 
-class HandedIn(Protocol):
-    """Requests in batches that were handed in elsewhere."""
+class PendingRequests(Protocol):
+    """Requests in batches that were handed in and not collected."""
 
     def find(self, requests: Sequence[str], judge: str) -> Mapping[str, str]:
-        """Return the outstanding ones of some requests, each with the command that collects it.
+        """Return the pending ones of some requests, each with the command that collects it.
 
         Those that ``judge`` itself has handed in for this run are not among them.
         """
 
 
-class CacheService(ResponseStore, Protocol):
-    """A response store with the locks and the outstanding batches of all runs that share it."""
+class RateLimiter(Protocol):
+    """Limits one judge's calls in flight, requests and tokens per minute."""
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether `enter` needs the number of tokens."""
+
+    async def enter(self, tokens: float) -> int:
+        """Wait for a place in flight; return a ticket. Every `enter` is followed by a `leave`."""
+
+    def leave(self) -> None:
+        """Give a place back."""
+
+    def check(self) -> None:
+        """Raise `NotAsked` if nothing more may be sent."""
+
+    def succeeded(self) -> None:
+        """Report a call that was answered."""
+
+    def failed(self, ticket: int, failure: CallFailed) -> None:
+        """Report a call that was not answered."""
+
+
+class Bill(Protocol):
+    """The price of one call."""
+
+    def settle(self, replies: Sequence[Reply]) -> None:
+        """Replace what was reserved by what the replies cost."""
+
+
+class Budget(Protocol):
+    """What a run may cost."""
+
+    async def wait_for_room(self, spec: JudgeSpec, request: Request, n: int = 1) -> None:
+        """Wait while calls in flight might use up what this call may cost."""
+
+    def reserve(
+        self, spec: JudgeSpec, request: Request, n: int = 1
+    ) -> AbstractContextManager[Bill]:
+        """Reserve the most that a call may cost; raise `BudgetSpent` if that is too much."""
+
+
+class Clock(Protocol):
+    """Waiting, as the executor does it."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; raise `NotAsked` as soon as nothing more may be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What `ask_unit` needs to ask one judge."""
+
+    judge: Judge
+    reader: Reader
+    store: ResponseStore
+    locks: RequestLocks
+    pending: PendingRequests
+    limiter: RateLimiter
+    budget: Budget
+    retry: RetryPolicy
+    clock: Clock
+
+
+class Executor(Protocol):
+    """Runs units of work; nothing else knows where."""
+
+    async def run(self, judges: Sequence[JudgeRun]) -> None:
+        """Ask all units of some judges that are open."""
+
+
+class Observer(Protocol):
+    """Watches a run: progress bars, plain lines, nobody."""
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Receive verdicts that stand in the log, new or from an earlier start of the run."""
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Receive the end of a judge; ``reason`` is empty if it was asked everything."""
+
+    def say(self, line: str) -> None:
+        """Receive a line for the user."""
+
+
+class Cache(ResponseStore, Protocol):
+    """A response store with the locks and pending requests of all runs that share it."""
 
     @property
     def locks(self) -> RequestLocks:
         """The right to send a request."""
 
     @property
-    def batches(self) -> HandedIn:
-        """Requests that other runs have handed in."""
+    def batches(self) -> PendingRequests:
+        """Requests in batches of all runs."""
 
     def follow(self, log: Path, ledger: Path | None = None) -> None:
         """Register the verdict log and the batch ledger of this run."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError
-from harness.judging.cache_folder import leave_note, note_path, read_note, resume_command
+from harness.judging.cache_folder import (
+    NoteFolder,
+    leave_note,
+    note_path,
+    read_note,
+    resume_command,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,6 +103,7 @@ class OutstandingBatches:
     def __init__(self, cache: Path, say: Callable[[str], None]) -> None:
         self._cache = cache
         self._folder = cache / "batches"
+        self._notes = NoteFolder(self._folder)
         self._say = say
         self._own: Path | None = None
         self._snapshots: dict[Path, _Snapshot] = {}
@@ -133,14 +139,9 @@ class OutstandingBatches:
         return commands
 
     def _ledgers(self) -> Iterator[Path]:
-        try:
-            names = os.listdir(self._folder)  # noqa: PTH208 -- at every look-up
-        except (FileNotFoundError, NotADirectoryError):
-            return  # no note yet, or the cache was deleted
-        for name in names:
-            if not name.endswith(".part"):
-                with suppress(FileNotFoundError):  # removed just now
-                    yield read_note(self._folder / name)
+        for name in self._notes.names():
+            with suppress(FileNotFoundError):  # removed just now
+                yield read_note(self._folder / name)
 
     def _read(self, ledger: Path) -> dict[str, set[str]]:
         """Return the outstanding request hashes of a ledger by judge."""

@@ -19,7 +19,7 @@ import msgspec
 from diskcache.core import DBNAME, MODE_RAW
 
 from harness.errors import RunError, VerdictError
-from harness.judging.cache_folder import leave_note, note_path, read_note
+from harness.judging.cache_folder import NoteFolder, leave_note, note_path, read_note
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.batch_ledger import OutstandingBatches
 from harness.judging.storage.request_locks import FileLocks, lock_name
@@ -163,6 +163,7 @@ class ResponseCache:
         self.folder = folder
         self._say = say
         self._notes = folder / "logs"
+        self._note_folder = NoteFolder(self._notes)
         self._log: Path | None = None
         self._behind = False
         self._missing: set[str] = set()  # request hashes of the last look-up that had no reply
@@ -255,19 +256,16 @@ class ResponseCache:
         """Store the replies that killed runs had logged; return whether there were any."""
         if not self.locks.supported:
             return False
-        try:
-            notes = list(self._notes.iterdir())
-        except OSError:  # the cache was deleted meanwhile
-            return False
-        orphans = [note for note in notes if not note.suffix and self.locks.claim(note.name)]
-        for note in orphans:
+        orphans = [name for name in self._note_folder.names() if self.locks.claim(name)]
+        for name in orphans:
+            note = self._notes / name
             try:
                 with suppress(CacheUnwritable, FileNotFoundError):
                     with suppress(VerdictError):
                         recover_replies(read_log(read_note(note)), self.add_many)
                     note.unlink()
             finally:
-                self.locks.release(note.name)
+                self.locks.release(name)
         return bool(orphans)
 
     def clear(self) -> None:

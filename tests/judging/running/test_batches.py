@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,11 @@ from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.registry import build
 from harness.judging.prompts.requests import Prompts
-from harness.judging.running.batch_api import style_of
-from harness.judging.running.batches import BatchRunner
-from harness.judging.running.budget import Budget
-from harness.judging.running.jobs import Job
+from harness.judging.running.batch_api import batch_api_of
+from harness.judging.running.batch_executor import BatchExecutor, JudgeBatches
+from harness.judging.running.budget import CostBudget
+from harness.judging.running.services import Job
+from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger, PendingBatch
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of
@@ -58,17 +60,17 @@ def place(tmp_path, provider):
         book="batches.json",
         store=None,
         limit=None,
-        runner=BatchRunner,
+        executor=BatchExecutor,
         **more,
     ):
         style = {"name": "far", "model": "stub", "price": PRICE, "base_url": stub.url()}
         style |= {"batch_poll_s": 0.02} | more
         spec = JudgeSpec.model_validate(style)
-        go.budget = Budget(limit)
+        go.budget = CostBudget(limit)
         asking = {"elicitations": elicitations, "samples": 2, "store": store, "budget": go.budget}
         if batch:
             spec = spec.model_copy(update={"price": spec.price.in_batch()})
-            asking |= {"runner": runner, "book": BatchLedger(tmp_path / book)}
+            asking |= {"executor": executor, "ledger": BatchLedger(tmp_path / book)}
         done, end, _ = run_judge(spec, task, tmp_path / log, **asking)
         return done, end
 
@@ -125,35 +127,42 @@ def test_replies_of_a_batch_reach_the_cache(place, provider, tmp_path):
     assert len(log.final) == N_ITEMS * 2 * 3, "pairs too, whose turns are both known"
 
 
-def together(place, task, specs, *, elicitations, runner=BatchRunner):
+def together(place, task, specs, *, elicitations, executor=BatchExecutor):
     """Ask several judges in one run; return why each stopped."""
     store = ResponseCache(place / "cache")
     store.follow(place / "log.jsonl", place / "batches.json")
     prompts = Prompts.load(task)
     jobs = [Job(build(s, task, prompts), task.items, elicitations, 2) for s in specs]
     with VerdictLog.open(place / "log.jsonl") as log:
-        running = runner(
+        running = Session(
             task,
             jobs,
             log=log,
-            store=store,
+            cache=store,
             done=read_log(place / "log.jsonl").final,
             observer=Hearing(),
-            budget=Budget(None),
-            settings=SOON,
-            book=BatchLedger(place / "batches.json"),
+            budget=CostBudget(None),
+            retry=SOON,
+            executor=partial(executor, ledger=BatchLedger(place / "batches.json")),
         )
         ends = asyncio.run(running.run())
     store.close()
     return ends
 
 
-class Leaving(BatchRunner):
+class LeavingBatches(JudgeBatches):
+    """Ends the session before the results of its batch are there."""
+
+    async def wait(self, seconds):
+        self.session.drain()
+        await super().wait(seconds)
+
+
+class Leaving(BatchExecutor):
     """Hands a batch in and is gone before its results are there."""
 
-    async def _wait(self, lane, seconds):
-        self.drain()
-        await super()._wait(lane, seconds)
+    def judge_batches(self, judge, claimed):
+        return LeavingBatches(judge, self.ledger, claimed)
 
 
 @pytest.fixture
@@ -180,7 +189,7 @@ def test_requests_in_a_batch_of_another_run_are_not_asked_again(
     both end with every reply, each paid for once. So also if the one was killed too soon to write
     down what its batch is called."""
     each = N_ITEMS * 2
-    one_cache("first", provider, runner=Leaving)
+    one_cache("first", provider, executor=Leaving)
     if ended == "killed":
         book = BatchLedger(tmp_path / "first" / "batches.json")
         book.put(book.batches[0]._replace(id=""))
@@ -200,7 +209,7 @@ def test_requests_in_a_batch_of_another_run_are_not_asked_again(
 def test_second_turn_in_a_batch_of_another_run_is_not_asked_again(one_cache, provider):
     """A pair whose first turn is known waits for its second with the run that handed that in."""
     one_cache("first", provider, elicitations=EVERY[1:2])
-    one_cache("first", provider, elicitations=EVERY[2:], runner=Leaving)
+    one_cache("first", provider, elicitations=EVERY[2:], executor=Leaving)
     before = provider.stats()["requests"]
     assert before == N_ITEMS * 4
     log, end = one_cache("second", provider, batch=False, elicitations=EVERY[2:])
@@ -210,7 +219,7 @@ def test_second_turn_in_a_batch_of_another_run_is_not_asked_again(one_cache, pro
 @pytest.mark.parametrize("why", ["gone", "old"])
 def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provider, tmp_path, why):
     """Their run was deleted, or the provider no longer keeps their results: one line says so."""
-    one_cache("first", provider, runner=Leaving)
+    one_cache("first", provider, executor=Leaving)
     if why == "gone":
         shutil.rmtree(tmp_path / "first")
     else:
@@ -268,7 +277,7 @@ def test_judge_does_not_wait_for_a_batch_that_its_run_cannot_get(tmp_path, provi
     given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
     specs = [JudgeSpec(name=name, **given) for name in ("near", "far")]
     task = load_task(make_task(tmp_path / "task", N_ITEMS))
-    together(tmp_path, task, specs[1:], elicitations=EVERY[:1], runner=Leaving)
+    together(tmp_path, task, specs[1:], elicitations=EVERY[:1], executor=Leaving)
     [ticket] = BatchLedger(tmp_path / "batches.json").batches
     BatchLedger(tmp_path / "batches.json").put(ticket._replace(id="lost"))
     ends = together(tmp_path, task, specs, elicitations=EVERY[:1])
@@ -294,14 +303,18 @@ def test_looks_at_a_batch_grow_rarer(place, provider):
     """From the judge's own first wait to ten times that."""
     waits = []
 
-    class Patient(BatchRunner):
-        async def _wait(self, lane, seconds):
+    class PatientBatches(JudgeBatches):
+        async def wait(self, seconds):
             waits.append(seconds)
             if len(waits) == 8:
                 provider.tell("/go")
 
+    class Patient(BatchExecutor):
+        def judge_batches(self, judge, claimed):
+            return PatientBatches(judge, self.ledger, claimed)
+
     provider.tell("/hold")
-    place(provider, runner=Patient, elicitations=("forced_choice",), batch_poll_s=2.0)
+    place(provider, executor=Patient, elicitations=("forced_choice",), batch_poll_s=2.0)
     assert waits == pytest.approx([2, 3, 4.5, 6.75, 10.125, 15.1875, 20, 20])
 
 
@@ -319,7 +332,7 @@ def test_other_run_that_waits_for_batches_is_named(tmp_path, provider, batch):
     first, second = (start(plan, tmp_path / "runs") for _ in range(2))
     BatchLedger(first.batches).put(PendingBatch("far", "token", time.time(), N_ITEMS, "batch_1"))
     hearing = Hearing()
-    execute(plan, second, observer=hearing, use_cache=False, settings=SOON)
+    execute(plan, second, observer=hearing, use_cache=False, retry=SOON)
     assert hearing.lines[0].startswith(f"{first.path.name} waits for batches; resume it first")
 
 
@@ -384,8 +397,8 @@ def test_only_known_providers_take_batches():
     """OpenAI's and Anthropic's own models, and servers that speak OpenAI's language."""
     taken = {"openai/gpt-4o": True, "claude-haiku-4-5": True, "gemini/gemini-2.5-flash": False}
     for model, expected in taken.items():
-        assert (style_of(JudgeSpec(name="j", model=model)) is not None) is expected
-    assert style_of(JudgeSpec(name="j", kind="random")) is None
+        assert (batch_api_of(JudgeSpec(name="j", model=model)) is not None) is expected
+    assert batch_api_of(JudgeSpec(name="j", kind="random")) is None
 
 
 def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provider):
@@ -416,7 +429,7 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     )
     other, hearing = start(plan, tmp_path / "others"), Hearing()
     cache = tmp_path / "cache"
-    result = execute(plan, other, observer=hearing, cache=cache, settings=SOON)
+    result = execute(plan, other, observer=hearing, cache=cache, retry=SOON)
     assert (result.exit_code, other.manifest.ended) == (3, {"far": "in_a_batch"})
     line, last = hearing.lines
     assert last.endswith(f"Resume with: harness run --resume {other.path} --cache {cache}")
@@ -424,7 +437,7 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     assert f"`harness run --resume {folder} --cache {cache}`" in line
     for opened in (RunFolder.open(folder), other):
         plan = plan_resumed_run(opened)
-        result = execute(plan, opened, observer=Hearing(), cache=cache, settings=SOON)
+        result = execute(plan, opened, observer=Hearing(), cache=cache, retry=SOON)
         assert result.exit_code == 0
         assert len(opened.read_verdicts().final) == N_ITEMS * 2
     assert provider.stats()["batches"] == 1

@@ -33,9 +33,10 @@ from harness.judging.judges.embedded import scripted
 from harness.judging.judges.registry import build
 from harness.judging.parsing.verdict import Reply, decode
 from harness.judging.prompts.requests import Prompts
-from harness.judging.running.budget import Budget
-from harness.judging.running.jobs import Job, Settings
-from harness.judging.running.worker_pool import Runner
+from harness.judging.running.budget import CostBudget
+from harness.judging.running.retry import RetryPolicy
+from harness.judging.running.services import Job
+from harness.judging.running.session import Session
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of
 from harness.ratings import count_outcomes
@@ -44,7 +45,7 @@ from harness.tasks import load_task
 N_ITEMS, SAMPLES, CONCURRENCY = 3, 2, 3
 BOTH = ("forced_choice", "response_set")
 PLANNED = N_ITEMS * SAMPLES * len(BOTH)
-FAST = Settings(attempts=2, backoff_s=0.0001, backoff_max_s=0.0002)
+FAST = RetryPolicy(attempts=2, backoff_s=0.0001, backoff_max_s=0.0002)
 FATES = ("answer", "answer", "answer", "busy", "wrong")
 OBSERVER = SimpleNamespace(
     advanced=lambda judge, verdicts: None, ended=lambda judge, why: None, say=lambda line: None
@@ -99,15 +100,15 @@ def run(place, log_path, task, judges):
         for other in place.glob("*.jsonl"):  # as `harness run` does for runs that were killed
             replies = [r for v in read_log(other).final.values() for r in replies_of(v)]
             store.add_many(replies)
-        runner = Runner(
+        runner = Session(
             task,
             [Job(judge, task.items, BOTH, SAMPLES) for judge in judges],
             log=log,
-            store=store,
+            cache=store,
             done=done,
             observer=OBSERVER,
-            budget=Budget(None),
-            settings=FAST,
+            budget=CostBudget(None),
+            retry=FAST,
         )
         for judge in judges:
             judge.runner = runner

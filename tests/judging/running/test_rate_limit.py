@@ -175,7 +175,7 @@ def test_no_header_crashes_the_pace(remaining, reset):
     rate = Rate(4)
     for style in ("x-ratelimit-remaining-tokens", "anthropic-ratelimit-tokens-remaining"):
         other = style.replace("remaining", "reset")
-        rate.told(0.0, {style: remaining, other: reset}, WALL)
+        rate.read_headers(0.0, {style: remaining, other: reset}, WALL)
     assert rate.enter(0.0, 10.0)[1] <= 60.0 or remaining.isdecimal()
 
 
@@ -183,10 +183,10 @@ def test_nothing_left_pauses_until_the_reset():
     """With no request left, the next one waits for the reset, at most a minute."""
     rate = Rate(8)
     headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "12s"}
-    rate.told(100.0, headers, WALL)
+    rate.read_headers(100.0, headers, WALL)
     assert rate.enter(100.0)[1] == pytest.approx(12.0)
     assert rate.blocked_s(113.0) == 0.0
-    rate.told(200.0, headers | {"x-ratelimit-reset-requests": "6h0m0s"}, WALL)
+    rate.read_headers(200.0, headers | {"x-ratelimit-reset-requests": "6h0m0s"}, WALL)
     assert rate.enter(200.0)[1] == pytest.approx(60.0)
 
 
@@ -194,7 +194,7 @@ def test_what_is_full_again_tomorrow_is_not_spread_over_the_day():
     """One request left for 24 hours: the next waits a minute, and the server is asked what then."""
     rate = Rate(1)
     headers = {"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "24h0m0s"}
-    rate.told(0.0, headers, WALL)
+    rate.read_headers(0.0, headers, WALL)
     waits = [rate.enter(0.0)[1] for _ in range(2)]
     assert waits == pytest.approx([0.0, 59.0])
     assert rate.enter(200.0)[1] == 0.0
@@ -204,7 +204,7 @@ def test_little_left_is_spread_over_the_time_until_the_reset():
     """Ten requests left for 30 seconds leave three seconds apart, after a burst of one second."""
     rate = Rate(64)
     headers = {"x-ratelimit-remaining-requests": "10", "x-ratelimit-reset-requests": "30s"}
-    rate.told(0.0, headers, WALL)
+    rate.read_headers(0.0, headers, WALL)
     waits = [rate.enter(0.0)[1] for _ in range(4)]
     assert waits == pytest.approx([0.0, 2.0, 5.0, 8.0])
 
@@ -222,7 +222,7 @@ def test_headers_steer_a_server_with_a_bucket_to_its_own_rate():
             "x-ratelimit-remaining-requests": str(int(left)),
             "x-ratelimit-reset-requests": f"{60 - left:.3f}s",
         }
-        rate.told(now, headers, WALL)
+        rate.read_headers(now, headers, WALL)
         rate.leave()
     assert refused == 0
     assert 400 / now > 0.7, "requests per second of one possible"

@@ -10,7 +10,7 @@ from support.making import make_task
 from support.running import run_judge
 
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.running.budget import Budget
+from harness.judging.running.budget import CostBudget
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import replies_of
 from harness.tasks import load_task
@@ -21,7 +21,7 @@ N_ITEMS = 6
 
 @pytest.fixture
 def asked(tmp_path, stub):
-    """Ask a judge of the stub's about a task; give the log, how it ended and the runner."""
+    """Ask a judge of the stub's about a task; give the log, how it ended and the session."""
     stub.reset()
     task = load_task(make_task(tmp_path / "task", N_ITEMS))
 
@@ -142,7 +142,7 @@ def test_limit_is_nearly_used_up_and_never_exceeded(asked):
     """A run stops within one call of --max-cost, although many calls are in flight."""
     whole, _, _ = asked(n_per_request=1, log="whole.jsonl")
     total = sum(r.cost_usd for v in whole.final.values() for r in replies_of(v))
-    budget = Budget(total / 2)
+    budget = CostBudget(total / 2)
     log, _, _ = asked(n_per_request=1, budget=budget, log="half.jsonl", concurrency=64)
     spent = sum(r.cost_usd for v in log.final.values() for r in replies_of(v))
     assert spent == pytest.approx(budget.spent_usd)
@@ -152,13 +152,13 @@ def test_limit_is_nearly_used_up_and_never_exceeded(asked):
 
 def test_pace_starts_low_only_without_a_setting_and_halves_at_429(asked, stub):
     """An endpoint's 64 begin with 16; a concurrency of one's own holds from the first call."""
-    _, _, runner = asked(n_per_request=1)
-    assert runner.paces["far"][0][1:] == (16, "start")
+    _, _, session = asked(n_per_request=1)
+    assert session.rate_history["far"][0][1:] == (16, "start")
     assert stub.stats()["max_in_flight"] <= 64
     stub.reset()
-    _, _, runner = asked(n_per_request=1, concurrency=8, fault="429*1", log="cut.jsonl")
-    reasons = [event.reason for event in runner.paces["far"]]
-    assert runner.paces["far"][0][1:] == (8, "start")
+    _, _, session = asked(n_per_request=1, concurrency=8, fault="429*1", log="cut.jsonl")
+    reasons = [event.reason for event in session.rate_history["far"]]
+    assert session.rate_history["far"][0][1:] == (8, "start")
     assert "cut" in reasons
 
 
@@ -177,7 +177,7 @@ def test_headers_that_leave_nothing_hold_the_next_call_up(asked):
 
     begin = time.monotonic()
     told = "limits;x-ratelimit-remaining-requests=0;x-ratelimit-reset-requests=100ms"
-    log, _, runner = asked(n_per_request=1, samples=2, concurrency=1, fault=told)
+    log, _, session = asked(n_per_request=1, samples=2, concurrency=1, fault=told)
     n_waits = len(log.final) - 1
     assert time.monotonic() - begin > n_waits * 0.1
-    assert "paused" in [event.reason for event in runner.paces["far"]]
+    assert "paused" in [event.reason for event in session.rate_history["far"]]

@@ -21,9 +21,10 @@ from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.hosted import load_litellm
 from harness.judging.judges.registry import build
 from harness.judging.prompts.requests import Prompts
-from harness.judging.running.budget import Budget
-from harness.judging.running.jobs import Job, Settings
-from harness.judging.running.worker_pool import Runner
+from harness.judging.running.budget import CostBudget
+from harness.judging.running.retry import RetryPolicy
+from harness.judging.running.services import Job
+from harness.judging.running.session import Session
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.tasks import load_task
@@ -31,7 +32,7 @@ from harness.tasks import load_task
 pytestmark = pytest.mark.litellm
 
 N, ATTEMPTS, MAX_WAIT_S = 2, 3, 2.0
-FAST = Settings(attempts=ATTEMPTS, backoff_s=0.001, backoff_max_s=0.002)
+FAST = RetryPolicy(attempts=ATTEMPTS, backoff_s=0.001, backoff_max_s=0.002)
 STYLES = {
     "aiohttp": {"kind": "endpoint", "model": "stub"},
     "openai": {"kind": "litellm", "model": "openai/stub"},
@@ -98,15 +99,15 @@ def play(place, task, specs):
     store = ResponseCache(place / "cache")
     path = place / f"{time.monotonic_ns()}.jsonl"
     with VerdictLog.open(path) as log:
-        runner = Runner(
+        runner = Session(
             task,
             jobs,
             log=log,
-            store=store,
+            cache=store,
             done={},
             observer=clock,
-            budget=Budget(None),
-            settings=FAST,
+            budget=CostBudget(None),
+            retry=FAST,
         )
         ends = asyncio.run(runner.run())
     store.close()

@@ -16,16 +16,16 @@ from harness.judging.judges.pricing import Price
 from harness.judging.judges.registry import build
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts
-from harness.judging.running.budget import Budget
-from harness.judging.running.jobs import Job, Settings
-from harness.judging.running.services import NoCache
-from harness.judging.running.worker_pool import Runner
+from harness.judging.running.budget import CostBudget
+from harness.judging.running.retry import RetryPolicy
+from harness.judging.running.services import Job, NoCache
+from harness.judging.running.session import Session
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.tasks import load_task
 
 BOTH = ("forced_choice", "response_set")
-FAST = Settings(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
+FAST = RetryPolicy(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
 
 
 class Watching:
@@ -95,21 +95,21 @@ def run(tmp_path, task):
         samples=1,
         store=None,
         budget=None,
-        settings=FAST,
+        retry=FAST,
         log="log.jsonl",
     ):
         jobs = [Job(judge, task.items, elicitations, samples) for judge in judges]
         watching = Watching()
         with VerdictLog.open(tmp_path / log) as open_log:
-            runner = Runner(
+            runner = Session(
                 task,
                 jobs,
                 log=open_log,
-                store=NoCache() if store is None else store,
+                cache=NoCache() if store is None else store,
                 done=read_log(tmp_path / log).final,
                 observer=watching,
-                budget=Budget(None) if budget is None else budget,
-                settings=settings,
+                budget=CostBudget(None) if budget is None else budget,
+                retry=retry,
             )
             go.runner = runner
             ends = asyncio.run(runner.run())
@@ -401,7 +401,7 @@ def test_max_cost_stops_before_it_is_exceeded(run, task):
         return {"text": "A", "cost_usd": 0.01}
 
     judge = Acting(spec(price=price, params={"max_tokens": 10}, concurrency=1), task, costly)
-    budget = Budget(0.055)
+    budget = CostBudget(0.055)
     _, log, _ = run(judge, budget=budget)
     assert budget.exhausted
     assert sum(judge.asked.values()) == 5 == len(log.final)

@@ -29,10 +29,9 @@ from harness.judging.judges.embedded import scripted
 from harness.judging.judges.registry import build
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Prompts
-from harness.judging.running.budget import Budget
-from harness.judging.running.jobs import Job
-from harness.judging.running.services import NoCache
-from harness.judging.running.worker_pool import Runner
+from harness.judging.running.budget import CostBudget
+from harness.judging.running.services import Job, NoCache
+from harness.judging.running.session import Session
 from harness.judging.storage import response_cache
 from harness.judging.storage.request_locks import FileLocks
 from harness.judging.storage.response_cache import CacheUnwritable, ResponseCache, recover_replies
@@ -77,14 +76,14 @@ def run(task, path, store):
     """Ask what the log does not answer; return the number of calls and what was said."""
     judge, hearing = Counting(task), Hearing()
     with VerdictLog.open(path) as log:
-        runner = Runner(
+        runner = Session(
             task,
             [Job(judge, task.items, ("forced_choice",), 1)],
             log=log,
-            store=store,
+            cache=store,
             done=read_log(path).final,
             observer=hearing,
-            budget=Budget(None),
+            budget=CostBudget(None),
         )
         asyncio.run(runner.run())
     return judge.n_asked, hearing.lines

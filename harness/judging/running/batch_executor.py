@@ -1,0 +1,400 @@
+"""Runs units of work in batches, at half the price where providers offer them.
+
+What was handed in stands in the run's ``batches.json`` before and after it is, so that a run that
+was ended at any moment, or a day ago, waits for it again and hands nothing in twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections import defaultdict
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import force_setattr
+from tenacity import AsyncRetrying, retry_if_result
+from tenacity.wait import wait_exponential
+
+from harness.errors import CallFailed
+from harness.judging.parsing.verdict import failed
+from harness.judging.running.ask import read_without_choice
+from harness.judging.running.batch_api import KEPT, BatchWire, Http, PreparedRequest, batch_api_of
+from harness.judging.running.budget import worst_cost
+from harness.judging.running.local_executor import LOOKUP_BATCH, LocalExecutor
+from harness.judging.running.services import NotAsked
+from harness.judging.storage.batch_ledger import PendingBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from harness.judging.parsing.verdict import Reply, Verdict
+    from harness.judging.prompts.requests import Request
+    from harness.judging.running.batch_api import BatchApi, BatchResult
+    from harness.judging.running.services import WorkUnit
+    from harness.judging.running.session import JudgeRun, Session
+    from harness.judging.storage.batch_ledger import BatchLedger
+
+MAX_REQUESTS = 10_000
+MAX_BYTES = 64 << 20
+RESULTS_PER_WRITE = 100
+POLL_GROWTH, POLL_MAX = 1.5, 10.0  # of the wait between looks; the maximum in first waits
+
+
+class BatchExecutor:
+    """An `Executor` that hands in batches for judges whose provider takes them.
+
+    The units of other judges are run by a `LocalExecutor`.
+
+    Parameters
+    ----------
+    session : Session
+        What is asked.
+    ledger : BatchLedger
+        Batches that an earlier session of the run handed in.
+    """
+
+    def __init__(self, session: Session, ledger: BatchLedger) -> None:
+        self.ledger = ledger
+        self._local = LocalExecutor(session)
+        self._claimed: dict[str, set[str]] = defaultdict(set)  # before any judge asks for them
+        for batch in ledger.batches:
+            self._claimed[batch.judge] |= set(filter(session.cache.locks.claim, batch.requests))
+
+    async def run(self, judges: Sequence[JudgeRun]) -> None:
+        """Ask all open units of some judges."""
+        async with asyncio.TaskGroup() as group:
+            for judge in judges:
+                if batch_api_of(judge.judge.spec) is None:
+                    group.create_task(self._local.ask_all(judge))
+                else:
+                    batches = self.judge_batches(judge, self._claimed[judge.name])
+                    group.create_task(batches.ask_all())
+
+    def judge_batches(self, judge: JudgeRun, claimed: set[str]) -> JudgeBatches:
+        """Return what asks one judge; ``claimed`` are the requests that are locked for it."""
+        return JudgeBatches(judge, self.ledger, claimed)
+
+
+class PendingUnit(NamedTuple):
+    """A unit that waits for the reply to a request.
+
+    Of a pair's second turn, with the first, and whether that was paid for in this session.
+    """
+
+    unit: WorkUnit
+    request: Request
+    first: Reply | None = None
+    bought: bool = False
+
+
+class JudgeConnection:
+    """A judge's own way of writing requests and reading replies, and its provider's batch API."""
+
+    def __init__(self, judge: Any) -> None:  # noqa: ANN401 -- one that is asked over HTTP
+        self._judge = judge
+        self._wire = BatchWire()
+        vars(judge)["wire"] = self._wire  # in place of its connections
+        self._http: Http | None = None
+        self._api: BatchApi | None = None
+
+    async def write(self, request: Request) -> PreparedRequest:
+        """Write a request as the judge would send it."""
+        self._wire.prepared = self._wire.answer = None
+        try:
+            await self._judge.ask(request)
+        except CallFailed as failure:
+            if failure.reason != KEPT or self._wire.prepared is None:
+                raise
+        assert self._wire.prepared is not None
+        return self._wire.prepared
+
+    async def read(self, request: Request, result: BatchResult) -> Reply:
+        """Read a reply as the judge would."""
+        if result.answer is None:
+            raise CallFailed(result.reason, retry=True)
+        self._wire.answer = result.answer
+        try:
+            reply: Reply = await self._judge.ask(request)
+        finally:
+            self._wire.answer = None
+        force_setattr(reply, "cache_key", request.cache_key)
+        return reply
+
+    async def api(self, request: Request) -> BatchApi:
+        """Return the provider's batch API, at the address that any request of the judge's names."""
+        if self._api is None:
+            style = batch_api_of(self._judge.spec)
+            assert style is not None
+            prepared = await self.write(request)
+            self._http = Http(prepared.headers)
+            self._api = style(self._http, prepared.url)
+        return self._api
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._http is not None:
+            await self._http.aclose()
+
+
+class JudgeBatches:
+    """One judge's open units, handed in as batches and collected."""
+
+    def __init__(self, judge: JudgeRun, ledger: BatchLedger, claimed: set[str]) -> None:
+        self.judge = judge
+        self.session = judge.session
+        self._ledger = ledger
+        self._claimed = claimed
+        self._connection = JudgeConnection(judge.judge)
+        self._pending: dict[str, list[PendingUnit]] = {}
+        self._handed_in: set[str] = set()
+
+    async def ask_all(self) -> None:
+        """Ask all open units."""
+        try:
+            self._look_up()
+            while self._pending:
+                batches = [b for b in self._ledger.batches if b.judge == self.judge.name]
+                if not batches:
+                    batches = await self._polling(None)(self._hand_in)
+                for batch in batches:
+                    await self._collect(batch)
+        except NotAsked:
+            pass
+        except CallFailed as failure:
+            self.judge.stop(failure.reason)
+        finally:
+            self._release(self._claimed.intersection(self._pending))
+            await self._connection.aclose()
+        self.judge.end()
+
+    def _look_up(self) -> None:
+        """Collect the units that neither the log nor the store answers."""
+        units = self.judge.open_units()
+        while batch := list(islice(units, LOOKUP_BATCH)):
+            remaining = self.judge.without_stored(batch)
+            pairs = [unit.keys[0] for unit in remaining if unit.elicitation == "paired"]
+            stored = self.session.cache.get_many(pairs)
+            for unit in remaining:
+                waiting = PendingUnit(unit, unit.request_for())
+                first = stored.get(unit.hashes[0])
+                if first is None:
+                    self._add(waiting)
+                elif verdict := self._read_stored(waiting, first):
+                    self.judge.record([verdict])
+
+    def _add(self, waiting: PendingUnit) -> None:
+        self._pending.setdefault(waiting.request.hash, []).append(waiting)
+
+    def _claim(self, request: str) -> bool:
+        """Lock a request; False while somebody else is asking for it."""
+        if request not in self._claimed:
+            if not self.session.cache.locks.claim(request):
+                return False
+            self._claimed.add(request)
+        return True
+
+    def _release(self, requests: Iterable[str]) -> None:
+        for request in requests:
+            self._claimed.discard(request)
+            self.session.cache.locks.release(request)
+
+    def _claim_pending(self) -> list[str]:
+        """Lock as many pending requests as a batch holds.
+
+        Those whose reply others have got are recorded, those that wait in batches of other runs
+        are left out.
+        """
+        claims = (request for request in self._pending if self._claim(request))
+        claimed = list(islice(claims, MAX_REQUESTS))
+        stored = self._stored(claimed)
+        self._release(stored)
+        for request, reply in stored.items():
+            verdicts = [self._read_stored(unit, reply) for unit in self._pending.pop(request)]
+            self.judge.record([verdict for verdict in verdicts if verdict])
+        claimed = [request for request in claimed if request not in stored]
+        elsewhere = self.session.cache.batches.find(claimed, self.judge.name)
+        self._release(elsewhere)
+        for request, command in elsewhere.items():
+            self.judge.count_pending(command for _ in self._pending.pop(request))
+        return [request for request in claimed if request not in elsewhere]
+
+    def _stored(self, requests: Sequence[str]) -> dict[str, Reply]:
+        keys = [(self._pending[request][0].request.cache_key, request) for request in requests]
+        stored: dict[str, Reply] = {}
+        for start in range(0, len(keys), LOOKUP_BATCH):
+            stored |= self.session.cache.get_many(keys[start : start + LOOKUP_BATCH])
+        return stored
+
+    async def _hand_in(self) -> list[PendingBatch] | None:
+        """Hand in as many pending requests as a batch and the budget allow.
+
+        None while others are asking for all that is pending.
+        """
+        claimed = self._claim_pending()
+        if not claimed:
+            self.judge.gate.check()
+            return None if self._pending else []
+        bodies = await self._write_affordable(claimed)
+        self._release(claimed[len(bodies) :])
+        if not bodies:
+            self.session.budget.exhausted = True
+            self.session.drain()
+        self.judge.gate.check()
+        requests = [request for request, _ in bodies]
+        batch = PendingBatch(
+            self.judge.name, secrets.token_hex(8), time.time(), len(requests), requests=requests
+        )
+        self._ledger.put(batch)
+        batch = await self._submit(batch, bodies)
+        self._handed_in = set(requests)
+        self.session.observer.say(
+            f"{self.judge.name}: handed in batch {batch.id} of {batch.n} requests"
+        )
+        return [batch]
+
+    async def _write_affordable(self, requests: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+        """Write the first of some requests, as many as batch size and budget allow."""
+        bodies: list[tuple[str, Any]] = []
+        budget = self.session.budget
+        n_bytes, left_usd = 0, float("inf")
+        if budget.limit_usd is not None:
+            left_usd = budget.limit_usd - budget.spent_usd
+        for key in requests:
+            request = self._pending[key][0].request
+            body = (await self._connection.write(request)).body
+            n_bytes += len(json.dumps(body))
+            left_usd -= worst_cost(self.judge.judge.spec, request)
+            if left_usd < 0 or (bodies and n_bytes > MAX_BYTES):
+                break
+            bodies.append((key, body))
+        return bodies
+
+    async def _api(self) -> BatchApi:
+        return await self._connection.api(next(iter(self._pending.values()))[0].request)
+
+    async def _submit(self, batch: PendingBatch, bodies: Sequence[tuple[str, Any]]) -> PendingBatch:
+        """Hand a batch in; after an uncertain failure only if the provider does not have it."""
+        api, retry = await self._api(), self.session.retry
+        for attempt in range(retry.attempts):
+            try:
+                batch_id = await self._find(api, batch) if attempt else ""
+                received = batch._replace(id=batch_id or await api.submit(batch, bodies))
+            except CallFailed as failure:
+                if not failure.retry or attempt + 1 == retry.attempts:
+                    if not failure.retry:
+                        self._ledger.drop(batch)
+                    raise
+                await self.judge.gate.sleep(retry.backoff_s * 2**attempt)
+            else:
+                self._ledger.put(received)
+                return received
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _find(self, api: BatchApi, batch: PendingBatch) -> str:
+        """Return the id of a batch that the provider may have received; empty if it has not."""
+        return await api.find(batch, {other.id for other in self._ledger.batches if other.id})
+
+    async def _collect(self, batch: PendingBatch) -> None:
+        """Wait for a batch and record its results."""
+        api = await self._api()
+        if not batch.id:
+            batch = batch._replace(id=await self._find(api, batch))
+            if not batch.id:  # it was never received
+                self._ledger.drop(batch)
+                return
+            self._ledger.put(batch)
+        await self._polling(False)(self._is_done, api, batch)
+        verdicts: list[Verdict] = []
+        received: list[Reply] = []
+        async for result in api.results(batch.id):
+            for waiting in self._pending.pop(result.request, ()):
+                verdict = await self._read(waiting, result, received)
+                verdicts += [verdict] if verdict is not None else []
+            if len(verdicts) >= RESULTS_PER_WRITE:
+                self.judge.record(verdicts, received)
+                verdicts, received = [], []
+        missing = [unit for key in self._handed_in for unit in self._pending.pop(key, ())]
+        for waiting in missing:
+            self.judge.count_failure(CallFailed("batch_unanswered", retry=True))
+            verdicts.append(self._failed(waiting, "batch_unanswered"))
+        self._release([waiting.request.hash for waiting in missing])
+        self._handed_in = set()
+        self.judge.record(verdicts, received)
+        self._ledger.drop(batch)
+        self.session.observer.say(f"{self.judge.name}: batch {batch.id} is in")
+
+    def _polling(self, not_done: object) -> AsyncRetrying:
+        """Return what repeats a call, ever more rarely, while it returns ``not_done``."""
+        first_s = self.judge.judge.spec.batch_poll_s
+        return AsyncRetrying(
+            retry=retry_if_result(lambda result: result is not_done),
+            wait=wait_exponential(first_s, first_s * POLL_MAX, POLL_GROWTH),
+            sleep=self.wait,
+        )
+
+    async def wait(self, seconds: float) -> None:
+        """Wait between two looks."""
+        await self.judge.gate.sleep(seconds)
+
+    async def _is_done(self, api: BatchApi, batch: PendingBatch) -> bool:
+        try:
+            return await api.ended(batch.id)
+        except CallFailed as failure:
+            if failure.retry:
+                return False
+            raise
+
+    async def _read(
+        self, waiting: PendingUnit, result: BatchResult, received: list[Reply]
+    ) -> Verdict | None:
+        """Return the verdict of a result; None if a pair's second turn must be asked first."""
+        try:
+            reply = await self._connection.read(waiting.request, result)
+        except CallFailed as failure:
+            self._release([waiting.request.hash])
+            self.judge.count_failure(failure)
+            return self._failed(waiting, failure.reason)
+        self.session.budget.spent_usd += reply.cost_usd or 0.0
+        received.append(reply)
+        if waiting.unit.elicitation == "paired" and waiting.first is None:
+            verdict = self._continue(waiting, reply, cached=False)
+            if verdict is None:  # the reply must be safe before the second turn is there
+                halfway = self._failed(waiting._replace(first=reply), "awaits_second_turn")
+                self.session.recorder.write_only([self.judge.numbered(halfway)])
+            return verdict
+        return self._verdict(waiting, reply, waiting.first, cached=False)
+
+    def _read_stored(self, waiting: PendingUnit, reply: Reply) -> Verdict | None:
+        """Return the verdict of a reply that somebody else got; None as `_read`."""
+        if waiting.unit.elicitation == "paired" and waiting.first is None:
+            return self._continue(waiting, reply)
+        return self._verdict(waiting, reply, waiting.first, cached=not waiting.bought)
+
+    def _continue(
+        self, waiting: PendingUnit, first: Reply, *, cached: bool = True
+    ) -> Verdict | None:
+        """Ask a pair's second turn, unless there is no conversation to continue."""
+        if not first.text.strip():
+            return read_without_choice(
+                self.session.reader, first, waiting.unit.unit(), self.judge.name, cached=cached
+            )
+        request = self.judge.judge.follow_up(waiting.request, first)
+        stored = self.session.cache.get_many([(request.cache_key, request.hash)])
+        if request.hash in stored:
+            return self._verdict(waiting, stored[request.hash], first, cached=cached)
+        self._add(PendingUnit(waiting.unit, request, first, bought=not cached))
+        return None
+
+    def _verdict(
+        self, waiting: PendingUnit, reply: Reply, first: Reply | None, *, cached: bool
+    ) -> Verdict:
+        reader, unit = self.session.reader, waiting.unit.unit()
+        return reader.verdict(reply, unit, self.judge.name, first=first, cached=cached)
+
+    def _failed(self, waiting: PendingUnit, reason: str) -> Verdict:
+        unit, request = waiting.unit.unit(), waiting.request.hash
+        return failed(unit, self.judge.name, request, reason=reason, first=waiting.first)

@@ -1,0 +1,146 @@
+"""Runs units of work in this process: per judge, as many workers as calls may be in flight."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from harness.judging.running.ask import ask_unit
+from harness.judging.running.services import Services
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from harness.judging.running.services import WorkUnit
+    from harness.judging.running.session import JudgeRun, Session
+
+LOOKUP_BATCH = 64  # units looked up in the store at once
+WORKERS_PER_PLACE = 4  # most workers (calling or backing off) per call that may be in flight
+
+
+class LocalExecutor:
+    """An `Executor` over asyncio: a pool of workers for each judge."""
+
+    def __init__(self, session: Session) -> None:
+        del session
+
+    async def run(self, judges: Sequence[JudgeRun]) -> None:
+        """Ask all open units of some judges."""
+        async with asyncio.TaskGroup() as group:
+            for judge in judges:
+                group.create_task(self.ask_all(judge))
+
+    async def ask_all(self, judge: JudgeRun) -> None:
+        """Ask all open units of one judge."""
+        async with asyncio.TaskGroup() as group:
+            pool = WorkerPool(judge, group)
+            pool.hire()
+        pool.units.close()
+        judge.end()
+
+
+class WorkerPool:
+    """Workers that take one judge's units from one iterator.
+
+    As many work as calls may be in flight. While one backs off, another is hired in its place, up
+    to a limit, so that waiting delays no other unit.
+    """
+
+    def __init__(self, judge: JudgeRun, group: asyncio.TaskGroup) -> None:
+        spec, session = judge.judge.spec, judge.session
+        self.units = self._units()
+        self._judge = judge
+        self._group = group
+        self._concurrency = spec.concurrency
+        self._samples_per_request = spec.n_per_request
+        self._n_workers = self._n_waiting = 0
+        self._services = Services(
+            judge=judge.judge,
+            reader=session.reader,
+            store=session.cache,
+            locks=session.cache.locks,
+            pending=session.cache.batches,
+            limiter=judge.gate,
+            budget=session.budget,
+            retry=session.retry,
+            clock=self,
+        )
+
+    def hire(self) -> None:
+        """Start one more worker, unless enough are at work."""
+        at_work = self._n_workers - self._n_waiting
+        most = self._concurrency * WORKERS_PER_PLACE
+        if at_work < self._concurrency and self._n_workers < most:
+            self._n_workers += 1
+            self._group.create_task(self._work())
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; meanwhile another worker may take this one's place."""
+        self._n_waiting += 1
+        self.hire()
+        try:
+            await self._judge.gate.sleep(seconds)
+        finally:
+            self._n_waiting -= 1
+
+    async def _work(self) -> None:
+        """Ask one unit after the other."""
+        for unit in self.units:
+            if self._judge.gate.is_shut:
+                break
+            if unit is None:
+                await asyncio.sleep(0)
+                continue
+            self.hire()
+            await self.answer(unit)
+            if self._n_workers - self._n_waiting > self._concurrency:
+                break  # those that backed off are back
+        self._n_workers -= 1
+
+    async def answer(self, unit: WorkUnit) -> None:
+        """Ask one unit and record its outcome."""
+        outcome = await ask_unit(unit, self._services)
+        if outcome.too_few:
+            self._samples_per_request = 1
+        await self._judge.record_outcome(outcome)
+        for part in outcome.unanswered:
+            if not self._judge.gate.is_shut:
+                await self.answer(part)
+
+    def _units(self) -> Generator[WorkUnit | None]:
+        """Yield units that must be asked, and None now and then, to let other tasks run.
+
+        Those whose reply is stored are recorded on the way.
+        """
+        samples = self._judge.job.samples
+        size = LOOKUP_BATCH // samples * samples or LOOKUP_BATCH  # keeps an item's samples together
+        open_units = self._judge.open_units()
+        while batch := list(islice(open_units, size)):
+            for unit in _grouped(self._judge.without_stored(batch), self._samples_per_request):
+                if len(unit.samples) > self._samples_per_request:  # fewer since it was grouped
+                    yield from unit.split()
+                else:
+                    yield unit
+            yield None
+
+
+def _grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
+    """Join units that differ in the sample alone, at most ``most`` at a time; pairs stay alone."""
+    if most == 1:
+        return list(units)
+    groups: list[WorkUnit] = []
+    for unit in units:
+        group = groups[-1] if groups else None
+        if (
+            group is not None
+            and group.request is unit.request
+            and len(group.samples) < most
+            and unit.elicitation != "paired"
+        ):
+            groups[-1] = group._replace(
+                samples=group.samples + unit.samples, hashes=group.hashes + unit.hashes
+            )
+        else:
+            groups.append(unit)
+    return groups

@@ -1,0 +1,72 @@
+"""Retries of calls: the only place where a request is sent again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity.wait import wait_random_exponential
+
+from harness.errors import CallFailed
+from harness.judging.judges.response_errors import is_retryable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How calls are retried.
+
+    Attributes
+    ----------
+    attempts : int
+        Most requests sent for one call.
+    backoff_s, backoff_max_s : float
+        First and largest bound of the random wait between attempts, in seconds.
+    """
+
+    attempts: int = 6
+    backoff_s: float = 0.5
+    backoff_max_s: float = 30.0
+
+    async def call(
+        self, attempt: Callable[[], Awaitable[T]], sleep: Callable[[float], Awaitable[None]]
+    ) -> T:
+        """Attempt a call until it succeeds, fails for good, or was attempted often enough.
+
+        Raises
+        ------
+        CallFailed
+            The last failure.
+        """
+        try:
+            return await attempt()
+        except CallFailed as failure:
+            if not is_retryable(failure):
+                raise
+            failures = [failure]
+
+        async def next_attempt() -> T:
+            if failures:  # the first attempt, made without tenacity's overhead
+                raise failures.pop()
+            return await attempt()
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(is_retryable),
+            stop=stop_after_attempt(self.attempts),
+            wait=self._wait_s,
+            sleep=sleep,
+            reraise=True,
+        )
+        return await retrying(next_attempt)
+
+    def _wait_s(self, state: RetryCallState) -> float:
+        """Return a random wait (full jitter), but at least what the server asked for."""
+        failure = state.outcome.exception() if state.outcome else None
+        requested_s = getattr(failure, "retry_after_s", None) or 0.0
+        jitter = wait_random_exponential(self.backoff_s, self.backoff_max_s)
+        return max(requested_s, jitter(state))
