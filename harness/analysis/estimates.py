@@ -88,6 +88,8 @@ class Prepared:
         What ranks.
     groups : list of str or None, or None
         The cluster of each item; None where items are resampled one by one.
+    implied : Distributions or None
+        What the raters' response sets are supposed to be, where beta is assumed.
     """
 
     source: Source
@@ -97,6 +99,7 @@ class Prepared:
     evaluation: Evaluation
     metric: str
     groups: list[str | None] | None
+    implied: Distributions | None
 
     def __repr__(self) -> str:
         return f"Prepared({self.human!r}, {len(self.judges)} judges)"
@@ -153,6 +156,7 @@ def prepare(source: Source) -> Prepared:
     groups = _groups(source)
     try:
         compared = _compared(source, human, judges, groups)
+        implied = _implied(source, compared.human)
         evaluation = evaluate(
             compared.human,
             compared.judges,
@@ -160,7 +164,7 @@ def prepare(source: Source) -> Prepared:
             positive=compared.positive,
             resampling=_resampling(source, compared.groups),
             metrics=compared.rows,
-            implied=_implied(source, compared.human),
+            implied=implied,
             criteria=compared.criteria,
         )
         metric = source.metric or _ranking_metric(compared.human, evaluation)
@@ -175,6 +179,7 @@ def prepare(source: Source) -> Prepared:
         evaluation=evaluation,
         metric=metric,
         groups=groups,
+        implied=implied,
     )
 
 

@@ -158,13 +158,8 @@ class Replacement:
 
 def section(p: Prepared) -> Replacement:
     """Test every judge against every rater; no test where raters are not named."""
-    scale, settings = Scale.of(p.task), p.task.alt_test
-    score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
-    design = AltTestDesign(
-        score=score,
-        eps=EPS[p.task.raters] if settings is None or settings.eps is None else settings.eps,
-        unanswered=p.source.unanswered,
-    )
+    scale = Scale.of(p.task)
+    design, score = design_of(p, scale), _score(scale)
     reason = POSITIONAL if p.task.rater_ids == "positional" else "" if p.judges else "no_judges"
     controls, judges = (None, ()) if reason else _tested(Annotators.of(p, scale), design)
     return Replacement(
@@ -180,6 +175,20 @@ def section(p: Prepared) -> Replacement:
         controls=controls,
         judges=judges,
     )
+
+
+def design_of(p: Prepared, scale: Scale) -> AltTestDesign:
+    """Return how the annotator test is done on a task."""
+    settings = p.task.alt_test
+    return AltTestDesign(
+        score=_score(scale),
+        eps=EPS[p.task.raters] if settings is None or settings.eps is None else settings.eps,
+        unanswered=p.source.unanswered,
+    )
+
+
+def _score(scale: Scale) -> Score:
+    return "accuracy" if scale.numbers is None else "neg_rmse"
 
 
 def _tested(

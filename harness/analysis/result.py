@@ -8,6 +8,7 @@ from typing import Any, Self
 from harness.analysis.beta_sensitivity import Sensitivity  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.decision import Decision  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.error_analysis import Errors  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.evidence import Evidence  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.human_certainty import Certainty  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.inputs import (
     AggregationLevel,  # noqa: TC001 -- msgspec reads it at run time
@@ -253,6 +254,8 @@ class Validation:
         By the metric that ranks; None without judges.
     decision : Decision
         Which judge to use, on what evidence, and what to collect next.
+    evidence : Evidence or None
+        Judges, baselines and one human on common footing.
     choosing : Choosing or None
         What choosing by each metric costs downstream, and how firm each order is.
     sensitivity : Sensitivity or None
@@ -269,6 +272,7 @@ class Validation:
     ranking: Ranking | None
     metrics: tuple[MetricFacts, ...]
     decision: Decision
+    evidence: Evidence | None = None
     choosing: Choosing | None = None
     sensitivity: Sensitivity | None = None
     certainty: Certainty | None = None

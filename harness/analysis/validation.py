@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from harness.analysis import (
     beta_sensitivity,
     error_analysis,
+    evidence,
     human_certainty,
     metric_choice,
     rater_replacement,
@@ -79,14 +80,14 @@ def validate(source: Source) -> Validation:
         for facts, table in zip(source.judges, p.compared.judges, strict=True)
     )
     ranking = _ranking(source, p.metric, p.evaluation) if judges else None
-    evidence = {name: sections[name] for name in DECIDING}
+    parts = {name: sections[name] for name in DECIDING}
     return Validation(
         task=_task_facts(source),
         settings=_settings(p),
         humans=humans,
         judges=judges,
         ranking=ranking,
-        decision=decide(humans, judges, ranking, **evidence),
+        decision=decide(humans, judges, ranking, **parts),
         metrics=tuple(_metric_facts(row) for row in p.evaluation.metrics),
         notes=(*source.notes, *_left_out(humans), *_notes(p)),
         **sections,
@@ -96,6 +97,7 @@ def validate(source: Source) -> Validation:
 def _sections(p: Prepared) -> dict[str, Any]:
     """Compute what a validation holds beside its metrics: one line per section."""
     return {
+        "evidence": evidence.section(p),
         "choosing": metric_choice.section(p),
         "sensitivity": beta_sensitivity.section(p),
         "certainty": human_certainty.section(p),
