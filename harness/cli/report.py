@@ -11,7 +11,7 @@ import typer
 from harness.cli import options
 
 if TYPE_CHECKING:
-    from harness.report.rebuild import Written
+    from harness.report.rebuild import ReportFiles
 
 
 def report(
@@ -69,7 +69,7 @@ def report(
         typer.launch(written.files[0].resolve().as_uri())
 
 
-def _as_json(written: Written) -> dict[str, object]:
+def _as_json(written: ReportFiles) -> dict[str, object]:
     return {
         "files": [str(file) for file in written.files],
         "charts": None if written.charts is None else str(written.charts),
@@ -80,7 +80,7 @@ def _as_json(written: Written) -> dict[str, object]:
 
 def _report_verdicts(
     task: str, verdicts: Path | None, page: Path | None, charts: Path | None
-) -> Written:
+) -> ReportFiles:
     from harness.app import source_of_verdicts
     from harness.report.rebuild import report_source
 
@@ -91,8 +91,8 @@ def _report_verdicts(
 
 def _report_runs(
     out: Path | None, run: str | None, other: str | None, charts: Path | None
-) -> Written:
-    from harness.report.rebuild import report_beside, report_run
+) -> ReportFiles:
+    from harness.report.rebuild import report_comparison, report_run
     from harness.runs import default_out, find_run
 
     out = out or default_out()
@@ -101,4 +101,4 @@ def _report_runs(
         return report_run(folder, charts=charts)
     if charts is not None:
         raise typer.BadParameter("--charts needs a single run")
-    return report_beside(folder, find_run(out, other))
+    return report_comparison(folder, find_run(out, other))

@@ -68,7 +68,7 @@ def _scale(v: Validation, d: Details | None) -> Practice:
     return Practice(instruction, "given", f"{scale}, {n} options: {text}")
 
 
-def _one_association(v: Validation, _: Details | None) -> Practice:
+def _single_association(v: Validation, _: Details | None) -> Practice:
     instruction = "On binary data, report one association coefficient, not several names of it"
     if len(v.task.options) != 2:  # noqa: PLR2004 -- two options are binary
         return Practice(instruction, "not needed", f"{len(v.task.options)} options, so not binary")
@@ -199,7 +199,7 @@ def _ensemble(v: Validation, _: Details | None) -> Practice:
 
 PRACTICES: tuple[Callable[[Validation, Details | None], Practice], ...] = (
     _scale,
-    _one_association,
+    _single_association,
     _accuracy,
     _confusion,
     _degenerate,

@@ -87,10 +87,10 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
 
 def _result(v: Validation, judge: JudgeResult) -> str:
     assert v.ranking is not None
-    one = judge.metrics[v.ranking.metric]
+    result = judge.metrics[v.ranking.metric]
     name = judge.name + (" (baseline)" if judge.baseline else "")
     answered = share(judge.answered_fraction, judge.n_planned)
-    return f"{name} {estimate(one)} on {counted([one.n_used])}, {answered} answered"
+    return f"{name} {estimate(result)} on {counted([result.n_used])}, {answered} answered"
 
 
 def paragraph_markdown(v: Validation, d: Details | None = None) -> str:
@@ -124,7 +124,7 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
     ]
     lines += ["", "## To reproduce", "", f"- task {v.task.content_hash}"]
     if d is not None:
-        lines += [f"- {markdown(name)} {markdown(one)}" for name, one in d.versions.items()]
+        lines += [f"- {markdown(name)} {markdown(version)}" for name, version in d.versions.items()]
         lines += [f"- run {markdown(d.run)}, {markdown(d.created)}"] if d.run else []
     return "\n".join(lines) + "\n"
 

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What was written.
+class ReportFiles:
+    """The files of a report.
 
     Attributes
     ----------
     files : tuple of Path
         The page first.
     charts : Path or None
-        The folder of charts; None where none were asked for.
+        The folder of charts; None if none were requested.
     svg_only : str
-        Why no chart is a PNG too; "" where all are.
+        Why no chart is also a PNG; "" if all are.
     """
 
     files: tuple[Path, ...]
@@ -42,15 +42,15 @@ class Written:
 
     @property
     def lines(self) -> list[str]:
-        """A line for each file, and one for the charts."""
-        told = [str(file) for file in self.files]
+        """A line for each file, and a last line for the charts."""
+        lines = [str(file) for file in self.files]
         if self.charts is not None:
             kinds = f"SVG only: {self.svg_only}" if self.svg_only else "SVG and PNG"
-            told.append(f"{self.charts}: {self.n_charts} charts, {kinds}")
-        return told
+            lines.append(f"{self.charts}: {self.n_charts} charts, {kinds}")
+        return lines
 
 
-def report_run(folder: RunFolder, *, charts: Path | None = None) -> Written:
+def report_run(folder: RunFolder, *, charts: Path | None = None) -> ReportFiles:
     """Write the page, the ranking, the judge card and all metrics of a run; charts on request.
 
     Raises
@@ -66,7 +66,7 @@ def report_run(folder: RunFolder, *, charts: Path | None = None) -> Written:
     return _with_charts((*write_pages(folder, v, d), table), v, d, charts)
 
 
-def report_source(source: Source, file: Path, *, charts: Path | None = None) -> Written:
+def report_source(source: Source, file: Path, *, charts: Path | None = None) -> ReportFiles:
     """Validate a source that is no run, and write its page; charts on request.
 
     Raises
@@ -85,24 +85,24 @@ def report_source(source: Source, file: Path, *, charts: Path | None = None) -> 
 
 def _with_charts(
     files: tuple[Path, ...], v: Validation, d: Details, folder: Path | None
-) -> Written:
+) -> ReportFiles:
     if folder is None:
-        return Written(files)
-    drawn = all_charts(v, d)
-    return Written(files, folder, len(drawn), write_charts(drawn, folder))
+        return ReportFiles(files)
+    drawings = all_charts(v, d)
+    return ReportFiles(files, folder, len(drawings), write_charts(drawings, folder))
 
 
-def report_beside(folder: RunFolder, other: RunFolder) -> Written:
-    """Write two runs side by side into the second one's folder.
+def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
+    """Write the comparison of two runs into the folder of the second.
 
     Raises
     ------
     HarnessError
         If a folder cannot be read or the page cannot be written.
     """
-    names = (folder.path.name, other.path.name)
-    both = (validation_of(folder, source_of(folder)), validation_of(other, source_of(other)))
-    return Written((other.write(f"beside-{names[0]}.html", comparison(names, both)),))
+    names = (first.path.name, second.path.name)
+    both = (validation_of(first, source_of(first)), validation_of(second, source_of(second)))
+    return ReportFiles((second.write(f"beside-{names[0]}.html", comparison(names, both)),))
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:

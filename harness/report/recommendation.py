@@ -91,9 +91,9 @@ def _others(v: Validation) -> str:
         verb = "is" if len(names) == 1 else "are"
         parts.append(f"{listed(names)} {verb} not significantly different.")
     elif decision.significantly_worse:
-        others = "ranked judge" if decision.unranked else "judge"
+        noun = "ranked judge" if decision.unranked else "judge"
         level = f"{v.settings.confidence:.0%}".replace("%", " %")
-        parts.append(f"Every other {others} is significantly worse ({level}).")
+        parts.append(f"Every other {noun} is significantly worse ({level}).")
     if decision.first_share is not None:
         times = f"{percent(decision.first_share)} of {v.settings.n_resamples}"
         parts.append(f"{decision.leader} comes first in {times} resamples.")
@@ -133,15 +133,15 @@ def _beta(v: Validation) -> str:
         return ""
     beta = v.humans.beta
     measured = f" (the raters' beta: {resting(beta, 2)})" if beta.value is not None else ""
-    first, *others = even.pieces
-    if not others:
+    first, *changes = even.pieces
+    if not changes:
         verb = "is" if len(first.winners) == 1 else "are"
         return f"By {goal}, {listed(first.winners)} {verb} best at every beta{measured}."
-    parts = [f"{listed(first.winners)} below {others[0].low:.2f}"]
-    parts += [f"{listed(piece.winners)} from {piece.low:.2f}" for piece in others[:MAX_CHANGES]]
-    n_more = len(others) - MAX_CHANGES
-    more = f", and {n_more} more change{'s' if n_more > 1 else ''}" if n_more > 0 else ""
-    return f"By {goal}, the best judge depends on beta{measured}: {', '.join(parts)}{more}."
+    parts = [f"{listed(first.winners)} below {changes[0].low:.2f}"]
+    parts += [f"{listed(piece.winners)} from {piece.low:.2f}" for piece in changes[:MAX_CHANGES]]
+    n_more = len(changes) - MAX_CHANGES
+    suffix = f", and {n_more} more change{'s' if n_more > 1 else ''}" if n_more > 0 else ""
+    return f"By {goal}, the best judge depends on beta{measured}: {', '.join(parts)}{suffix}."
 
 
 def _usual(v: Validation) -> str:

@@ -109,7 +109,7 @@ def _n_differ(validation: Validation, metric: str) -> bool:
 
 def _items_of(validation: Validation, metric: str) -> str:
     estimates = [judge.metrics[metric] for judge in validation.judges]
-    n_items = counted(each.n_used for each in estimates if each.value is not None)
+    n_items = counted(result.n_used for result in estimates if result.value is not None)
     return f"{metric.replace('_', ' ')} is on {n_items}"
 
 

@@ -17,7 +17,7 @@ from support.reporting import BAD_NAME, N_ITEMS
 from harness.report import all_charts, judge_card, page
 from harness.report.comparison import comparison, setup_differences
 from harness.report.export import metric_table
-from harness.report.rebuild import report_beside, validation_of
+from harness.report.rebuild import report_comparison, validation_of
 from harness.runs import RunFolder, find_run, source_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -171,7 +171,7 @@ def test_two_runs_side_by_side_say_what_differs(validation):
 
 def test_two_runs_are_written_beside_the_second(folder, copied):
     """The page of two runs lies in the second one's folder, named for the first."""
-    [beside] = report_beside(folder, copied).files
+    [beside] = report_comparison(folder, copied).files
     assert beside == copied.path / f"beside-{folder.path.name}.html"
     assert beside.read_text(encoding="utf-8").startswith("<!doctype html>")
 
