@@ -30,11 +30,11 @@ def read(name):
     folder = next(f / "data" / name for f in folders or [DEFAULT] if (f / "data" / name).is_dir())
 
     def table(file, by, kind):
-        found = defaultdict(dict)
+        result = defaultdict(dict)
         with (folder / file).open(encoding="utf-8", newline="") as lines:
             for row in csv.DictReader(lines):
-                found[row[by]][row["item"]] = kind(row["value"])
-        return dict(found)
+                result[row[by]][row["item"]] = kind(row["value"])
+        return dict(result)
 
     kind = int if name == "summeval" else str
     return table("ratings.csv", "rater", kind), table("verdicts.csv", "judge", kind)
@@ -80,10 +80,10 @@ def arrays(panel, judges, score, eps):
     """Do the same with this package."""
     design = stats.AltTestDesign(score=score, eps=eps, unanswered="exclude")
     rng = np.random.default_rng(0)
-    found = stats.annotator_tests(
+    tests = stats.annotator_tests(
         panel, judges, design, resampling=stats.Resampling(rng=rng, n_resamples=0)
     )
-    return [(one.winning_rate.value, one.advantage.value) for one in found.values()]
+    return [(test.winning_rate.value, test.advantage.value) for test in tests.values()]
 
 
 def collected(ratings):
@@ -96,22 +96,22 @@ def compare(bounds, name, score, eps):
     """Print the ratio for all judges of a data set."""
     ratings, judges = read(name)
     panel = collected(ratings)
-    coded = {name: panel.coded(one) for name, one in judges.items()}
+    coded = {name: panel.coded(verdicts) for name, verdicts in judges.items()}
 
     def slow():
-        return [loops(ratings, one, score, eps) for one in judges.values()]
+        return [loops(ratings, verdicts, score, eps) for verdicts in judges.values()]
 
-    found = times_faster(slow, lambda: arrays(panel, coded, score, eps), calls=20, rounds=5)
-    bounds.at_least(f"alternative annotator test, {name}, {len(judges)} judges: loops", found, 40)
-    found = times_faster(slow, lambda: arrays(collected(ratings), judges, score, eps), calls=5)
-    print(f"from dictionaries {found:.0f} times")
+    result = times_faster(slow, lambda: arrays(panel, coded, score, eps), calls=20, rounds=5)
+    bounds.at_least(f"alternative annotator test, {name}, {len(judges)} judges: loops", result, 40)
+    result = times_faster(slow, lambda: arrays(collected(ratings), judges, score, eps), calls=5)
+    print(f"from dictionaries {result:.0f} times")
 
 
 def main():
     """Print the bounds and leave."""
     bounds = Bounds()
-    for one in CASES:
-        compare(bounds, *one)
+    for case in CASES:
+        compare(bounds, *case)
     bounds.leave()
 
 

@@ -24,7 +24,7 @@ N_RATINGS, FEW_JUDGES, TINY, SMOOTHING = 5, 3, 1e-12, 0.5
 
 def hard(shares: list[float]) -> list[float]:
     modal = [float(max(shares) - share <= TINY) for share in shares]
-    return [one / sum(modal) for one in modal]
+    return [share / sum(modal) for share in modal]
 
 
 def noisy(shares: list[float], m: float) -> list[float]:
@@ -32,19 +32,19 @@ def noisy(shares: list[float], m: float) -> list[float]:
 
 
 FORMS = {
-    "h": lambda one, _: hard(one["O"]),
-    "s": lambda one, _: one["O"],
-    "srs": lambda one, _: one["omega"],
-    "hrs": lambda one, tau: [float(x >= tau - TINY) for x in one["omega"]],
-    "smoothed": lambda one, _: [
-        (x * one["m"] + SMOOTHING) / (one["m"] + SMOOTHING * len(one["O"])) for x in one["O"]
+    "h": lambda item, _: hard(item["O"]),
+    "s": lambda item, _: item["O"],
+    "srs": lambda item, _: item["omega"],
+    "hrs": lambda item, tau: [float(x >= tau - TINY) for x in item["omega"]],
+    "smoothed": lambda item, _: [
+        (x * item["m"] + SMOOTHING) / (item["m"] + SMOOTHING * len(item["O"])) for x in item["O"]
     ],
-    "smoothed_srs": lambda one, _: [
-        (x * one["m"] + SMOOTHING) / (one["m"] + 2 * SMOOTHING) for x in one["omega"]
+    "smoothed_srs": lambda item, _: [
+        (x * item["m"] + SMOOTHING) / (item["m"] + 2 * SMOOTHING) for x in item["omega"]
     ],
-    "noisy_s": lambda one, _: noisy(one["O"], one["m"]),
-    "noisy_srs": lambda one, _: noisy(one["omega"], one["m"]),
-    "decision": lambda one, tau: [float(one["meets"] >= tau - TINY)],
+    "noisy_s": lambda item, _: noisy(item["O"], item["m"]),
+    "noisy_srs": lambda item, _: noisy(item["omega"], item["m"]),
+    "decision": lambda item, tau: [float(item["meets"] >= tau - TINY)],
 }
 
 
@@ -76,12 +76,13 @@ def bce(h: list[float], j: list[float]) -> list[float]:
 
 def bce_of_modes(h: list[float], j: list[float]) -> list[float]:
     fine = (abs(a - b) <= TINY and not TINY < b < 1 - TINY for a, b in zip(h, j, strict=True))
-    return finite([0.0 if one else inf for one in fine])
+    return finite([0.0 if share else inf for share in fine])
 
 
 def squares(h: list[float], j: list[float], *, modes: tuple[bool, bool]) -> list[float]:
     sizes = (
-        sum(one) if mode else product(one, one) for mode, one in zip(modes, (h, j), strict=True)
+        sum(vector) if mode else product(vector, vector)
+        for mode, vector in zip(modes, (h, j), strict=True)
     )
     return [max(sum(sizes) - 2 * product(h, j), 0.0), 1.0]
 
@@ -166,8 +167,12 @@ def one_value(row: stats.Metric, humans: list[dict], judged: list[dict]) -> floa
         h, j = human[row.human_form], judge[row.judge_form]
         if any(isnan(x) for x in (*h, *j)):
             continue
-        one = added(h, j)
-        sums = one if sums is None else [a + b for a, b in zip(sums, one, strict=True)]
+        sums_of_item = added(h, j)
+        sums = (
+            sums_of_item
+            if sums is None
+            else [a + b for a, b in zip(sums, sums_of_item, strict=True)]
+        )
     return nan if sums is None else value(row, sums)
 
 
@@ -175,10 +180,10 @@ def aggregated(items: list[dict], tau: float) -> list[dict]:
     """Make every form of every item; no answer, no form."""
     return [
         {
-            form: [nan] if isnan(one["meets"]) and form in NEEDS_SETS else made(one, tau)
-            for form, made in FORMS.items()
+            form: [nan] if isnan(item["meets"]) and form in NEEDS_SETS else vectors_of(item, tau)
+            for form, vectors_of in FORMS.items()
         }
-        for one in items
+        for item in items
     ]
 
 
@@ -190,38 +195,41 @@ def loops(population: simulation.Population) -> np.ndarray:
     sample = simulation.draw_sample(population, N_RATINGS, np.random.default_rng(1))
     n, n_judges = population.scenario.n_items, population.scenario.n_judges
     humans, judges = described(sample.human, 0), described(sample.judges, 0)
-    found = np.full((len(TAUS), len(stats.METRICS), n_judges), nan)
+    result = np.full((len(TAUS), len(stats.METRICS), n_judges), nan)
     for t, tau in enumerate(TAUS):
         raters = aggregated(humans, tau)
         for z in range(n_judges):
             judged = aggregated(judges[n * z : n * (z + 1)], tau)
             for m, row in enumerate(stats.METRICS):
                 if t and not {row.human_form, row.judge_form} & CUT_FORMS:
-                    found[t, m, z] = found[0, m, z]
+                    result[t, m, z] = result[0, m, z]
                 else:
-                    found[t, m, z] = one_value(row, raters, judged)
-    return found
+                    result[t, m, z] = one_value(row, raters, judged)
+    return result
 
 
 def per_item(population: simulation.Population, n_judges: int) -> np.ndarray:
     """Work out the cell for some judges with the package's formulas, one item at a time."""
     sample = simulation.draw_sample(population, N_RATINGS, np.random.default_rng(1))
     n, positive = population.scenario.n_items, (population.scenario.option,)
-    found = np.full((len(TAUS), len(stats.METRICS), n_judges), nan)
+    result = np.full((len(TAUS), len(stats.METRICS), n_judges), nan)
     for t, tau in enumerate(TAUS):
-        mine, theirs = (
-            {form: stats.aggregate(one, form, tau=tau, positive=positive) for form in FORMS}
-            for one in (sample.human, sample.judges)
+        of_human, of_judges = (
+            {
+                form: stats.aggregate(distributions, form, tau=tau, positive=positive)
+                for form in FORMS
+            }
+            for distributions in (sample.human, sample.judges)
         )
         for z in range(n_judges):
             for m, row in enumerate(stats.METRICS):
                 if t and not {row.human_form, row.judge_form} & CUT_FORMS:
-                    found[t, m, z] = found[0, m, z]
+                    result[t, m, z] = result[0, m, z]
                     continue
-                h, j = mine[row.human_form], theirs[row.judge_form][n * z : n * (z + 1)]
+                h, j = of_human[row.human_form], of_judges[row.judge_form][n * z : n * (z + 1)]
                 items = [row.contributions(h[i : i + 1], j[i : i + 1])[0] for i in range(n)]
-                found[t, m, z] = row.value(sum(items))
-    return found
+                result[t, m, z] = row.value(sum(items))
+    return result
 
 
 def main() -> None:
@@ -236,17 +244,17 @@ def main() -> None:
         return judge_selection.run_cell(population, N_RATINGS, np.random.default_rng(1)).values
 
     bounds = Bounds()
-    found = times_faster(
+    result = times_faster(
         lambda: per_item(population, FEW_JUDGES),
         ours,
-        agree=lambda wanted, found: same(wanted, found[..., :FEW_JUDGES]),
+        agree=lambda wanted, result: same(wanted, result[..., :FEW_JUDGES]),
         share=FEW_JUDGES / scenario.n_judges,
         calls=3,
     )
     what = f"one cell, {len(stats.METRICS)} metrics x {len(TAUS)} cut-offs: item by item"
-    bounds.at_least(what, found, 100)
-    found = times_faster(lambda: loops(population), ours, calls=3, rounds=1)
-    print(f"against lists of floats {found:.0f} times")
+    bounds.at_least(what, result, 100)
+    result = times_faster(lambda: loops(population), ours, calls=3, rounds=1)
+    print(f"against lists of floats {result:.0f} times")
     bounds.leave()
 
 

@@ -29,8 +29,8 @@ def test_hit_rate_selects_worse_than_response_sets_under_asymmetric_selection():
     rows = figure(4, seed=0, size=SMALL)
 
     def gap(scenario):
-        asked = {"quantity": "consistency", "scenario": scenario, "n_ratings": 30}
-        hit, sets = (mean(rows, metric=m, **asked) for m in ("hit_rate(h/h)", "mse(srs/srs)"))
+        selected = {"quantity": "consistency", "scenario": scenario, "n_ratings": 30}
+        hit, sets = (mean(rows, metric=m, **selected) for m in ("hit_rate(h/h)", "mse(srs/srs)"))
         return sets - hit
 
     assert gap("asymmetric") > 0.05
@@ -40,10 +40,10 @@ def test_hit_rate_selects_worse_than_response_sets_under_asymmetric_selection():
 def test_more_ratings_select_better_judges():
     """Figure 4, finding 1: from one rating per item to thirty."""
     rows = figure(4, seed=0, size=SMALL)
-    few, many = (
+    one_rating, thirty_ratings = (
         mean(rows, quantity="consistency", metric="mse(srs/srs)", n_ratings=n) for n in (1, 30)
     )
-    assert many > few
+    assert thirty_ratings > one_rating
 
 
 def test_decisions_from_one_rating_differ_from_those_of_the_population():
@@ -97,8 +97,8 @@ def test_simulate_prints_tables_and_json(tmp_path):
     assert "Figure 6." in shown.stdout
     assert "consistency, mean over cut-offs" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
-    asked = ("simulate", "12", "--quick", "--populations", "2", "--json")
-    rows = json.loads(harness(*asked, cwd=tmp_path).stdout)
+    arguments = ("simulate", "12", "--quick", "--populations", "2", "--json")
+    rows = json.loads(harness(*arguments, cwd=tmp_path).stdout)
     assert {"figure", "quantity", "value", "standard_error"} <= set(rows[0])
     wrong = harness("simulate", "7", cwd=tmp_path)
     assert wrong.returncode == 2

@@ -34,13 +34,13 @@ def one_by_one(human, judges, rows, tau, positive):
     n = len(human.O)
     values = []
     for row in rows:
-        theirs = stats.aggregate(judges, row.judge_form, tau=tau, positive=positive)
-        mine = stats.aggregate(human, row.human_form, tau=tau, positive=positive)
+        of_judges = stats.aggregate(judges, row.judge_form, tau=tau, positive=positive)
+        of_human = stats.aggregate(human, row.human_form, tau=tau, positive=positive)
         sums = [
-            sum(row.contributions(mine[[i]], theirs[[j * n + i]])[0] for i in range(n))
+            sum(row.contributions(of_human[[i]], of_judges[[j * n + i]])[0] for i in range(n))
             for j in range(len(judges.O) // n)
         ]
-        values.append([float(row.value(one)) for one in sums])
+        values.append([float(row.value(totals)) for totals in sums])
     return np.array(values)
 
 
@@ -50,9 +50,9 @@ def test_all_judges_at_once_are_each_judge_alone():
         Scenario(space=THREE, n_items=8, n_judges=3), np.random.default_rng(0)
     )
     options = {"tau": 0.4, "positive": ("toxic",)}
-    found = judge_values(population.human, population.judges, METRICS, **options)
+    result = judge_values(population.human, population.judges, METRICS, **options)
     alone = one_by_one(population.human, population.judges, METRICS, 0.4, ("toxic",))
-    np.testing.assert_allclose(found, alone, atol=1e-12)
+    np.testing.assert_allclose(result, alone, atol=1e-12)
 
 
 def test_cell_does_not_loop_over_judges_and_items():
@@ -61,14 +61,14 @@ def test_cell_does_not_loop_over_judges_and_items():
     A tenth of the judges at one cut-off stands for the loop.
     """
     population = draw_population(SCENARIOS["asymmetric"], np.random.default_rng(0))
-    few = draw_population(Scenario(space=THREE, n_judges=2), np.random.default_rng(0))
+    small = draw_population(Scenario(space=THREE, n_judges=2), np.random.default_rng(0))
     quick = []
     for _ in range(3):
         start = time.process_time()
         run_cell(population, None, np.random.default_rng(0))
         quick.append(time.process_time() - start)
     start = time.process_time()
-    one_by_one(few.human, few.judges, METRICS, 0.5, ("toxic",))
+    one_by_one(small.human, small.judges, METRICS, 0.5, ("toxic",))
     slow = (time.process_time() - start) * 25 * 3
     assert slow > 100 * np.median(quick)
 
@@ -85,8 +85,8 @@ def test_cell_of_the_population_knows_the_truth():
 
 def by(table, **wanted):
     """The one line with these values."""
-    [found] = [r for r in table if all(getattr(r, k) == v for k, v in wanted.items())]
-    return found
+    [result] = [r for r in table if all(getattr(r, k) == v for k, v in wanted.items())]
+    return result
 
 
 def test_shape_of_the_selection_experiment():
@@ -116,9 +116,9 @@ def test_more_ratings_choose_better_judges():
     table = selection_experiment(
         {"full": SCENARIOS["fully specified"]}, [1, 10], seed=1, taus=(0.5,), rows=FEW
     )
-    one, ten = (by(table, n_ratings=m, metric="hit_rate(h/h)") for m in (1, 10))
-    assert ten.consistency > one.consistency
-    assert ten.consistency_spearman > one.consistency_spearman
+    one_rating, ten_ratings = (by(table, n_ratings=m, metric="hit_rate(h/h)") for m in (1, 10))
+    assert ten_ratings.consistency > one_rating.consistency
+    assert ten_ratings.consistency_spearman > one_rating.consistency_spearman
 
 
 def test_metrics_that_never_choose_are_na():
@@ -138,8 +138,8 @@ def test_seed_determines_the_tables():
     chosen = {"one": SCENARIOS["symmetric"]}
     options = {"seed": 3, "n_populations": 2, "taus": (0.5,), "rows": FEW}
     first = selection_experiment(chosen, [3], **options)
-    more = selection_experiment({**chosen, "two": SCENARIOS["asymmetric"]}, [3], **options)
-    assert more[: len(first)] == first
+    longer = selection_experiment({**chosen, "two": SCENARIOS["asymmetric"]}, [3], **options)
+    assert longer[: len(first)] == first
     assert selection_experiment(chosen, [3], **(options | {"seed": 4})) != first
 
 
@@ -148,10 +148,10 @@ def test_one_rating_decides_a_quarter_of_the_items_otherwise():
     table = sampling_experiment(
         {"full": SCENARIOS["fully specified"]}, [1, 30], seed=0, n_populations=10, taus=(0.3,)
     )
-    one, many = (by(table, quantity="consistency", n_ratings=m) for m in (1, 30))
-    assert 0.6 < one.value < 0.85
-    assert many.value > 0.88
-    assert one.standard_error < 0.02
+    one_rating, thirty_ratings = (by(table, quantity="consistency", n_ratings=m) for m in (1, 30))
+    assert 0.6 < one_rating.value < 0.85
+    assert thirty_ratings.value > 0.88
+    assert one_rating.standard_error < 0.02
     assert by(table, quantity="prevalence_difference", n_ratings=30).n_populations == 10
 
 
@@ -159,10 +159,10 @@ def test_samples_that_decide_nothing_are_na():
     """A single calibration pair leaves theta of every item unknown that lacks its option."""
     space = OptionSpace.powerset(tuple("abcdef"))
     scenario = Scenario(space=space, n_items=1, n_judges=1)
-    found = []
+    result = []
     for seed in range(12):
-        found += sampling_experiment({"x": scenario}, [1], seed=seed, n_populations=1, taus=(0.5,))
-    assert all(row.value is None or -1 <= row.value <= 1 for row in found)
+        result += sampling_experiment({"x": scenario}, [1], seed=seed, n_populations=1, taus=(0.5,))
+    assert all(row.value is None or -1 <= row.value <= 1 for row in result)
 
 
 def test_forced_choices_underestimate_prevalence():
@@ -188,7 +188,7 @@ def test_rater_error_hardly_moves_rankings_by_response_sets():
 
 def test_spearman_against_scipy():
     """scipy.stats.spearmanr([1, 2, 2, 4, 0], [3, 1, 2, 5, 0]) is 0.6668859288553503."""
-    found = spearman(np.array([1, 2, 2, 4, 0.0]), np.array([3, 1, 2, 5, 0.0]))
-    assert found == pytest.approx(0.6668859288553503)
+    result = spearman(np.array([1, 2, 2, 4, 0.0]), np.array([3, 1, 2, 5, 0.0]))
+    assert result == pytest.approx(0.6668859288553503)
     assert np.isnan(spearman(np.ones(3), np.arange(3.0)))
     assert spearman(np.array([1, np.nan, 3.0]), np.array([1, 2, 3.0])) == pytest.approx(1.0)

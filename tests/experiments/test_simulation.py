@@ -22,12 +22,12 @@ THREE = OptionSpace.powerset(("toxic", "rude", "fine"))
 @given(arrays(np.float64, (4, 5), elements=st.floats(-10, 10)))
 def test_projection_is_the_nearest_distribution(points):
     """No mixture with another distribution lies nearer to the point."""
-    found = project(points)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    assert (found >= 0).all()
-    nearest = ((points - found) ** 2).sum(axis=1)
+    result = project(points)
+    np.testing.assert_allclose(result.sum(axis=1), 1.0)
+    assert (result >= 0).all()
+    nearest = ((points - result) ** 2).sum(axis=1)
     for other in np.eye(5):
-        moved = 0.999 * found + 0.001 * other
+        moved = 0.999 * result + 0.001 * other
         assert (((points - moved) ** 2).sum(axis=1) >= nearest - 1e-9).all()
 
 
@@ -53,8 +53,8 @@ def test_selection_decays_with_the_rank_in_the_set():
 def test_gamma_is_found_for_a_selection_effect(wanted):
     """And the effect is reported as Gamma, 1 being chance."""
     gamma = gamma_for(THREE, wanted)
-    found = selection_effect(selection_matrix(THREE, gamma), THREE, option="toxic")
-    assert found == pytest.approx(wanted)
+    result = selection_effect(selection_matrix(THREE, gamma), THREE, option="toxic")
+    assert result == pytest.approx(wanted)
     assert np.sign(gamma) == np.sign(round(wanted - 1.0, 9)) or abs(gamma) < 1e-6
 
 
@@ -69,13 +69,17 @@ def test_population_follows_the_rating_model():
     scenario = Scenario(
         space=THREE, epsilon=0.3, eta=1.0, gamma_human=1.0, n_judges=2, sigma=(0.0, 0.0)
     )
-    found = draw_population(scenario, np.random.default_rng(0))
-    np.testing.assert_allclose(found.human.O, found.stable.theta @ found.E.T @ found.F_human.T)
-    np.testing.assert_allclose(found.judges.theta, np.tile(found.stable.theta, (2, 1)), atol=1e-12)
-    np.testing.assert_allclose(found.judges.O, found.judges.theta @ found.F_judge.T)
-    assert found.Gamma_judge == pytest.approx(1.0)
-    assert found.Gamma_human > 1.0
-    assert repr(found).startswith("Population(100 items, 2 judges")
+    population = draw_population(scenario, np.random.default_rng(0))
+    np.testing.assert_allclose(
+        population.human.O, population.stable.theta @ population.E.T @ population.F_human.T
+    )
+    np.testing.assert_allclose(
+        population.judges.theta, np.tile(population.stable.theta, (2, 1)), atol=1e-12
+    )
+    np.testing.assert_allclose(population.judges.O, population.judges.theta @ population.F_judge.T)
+    assert population.Gamma_judge == pytest.approx(1.0)
+    assert population.Gamma_human > 1.0
+    assert repr(population).startswith("Population(100 items, 2 judges")
 
 
 def test_scenarios_that_cannot_be_are_refused():
@@ -99,11 +103,11 @@ def test_finite_sample_estimates_approach_the_population(n_ratings):
     scenario = Scenario(space=THREE, epsilon=0.2, eta=1.0, gamma_human=1.0, n_judges=3, n_items=200)
     rng = np.random.default_rng(n_ratings)
     population = draw_population(scenario, rng)
-    found = draw_sample(population, n_ratings, rng, n_samples=n_ratings, n_calibration=400)
+    sample = draw_sample(population, n_ratings, rng, n_samples=n_ratings, n_calibration=400)
     within = 0.5 / n_ratings**0.5
-    assert np.abs(found.human.O - population.human.O).mean() < within
-    assert np.abs(found.judges.omega - population.judges.omega).mean() < within
-    gap = found.human.omega.mean(axis=0) - population.human.omega.mean(axis=0)
+    assert np.abs(sample.human.O - population.human.O).mean() < within
+    assert np.abs(sample.judges.omega - population.judges.omega).mean() < within
+    gap = sample.human.omega.mean(axis=0) - population.human.omega.mean(axis=0)
     assert np.abs(gap).max() < 0.03 + within / 10
 
 
@@ -114,8 +118,8 @@ def test_finite_sample_estimates_use_nothing_that_is_true():
     """
     rng = np.random.default_rng(0)
     population = draw_population(Scenario(space=THREE, n_judges=1), rng)
-    found = draw_sample(population, 1, rng, n_calibration=1)
-    unknown = np.isnan(found.human.theta).all(axis=1)
+    sample = draw_sample(population, 1, rng, n_calibration=1)
+    unknown = np.isnan(sample.human.theta).all(axis=1)
     assert 0 < unknown.sum() < 100
-    assert len(np.unique(found.human.theta[~unknown], axis=0)) == 1
-    assert repr(found).startswith("Sample(Distributions(100 items")
+    assert len(np.unique(sample.human.theta[~unknown], axis=0)) == 1
+    assert repr(sample).startswith("Sample(Distributions(100 items")

@@ -54,8 +54,8 @@ def test_abstention_modes(golden, reproduce, result):
 
 def values(estimates):
     """Take the values of estimates, and the number of items that all of them used."""
-    [n_used] = {one.n_used for one in estimates.values()}
-    return {name: one.value for name, one in estimates.items()} | {"n": n_used}
+    [n_used] = {estimate.n_used for estimate in estimates.values()}
+    return {name: estimate.value for name, estimate in estimates.items()} | {"n": n_used}
 
 
 def test_micro_macro(golden, reproduce, result):
@@ -72,8 +72,8 @@ def test_micro_macro(golden, reproduce, result):
             judge += [j for _, j in decisions]
             criteria += [f"criterion {c}"] * len(decisions)
             items += [f"item {i}" for i in range(len(decisions))]
-        [kappa] = [one for one in BINARY if one.name == "kappa"]
-        found = levels(
+        [kappa] = [metric for metric in BINARY if metric.name == "kappa"]
+        by_level = levels(
             np.array(human, float),
             np.array(judge, float),
             criteria=criteria,
@@ -81,12 +81,12 @@ def test_micro_macro(golden, reproduce, result):
             metric=kappa,
             resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
-        each = [one.value for one in found.per_criterion.values()]
+        of_criteria = [estimate.value for estimate in by_level.per_criterion.values()]
         return result(
             {
-                "per_criterion_kappa": each,
-                "macro_kappa": found.macro.value,
-                "micro_kappa": found.micro.value,
+                "per_criterion_kappa": of_criteria,
+                "macro_kappa": by_level.macro.value,
+                "micro_kappa": by_level.micro.value,
             }
         )
 
@@ -98,7 +98,7 @@ def test_ensemble_agreement(golden, reproduce, result):
 
     def adapter(inputs):
         votes = np.array(inputs["votes"], float)
-        found = ensemble_agreement(
+        ensemble = ensemble_agreement(
             votes,
             ("0", "1"),
             judges=[f"judge {r}" for r in range(votes.shape[1])],
@@ -113,8 +113,8 @@ def test_ensemble_agreement(golden, reproduce, result):
             "randolph": "randolph_kappa",
         }
         return result(
-            {key: found.agreement[name].value for key, name in names.items()}
-            | {"n_pairs": found.n_pairs, "n_pairs_undefined": found.n_pairs_undefined}
+            {key: ensemble.agreement[name].value for key, name in names.items()}
+            | {"n_pairs": ensemble.n_pairs, "n_pairs_undefined": ensemble.n_pairs_undefined}
         )
 
     reproduce(golden, adapter)

@@ -19,12 +19,12 @@ def test_alt_test(golden, reproduce, result, dataset):
     """Winning rate, advantage and the table of raters come out as defined, NA with its reason."""
 
     def adapter(inputs):
-        found = run(inputs, dataset)
-        values = described(found) | {"traditional": traditional(inputs, dataset)}
-        reason = dict.fromkeys(("omega", "rho"), found.winning_rate.reason)
-        if found.passes is None and "small_n" not in inputs:
-            values = {"omega": found.winning_rate.value, "rho": found.advantage.value}
-        return result(values, reason, found.counts)
+        outcome = run(inputs, dataset)
+        values = described(outcome) | {"traditional": traditional(inputs, dataset)}
+        reason = dict.fromkeys(("omega", "rho"), outcome.winning_rate.reason)
+        if outcome.passes is None and "small_n" not in inputs:
+            values = {"omega": outcome.winning_rate.value, "rho": outcome.advantage.value}
+        return result(values, reason, outcome.counts)
 
     reproduce(golden, adapter)
 
@@ -36,7 +36,8 @@ def test_alt_test_eps_sweep(golden, reproduce, result, dataset):
         margins = [point["eps"] for point in golden["expect"]["sweep"]]  # named nowhere else
         points = stats.eps_sweep(run(inputs | {"eps": 0.1}, dataset), margins)
         sweep = [
-            {"eps": one.eps, "omega": one.winning_rate, "rho": one.advantage} for one in points
+            {"eps": point.eps, "omega": point.winning_rate, "rho": point.advantage}
+            for point in points
         ]
         return result({"sweep": sweep})
 
@@ -95,9 +96,9 @@ def test_benjamini_yekutieli(golden, reproduce, result):
     """Step-up with the harmonic factor; equality rejects."""
 
     def adapter(inputs):
-        found = stats.benjamini_yekutieli(inputs["p"], inputs["q"])
+        decisions = stats.benjamini_yekutieli(inputs["p"], inputs["q"])
         return result(
-            {"rejected": found.rejected.tolist(), "thresholds": found.thresholds.tolist()}
+            {"rejected": decisions.rejected.tolist(), "thresholds": decisions.thresholds.tolist()}
         )
 
     reproduce(golden, adapter)
@@ -107,20 +108,20 @@ def test_one_sided_t(golden, reproduce, result):
     """Without variation, p is 0 or 1 by the mean, and t is NA."""
 
     def adapter(inputs):
-        found = stats.one_sided_t(**inputs["counts"], eps=inputs["eps"])
+        t_test = stats.one_sided_t(**inputs["counts"], eps=inputs["eps"])
         return result(
-            {"n": found.n, "mean": found.mean, "sd": found.sd, "t": found.t, "p": found.p}
+            {"n": t_test.n, "mean": t_test.mean, "sd": t_test.sd, "t": t_test.t, "p": t_test.p}
         )
 
     reproduce(golden, adapter)
 
 
-def design(inputs, **more):
+def design(inputs, **others):
     """Read the design of a case."""
     score = jaccard if inputs["score"] == "similarity" else inputs["score"]
-    given = {key: inputs[key] for key in DESIGN if key in inputs}
+    options = {key: inputs[key] for key in DESIGN if key in inputs}
     weighting = inputs.get("weighting", "none")
-    return stats.AltTestDesign(score=score, weighting=weighting, **given, **more)
+    return stats.AltTestDesign(score=score, weighting=weighting, **options, **others)
 
 
 def run(inputs, dataset):
@@ -153,7 +154,7 @@ def long_form(inputs, dataset):
     )
 
 
-def described(found):
+def described(outcome):
     """Name the results as the cases do."""
     rows = [
         {
@@ -168,31 +169,31 @@ def described(found):
             "test": row.test,
             "rejected": row.rejected,
         }
-        for row in found.per_rater
+        for row in outcome.per_rater
     ]
     return {
-        "omega": found.winning_rate.value,
-        "rho": found.advantage.value,
-        "wins": found.wins,
-        "m_tested": found.n_tested,
-        "passes": found.passes,
-        "skipped": [row.rater for row in found.skipped],
+        "omega": outcome.winning_rate.value,
+        "rho": outcome.advantage.value,
+        "wins": outcome.wins,
+        "m_tested": outcome.n_tested,
+        "passes": outcome.passes,
+        "skipped": [row.rater for row in outcome.skipped],
         "per_rater": rows,
         "wilcoxon": {
-            row.rater: signed_rank(row, found.design.eps)
-            for row in (*found.per_rater, *found.skipped)
+            row.rater: signed_rank(row, outcome.design.eps)
+            for row in (*outcome.per_rater, *outcome.skipped)
             if row.n
         },
     }
 
 
 def signed_rank(row, eps):
-    found = stats.signed_rank(row.n_judge_closer, row.n_tied, row.n_rater_closer, eps)
+    rank_test = stats.signed_rank(row.n_judge_closer, row.n_tied, row.n_rater_closer, eps)
     return {
-        "w_plus": found.w_plus,
-        "p_exact": found.p_exact,
-        "p_normal": found.p_normal,
-        "n": found.n,
+        "w_plus": rank_test.w_plus,
+        "p_exact": rank_test.p_exact,
+        "p_normal": rank_test.p_normal,
+        "n": rank_test.n,
     }
 
 

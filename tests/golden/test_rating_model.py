@@ -44,13 +44,13 @@ def test_rank_under_rater_error(golden, reproduce, result):
     """Error moves the difference of two judges by -2 shift; the printed condition is no test."""
 
     def adapter(inputs):
-        found = stats.rank_under_rater_error(
+        shift = stats.rank_under_rater_error(
             np.array(inputs["theta_star"]),
             np.array(inputs["E"]),
             (np.array(inputs["theta_judge_z"]), np.array(inputs["theta_judge_w"])),
             np.array(inputs["Lambda"]),
         )
-        return result(dataclasses.asdict(found))
+        return result(dataclasses.asdict(shift))
 
     reproduce(golden, adapter)
 
@@ -60,7 +60,9 @@ def test_beta_sweep(golden, reproduce, result):
 
     def adapter(inputs):
         options, positive, negative = inputs["options"], inputs["positive"], inputs["negative"]
-        space = stats.OptionSpace(options, [*((one,) for one in options), (positive, negative)])
+        space = stats.OptionSpace(
+            options, [*((option,) for option in options), (positive, negative)]
+        )
 
         def omega(variant):
             family = stats.sensitivity_family(

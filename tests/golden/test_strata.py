@@ -20,7 +20,7 @@ def test_human_agreement_stratum(golden, reproduce, result, dataset):
         stratum = Stratum("case", edges["by"], edges["at_least"], edges["below"])
         numeric = inputs["level"] != "nominal"
         counts = counts_of(units, inputs["options"])
-        [[found]] = stratify(
+        [[outcome]] = stratify(
             counts,
             {"": np.zeros_like(counts)},
             strata=[stratum],
@@ -35,12 +35,12 @@ def test_human_agreement_stratum(golden, reproduce, result, dataset):
             "fleiss": "fleiss_kappa",
             "randolph": "randolph_kappa",
         }
-        values = {key: found.hh[name].value for key, name in names.items()}
-        reasons = {key: found.hh[name].reason for key, name in names.items()}
-        counts = {"n_items": found.n_items}
-        if found.n_items:
+        values = {key: outcome.hh[name].value for key, name in names.items()}
+        reasons = {key: outcome.hh[name].reason for key, name in names.items()}
+        counts = {"n_items": outcome.n_items}
+        if outcome.n_items:
             values |= {
-                name: getattr(found, name)
+                name: getattr(outcome, name)
                 for name in ("n_items", "share_of_items", "n_labels_seen")
             }
         return result(values, {key: why for key, why in reasons.items() if why}, counts)
@@ -52,7 +52,7 @@ def test_random_rater(golden, reproduce, result):
     """Humans among themselves and a random rater against one of them, in every stratum."""
 
     def adapter(inputs):
-        units = [one["labels"] for one in inputs["human"] for _ in range(one["count"])]
+        units = [kind["labels"] for kind in inputs["human"] for _ in range(kind["count"])]
         numeric = inputs["level"] != "nominal"
         strata = (
             Stratum("all", "n_labels"),
@@ -60,7 +60,7 @@ def test_random_rater(golden, reproduce, result):
             Stratum("disagree", "n_labels", 2),
         )
         counts = counts_of(units, inputs["options"])
-        [found] = stratify(
+        [outcome] = stratify(
             counts,
             {"": np.zeros_like(counts)},
             strata=strata,
@@ -70,12 +70,12 @@ def test_random_rater(golden, reproduce, result):
         ).values()
         return result(
             {
-                one.stratum.name: {
-                    "hh_alpha": one.hh[f"krippendorff_alpha_{inputs['level']}"].value,
-                    "hh_pairwise": one.hh["pairwise_agreement"].value,
-                    "random_vs_a_human": one.random_h["agreement"].value,
+                stratum_result.stratum.name: {
+                    "hh_alpha": stratum_result.hh[f"krippendorff_alpha_{inputs['level']}"].value,
+                    "hh_pairwise": stratum_result.hh["pairwise_agreement"].value,
+                    "random_vs_a_human": stratum_result.random_h["agreement"].value,
                 }
-                for one in found
+                for stratum_result in outcome
             }
         )
 

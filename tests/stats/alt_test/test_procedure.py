@@ -30,11 +30,11 @@ def verdicts_of(values):
 def judged(panel, verdicts, *, n_resamples=0, groups=None, **design):
     """Test one judge; by default on labels at a margin of 0.1."""
     chosen = stats.AltTestDesign(**({"score": "accuracy", "eps": 0.1} | design))
-    given = verdicts if isinstance(verdicts, dict) else verdicts_of(verdicts)
+    values = verdicts if isinstance(verdicts, dict) else verdicts_of(verdicts)
     rng = np.random.default_rng(0)
     return stats.annotator_test(
         panel,
-        given,
+        values,
         chosen,
         resampling=stats.Resampling(rng=rng, groups=groups, n_resamples=n_resamples),
     )
@@ -52,28 +52,28 @@ def test_silence_where_it_is_wrong_does_not_lift_the_winning_rate():
     silent = [*right[:40], *(None for _ in right[40:])]
     assert judged(panel, wrong).winning_rate.value == 0.0
     assert judged(panel, silent, unanswered="exclude").winning_rate.value == 1.0
-    found = judged(panel, silent)
-    assert found.design.unanswered == "loss"
-    assert found.winning_rate.value == 0.0
-    assert found.advantage.value == pytest.approx(0.4)
-    assert found.answered_fraction == pytest.approx(0.4)
-    assert found.counts["n_items_without_verdict"] == 60
+    result = judged(panel, silent)
+    assert result.design.unanswered == "loss"
+    assert result.winning_rate.value == 0.0
+    assert result.advantage.value == pytest.approx(0.4)
+    assert result.answered_fraction == pytest.approx(0.4)
+    assert result.counts["n_items_without_verdict"] == 60
 
 
 def test_a_verdict_of_none_is_a_silence():
     """A mapping may hold None for an item that was not answered."""
     panel = panel_of(x=["a"] * 40, y=["a"] * 40)
-    found = judged(panel, dict.fromkeys(panel.items))
-    assert found.answered_fraction == 0.0
-    assert found.advantage.value == 0.0
+    result = judged(panel, dict.fromkeys(panel.items))
+    assert result.answered_fraction == 0.0
+    assert result.advantage.value == 0.0
 
 
 def test_coin_flip_judge_among_coin_flip_humans_is_called_out():
     """Humans who toss coins are beaten by a coin; the controls say so beside the result."""
     panel = panel_of(**{name: coins(k, 400, "a", "b") for k, name in enumerate("xyz")})
     design = stats.AltTestDesign(score="accuracy", eps=0.2)
-    found = judged(panel, coins(9, 400, "a", "b"), eps=0.2)
-    assert found.winning_rate.value == 1.0
+    result = judged(panel, coins(9, 400, "a", "b"), eps=0.2)
+    assert result.winning_rate.value == 1.0
     controls = stats.annotator_controls(panel, design, resampling=seeded(n_resamples=50))
     assert controls.random.passes_share > 0.8
     assert any(w.startswith("random_judge_passes") for w in controls.warnings)
@@ -94,8 +94,8 @@ def test_majority_judge_passes_on_imbalanced_labels_and_ipw_stops_it():
     panel, design = panel_of(**raters), stats.AltTestDesign(score="accuracy", eps=0.1)
     weighted = stats.AltTestDesign(score="accuracy", eps=0.1, weighting="ipw")
     plain, fair = (
-        stats.annotator_controls(panel, one, resampling=seeded(n_resamples=0))
-        for one in (design, weighted)
+        stats.annotator_controls(panel, design_of_control, resampling=seeded(n_resamples=0))
+        for design_of_control in (design, weighted)
     )
     assert plain.majority.passes
     assert any(w.startswith("majority_judge_passes") for w in plain.warnings)
@@ -106,11 +106,11 @@ def test_no_annotator_has_enough_items_is_na_not_a_division_by_zero():
     """Skipping all raters leaves NA with its reason; the default tests them by ranks."""
     values = ["a", "b"] * 6
     panel = panel_of(x=values, y=values, z=values)
-    found = judged(panel, values, small_n="skip")
-    assert (found.winning_rate.value, found.advantage.value, found.passes) == (None, None, None)
-    assert found.winning_rate.reason == "too_few_items"
-    assert found.counts["n_raters_skipped"] == 3
-    assert [row.reason for row in found.skipped] == ["too_few_items"] * 3
+    result = judged(panel, values, small_n="skip")
+    assert (result.winning_rate.value, result.advantage.value, result.passes) == (None, None, None)
+    assert result.winning_rate.reason == "too_few_items"
+    assert result.counts["n_raters_skipped"] == 3
+    assert [row.reason for row in result.skipped] == ["too_few_items"] * 3
     default = judged(panel, values)
     assert default.passes
     assert {row.test for row in default.per_rater} == {"wilcoxon"}
@@ -120,9 +120,9 @@ def test_a_pass_on_fewer_than_30_items_carries_a_warning():
     """Whatever the test; on 30 items it does not."""
     for n, small_n, warned in ((29, "wilcoxon", 1), (29, "t", 1), (30, "wilcoxon", 0)):
         values = ["a"] * n
-        found = judged(panel_of(x=values, y=values), values, small_n=small_n)
-        assert found.passes
-        assert sum(w.startswith("few_items") for w in found.warnings) == warned
+        result = judged(panel_of(x=values, y=values), values, small_n=small_n)
+        assert result.passes
+        assert sum(w.startswith("few_items") for w in result.warnings) == warned
 
 
 @pytest.mark.parametrize("value", [math.nan, None])
@@ -137,8 +137,8 @@ def test_nan_ratings_are_refused_not_ties(value):
 def test_eps_off_a_grid_is_as_good_as_any():
     """The margin is a number, not a place in a table."""
     values = ["a", "b"] * 40
-    found = judged(panel_of(x=values, y=values), values, eps=0.123456789)
-    assert found.winning_rate.value == 1.0
+    result = judged(panel_of(x=values, y=values), values, eps=0.123456789)
+    assert result.winning_rate.value == 1.0
 
 
 @pytest.mark.parametrize("eps", [-0.1, 1.0, math.nan, math.inf])
@@ -166,11 +166,11 @@ def test_positional_raters_are_refused_with_the_reason():
 )
 def test_na_says_why(ratings, verdicts, reason):
     """Where no rater can be tested, no number is made up."""
-    found = judged(panel_of(**ratings), verdicts, unanswered="exclude", n_resamples=20)
-    for estimate in (found.winning_rate, found.advantage):
+    result = judged(panel_of(**ratings), verdicts, unanswered="exclude", n_resamples=20)
+    for estimate in (result.winning_rate, result.advantage):
         assert (estimate.value, estimate.reason, estimate.interval) == (None, reason, None)
-    assert found.passes is None
-    assert stats.smallest_eps(found) is None
+    assert result.passes is None
+    assert stats.smallest_eps(result) is None
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def test_gold_values_unknown_to_the_panel_stay_apart_from_verdicts():
     values = ["a", "b"] * 20
     panel = panel_of(x=values, y=values)
     gold = verdicts_of(["gold only"] * 40)
-    found = judged(panel, ["verdict only"] * 40, gold=gold, eps=0.0)
-    assert [row.n_tied for row in found.per_rater] == [40, 40]
+    result = judged(panel, ["verdict only"] * 40, gold=gold, eps=0.0)
+    assert [row.n_tied for row in result.per_rater] == [40, 40]
     hit = judged(panel, ["gold only"] * 40, gold=gold, eps=0.0)
     assert [row.n_judge_closer for row in hit.per_rater] == [40, 40]
 
@@ -225,13 +225,13 @@ def test_verdicts_coded_for_one_design_serve_another():
     for design in ({}, {"gold": gold}):
         plain = judged(panel, values, **design)
         chosen = stats.AltTestDesign(score="accuracy", eps=0.1, **design)
-        again = stats.annotator_test(
+        from_codes = stats.annotator_test(
             panel,
             coded,
             chosen,
             resampling=seeded(n_resamples=0),
         )
-        assert again.per_rater == plain.per_rater
+        assert from_codes.per_rater == plain.per_rater
     with pytest.raises(ValueError, match="coded for 1 items; the panel has 60"):
         stats.annotator_test(
             panel,
@@ -257,18 +257,18 @@ def test_quality_of_ten_outvotes_nine():
 def test_tied_majority_is_split_evenly_by_ipw():
     """Two others who disagree give half an item to each label; by hand."""
     panel = panel_of(x=["a", "a", "b"], y=["a", "a", "b"], z=["a", "b", "b"])
-    found = judged(panel, ["a", "a", "b"], weighting="ipw", small_n="t", min_items_per_rater=2)
+    result = judged(panel, ["a", "a", "b"], weighting="ipw", small_n="t", min_items_per_rater=2)
     # For x the others say a, a|b, b: 1.5 items each, so every item weighs 2: n_effective is 3.
     # For z they say a, a, b: weights 1.5, 1.5, 3, so n_effective is 36 / 13.5.
-    assert [row.n_effective for row in found.per_rater] == pytest.approx([3.0, 3.0, 36 / 13.5])
+    assert [row.n_effective for row in result.per_rater] == pytest.approx([3.0, 3.0, 36 / 13.5])
 
 
 def test_small_n_with_weights_is_skipped_and_says_so():
     """There is no weighted rank test here; the t-test has to be asked for."""
     values = ["a", "b"] * 5
-    found = judged(panel_of(x=values, y=values), values, weighting="ipw")
-    assert found.winning_rate.reason == "too_few_items"
-    assert {row.reason for row in found.skipped} == {"no_weighted_rank_test"}
+    result = judged(panel_of(x=values, y=values), values, weighting="ipw")
+    assert result.winning_rate.reason == "too_few_items"
+    assert {row.reason for row in result.skipped} == {"no_weighted_rank_test"}
     assert judged(panel_of(x=values, y=values), values, weighting="ipw", small_n="t").n_tested == 2
 
 
@@ -305,6 +305,6 @@ def test_a_similarity_table_and_its_function_agree():
 )
 def test_examples_in_docstrings_run(name):
     """What a docstring shows is what happens."""
-    found = doctest.testmod(import_module(f"harness.stats.{name}"))
-    assert found.attempted
-    assert not found.failed
+    doctests = doctest.testmod(import_module(f"harness.stats.{name}"))
+    assert doctests.attempted
+    assert not doctests.failed

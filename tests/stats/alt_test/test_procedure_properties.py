@@ -70,9 +70,9 @@ def test_outcomes_are_those_of_the_definition(score, case):
     """Array arithmetic changes nothing: neither ties nor who is nearer."""
     ratings, verdicts = case
     used = (lambda x, y: 1 / (1 + abs(x - y))) if score == "similarity" else score
-    found = run(ratings, verdicts, score=used, unanswered="exclude")
+    result = run(ratings, verdicts, score=used, unanswered="exclude")
     wanted = scores_by_definition(ratings, verdicts, SCORES[score])
-    for row in (*found.per_rater, *found.skipped):
+    for row in (*result.per_rater, *result.skipped):
         assert [row.n_judge_closer, row.n_tied, row.n_rater_closer] == wanted[row.rater]
 
 
@@ -134,8 +134,8 @@ def test_equal_quality_is_no_quality(case):
 @settings(max_examples=60, deadline=None)
 def test_a_wider_margin_never_lowers_the_winning_rate(case, low, high):
     """On t-tests the rejections only grow with the margin; the advantage stands still."""
-    found = run(*case)
-    below, above = stats.eps_sweep(found, sorted((low, high)))
+    result = run(*case)
+    below, above = stats.eps_sweep(result, sorted((low, high)))
     if below.winning_rate is not None:
         assert below.winning_rate <= above.winning_rate
         assert below.advantage == above.advantage
@@ -160,21 +160,21 @@ def test_the_exact_rank_test_counts_sign_patterns(counts, eps):
         }
     w = sum(rank for rank, d in zip(doubled, shifted, strict=True) if d > 0)
     exact = sum(n for total, n in ways.items() if total <= w) / 2 ** len(doubled)
-    found = stats.signed_rank(minus, zero, plus, eps)
-    assert found.w_plus == w / 2
-    assert found.p_exact == pytest.approx(exact, rel=1e-11)
+    rank_test = stats.signed_rank(minus, zero, plus, eps)
+    assert rank_test.w_plus == w / 2
+    assert rank_test.p_exact == pytest.approx(exact, rel=1e-11)
 
 
 @given(p=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12), q=st.floats(0.001, 0.5))
 @settings(max_examples=100, deadline=None)
 def test_adjusted_values_and_decisions_agree(p, q):
     """A hypothesis is rejected at q when its adjusted value is at most q; order is nothing."""
-    found = stats.benjamini_yekutieli(p, q)
-    clear = np.abs(found.adjusted - q) > 1e-9
-    assert (found.rejected == (found.adjusted <= q))[clear].all()
-    assert (found.adjusted >= np.array(p) - 1e-15).all()
+    decisions = stats.benjamini_yekutieli(p, q)
+    clear = np.abs(decisions.adjusted - q) > 1e-9
+    assert (decisions.rejected == (decisions.adjusted <= q))[clear].all()
+    assert (decisions.adjusted >= np.array(p) - 1e-15).all()
     back = stats.benjamini_yekutieli(p[::-1], q)
-    np.testing.assert_array_equal(back.rejected[::-1], found.rejected)
+    np.testing.assert_array_equal(back.rejected[::-1], decisions.rejected)
 
 
 @given(counts=COUNTS, eps=st.floats(0.0, 1.0))
@@ -184,12 +184,12 @@ def test_one_sided_t_against_scipy(counts, eps):
     from scipy.stats import ttest_1samp
 
     minus, zero, plus = counts
-    found = stats.one_sided_t(minus, zero, plus, eps)
+    t_test = stats.one_sided_t(minus, zero, plus, eps)
     values = np.repeat([-1.0, 0.0, 1.0], counts)
     if np.ptp(values) == 0:
-        assert found.t is None
-        assert found.p in (0.0, 1.0, None)
+        assert t_test.t is None
+        assert t_test.p in (0.0, 1.0, None)
         return
     wanted = ttest_1samp(values, eps, alternative="less")
-    assert found.t == pytest.approx(wanted.statistic, rel=1e-9, abs=1e-12)
-    assert found.p == pytest.approx(wanted.pvalue, rel=1e-9, abs=1e-15)
+    assert t_test.t == pytest.approx(wanted.statistic, rel=1e-9, abs=1e-12)
+    assert t_test.p == pytest.approx(wanted.pvalue, rel=1e-9, abs=1e-15)

@@ -29,8 +29,8 @@ DESIGN = stats.AltTestDesign(score="accuracy", eps=0.1)
 
 
 def run(panel, verdicts, design=DESIGN, seed=0, **options):
-    resampling, rest = split_options(options, seed, n_resamples=0)
-    return stats.annotator_test(panel, verdicts, design, resampling=resampling, **rest)
+    resampling, arguments = split_options(options, seed, n_resamples=0)
+    return stats.annotator_test(panel, verdicts, design, resampling=resampling, **arguments)
 
 
 def crowd_panel(seed, n=120, m=12, per_item=3):
@@ -63,10 +63,10 @@ def test_replicates_equal_the_test_of_the_items_drawn(panel_of):
             for rater, rated in ratings.items()
             if i in rated
         )
-        again = run(drawn, {f"{i}#{c}": verdicts[i] for i, c in copies}, design)
-        assert test.advantage_replicates[b] == pytest.approx(again.advantage.value, abs=1e-12)
+        retested = run(drawn, {f"{i}#{c}": verdicts[i] for i, c in copies}, design)
+        assert test.advantage_replicates[b] == pytest.approx(retested.advantage.value, abs=1e-12)
         np.testing.assert_allclose(
-            test.p_replicates[b], [row.p for row in again.per_rater], atol=1e-12
+            test.p_replicates[b], [row.p for row in retested.per_rater], atol=1e-12
         )
 
 
@@ -82,8 +82,8 @@ def test_jackknife_of_the_advantage_equals_leaving_items_out(panel_of):
         ratings = {rater: panel.ratings_of(rater) for rater in panel.raters}
         for rated in ratings.values():
             rated.pop(item, None)
-        rest = panel_by_rater(ratings, items=others)
-        left_out.append(run(rest, verdicts, design).advantage.value)
+        panel_left = panel_by_rater(ratings, items=others)
+        left_out.append(run(panel_left, verdicts, design).advantage.value)
     n = len(panel.items)
     error = np.sqrt((n - 1) / n * np.square(left_out - np.mean(left_out)).sum())
     assert interval.high - interval.low == pytest.approx(2 * 1.959963984540054 * error)
@@ -111,7 +111,7 @@ def test_correlations_with_a_crowd_equal_those_of_a_dense_table(method, groups):
     dense = stats.bootstrap(sums, stats.pearson_mean_over_raters, resampling=seeded(**options))
     assert estimate.value == pytest.approx(dense.value)
     assert (estimate.n_used, estimate.n_excluded) == (dense.n_used, dense.n_excluded)
-    ends = [[one.interval.low, one.interval.high] for one in (estimate, dense)]
+    ends = [[of_way.interval.low, of_way.interval.high] for of_way in (estimate, dense)]
     assert ends[0] == pytest.approx(ends[1])
 
 
@@ -120,8 +120,8 @@ def test_intervals_hold_their_value_and_say_what_was_resampled():
     panel, verdicts = noisy_panel(4, n=200)
     item = run(panel, verdicts, n_resamples=300)
     group = run(panel, verdicts, n_resamples=300, groups=[str(i // 20) for i in range(200)])
-    for found, unit in ((item, "item"), (group, "group")):
-        for estimate in (found.advantage, found.winning_rate):
+    for result, unit in ((item, "item"), (group, "group")):
+        for estimate in (result.advantage, result.winning_rate):
             assert estimate.interval.unit == unit
             assert estimate.interval.low <= estimate.value <= estimate.interval.high
             assert (estimate.n_resamples, estimate.n_used) == (300, 200)
@@ -131,39 +131,39 @@ def test_intervals_hold_their_value_and_say_what_was_resampled():
 def test_judges_tested_together_share_their_resamples():
     """Two copies of a judge have equal replicates: differences between judges are paired."""
     panel, verdicts = noisy_panel(5)
-    found = stats.annotator_tests(
+    tests = stats.annotator_tests(
         panel,
         {"one": verdicts, "two": verdicts},
         DESIGN,
         resampling=seeded(n_resamples=40),
     )
     np.testing.assert_array_equal(
-        found["one"].advantage_replicates, found["two"].advantage_replicates
+        tests["one"].advantage_replicates, tests["two"].advantage_replicates
     )
-    assert found["one"].winning_rate == found["two"].winning_rate
+    assert tests["one"].winning_rate == tests["two"].winning_rate
 
 
 def test_small_raters_are_resampled_with_the_rank_test():
     """Below 30 items each replicate's p-value is exact given its ranks."""
     panel, verdicts = noisy_panel(6, n=20)
-    found = run(panel, verdicts, n_resamples=30)
-    assert {row.test for row in found.per_rater} == {"wilcoxon"}
-    assert found.p_replicates.shape == (30, 4)
-    assert ((found.p_replicates >= 0) & (found.p_replicates <= 1)).all()
+    result = run(panel, verdicts, n_resamples=30)
+    assert {row.test for row in result.per_rater} == {"wilcoxon"}
+    assert result.p_replicates.shape == (30, 4)
+    assert ((result.p_replicates >= 0) & (result.p_replicates <= 1)).all()
 
 
 def test_smallest_eps_passes_and_nothing_smaller_does():
     """The margin found is where the decision turns."""
     for seed, n in ((1, 80), (2, 200), (3, 20)):
         panel, verdicts = noisy_panel(seed, n=n)
-        found = run(panel, verdicts)
-        least = stats.smallest_eps(found)
+        result = run(panel, verdicts)
+        least = stats.smallest_eps(result)
         below = np.linspace(0.0, least, 20, endpoint=False) - 2e-9
-        points = stats.eps_sweep(found, [least, *below[below > 0]])
+        points = stats.eps_sweep(result, [least, *below[below > 0]])
         assert points[0].passes
         assert not any(point.passes for point in points[1:])
-        again = stats.AltTestDesign(score="accuracy", eps=least)
-        assert run(panel, verdicts, again).passes
+        design_at_least = stats.AltTestDesign(score="accuracy", eps=least)
+        assert run(panel, verdicts, design_at_least).passes
 
 
 def test_smallest_eps_is_zero_for_a_judge_who_beats_everybody():
@@ -185,9 +185,9 @@ def test_a_sweep_equals_the_test_done_at_each_margin():
     panel, verdicts = noisy_panel(7)
     margins = [0.0, 0.05, 0.3, 0.5, 0.999]
     for margin, point in zip(margins, stats.eps_sweep(run(panel, verdicts), margins), strict=True):
-        found = run(panel, verdicts, stats.AltTestDesign(score="accuracy", eps=margin))
+        result = run(panel, verdicts, stats.AltTestDesign(score="accuracy", eps=margin))
         assert point == stats.EpsPoint(
-            margin, found.winning_rate.value, found.advantage.value, found.passes
+            margin, result.winning_rate.value, result.advantage.value, result.passes
         )
     with pytest.raises(ValueError, match="eps_out_of_range"):
         stats.eps_sweep(run(panel, verdicts), [1.0])
@@ -251,17 +251,17 @@ def test_combined_raters_have_the_items_of_both():
     assert combined.raters == ("s0+t0", "s1+t1", "s2+t2")
     assert {row.n for row in run(combined, verdicts).per_rater} == {40}
     sets = (["s0", "s1", "s2"], ["t0", "t1", "t2"])
-    found = stats.combined_annotator_test(
+    result = stats.combined_annotator_test(
         panel, verdicts, DESIGN, sets, rng=np.random.default_rng(0)
     )
-    assert len(found.tests) == 6
-    assert found.winning_rate == pytest.approx(
-        np.mean([test.winning_rate.value for test in found.tests])
+    assert len(result.tests) == 6
+    assert result.winning_rate == pytest.approx(
+        np.mean([test.winning_rate.value for test in result.tests])
     )
-    few = stats.combined_annotator_test(
+    sampled = stats.combined_annotator_test(
         panel, verdicts, DESIGN, sets, rng=np.random.default_rng(0), max_pairings=2
     )
-    assert len(few.tests) == 2
+    assert len(sampled.tests) == 2
 
 
 @pytest.mark.parametrize(
@@ -325,12 +325,12 @@ def test_signed_rank_against_scipy():
 
     d: -1 four times, 0 five times, 1 three times; W+ = 21, p = 0.0869140625.
     """
-    found = stats.signed_rank(4, 5, 3, 0.2)
+    rank_test = stats.signed_rank(4, 5, 3, 0.2)
     signs = np.array(np.meshgrid(*[[0, 1]] * 12)).reshape(12, -1)
     ranks = np.array([10.5] * 4 + [3.0] * 5 + [7.0] * 3)
-    assert found.w_plus == 21.0
-    assert found.p_exact == pytest.approx(0.0869140625, abs=1e-15)
-    assert found.p_exact == pytest.approx(float(np.mean(ranks @ signs <= 21.0)), abs=1e-15)
+    assert rank_test.w_plus == 21.0
+    assert rank_test.p_exact == pytest.approx(0.0869140625, abs=1e-15)
+    assert rank_test.p_exact == pytest.approx(float(np.mean(ranks @ signs <= 21.0)), abs=1e-15)
 
 
 def test_signed_rank_drops_and_ties_what_it_should():
@@ -346,22 +346,22 @@ def test_signed_rank_drops_and_ties_what_it_should():
 
 def test_a_t_test_of_one_item_has_no_p():
     """One item does not vary, and says nothing of whether others would."""
-    found = stats.one_sided_t(1, 0, 0, eps=0.1)
-    assert (found.n, found.mean, found.sd, found.t, found.p) == (1, -1.0, None, None, None)
+    t_test = stats.one_sided_t(1, 0, 0, eps=0.1)
+    assert (t_test.n, t_test.mean, t_test.sd, t_test.t, t_test.p) == (1, -1.0, None, None, None)
 
 
 def test_benjamini_yekutieli_against_scipy():
     """scipy 1.17.1 false_discovery_control([0.001, 0.03, 0.2, 0.02], method="by")."""
-    found = stats.benjamini_yekutieli([0.001, 0.03, 0.2, 0.02])
+    decisions = stats.benjamini_yekutieli([0.001, 0.03, 0.2, 0.02])
     wanted = [0.008333333333333333, 0.08333333333333333, 0.41666666666666663, 0.08333333333333333]
-    np.testing.assert_allclose(found.adjusted, wanted, atol=1e-15)
+    np.testing.assert_allclose(decisions.adjusted, wanted, atol=1e-15)
 
 
 def test_benjamini_yekutieli_leaves_out_what_was_not_tested():
     """nan is neither rejected nor counted; each row is a family of its own."""
-    found = stats.benjamini_yekutieli([[0.04, np.nan], [0.04, 0.9]])
-    assert found.rejected.tolist() == [[True, False], [False, False]]
-    assert np.isnan(found.adjusted[0, 1])
+    decisions = stats.benjamini_yekutieli([[0.04, np.nan], [0.04, 0.9]])
+    assert decisions.rejected.tolist() == [[True, False], [False, False]]
+    assert np.isnan(decisions.adjusted[0, 1])
     for p, q, message in (([1.5], 0.05, "p has"), (0.5, 0.05, "p has"), ([0.5], 1.0, "q is")):
         with pytest.raises(ValueError, match=message):
             stats.benjamini_yekutieli(p, q)

@@ -77,8 +77,8 @@ def test_consistency_and_bias_are_bounded_item_by_item(counted):
     """
     human = counted("human", [["toxic", "toxic"], ["fine"], ["fine"]])
     judge = counted("z", sets=[[BOTH], [BOTH], [("fine",)]])
-    found = free(human, judge)["z"]
-    consistency, bias = found["decision_consistency"], found["prevalence_bias"]
+    result = free(human, judge)["z"]
+    consistency, bias = result["decision_consistency"], result["prevalence_bias"]
     assert consistency.kind == "free_per_item"
     assert (consistency.low.value, consistency.high.value) == (pytest.approx(1 / 3), 1.0)
     assert (bias.low.value, bias.high.value) == (pytest.approx(-1 / 3), pytest.approx(1 / 3))
@@ -89,9 +89,9 @@ def test_bounds_without_a_side_are_na(counted):
     """The reason says which; items that lack one are counted."""
     human = counted("human", [["fine"], ["fine"], []])
     judge = counted("z", sets=[[BOTH], [], [BOTH]])
-    found = free(human, judge)["z"]["decision_consistency"].low
-    assert (found.n_used, found.n_excluded) == (1, 2)
-    assert found.excluded == (
+    result = free(human, judge)["z"]["decision_consistency"].low
+    assert (result.n_used, result.n_excluded) == (1, 2)
+    assert result.excluded == (
         stats.Exclusion("human_no_forced_choices", 1),
         stats.Exclusion("judge_no_response_sets", 1),
     )
@@ -101,9 +101,9 @@ def test_bounds_without_a_side_are_na(counted):
     assert free(apart, judge)["z"]["prevalence_bias"].high.reason == "no_overlap"
     mute = counted("human", sets=[[BOTH]] * 3)
     limits = [Limit("fine", ("toxic",), 0.0, 0.5)]
-    for found in (free(mute, judge), common(mute, [judge], limits)):
-        assert found["z"]["prevalence_bias"].low.reason == "no_forced_choices"
-        assert found["z"]["prevalence_bias"].low.value is None
+    for result in (free(mute, judge), common(mute, [judge], limits)):
+        assert result["z"]["prevalence_bias"].low.reason == "no_forced_choices"
+        assert result["z"]["prevalence_bias"].low.value is None
 
 
 def by_grid(human, judge, low, high):
@@ -119,8 +119,8 @@ def by_grid(human, judge, low, high):
     for beta in np.linspace(low, high, 2001):
         family = stats.sensitivity_family(space, beta, {"fine": ("toxic",)})
         omega = stats.multilabel(stats.reconstruct_theta(dist.O, family), space)
-        mine = stats.reaches(omega[:, [space.option_index("toxic")]], 0.5)
-        values.append([row.value(row.contributions(mine, decision).sum(axis=0)) for row in rows])
+        decided = stats.reaches(omega[:, [space.option_index("toxic")]], 0.5)
+        values.append([row.value(row.contributions(decided, decision).sum(axis=0)) for row in rows])
     return np.min(values, axis=0), np.max(values, axis=0)
 
 
@@ -128,14 +128,14 @@ def by_grid(human, judge, low, high):
 def test_common_bounds_are_exact_over_the_break_points(table, low, high):
     """A grid of 2,001 betas finds the same ends."""
     human, judge = table("human", 0), table("z", 1)
-    found = common(human, [judge], [Limit("fine", ("toxic",), low, high)])["z"]
+    result = common(human, [judge], [Limit("fine", ("toxic",), low, high)])["z"]
     least, greatest = by_grid(human, judge, low, high)
     for i, name in enumerate(("decision_consistency", "prevalence_bias")):
-        assert found[name].kind == "common"
-        assert found[name].low.value == pytest.approx(least[i])
-        assert found[name].high.value == pytest.approx(greatest[i])
-        assert found[name].low.interval.low <= found[name].low.value
-        assert found[name].low.n_resamples == 100
+        assert result[name].kind == "common"
+        assert result[name].low.value == pytest.approx(least[i])
+        assert result[name].high.value == pytest.approx(greatest[i])
+        assert result[name].low.interval.low <= result[name].low.value
+        assert result[name].low.n_resamples == 100
 
 
 def test_common_bounds_lie_within_the_free_ones(table):
@@ -143,16 +143,16 @@ def test_common_bounds_lie_within_the_free_ones(table):
     human, judge = table("human", 0), table("z", 1)
     wide = free(human, judge)["z"]
     narrow = common(human, [judge], [Limit("fine", ("toxic",), 0.0, 1.0)])["z"]
-    for name, one in narrow.items():
-        assert wide[name].low.value <= one.low.value <= one.high.value <= wide[name].high.value
+    for name, bound in narrow.items():
+        assert wide[name].low.value <= bound.low.value <= bound.high.value <= wide[name].high.value
 
 
 def test_two_open_limits_are_not_computed(table):
     """NA says so; a closed limit is no free parameter."""
     human, judge = table("human", 0), table("z", 1)
     limits = [Limit("fine", ("toxic",), 0.0, 0.5), Limit("rude", ("toxic",), 0.0, 0.5)]
-    found = common(human, [judge], limits)["z"]["decision_consistency"]
-    assert (found.low.value, found.low.reason, found.kind) == (None, "not_computed", "common")
+    result = common(human, [judge], limits)["z"]["decision_consistency"]
+    assert (result.low.value, result.low.reason, result.kind) == (None, "not_computed", "common")
     closed = [limits[0], Limit("rude", ("toxic",), 0.25, 0.25)]
     assert common(human, [judge], closed)["z"]["decision_consistency"].low.value is not None
 
@@ -170,16 +170,16 @@ def test_resampled_ends_are_those_of_the_resampled_items(table):
     """Each replicate's ends are what the bounds of its items, repeated, would be."""
     human, judge = table("human", 0, n=12), table("z", 1, n=12)
     limit = [Limit("fine", ("toxic",), 0.0, 0.6)]
-    found = common(human, [judge], limit, n_resamples=3)["z"]["decision_consistency"].low
+    result = common(human, [judge], limit, n_resamples=3)["z"]["decision_consistency"].low
     seed = stats.Resamples.draw(stats.Units.of(12, None), 3, np.random.default_rng(0))
     [weights] = seed.weights()
     lows = []
     for row in weights.astype(int):
         chosen = list(itertools.chain.from_iterable([i] * w for i, w in enumerate(row)))
-        again = [pick(one, chosen) for one in (human, judge)]
-        lows.append(common(again[0], again[1:], limit, n_resamples=0)["z"])
-    values = [one["decision_consistency"].low.value for one in lows]
-    assert found.interval.low == pytest.approx(np.quantile(values, 0.025))
+        resampled = [pick(side, chosen) for side in (human, judge)]
+        lows.append(common(resampled[0], resampled[1:], limit, n_resamples=0)["z"])
+    values = [bounds_of_judge["decision_consistency"].low.value for bounds_of_judge in lows]
+    assert result.interval.low == pytest.approx(np.quantile(values, 0.025))
 
 
 def pick(given, rows):

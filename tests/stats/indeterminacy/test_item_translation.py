@@ -30,40 +30,40 @@ def paired(share, n_pairs, rng):
 def test_F_by_item_is_counted_on_the_support(counted):  # noqa: N802 -- F is the paper's letter
     """Each item by itself; a choice outside the set is left out."""
     pairs = [[(BOTH, "toxic"), (BOTH, "fine")], [(BOTH, "fine"), (("toxic",), "fine")]]
-    found = F_hat_by_item(counted("z", pairs=pairs))
-    np.testing.assert_allclose(found.F[:, :, V_BOTH], [[0.5, 0.5], [0, 1]])
-    assert np.isnan(found.F[:, :, 0]).all()
-    np.testing.assert_allclose(found.F_reverse[1, :, 1], [0, 0, 1])
-    assert found.n_pairs.tolist() == [2, 1]
-    assert found.reasons == ("", "")
-    assert found.strength == 0.0
+    by_item = F_hat_by_item(counted("z", pairs=pairs))
+    np.testing.assert_allclose(by_item.F[:, :, V_BOTH], [[0.5, 0.5], [0, 1]])
+    assert np.isnan(by_item.F[:, :, 0]).all()
+    np.testing.assert_allclose(by_item.F_reverse[1, :, 1], [0, 0, 1])
+    assert by_item.n_pairs.tolist() == [2, 1]
+    assert by_item.reasons == ("", "")
+    assert by_item.strength == 0.0
 
 
 def test_per_item_F_of_independent_calls_is_not_identified(counted):  # noqa: N802 -- F
     """A true 1.0 would come out as about 0.5: matched calls only return O. Hence NA."""
     pairs = [[(BOTH, "toxic")], [], []]
     table = counted("z", [[], ["fine", "toxic"], ["fine"]], [[], [BOTH, BOTH], []], pairs)
-    found = F_hat_by_item(table)
-    assert found.reasons == ("", "not_identified", "no_pairs")
-    assert np.isnan(found.F[1:]).all()
+    by_item = F_hat_by_item(table)
+    assert by_item.reasons == ("", "not_identified", "no_pairs")
+    assert np.isnan(by_item.F[1:]).all()
     assert F_hat_by_item(counted("z", [["fine"]], [[BOTH]])).reasons == ("not_identified",)
 
 
 def test_items_that_differ_no_more_than_chance_get_the_pool():
     """All items share one F: the prior is infinitely strong, or nearly so."""
     table = paired(np.full(200, 0.3), 10, np.random.default_rng(0))
-    found = F_hat_shrunk(table)
-    assert found.strength > 50
-    np.testing.assert_allclose(found.F[:, :, V_BOTH].mean(axis=0), F_hat(table).F[:, V_BOTH])
-    assert found.F[:, 0, V_BOTH].std() < 0.03
+    shrunk = F_hat_shrunk(table)
+    assert shrunk.strength > 50
+    np.testing.assert_allclose(shrunk.F[:, :, V_BOTH].mean(axis=0), F_hat(table).F[:, V_BOTH])
+    assert shrunk.F[:, 0, V_BOTH].std() < 0.03
 
 
 def test_items_that_differ_keep_what_they_show():
     """Half the items always choose toxic, half never: shrinking hardly moves them."""
     share = np.repeat([0.0, 1.0], 100)
-    found = F_hat_shrunk(paired(share, 10, np.random.default_rng(0)))
-    assert found.strength < 0.01
-    np.testing.assert_allclose(found.F[:, 0, V_BOTH], share, atol=0.01)
+    shrunk = F_hat_shrunk(paired(share, 10, np.random.default_rng(0)))
+    assert shrunk.strength < 0.01
+    np.testing.assert_allclose(shrunk.F[:, 0, V_BOTH], share, atol=0.01)
 
 
 @pytest.mark.parametrize("n_pairs", [10, 100, 1000])
@@ -76,24 +76,24 @@ def test_shrunk_F_is_closer_than_counting_and_consistent(n_pairs):  # noqa: N802
     rng = np.random.default_rng(n_pairs)
     share = rng.beta(6, 14, 2000)
     table = paired(share, n_pairs, rng)
-    found, counting = F_hat_shrunk(table), F_hat_by_item(table)
+    result, counting = F_hat_shrunk(table), F_hat_by_item(table)
 
-    def squared_error(one):
-        return ((one.F[:, 0, V_BOTH] - share) ** 2).mean()
+    def squared_error(item_translation):
+        return ((item_translation.F[:, 0, V_BOTH] - share) ** 2).mean()
 
-    assert found.strength == pytest.approx(20, rel=0.2)
-    assert squared_error(found) == pytest.approx(0.2 / (20 + n_pairs), rel=0.1)
+    assert result.strength == pytest.approx(20, rel=0.2)
+    assert squared_error(result) == pytest.approx(0.2 / (20 + n_pairs), rel=0.1)
     assert squared_error(counting) == pytest.approx(0.2 / n_pairs, rel=0.1)
 
 
 def test_shrunk_columns_stay_zero_off_the_support(table):
     """F[k, v] is 0 where option k is not in set v, and columns sum to 1, also without pairs."""
-    given = table("z", 0)
-    found = F_hat_shrunk(given)
-    assert (found.F[:, ~given.space.membership] == 0).all()
-    np.testing.assert_allclose(found.F.sum(axis=1), 1.0)
-    np.testing.assert_allclose(found.F_reverse.sum(axis=1), 1.0)
-    assert set(found.reasons) == {""}
+    independent = table("z", 0)
+    shrunk = F_hat_shrunk(independent)
+    assert (shrunk.F[:, ~independent.space.membership] == 0).all()
+    np.testing.assert_allclose(shrunk.F.sum(axis=1), 1.0)
+    np.testing.assert_allclose(shrunk.F_reverse.sum(axis=1), 1.0)
+    assert set(shrunk.reasons) == {""}
 
 
 def test_shrinking_without_evidence_is_na(counted):
@@ -109,7 +109,7 @@ def test_shrinking_without_evidence_is_na(counted):
 
 def test_columns_of_one_option_need_no_shrinking(counted):
     """Who endorses one option chooses it: F is known, its reverse still wants pairs."""
-    found = F_hat_shrunk(counted("z", pairs=[[(("toxic",), "toxic")], [(("fine",), "fine")]]))
-    assert found.strength == 0.0
-    np.testing.assert_allclose(found.F[0, :, 0], [1.0, 0.0])
-    assert found.reasons == ("", "")
+    shrunk = F_hat_shrunk(counted("z", pairs=[[(("toxic",), "toxic")], [(("fine",), "fine")]]))
+    assert shrunk.strength == 0.0
+    np.testing.assert_allclose(shrunk.F[0, :, 0], [1.0, 0.0])
+    assert shrunk.reasons == ("", "")

@@ -57,13 +57,13 @@ def test_likelihood_recovers_F_where_matching_calls_does_not(n_calls):  # noqa: 
     rng = np.random.default_rng(n_calls)
     theta = rng.dirichlet((1, 1, 1), 300)
     table = calls(theta, chooses_toxic(0.3), n_calls, rng)
-    found = F_by_likelihood(table, rng=rng)
+    fit = F_by_likelihood(table, rng=rng)
     within = {10: 0.06, 100: 0.02, 1000: 0.01}[n_calls]
-    assert found.F[0, V_BOTH] == pytest.approx(0.3, abs=within)
+    assert fit.F[0, V_BOTH] == pytest.approx(0.3, abs=within)
     assert matched_by_index(theta, chooses_toxic(0.3), n_calls, rng) == pytest.approx(0.4, abs=0.04)
-    assert found.reasons == ("", "", "")
-    assert (found.n_items, found.n_forced, found.n_sets) == (300, 300 * n_calls, 300 * n_calls)
-    assert found.converged
+    assert fit.reasons == ("", "", "")
+    assert (fit.n_items, fit.n_forced, fit.n_sets) == (300, 300 * n_calls, 300 * n_calls)
+    assert fit.converged
 
 
 @pytest.mark.parametrize("n_calls", [10, 100])
@@ -73,11 +73,11 @@ def test_likelihood_recovers_F_of_three_options(n_calls):  # noqa: N802 -- F
     choice = THREE.membership * rng.random(THREE.membership.shape)
     choice /= choice.sum(axis=0)
     theta = rng.dirichlet(np.ones(7), 300)
-    found = F_by_likelihood(calls(theta, choice, n_calls, rng, THREE), rng=rng)
-    error = np.sqrt(np.mean((found.F - choice) ** 2))
+    fit = F_by_likelihood(calls(theta, choice, n_calls, rng, THREE), rng=rng)
+    error = np.sqrt(np.mean((fit.F - choice) ** 2))
     assert error < {10: 0.06, 100: 0.02}[n_calls]
-    np.testing.assert_allclose(found.F.sum(axis=0), 1.0)
-    assert (found.F[~THREE.membership] == 0).all()
+    np.testing.assert_allclose(fit.F.sum(axis=0), 1.0)
+    assert (fit.F[~THREE.membership] == 0).all()
 
 
 def test_cross_call_beta_turns_a_beta_of_0035_into_035(evaluate):
@@ -91,12 +91,12 @@ def test_cross_call_beta_turns_a_beta_of_0035_into_035(evaluate):
     theta = rng.dirichlet(np.full(3, 0.368), 1000)
     table = calls(theta, chooses_toxic(1 - f), 10, rng)
     crossed = evaluate(table, table).translations["z"].cross_call_beta.value
-    found = beta_of(table, ("toxic",), resampling=Resampling(rng=rng))
+    beta = beta_of(table, ("toxic",), resampling=Resampling(rng=rng))
     truth = f * theta[:, 2].sum() / (theta[:, 1] + f * theta[:, 2]).sum()
     assert truth == pytest.approx(0.035, abs=0.005)
     assert crossed == pytest.approx(0.35, abs=0.03)
-    assert found.value == pytest.approx(truth, abs=0.02)
-    assert found.counts == {"forced_calls": 10000.0, "set_calls": 10000.0}
+    assert beta.value == pytest.approx(truth, abs=0.02)
+    assert beta.counts == {"forced_calls": 10000.0, "set_calls": 10000.0}
 
 
 def test_beta_varies_as_its_interval_says():
@@ -109,10 +109,10 @@ def test_beta_varies_as_its_interval_says():
     for seed in range(8):
         rng = np.random.default_rng(seed)
         table = calls(rng.dirichlet((1, 1, 1), 60), chooses_toxic(0.3), 5, rng)
-        found = beta_of(table, ("toxic",), resampling=Resampling(rng=rng))
-        errors.append((found.interval.high - found.interval.low) / 2 / 1.96)
+        beta = beta_of(table, ("toxic",), resampling=Resampling(rng=rng))
+        errors.append((beta.interval.high - beta.interval.low) / 2 / 1.96)
     assert np.mean(errors) == pytest.approx(0.060, abs=0.005)
-    assert (found.interval.method, found.interval.level, found.n_resamples) == (
+    assert (beta.interval.method, beta.interval.level, beta.n_resamples) == (
         "jackknife",
         0.95,
         0,
@@ -127,10 +127,10 @@ def test_beta_varies_as_its_interval_says():
         outcomes=np.zeros((120, 3, 5), int),
     )
     groups = [str(i // 2) for i in range(120)]
-    again = beta_of(twice, ("toxic",), resampling=Resampling(rng=rng, groups=groups))
-    error = (again.interval.high - again.interval.low) / 2 / 1.96
+    beta_of_groups = beta_of(twice, ("toxic",), resampling=Resampling(rng=rng, groups=groups))
+    error = (beta_of_groups.interval.high - beta_of_groups.interval.low) / 2 / 1.96
     assert error == pytest.approx(errors[-1], rel=0.05)
-    assert again.interval.unit == "group"
+    assert beta_of_groups.interval.unit == "group"
 
 
 def test_beta_at_the_boundary_has_no_interval():
@@ -141,8 +141,8 @@ def test_beta_at_the_boundary_has_no_interval():
         9,
         np.random.default_rng(0),
     )
-    found = beta_of(table, ("toxic",), resampling=seeded())
-    assert (found.value, found.interval) == (0.0, None)
+    beta = beta_of(table, ("toxic",), resampling=seeded())
+    assert (beta.value, beta.interval) == (0.0, None)
 
 
 def test_items_that_do_not_differ_identify_no_common_F():  # noqa: N802 -- F
@@ -151,11 +151,11 @@ def test_items_that_do_not_differ_identify_no_common_F():  # noqa: N802 -- F
     choice = THREE.membership / THREE.membership.sum(axis=0)
     theta = np.repeat(rng.dirichlet(np.ones(7), 1), 200, axis=0)
     table = calls(theta, choice, 30, rng, THREE)
-    found = F_by_likelihood(table, rng=rng)
+    fit = F_by_likelihood(table, rng=rng)
     sizes = THREE.membership.sum(axis=0)
-    assert [r for r, s in zip(found.reasons, sizes, strict=True) if s > 1] == ["not_identified"] * 4
-    assert np.isnan(found.F[:, sizes > 1]).all()
-    np.testing.assert_allclose(found.F[:, sizes == 1], np.eye(3))
+    assert [r for r, s in zip(fit.reasons, sizes, strict=True) if s > 1] == ["not_identified"] * 4
+    assert np.isnan(fit.F[:, sizes > 1]).all()
+    np.testing.assert_allclose(fit.F[:, sizes == 1], np.eye(3))
     beta = beta_of(table, ("toxic",), resampling=Resampling(rng=rng))
     assert (beta.value, beta.reason) == (None, "not_identified")
 
@@ -163,17 +163,17 @@ def test_items_that_do_not_differ_identify_no_common_F():  # noqa: N802 -- F
 def test_one_item_does_not_identify_F(counted):  # noqa: N802 -- F
     """There is no second item from which to learn how much they differ."""
     table = counted("z", [["toxic"] * 5], [[("toxic", "fine")] * 5])
-    found = F_by_likelihood(table, rng=np.random.default_rng(0))
-    assert found.reasons == ("never_endorsed", "never_endorsed", "not_identified")
+    fit = F_by_likelihood(table, rng=np.random.default_rng(0))
+    assert fit.reasons == ("never_endorsed", "never_endorsed", "not_identified")
 
 
 def test_calls_of_pairs_are_no_independent_calls(counted):
     """Items that only have pairs are not used."""
     pairs = [[(("toxic", "fine"), "fine")]] * 3
     rng = np.random.default_rng(0)
-    found = F_by_likelihood(counted("z", pairs=pairs), rng=rng)
-    assert found.reasons == ("no_calls",) * 3
-    assert np.isnan(found.F).all()
+    fit = F_by_likelihood(counted("z", pairs=pairs), rng=rng)
+    assert fit.reasons == ("no_calls",) * 3
+    assert np.isnan(fit.F).all()
     beta = beta_of(counted("z", pairs=pairs), ("toxic",), resampling=Resampling(rng=rng))
     assert (beta.value, beta.reason, beta.n_excluded) == (None, "no_calls", 3)
     assert beta.excluded == (Exclusion("no_calls", 3),)
@@ -184,21 +184,21 @@ def test_pairs_beside_calls_are_left_out(counted):
     choices = [["fine", "toxic", "toxic"], ["fine"] * 3] * 20
     sets = [[("toxic", "fine"), ("toxic",)], [("fine",), ("toxic", "fine")]] * 20
     with_pairs = counted("z", choices, sets, [[(("toxic",), "toxic")] * 5] * 40)
-    one, two = (
+    without_pairs, with_pairs = (
         F_by_likelihood(table, rng=np.random.default_rng(0))
         for table in (with_pairs, counted("z", choices, sets))
     )
-    assert (one.n_forced, one.n_sets) == (120, 80)
-    np.testing.assert_array_equal(one.F, two.F)
+    assert (without_pairs.n_forced, without_pairs.n_sets) == (120, 80)
+    np.testing.assert_array_equal(without_pairs.F, with_pairs.F)
 
 
 def test_choices_that_no_endorsed_set_explains_are_met(counted):
     """Nobody endorsed a set with fine, yet it was chosen: the fit does not break."""
     table = counted("z", [["fine"], ["fine", "toxic"]], [[("toxic",)], [("toxic",)] * 2])
-    found = F_by_likelihood(table, rng=np.random.default_rng(0))
-    np.testing.assert_allclose(found.F[:, 0], [1.0, 0.0])
-    assert found.reasons == ("", "never_endorsed", "never_endorsed")
-    assert repr(found) == "CommonF(2 items, 3 forced and 3 set calls)"
+    fit = F_by_likelihood(table, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(fit.F[:, 0], [1.0, 0.0])
+    assert fit.reasons == ("", "never_endorsed", "never_endorsed")
+    assert repr(fit) == "CommonF(2 items, 3 forced and 3 set calls)"
 
 
 def test_beta_without_a_negative_choice_is_na(counted):
@@ -212,5 +212,5 @@ def test_same_seed_same_fit():
     """Draws come from the generator alone."""
     theta = np.random.default_rng(0).dirichlet((1, 1, 1), 40)
     table = calls(theta, chooses_toxic(0.5), 8, np.random.default_rng(1))
-    one, two = (F_by_likelihood(table, rng=np.random.default_rng(2)).F for _ in range(2))
-    np.testing.assert_array_equal(one, two)
+    first, second = (F_by_likelihood(table, rng=np.random.default_rng(2)).F for _ in range(2))
+    np.testing.assert_array_equal(first, second)

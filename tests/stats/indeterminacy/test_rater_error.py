@@ -88,8 +88,8 @@ def test_gamma_per_item_and_where_F_is_unknown():  # noqa: N802 -- F is the pape
     chance = BINARY.membership / BINARY.membership.sum(axis=0)
     unknown = chance.copy()
     unknown[:, 2] = np.nan
-    found = selection_effect(np.stack([chance, unknown]), BINARY, option="toxic")
-    np.testing.assert_allclose(found, [1.0, np.nan])
+    result = selection_effect(np.stack([chance, unknown]), BINARY, option="toxic")
+    np.testing.assert_allclose(result, [1.0, np.nan])
     with pytest.raises(ValueError, match=r"F has shape \(3, 2\)"):
         selection_effect(chance.T, BINARY, option="toxic")
 
@@ -109,25 +109,25 @@ def test_theta_is_identified_only_where_the_task_is_fully_specified():
 def test_same_O_from_other_theta_when_not_identified():  # noqa: N802 -- O is the paper's letter
     """Two raters' populations that choose alike and endorse differently."""
     choice = np.array([[1, 0, 0.5], [0, 1, 0.5]])
-    one, other = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
-    np.testing.assert_allclose(choice @ one, choice @ other)
+    mixed, spread = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
+    np.testing.assert_allclose(choice @ mixed, choice @ spread)
     assert not identifiability(BINARY).identified
 
 
 def test_no_error_changes_no_ranking():
     """E = I: both differences agree and nothing shifts."""
     judges = (np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.2, 0.2]))
-    found = rank_under_rater_error(np.array([0.1, 0.3, 0.6]), np.eye(3), judges, BINARY.membership)
-    assert found.delta == found.delta_star
-    assert found.shift == 0.0
-    assert found.rank_preserved
+    shift = rank_under_rater_error(np.array([0.1, 0.3, 0.6]), np.eye(3), judges, BINARY.membership)
+    assert shift.delta == shift.delta_star
+    assert shift.shift == 0.0
+    assert shift.rank_preserved
 
 
 def test_equal_judges_have_no_ranking_to_preserve():
     """A difference of 0 has no sign."""
     same = np.array([0.2, 0.3, 0.5])
-    found = rank_under_rater_error(same, np.eye(3), (same, same), BINARY.membership)
-    assert not found.rank_preserved
+    shift = rank_under_rater_error(same, np.eye(3), (same, same), BINARY.membership)
+    assert not shift.rank_preserved
 
 
 def test_models_of_other_sizes_are_refused():
@@ -146,12 +146,12 @@ def test_selection_effect_is_counted_from_pairs(counted):
     """Two of three who endorse both choose fine: 4/3 as likely as chance, averaged with 1 alone."""
     pairs = [[(("toxic", "fine"), "fine")] * 2 + [(("toxic", "fine"), "toxic")]] * 2
     rng = np.random.default_rng(0)
-    found = selection_effects(
+    effects = selection_effects(
         counted("z", pairs=pairs), resampling=Resampling(rng=rng, n_resamples=20)
     )
-    assert found["fine"].value == pytest.approx((1 + 4 / 3) / 2)
-    assert found["toxic"].value == pytest.approx((1 + 2 / 3) / 2)
-    assert found["fine"].interval.low == pytest.approx(found["fine"].value)
+    assert effects["fine"].value == pytest.approx((1 + 4 / 3) / 2)
+    assert effects["toxic"].value == pytest.approx((1 + 2 / 3) / 2)
+    assert effects["fine"].interval.low == pytest.approx(effects["fine"].value)
     alone = selection_effects(
         counted("z", pairs=[[(("fine",), "fine")]]), resampling=Resampling(rng=rng)
     )
@@ -175,21 +175,21 @@ def test_judges_are_ordered_as_stable_raters_would(table):
     rng = np.random.default_rng(0)
     error = error_matrix(BINARY, 0.3, eta=2.0, option="toxic")
     stable = rng.dirichlet((1, 1, 1), 400)
-    seen = np.array([rng.multinomial(50, one) for one in stable @ error.T])
+    observed = np.array([rng.multinomial(50, theta) for theta in stable @ error.T])
     human, copies, reflects = (table(name, 0, n=400, space=BINARY) for name in ("human", "x", "y"))
-    human, copies = (replace(one, response_set=seen) for one in (human, copies))
+    human, copies = (replace(side, response_set=observed) for side in (human, copies))
     reflects = replace(reflects, response_set=np.rint(stable * 1000).astype(int))
-    found, n_items = mse_without_rater_error(human, [copies, reflects], [np.eye(3), error])
-    kept, undone = found
+    errors, n_items = mse_without_rater_error(human, [copies, reflects], [np.eye(3), error])
+    kept, undone = errors
     assert n_items == 400
     assert kept["x"] == pytest.approx(0.0)
     assert kept["y"] > 0.01
     assert undone["y"] < undone["x"]
-    fewer = replace(copies, response_set=seen * (np.arange(400) < 300)[:, None])
+    fewer = replace(copies, response_set=observed * (np.arange(400) < 300)[:, None])
     [alone], n_items = mse_without_rater_error(human, [reflects, fewer], [np.eye(3)])
     first = replace(reflects, response_set=reflects.response_set * (np.arange(400) < 300)[:, None])
     [same], _ = mse_without_rater_error(human, [first], [np.eye(3)])
     assert (alone["y"], n_items) == (same["y"], 300)  # judges are compared on the same items
     row = find_metric("mse(srs/srs)", METRICS)
-    omegas = (Distributions.of(one).omega for one in (human, reflects))
+    omegas = (Distributions.of(side).omega for side in (human, reflects))
     assert kept["y"] == pytest.approx(row.value(row.contributions(*omegas).sum(axis=0)))

@@ -14,22 +14,22 @@ def test_reconstruction_by_hand(counted):
     fine, toxic = ("fine",), ("toxic",)
     pairs = [[(fine, "fine"), (fine, "fine"), (BOTH, "fine"), (toxic, "toxic")], []]
     table = counted("human", [[], ["toxic", "fine"]], pairs=pairs)
-    found = reconstruct(table)
-    np.testing.assert_allclose(found.F_reverse, [[1, 0], [0, 2 / 3], [0, 1 / 3]])
-    np.testing.assert_allclose(found.distributions.theta[1], [0.5, 1 / 3, 1 / 6])
-    np.testing.assert_allclose(found.distributions.omega[1], [2 / 3, 0.5])
-    assert (found.n_pairs, found.n_paired_items) == (4, 1)
-    assert repr(found) == "Reconstruction(2 of 2 items, 4 pairs)"
+    reconstruction = reconstruct(table)
+    np.testing.assert_allclose(reconstruction.F_reverse, [[1, 0], [0, 2 / 3], [0, 1 / 3]])
+    np.testing.assert_allclose(reconstruction.distributions.theta[1], [0.5, 1 / 3, 1 / 6])
+    np.testing.assert_allclose(reconstruction.distributions.omega[1], [2 / 3, 0.5])
+    assert (reconstruction.n_pairs, reconstruction.n_paired_items) == (4, 1)
+    assert repr(reconstruction) == "Reconstruction(2 of 2 items, 4 pairs)"
 
 
 def test_options_without_pairs_are_not_reconstructed(counted):
     """NA item by item, with the reason; never a zero."""
     pairs = [[], [(("fine",), "fine")], []]
     table = counted("human", [["toxic", "fine"], [], []], pairs=pairs)
-    found = reconstruct(table)
-    assert found.reasons == ("option_without_pairs", "", "no_forced_choices")
-    assert np.isnan(found.distributions.omega[[0, 2]]).all()
-    np.testing.assert_allclose(found.distributions.omega[1], [0.0, 1.0])
+    reconstruction = reconstruct(table)
+    assert reconstruction.reasons == ("option_without_pairs", "", "no_forced_choices")
+    assert np.isnan(reconstruction.distributions.omega[[0, 2]]).all()
+    np.testing.assert_allclose(reconstruction.distributions.omega[1], [0.0, 1.0])
     unpaired = reconstruct(counted("human", [["fine"]]))
     assert unpaired.reasons == ("option_without_pairs",)
     assert unpaired.n_pairs == 0
@@ -57,7 +57,7 @@ def test_omega_is_recovered_from_a_paired_subset(n_raters):
         joint=joint,
         outcomes=np.zeros((400, 3, 5), int),
     )
-    found = reconstruct(table)
+    reconstruction = reconstruct(table)
     truth = share + 0.4 * (1 - share)
-    error = np.abs(found.distributions.omega[:, 0] - truth)
+    error = np.abs(reconstruction.distributions.omega[:, 0] - truth)
     assert error[100:].mean() < 0.6 * 0.5 / n_raters**0.5 + 0.02

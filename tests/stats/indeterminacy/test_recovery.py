@@ -56,11 +56,11 @@ def test_theta_F_and_beta_are_recovered(n_raters):  # noqa: N802 -- F is the pap
     assert np.abs(dist.theta - theta).mean() < per_item
     assert np.abs(dist.O - theta @ F.T).mean() < per_item
     assert np.abs(stats.F_hat(table).F - F).max() < pooled
-    found = stats.evaluate(
+    result = stats.evaluate(
         table, [], tau=0.5, positive=("toxic",), resampling=stats.Resampling(rng=rng, n_resamples=0)
     )
     beta = (0.7 * theta[:, 2].sum()) / (theta[:, 1] + 0.7 * theta[:, 2]).sum()
-    assert found.human_translation.beta.value == pytest.approx(beta, abs=pooled)
+    assert result.human_translation.beta.value == pytest.approx(beta, abs=pooled)
 
 
 @pytest.mark.parametrize("n_raters", [10, 100, 1000])
@@ -76,9 +76,9 @@ def test_stable_sets_are_recovered_through_E(n_raters):  # noqa: N802 -- E is th
     for theta_star in rng.dirichlet((1, 1, 1), 200):
         model = stats.decompose(theta_star, F, SPACE.membership, E=error)
         np.testing.assert_allclose(model.recovered(), theta_star, atol=1e-12)
-        seen = rng.multinomial(n_raters, model.theta) / n_raters
-        undone = np.abs(model.E_reverse @ seen - theta_star).sum()
-        assert undone <= np.abs(seen - model.theta).sum() + 1e-12
+        observed = rng.multinomial(n_raters, model.theta) / n_raters
+        undone = np.abs(model.E_reverse @ observed - theta_star).sum()
+        assert undone <= np.abs(observed - model.theta).sum() + 1e-12
         apart.append(undone / 3)
     assert np.mean(apart) < 0.5 / n_raters**0.5
 

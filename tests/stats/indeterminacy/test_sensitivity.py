@@ -23,12 +23,14 @@ def test_sweep_at_beta_zero_takes_choices_for_sets(counted, evaluate):
     """The implied sets are the singletons of what was chosen."""
     choices = [["toxic", "toxic", "fine"], ["fine"]]
     human = counted("human", choices)
-    same = counted("human", choices, [[(option,) for option in given] for given in choices])
+    same = counted("human", choices, [[(option,) for option in chosen] for chosen in choices])
     judge = counted("z", [["toxic"], ["fine"]], [[BOTH], [("fine",)]])
     [point] = sweep(human, [judge], [0.0])
-    known = evaluate(same, judge, n_resamples=50)
+    evaluation = evaluate(same, judge, n_resamples=50)
     for row in point.metrics:
-        assert point.estimates["z"][row.name].value == known.estimates["z"][row.name].value, row
+        assert point.estimates["z"][row.name].value == evaluation.estimates["z"][row.name].value, (
+            row
+        )
 
 
 def test_sweep_by_hand(counted):
@@ -71,8 +73,8 @@ def test_judges_without_sets_are_na_in_the_sweep(counted):
     """Their decisions are unknown, whatever beta of the humans."""
     human = counted("human", [["fine"], []])
     [point] = sweep(human, [counted("z", [["fine"], ["fine"]])], [0.2])
-    found = point.estimates["z"]["decision_consistency"]
-    assert (found.value, found.reason) == (None, "no_response_sets")
+    result = point.estimates["z"]["decision_consistency"]
+    assert (result.value, result.reason) == (None, "no_response_sets")
     assert point.estimates["z"]["hit_rate(h/h)"].value == 1.0
     assert (point.prevalence.n_used, point.prevalence.n_excluded) == (1, 1)
 
@@ -84,16 +86,20 @@ def test_break_even_by_hand(counted):
     where one of two is, both are right once.
     """
     human = counted("human", [["fine"] * 2, ["toxic"] + ["fine"] * 3])
-    yes = counted("yes", sets=[[BOTH], [BOTH]])
-    no = counted("no", sets=[[("fine",)], [("fine",)]])
-    found = break_even(human, [yes, no], "decision_consistency", adds=ADDS, **CUT)
-    np.testing.assert_allclose(found.betas, [1 / 3, 1 / 2])
-    assert [piece.winners for piece in found.pieces] == [("no",), ("yes", "no"), ("yes",)]
-    assert found.winners(0.0) == ("no",)
-    assert found.winners(0.5) == found.winners(1.0) == ("yes",)
+    always = counted("yes", sets=[[BOTH], [BOTH]])
+    never = counted("no", sets=[[("fine",)], [("fine",)]])
+    break_even_points = break_even(human, [always, never], "decision_consistency", adds=ADDS, **CUT)
+    np.testing.assert_allclose(break_even_points.betas, [1 / 3, 1 / 2])
+    assert [piece.winners for piece in break_even_points.pieces] == [
+        ("no",),
+        ("yes", "no"),
+        ("yes",),
+    ]
+    assert break_even_points.winners(0.0) == ("no",)
+    assert break_even_points.winners(0.5) == break_even_points.winners(1.0) == ("yes",)
     with pytest.raises(ValueError, match=r"beta is 1\.5"):
-        found.winners(1.5)
-    assert repr(found) == "BreakEven('decision_consistency', tau 0.5, 3 pieces)"
+        break_even_points.winners(1.5)
+    assert repr(break_even_points) == "BreakEven('decision_consistency', tau 0.5, 3 pieces)"
 
 
 @pytest.mark.parametrize(
@@ -102,29 +108,31 @@ def test_break_even_by_hand(counted):
 def test_break_even_agrees_with_a_fine_sweep(table, metric):
     """At every beta of a grid, who wins is who the sweep ranks first."""
     human, judges = table("human", 0), [table(name, i) for i, name in enumerate("abcd", 1)]
-    found = break_even(human, judges, metric, adds=ADDS, **CUT)
-    assert found.betas or metric == "mse(srs/srs)"
+    break_even_points = break_even(human, judges, metric, adds=ADDS, **CUT)
+    assert break_even_points.betas or metric == "mse(srs/srs)"
     betas = np.linspace(0.0, 1.0, 101)
     for point in sweep(human, judges, betas, metrics=[metric], n_resamples=0):
         rows = point.ranking(metric).rows
-        assert set(found.winners(point.beta)) == {row.judge for row in rows if row.rank == 1}
+        assert set(break_even_points.winners(point.beta)) == {
+            row.judge for row in rows if row.rank == 1
+        }
 
 
 def test_break_even_of_curves_is_where_they_cross(counted):
     """MSE beta^2 for the judge that says no, (1 - beta)^2 for the one that allows both."""
     human = counted("human", [["fine"]])
     judges = [counted("no", sets=[[("fine",)]]), counted("both", sets=[[BOTH]])]
-    found = break_even(human, judges, "mse(srs/srs)", adds=ADDS, **CUT)
-    np.testing.assert_allclose(found.betas, [0.5])
-    assert [piece.winners for piece in found.pieces] == [("no",), ("both",)]
+    break_even_points = break_even(human, judges, "mse(srs/srs)", adds=ADDS, **CUT)
+    np.testing.assert_allclose(break_even_points.betas, [0.5])
+    assert [piece.winners for piece in break_even_points.pieces] == [("no",), ("both",)]
 
 
 def test_break_even_of_a_metric_on_choices_is_one_piece(table):
     """beta of the humans does not enter."""
     human, judges = table("human", 0), [table("a", 1), table("b", 2)]
-    found = break_even(human, judges, "hit_rate(h/h)", adds=ADDS, **CUT)
-    assert found.betas == ()
-    assert (found.pieces[0].low, found.pieces[0].high) == (0.0, 1.0)
+    break_even_points = break_even(human, judges, "hit_rate(h/h)", adds=ADDS, **CUT)
+    assert break_even_points.betas == ()
+    assert (break_even_points.pieces[0].low, break_even_points.pieces[0].high) == (0.0, 1.0)
 
 
 def test_break_even_of_other_curves_is_not_computed(table):
@@ -134,16 +142,16 @@ def test_break_even_of_other_curves_is_not_computed(table):
         **{field: getattr(row, field) for field in row.__slots__}
         | {"contributions": lambda h, z: row.contributions(h**3, z)}
     )
-    found = break_even(table("human", 0), [table("a", 1)], cubed, adds=ADDS, **CUT)
-    assert (found.pieces, found.reason) == ((), "not_computed")
+    break_even_points = break_even(table("human", 0), [table("a", 1)], cubed, adds=ADDS, **CUT)
+    assert (break_even_points.pieces, break_even_points.reason) == ((), "not_computed")
 
 
 def test_nobody_wins_where_the_metric_is_undefined(counted):
     """No winner rather than the first judge; no judge, no piece."""
     human = counted("human", [["fine"]])
     for metric in ("decision_consistency", "mse(srs/srs)"):
-        found = break_even(human, [counted("z", [["fine"]])], metric, adds=ADDS, **CUT)
-        assert found.pieces[0].winners == ()
+        break_even_points = break_even(human, [counted("z", [["fine"]])], metric, adds=ADDS, **CUT)
+        assert break_even_points.pieces[0].winners == ()
         assert break_even(human, [], metric, adds=ADDS, **CUT).pieces == ()
 
 
@@ -151,16 +159,16 @@ def test_regions_are_exact_in_beta_at_every_cut_off(table):
     """One row per tau, each the break-even at that tau."""
     human, judges = table("human", 0), [table("a", 1), table("b", 2)]
     options = {"adds": ADDS, "positive": ("toxic",)}
-    found = winning_regions(human, judges, "decision_consistency", taus=(0.3, 0.7), **options)
-    assert [one.tau for one in found] == [0.3, 0.7]
+    regions = winning_regions(human, judges, "decision_consistency", taus=(0.3, 0.7), **options)
+    assert [region.tau for region in regions] == [0.3, 0.7]
     alone = break_even(human, judges, "decision_consistency", tau=0.7, **options)
-    assert found[1].pieces == alone.pieces
+    assert regions[1].pieces == alone.pieces
 
 
 def test_shares_that_fall_have_no_flips():
     """Break points are only those of entries that turn positive."""
     with pytest.raises(ValueError, match="a share falls"):
         Flips.of(np.array([[0.5]]), np.array([[0.4]]), 0.5)
-    found = Flips.of(np.array([[0.2], [np.nan]]), np.array([[0.8], [np.nan]]), 0.5)
-    assert repr(found) == "Flips(2 items, 1 break points)"
-    np.testing.assert_allclose(found.at, [0.5])
+    result = Flips.of(np.array([[0.2], [np.nan]]), np.array([[0.8], [np.nan]]), 0.5)
+    assert repr(result) == "Flips(2 items, 1 break points)"
+    np.testing.assert_allclose(result.at, [0.5])

@@ -16,19 +16,19 @@ BOTH = ("toxic", "fine")
 def test_F_hat_counts_pairs_on_the_support(counted):  # noqa: N802 -- F is the paper's letter
     """Columns are shares of the pairs that endorsed the set; both directions from one count."""
     pairs = [[(BOTH, "toxic"), (BOTH, "fine"), (BOTH, "fine")], [(("toxic",), "toxic")]]
-    found = stats.F_hat(counted("h", pairs=pairs))
-    np.testing.assert_allclose(found.F, [[1, np.nan, 1 / 3], [0, np.nan, 2 / 3]])
-    np.testing.assert_allclose(found.F_reverse, [[0.5, 0], [0, 0], [0.5, 1]])
-    assert (found.n_pairs, found.n_outside, found.fitted_on) == (4, 0, "pooled")
+    translation = stats.F_hat(counted("h", pairs=pairs))
+    np.testing.assert_allclose(translation.F, [[1, np.nan, 1 / 3], [0, np.nan, 2 / 3]])
+    np.testing.assert_allclose(translation.F_reverse, [[0.5, 0], [0, 0], [0.5, 1]])
+    assert (translation.n_pairs, translation.n_outside, translation.fitted_on) == (4, 0, "pooled")
 
 
 def test_choice_outside_the_endorsed_set_is_counted_and_left_out(counted, evaluate):
     """F is zero off the support; the contradiction is a figure of its own and not beta."""
     pairs = [[(("toxic",), "fine"), (BOTH, "fine"), (("fine",), "fine")]]
     judge = counted("z", [["fine"]], pairs=pairs)
-    found = stats.F_hat(judge)
-    assert (found.n_pairs, found.n_outside) == (2, 1)
-    assert found.F[1, SPACE.set_index(("toxic",))] != 1.0
+    translation = stats.F_hat(judge)
+    assert (translation.n_pairs, translation.n_outside) == (2, 1)
+    assert translation.F[1, SPACE.set_index(("toxic",))] != 1.0
     beta = evaluate(counted("human", [["fine"]]), judge).translations["z"].beta
     assert beta.value == 0.5
 
@@ -60,7 +60,7 @@ def test_beta_without_eligible_pairs_is_na(counted, evaluate, pairs, positive, r
     human = counted("human", [["fine"]] * 2)
     beta = evaluate(human, counted("z", pairs=pairs), positive=positive).translations["z"].beta
     assert (beta.value, beta.reason, beta.interval) == (None, reason, None)
-    assert sum(one.n_items for one in beta.excluded) == beta.n_excluded == 2
+    assert sum(exclusion.n_items for exclusion in beta.excluded) == beta.n_excluded == 2
 
 
 def test_F_and_beta_are_estimated_by_pairing_independent_calls(evaluate):  # noqa: N802 -- the pitfall
@@ -92,13 +92,13 @@ def test_F_and_beta_are_estimated_by_pairing_independent_calls(evaluate):  # noq
     unpaired = RatingTable(
         **{f: getattr(table, f) for f in table.__slots__} | {"joint": None, "name": "unpaired"}
     )
-    found = evaluate(table, table, unpaired).translations
+    result = evaluate(table, table, unpaired).translations
     assert beta == pytest.approx(0.09, abs=0.01)
-    assert found["z"].beta.value == pytest.approx(beta, abs=0.03)
-    assert found["z"].cross_call_beta.value > 0.4
-    assert found["unpaired"].cross_call_beta == found["z"].cross_call_beta
-    assert found["unpaired"].beta.value is None
-    assert np.isnan(found["unpaired"].translation.F).all()
+    assert result["z"].beta.value == pytest.approx(beta, abs=0.03)
+    assert result["z"].cross_call_beta.value > 0.4
+    assert result["unpaired"].cross_call_beta == result["z"].cross_call_beta
+    assert result["unpaired"].beta.value is None
+    assert np.isnan(result["unpaired"].translation.F).all()
 
 
 def test_cross_call_beta_against_by_hand(counted, evaluate):
@@ -109,9 +109,9 @@ def test_cross_call_beta_against_by_hand(counted, evaluate):
         [[BOTH, ("fine",), ("fine",)], [("fine",)], [("fine",)]],
     )
     human = counted("human", [["fine"]] * 3)
-    found = evaluate(human, judge).translations["z"].cross_call_beta
-    assert found.value == pytest.approx((1 / 6) / 1.5)
-    assert found.excluded == (stats.Exclusion("no_calls", 1),)
+    result = evaluate(human, judge).translations["z"].cross_call_beta
+    assert result.value == pytest.approx((1 / 6) / 1.5)
+    assert result.excluded == (stats.Exclusion("no_calls", 1),)
     assert evaluate(human).human_translation.cross_call_beta.reason == "no_calls"
 
 
@@ -151,22 +151,24 @@ def test_F_columns_sum_to_one_and_F_theta_is_O_when_fitted_per_item(joint):  # n
         joint=joint,
         outcomes=np.zeros((1, 3, 5), int),
     )
-    found = stats.F_hat(table)
-    seen = joint[0].sum(axis=0) > 0
-    np.testing.assert_allclose(found.F[:, seen].sum(axis=0), 1.0)
-    assert np.isnan(found.F[:, ~seen]).all()
+    translation = stats.F_hat(table)
+    endorsed = joint[0].sum(axis=0) > 0
+    np.testing.assert_allclose(translation.F[:, endorsed].sum(axis=0), 1.0)
+    assert np.isnan(translation.F[:, ~endorsed]).all()
     dist = Distributions.of(table)
     if joint.any():
-        np.testing.assert_allclose(np.nan_to_num(found.F) @ dist.theta[0], dist.O[0], atol=1e-12)
-        back = np.nan_to_num(found.F_reverse) @ dist.O[0]
+        np.testing.assert_allclose(
+            np.nan_to_num(translation.F) @ dist.theta[0], dist.O[0], atol=1e-12
+        )
+        back = np.nan_to_num(translation.F_reverse) @ dist.O[0]
         np.testing.assert_allclose(back, dist.theta[0], atol=1e-12)
 
 
 def test_decomposition_of_a_fully_specified_task():
     """One option per set and no error: O, omega and theta are one."""
     model = stats.decompose([0.2, 0.8], np.eye(2), np.eye(2, dtype=bool))
-    for found in (model.O, model.omega, model.omega_star, model.recovered()):
-        np.testing.assert_allclose(found, [0.2, 0.8])
+    for result in (model.O, model.omega, model.omega_star, model.recovered()):
+        np.testing.assert_allclose(result, [0.2, 0.8])
 
 
 @pytest.mark.parametrize(
@@ -191,6 +193,6 @@ def test_model_that_cannot_be_is_refused(theta, F, E, message):  # noqa: N803 --
 def test_reprs_fit_a_line(counted, evaluate):
     """One glance at what was counted."""
     judge = counted("z", [["fine"]], pairs=[[(BOTH, "fine")]])
-    found = evaluate(counted("human", [["fine"]]), judge).translations["z"]
-    assert repr(found.translation) == "Translation(pooled, 1 pairs, 0 outside)"
-    assert "beta 1.0" in repr(found)
+    result = evaluate(counted("human", [["fine"]]), judge).translations["z"]
+    assert repr(result.translation) == "Translation(pooled, 1 pairs, 0 outside)"
+    assert "beta 1.0" in repr(result)

@@ -32,14 +32,23 @@ def modes(table, **chosen):
 
 def test_three_modes_differ_and_are_named():
     """Appendix B of rao2026: 0.714, 0.700 and 0.600 from one table, with the answered fraction."""
-    found = modes([[30, 10, 5], [10, 20, 5], [5, 5, 10]], n_resamples=300)
-    assert found["exclude"]["accuracy"].value == pytest.approx(50 / 70)
-    assert found["recode"]["accuracy"].value == pytest.approx(0.7)
-    assert found["third_class"]["accuracy"].value == pytest.approx(0.6)
-    assert found["rates"]["answered_fraction"].value == pytest.approx(0.8)
-    assert all(one.interval for mode in (found["exclude"], found["rates"]) for one in mode.values())
-    assert (found["exclude"]["kappa"].n_used, found["exclude"]["kappa"].n_excluded) == (70, 30)
-    assert {one.reason: one.n_items for one in found["exclude"]["kappa"].excluded} == {
+    estimates = modes([[30, 10, 5], [10, 20, 5], [5, 5, 10]], n_resamples=300)
+    assert estimates["exclude"]["accuracy"].value == pytest.approx(50 / 70)
+    assert estimates["recode"]["accuracy"].value == pytest.approx(0.7)
+    assert estimates["third_class"]["accuracy"].value == pytest.approx(0.6)
+    assert estimates["rates"]["answered_fraction"].value == pytest.approx(0.8)
+    assert all(
+        estimate.interval
+        for mode in (estimates["exclude"], estimates["rates"])
+        for estimate in mode.values()
+    )
+    assert (estimates["exclude"]["kappa"].n_used, estimates["exclude"]["kappa"].n_excluded) == (
+        70,
+        30,
+    )
+    assert {
+        estimate.reason: estimate.n_items for estimate in estimates["exclude"]["kappa"].excluded
+    } == {
         "both_abstained": 10,
         "human_abstained": 10,
         "judge_abstained": 10,
@@ -48,11 +57,11 @@ def test_three_modes_differ_and_are_named():
 
 def test_all_abstained_is_na_in_one_mode_and_a_number_in_another():
     """Nothing is left to exclude mode, while recode still has a number: the mode must be named."""
-    found = modes([[0, 0, 40], [0, 0, 50], [0, 0, 10]])
-    assert {one.reason for one in found["exclude"].values()} == {"all_abstained"}
-    assert found["recode"]["accuracy"].value == pytest.approx(0.6)
+    estimates = modes([[0, 0, 40], [0, 0, 50], [0, 0, 10]])
+    assert {estimate.reason for estimate in estimates["exclude"].values()} == {"all_abstained"}
+    assert estimates["recode"]["accuracy"].value == pytest.approx(0.6)
     nothing = modes(np.zeros((3, 3), int))
-    assert {one.reason for one in nothing["exclude"].values()} == {"no_items"}
+    assert {estimate.reason for estimate in nothing["exclude"].values()} == {"no_items"}
 
 
 @settings(deadline=None)
@@ -95,13 +104,13 @@ def test_unknown_option_and_wrong_cells_are_refused():
 
 def test_risk_coverage_against_by_hand():
     """Scores 9, 5, 5, 1 with the last two wrong: equal scores enter together."""
-    found = risk_coverage([9, 5, 5, 1, np.nan, 7], [1, 1, 0, 0, 1, np.nan])
-    np.testing.assert_array_equal(found.threshold, [9, 5, 1])
-    np.testing.assert_allclose(found.answered_fraction, [1 / 5, 3 / 5, 4 / 5])
-    np.testing.assert_allclose(found.risk, [0, 1 / 3, 1 / 2])
-    assert found.area == pytest.approx((0 + 1 / 3 + 1 / 3 + 1 / 2) / 4)
-    assert (found.n_used, found.n_excluded) == (5, 1)
-    assert repr(found).startswith("RiskCoverage(3 thresholds")
+    curve = risk_coverage([9, 5, 5, 1, np.nan, 7], [1, 1, 0, 0, 1, np.nan])
+    np.testing.assert_array_equal(curve.threshold, [9, 5, 1])
+    np.testing.assert_allclose(curve.answered_fraction, [1 / 5, 3 / 5, 4 / 5])
+    np.testing.assert_allclose(curve.risk, [0, 1 / 3, 1 / 2])
+    assert curve.area == pytest.approx((0 + 1 / 3 + 1 / 3 + 1 / 2) / 4)
+    assert (curve.n_used, curve.n_excluded) == (5, 1)
+    assert repr(curve).startswith("RiskCoverage(3 thresholds")
 
 
 def test_risk_coverage_without_answers_is_na():
@@ -118,10 +127,10 @@ def test_risk_coverage_without_answers_is_na():
 )
 def test_last_point_of_risk_coverage_is_accuracy(score, correct):
     """Answering everything, the risk is the error rate, and coverage only grows."""
-    found = risk_coverage(score, correct)
-    assert found.risk[-1] == pytest.approx(1 - correct.mean())
-    assert found.answered_fraction[-1] == 1
-    assert (np.diff(found.answered_fraction) > 0).all()
+    curve = risk_coverage(score, correct)
+    assert curve.risk[-1] == pytest.approx(1 - correct.mean())
+    assert curve.answered_fraction[-1] == 1
+    assert (np.diff(curve.answered_fraction) > 0).all()
 
 
 def test_abstention_depends_on_difficulty():
@@ -130,10 +139,10 @@ def test_abstention_depends_on_difficulty():
     difficulty = rng.random(200)
     hard = (rng.random(200) < difficulty).astype(float)
     blind = (rng.random(200) < 0.5).astype(float)
-    found = abstention_test(hard, difficulty, rng=rng)
-    assert (found.p, found.n_draws, found.permuted) == (1 / 10_000, 9999, "items")
+    trial = abstention_test(hard, difficulty, rng=rng)
+    assert (trial.p, trial.n_draws, trial.permuted) == (1 / 10_000, 9999, "items")
     assert abstention_test(blind, difficulty, rng=rng).p > 0.05
-    assert repr(found) == "AbstentionTest(p 0.0001, permuted items)"
+    assert repr(trial) == "AbstentionTest(p 0.0001, permuted items)"
 
 
 def test_abstention_test_permutes_what_is_exchangeable():
@@ -148,7 +157,7 @@ def test_abstention_test_permutes_what_is_exchangeable():
     flat = abstention_test(abstained, by_group, rng=rng, n_draws=999)
     assert whole.permuted == "groups"
     assert whole.p > flat.p
-    depends = np.array([one == "a" for one in inside], dtype=float)
+    depends = np.array([group == "a" for group in inside], dtype=float)
     depends[::8] = 0
     within = abstention_test(depends, inside, groups=groups, rng=rng, n_draws=999)
     assert (within.permuted, within.p) == ("items within groups", 1 / 1000)
@@ -177,8 +186,8 @@ def test_abstention_test_keeps_its_level():
 )
 def test_abstention_test_without_variation_is_na(abstained, factor, groups, reason):
     """There is nothing to test; the reason says which side is constant."""
-    found = abstention_test(abstained, factor, groups=groups, rng=np.random.default_rng(0))
-    assert (found.p, found.statistic, found.reason) == (None, None, reason)
+    trial = abstention_test(abstained, factor, groups=groups, rng=np.random.default_rng(0))
+    assert (trial.p, trial.statistic, trial.reason) == (None, None, reason)
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,11 @@ counts_of_items = arrays.arrays(np.int64, (6, 4), elements=st.integers(0, 3))
 
 def results(human, judge=None, *, strata, scale_level="nominal", **chosen):
     """Stratify without intervals, unless asked otherwise; give the results by name."""
-    resampling, rest = split_options(chosen, n_resamples=0)
+    resampling, arguments = split_options(chosen, n_resamples=0)
     human = np.array(human)
     judges = {"": np.zeros_like(human) if judge is None else judge}
     [rows] = stratify(
-        human, judges, strata=strata, level=scale_level, resampling=resampling, **rest
+        human, judges, strata=strata, level=scale_level, resampling=resampling, **arguments
     ).values()
     return {row.stratum.name: row for row in rows}
 
@@ -39,10 +39,10 @@ def results(human, judge=None, *, strata, scale_level="nominal", **chosen):
 def test_labels_of_an_item_against_numpy(counts):
     """Median, mean, shares and number of labels are those of the labels spelt out."""
     scale = np.array([1.0, 2.0, 4.0, 7.0])
-    found = [medians(counts, scale), means(counts, scale), median_shares(counts, scale)]
-    found += [majority_shares(counts), n_distinct(counts)]
+    result = [medians(counts, scale), means(counts, scale), median_shares(counts, scale)]
+    result += [majority_shares(counts), n_distinct(counts)]
     for row, (middle, mean, at_middle, at_mode, different) in zip(
-        counts, np.transpose(found), strict=True
+        counts, np.transpose(result), strict=True
     ):
         labels = np.repeat(scale, row)
         if not labels.size:
@@ -77,49 +77,49 @@ def test_items_with_full_agreement_are_in_the_top_stratum():
     """Its upper end is closed, so a share of 1 is never lost."""
     human = [[3, 0], [2, 1], [0, 3]]
     strata = (Stratum("top", "majority_share", 0.8), Stratum("rest", "majority_share", 0, 0.8))
-    found = results(human, strata=strata)
-    assert (found["top"].n_items, found["rest"].n_items) == (2, 1)
-    assert found["top"].hh["pairwise_agreement"].value == 1
+    result = results(human, strata=strata)
+    assert (result["top"].n_items, result["rest"].n_items) == (2, 1)
+    assert result["top"].hh["pairwise_agreement"].value == 1
 
 
 def test_true_zero_is_not_lost():
     """No pair agrees: pairwise agreement is 0.0, which is a value and not NA."""
-    found = results([[1, 1], [1, 1]], strata=[Stratum("all", "n_labels")])["all"]
-    assert found.hh["pairwise_agreement"].value == 0.0
-    assert found.hh["pairwise_agreement"].reason == ""
+    strata = results([[1, 1], [1, 1]], strata=[Stratum("all", "n_labels")])["all"]
+    assert strata.hh["pairwise_agreement"].value == 0.0
+    assert strata.hh["pairwise_agreement"].reason == ""
 
 
 def test_single_rater_is_in_no_stratum():
     """One label agrees with itself by construction; that is neither certainty nor 1.0."""
-    found = results([[1, 0], [2, 0]], strata=[Stratum("PA = 1", "majority_share", 1)])
-    assert found["PA = 1"].n_items == 1
-    assert found["PA = 1"].share_of_items == 0.5
+    strata = results([[1, 0], [2, 0]], strata=[Stratum("PA = 1", "majority_share", 1)])
+    assert strata["PA = 1"].n_items == 1
+    assert strata["PA = 1"].share_of_items == 0.5
 
 
 def test_empty_stratum_keeps_its_row():
     """NA with the reason everywhere, and no items."""
-    found = results([[2, 0]], np.array([[1, 0]]), strata=default_strata(2, ordinal=False))
-    assert found["PA < 0.6"].n_items == 0
+    strata = results([[2, 0]], np.array([[1, 0]]), strata=default_strata(2, ordinal=False))
+    assert strata["PA < 0.6"].n_items == 0
     for part in ("hh", "mm", "hw_mw", "h_mw", "random", "random_h", "delta", "js_b"):
-        reasons = {one.reason for one in getattr(found["PA < 0.6"], part).values()}
+        reasons = {estimate.reason for estimate in getattr(strata["PA < 0.6"], part).values()}
         assert reasons == {"empty_stratum"}
-    assert repr(found["PA < 0.6"]) == "StratumResult('PA < 0.6', 0 items)"
+    assert repr(strata["PA < 0.6"]) == "StratumResult('PA < 0.6', 0 items)"
 
 
 def test_stratum_of_one_label_is_na_with_counts():
     """Published code prints alpha 1.00 for it."""
-    found = results([[3, 0], [3, 0]], strata=[Stratum("all", "majority_share")])["all"]
-    alpha = found.hh["krippendorff_alpha_nominal"]
+    strata = results([[3, 0], [3, 0]], strata=[Stratum("all", "majority_share")])["all"]
+    alpha = strata.hh["krippendorff_alpha_nominal"]
     assert (alpha.value, alpha.reason, alpha.n_used) == (None, "constant_labels", 2)
-    assert found.n_labels_seen == 1
+    assert strata.n_labels_seen == 1
 
 
 def test_strata_partition_the_items():
     """Percentage strata and numbers of labels each hold every item with two ratings once."""
     rng = np.random.default_rng(0)
     human = rng.multinomial(5, [0.5, 0.3, 0.2], 80)
-    found = results(human, strata=default_strata(3, ordinal=False))
-    sizes = {name: one.n_items for name, one in found.items()}
+    strata = results(human, strata=default_strata(3, ordinal=False))
+    sizes = {name: stratum.n_items for name, stratum in strata.items()}
     assert sum(n for name, n in sizes.items() if "PA" in name) == sizes["all"] == 80
     assert sum(n for name, n in sizes.items() if "unique" in name) == 80
 
@@ -128,10 +128,10 @@ def test_random_rater_looks_as_good_where_humans_disagree():
     """A.11 of elangovan2025: 1/K everywhere, so above the humans or below them by the stratum."""
     human = [[2, 0]] * 50 + [[0, 2]] * 50 + [[1, 1]] * 100
     strata = (Stratum("agree", "n_labels", 1, 2), Stratum("disagree", "n_labels", 2))
-    found = results(human, strata=strata)
+    result = results(human, strata=strata)
     for name, pairwise in (("agree", 1.0), ("disagree", 0.0)):
-        assert found[name].random_h["agreement"].value == pytest.approx(0.5)
-        assert found[name].hh["pairwise_agreement"].value == pairwise
+        assert result[name].random_h["agreement"].value == pytest.approx(0.5)
+        assert result[name].hh["pairwise_agreement"].value == pairwise
 
 
 def test_delta_is_the_difference_of_what_is_shown():
@@ -140,28 +140,36 @@ def test_delta_is_the_difference_of_what_is_shown():
     human, judge = rng.multinomial(3, [0.6, 0.3, 0.1], 90), rng.multinomial(5, [0.5, 0.4, 0.1], 90)
     groups = [f"g{i // 3}" for i in range(90)]
     strata = default_strata(3, ordinal=False)
-    for one in results(human, judge, strata=strata, n_resamples=100, groups=groups).values():
+    for stratum in results(human, judge, strata=strata, n_resamples=100, groups=groups).values():
         for name, other in (
             ("krippendorff_alpha_nominal", "krippendorff_alpha_nominal"),
             ("fleiss_kappa", "scott_pi"),
             ("randolph_kappa", "randolph_kappa"),
         ):
-            hh, hw_mw, delta = one.hh[name].value, one.hw_mw[other].value, one.delta[name]
+            hh, hw_mw, delta = (
+                stratum.hh[name].value,
+                stratum.hw_mw[other].value,
+                stratum.delta[name],
+            )
             if hh is None or hw_mw is None:
                 assert delta.value is None
                 assert delta.reason
             else:
                 assert delta.value == pytest.approx(hh - hw_mw)
                 assert delta.interval.unit == "group"
-        assert set(one.delta) == {"krippendorff_alpha_nominal", "fleiss_kappa", "randolph_kappa"}
+        assert set(stratum.delta) == {
+            "krippendorff_alpha_nominal",
+            "fleiss_kappa",
+            "randolph_kappa",
+        }
 
 
 def test_one_human_is_an_expectation_not_a_draw():
     """H'M of [2, 1] against A: two thirds, whoever is drawn."""
-    found = results([[2, 1]], np.array([[1, 0]]), strata=[Stratum("all", "n_labels")])["all"]
-    assert found.h_mw["agreement"].value == pytest.approx(2 / 3)
-    assert found.hw_mw["agreement"].value == 1
-    assert found.mm["pairwise_agreement"].reason == "too_few_raters"
+    strata = results([[2, 1]], np.array([[1, 0]]), strata=[Stratum("all", "n_labels")])["all"]
+    assert strata.h_mw["agreement"].value == pytest.approx(2 / 3)
+    assert strata.hw_mw["agreement"].value == 1
+    assert strata.mm["pairwise_agreement"].reason == "too_few_raters"
 
 
 def test_ordered_scales_compare_medians():
@@ -169,13 +177,13 @@ def test_ordered_scales_compare_medians():
     human = [[1, 1, 0], [0, 1, 1], [2, 0, 0], [0, 0, 2]]
     judge = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]])
     strata = [Stratum("all", "median_share"), Stratum("published", "median_share_floor", 0.5)]
-    found = results(human, judge, strata=strata, scale_level="ordinal")
-    every = found["all"]
+    result = results(human, judge, strata=strata, scale_level="ordinal")
+    every = result["all"]
     assert every.hw_mw["agreement"].value == 0.5  # medians 1.5, 2.5, 1, 3 against 1, 2, 1, 3
     assert every.hw_mw["spearman"].value == pytest.approx(0.9486832980505138)
     assert every.hw_mw["krippendorff_alpha_ordinal"].value is not None
     assert every.random_h["agreement"].value == pytest.approx(1 / 3)
-    assert found["published"].n_items == 4
+    assert result["published"].n_items == 4
     np.testing.assert_allclose(median_shares(human), [0, 0, 1, 1])
     np.testing.assert_allclose(median_shares(human, floor=True), [0.5, 0.5, 1, 1])
 
@@ -185,10 +193,10 @@ def test_a_stratum_sees_the_resamples_of_all_items():
     rng = np.random.default_rng(0)
     human = rng.multinomial(3, [0.6, 0.4], 60)
     strata = (Stratum("all", "n_labels"), Stratum("some", "n_labels", 2))
-    found = results(human, strata=strata, n_resamples=500)
+    result = results(human, strata=strata, n_resamples=500)
     alone = results(human, strata=strata[:1], n_resamples=500)
-    assert found["all"].hh["pairwise_agreement"] == alone["all"].hh["pairwise_agreement"]
-    assert found["some"].random["agreement"].interval is not None
+    assert result["all"].hh["pairwise_agreement"] == alone["all"].hh["pairwise_agreement"]
+    assert result["some"].random["agreement"].interval is not None
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -204,13 +212,13 @@ def test_strata_against_a_loop_over_resamples(grouped):
     )
     stratum = Stratum("split", "n_labels", 2)
     chosen = {"n_resamples": n_resamples, "rng": np.random.default_rng(5), "groups": groups}
-    found = results(human, judge, strata=[stratum], level=0.5, **chosen)["split"]
+    strata = results(human, judge, strata=[stratum], level=0.5, **chosen)["split"]
     inside = stratum.members(human)
     modes = judge == judge.max(axis=1, keepdims=True)
     share = (human / 3 * modes / modes.sum(axis=1, keepdims=True)).sum(axis=1)
     by_item = weights[:, units.of_item] * inside
     wanted = np.quantile((by_item @ share) / by_item.sum(axis=1), [0.25, 0.75])
-    interval = found.h_mw["agreement"].interval
+    interval = strata.h_mw["agreement"].interval
     assert (interval.low, interval.high) == pytest.approx(tuple(wanted))
 
 
@@ -223,7 +231,7 @@ def test_strata_leave_out_one_group_at_a_time(interval):
     groups = [f"g{i // 3}" for i in range(24)]
     strata = [Stratum("split", "n_labels", 2)]
     chosen = {"strata": strata, "n_resamples": 40, "method": interval, "groups": groups}
-    found = results(human, judge, rng=np.random.default_rng(5), **chosen)["split"]
+    result = results(human, judge, rng=np.random.default_rng(5), **chosen)["split"]
     kept = [np.array(groups) != group for group in dict.fromkeys(groups)]
     without = [results(human[k], judge[k], strata=strata, n_resamples=0)["split"] for k in kept]
     for part, name in (
@@ -231,12 +239,14 @@ def test_strata_leave_out_one_group_at_a_time(interval):
         ("js_b", "js_distance_nat"),
         ("delta", "krippendorff_alpha_nominal"),
     ):
-        left_out = np.array([getattr(one, part)[name].value for one in without], dtype=float)
-        one = getattr(found, part)[name]
+        left_out = np.array(
+            [getattr(estimate, part)[name].value for estimate in without], dtype=float
+        )
+        estimate = getattr(result, part)[name]
         if interval == "jackknife":
-            wanted = jackknife_ends(one.value, left_out, 0.95)
-            assert (one.interval.low, one.interval.high) == pytest.approx(wanted)
-        assert (one.interval.method, one.interval.unit) == (interval, "group")
+            wanted = jackknife_ends(estimate.value, left_out, 0.95)
+            assert (estimate.interval.low, estimate.interval.high) == pytest.approx(wanted)
+        assert (estimate.interval.method, estimate.interval.unit) == (interval, "group")
 
 
 def test_judges_together_are_judges_alone():
@@ -255,9 +265,9 @@ def test_judges_together_are_judges_alone():
         [alone] = stratify(
             human, {name: judge}, resampling=seeded(1, n_resamples=100), **common
         ).values()
-        for one, other in zip(together[name], alone, strict=True):
+        for row, other in zip(together[name], alone, strict=True):
             for part in ("hh", "mm", "hw_mw", "h_mw", "random", "delta", "js_b"):
-                assert getattr(one, part) == getattr(other, part)
+                assert getattr(row, part) == getattr(other, part)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -269,10 +279,14 @@ def test_units_that_are_alike_are_drawn_together(monkeypatch, grouped):
     chosen = {"strata": [Stratum("split", "n_labels", 2)], "n_resamples": 4000, "groups": groups}
 
     def ends():
-        found = results(human, judge, **chosen)["split"]
-        each = (found.h_mw["agreement"], found.delta["krippendorff_alpha_nominal"])
-        assert [one.n_resamples for one in each] == [4000, 4000]
-        return [end for one in each for end in (one.interval.low, one.interval.high)]
+        strata = results(human, judge, **chosen)["split"]
+        both_estimates = (strata.h_mw["agreement"], strata.delta["krippendorff_alpha_nominal"])
+        assert [estimate.n_resamples for estimate in both_estimates] == [4000, 4000]
+        return [
+            end
+            for estimate in both_estimates
+            for end in (estimate.interval.low, estimate.interval.high)
+        ]
 
     together = ends()
     monkeypatch.setattr("harness.stats.inference.strata_bootstrap.ALIKE", 400)
