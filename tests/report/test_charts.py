@@ -56,15 +56,15 @@ def read_axis(chart, axis: str):
 def read_intervals(chart):
     """Value, low and high of each row with a value; an interval belongs to the dot after it."""
     across, tolerance = read_axis(chart, "x")
-    drawn, ends = [], (None, None)
+    dots, ends = [], (None, None)
     for mark in chart.marks:
         kinds = mark.attributes.get("class", "").split()
         if kinds[:1] == ["interval"]:
             ends = (across(mark.attributes["x1"]), across(mark.attributes["x2"]))
         elif kinds[:1] == ["dot"]:
-            drawn.append((mark.attributes["data-of"], across(mark.attributes["cx"]), *ends))
+            dots.append((mark.attributes["data-of"], across(mark.attributes["cx"]), *ends))
             ends = (None, None)
-    return drawn, [row[:4] for row in chart.rows if row[1] is not None], tolerance
+    return dots, [row[:4] for row in chart.rows if row[1] is not None], tolerance
 
 
 def read_lines(chart):
@@ -123,9 +123,9 @@ def test_every_chart_is_drawn_as_its_data(charts):
     """Dots, intervals, lines, boxes and cells, read through the axes."""
     assert len(charts) > 60
     for chart in charts.values():
-        drawn, rows, tolerance = read_back(chart)
-        assert len(drawn) == len(rows), chart.name
-        for cells, row in zip(drawn, rows, strict=True):
+        values, rows, tolerance = read_back(chart)
+        assert len(values) == len(rows), chart.name
+        for cells, row in zip(values, rows, strict=True):
             names, numbers = split(cells)
             wanted_names, wanted_numbers = split(row)
             assert names == wanted_names, chart.name
