@@ -389,8 +389,8 @@ def finish(
         If the folder cannot be read or written.
     """
     source = source_of(folder, task)
-    if choices is not None and choices.given():
-        return validate(replace(source, **choices.given()))
+    if choices is not None and choices.explicit():
+        return validate(replace(source, **choices.explicit()))
     validation = validate(source)
     write_report(folder, validation, source)
     return validation
@@ -469,7 +469,7 @@ def source_of_verdicts(
         planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
         seed=seed,
         notes=_note_left_out(n_left_out, by_judge),
-        **(choices or Choices()).given(),
+        **(choices or Choices()).explicit(),
     )
 
 

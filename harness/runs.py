@@ -341,7 +341,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         },
         seed=config.seed,
         notes=_notes(manifest, reading),
-        **config.choices.given(),
+        **config.choices.explicit(),
     )
 
 

@@ -1,4 +1,4 @@
-"""What forced choices hide, and at which beta of the humans the answer would be another."""
+"""Sensitivity of the decision to beta, bounds, reconstruction and rater error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.analysis.cutoff_grid import Grid, Numbers, grid_of
+from harness.analysis.cutoff_grid import Grid, grid_of
+from harness.analysis.serialize import DIGITS, Numbers, rows_of
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.data.rating_table import Distributions
 from harness.stats.indeterminacy.bounds import (
@@ -43,14 +44,11 @@ if TYPE_CHECKING:
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
 
-__all__ = ["Curve", "Grid", "OmegaBound", "Reconstructed", "Sensitivity", "section"]
-
 CURVE_BETAS = tuple(step / 10 for step in range(11))
 EPSILONS = tuple(step / 50 for step in range(16))  # 0 to 0.3: beyond, E is hardly undone
 ETAS = (-1, 0, 1)
 MAX_SETS = 127
 TAUS = tuple(step / 20 for step in range(1, 20))
-DIGITS = 6
 MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes seconds per judge
 COMMON_CELLS = 8_000_000  # items times judges times resamples that follow every break point
 COMMON_RESAMPLES = (100, 400)  # at least and at most
@@ -92,7 +90,7 @@ class Reconstructed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaterError:
-    """Who comes first by mse(srs/srs) if raters err: give another set than their stable one.
+    """The first judge by mse(srs/srs) where raters err: give another set than their stable one.
 
     Attributes
     ----------
@@ -119,7 +117,7 @@ class RaterError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OmegaBound:
-    """Mean over items of the least and the greatest share of raters who may endorse an option."""
+    """Bounds on the mean share of raters who may endorse an option."""
 
     option: str
     low: float | None
@@ -153,35 +151,32 @@ class CommonMatrix:
     converged: bool = True
 
     @classmethod
-    def of(cls, found: CommonF) -> Self:
-        """Round a fit."""
+    def of(cls, fit: CommonF) -> Self:
+        """Return the rounded matrix of a fit."""
         return cls(
-            F=tuple(
-                tuple(None if np.isnan(cell) else cell for cell in row)
-                for row in np.round(found.F, DIGITS).tolist()
-            ),
-            reasons=found.reasons,
-            n_items=found.n_items,
-            n_forced=found.n_forced,
-            n_sets=found.n_sets,
-            converged=found.converged,
+            F=rows_of(fit.F, digits=DIGITS),
+            reasons=fit.reasons,
+            n_items=fit.n_items,
+            n_forced=fit.n_forced,
+            n_sets=fit.n_sets,
+            converged=fit.converged,
         )
 
     @classmethod
     def not_computed(cls, space: OptionSpace) -> Self:
-        """Say that a search would take too long."""
+        """Return the matrix of a fit that would take too long."""
         rows, columns = len(space.options), len(space.sets)
         return cls(F=((None,) * columns,) * rows, reasons=("not_computed",) * columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """What hangs on how often raters who chose a negative option would endorse a positive one.
+    """Dependence on how often raters who chose a negative option would endorse a positive one.
 
     Attributes
     ----------
     identifiability : Identifiability
-        Whether forced choices determine what raters endorse, and what to change if not.
+        Whether forced choices determine the response sets, and what to change if not.
     adds : dict of str to tuple of str
         For a negative option, those that may be endorsed with it, as the task says.
     reason : str
@@ -237,19 +232,19 @@ class Sensitivity:
 
 
 def section(p: Prepared) -> Sensitivity:
-    """Work out what the response sets behind forced choices may be, and what hangs on it."""
+    """Estimate how the comparison of judges depends on the response sets behind choices."""
     space, adds = p.task.space, p.task.sensitivity
     reason = _why_no_sweep(p)
-    found: dict[str, Any] = {} if reason else _sweep(p)
-    found["bounds_reason"] = _why_no_bounds(p)
-    if not found["bounds_reason"]:
-        found |= _without_sets(p)
+    parts: dict[str, Any] = {} if reason else _sweep(p)
+    parts["bounds_reason"] = _why_no_bounds(p)
+    if not parts["bounds_reason"]:
+        parts |= _without_sets(p)
     if p.source.level == "micro":
-        found["reconstructed"] = _reconstructed(p)
-        found["rater_error"] = _rater_error(p)
-        found |= _by_likelihood(p)
+        parts["reconstructed"] = _reconstructed(p)
+        parts["rater_error"] = _rater_error(p)
+        parts |= _by_likelihood(p)
     return Sensitivity(
-        identifiability=identifiability(space), adds=dict(adds), reason=reason, **found
+        identifiability=identifiability(space), adds=dict(adds), reason=reason, **parts
     )
 
 
@@ -267,9 +262,9 @@ def _why_no_sweep(p: Prepared) -> str:
 
 def _sweep(p: Prepared) -> dict[str, Any]:
     human, judges = p.compared.human, p.compared.judges
-    about: dict[str, Any] = {"adds": p.task.sensitivity, "positive": p.compared.positive}
+    settings: dict[str, Any] = {"adds": p.task.sensitivity, "positive": p.compared.positive}
     taus = tuple(sorted({*TAUS, p.tau}))
-    regions = {goal: winning_regions(human, judges, goal, taus=taus, **about) for goal in GOALS}
+    regions = {goal: winning_regions(human, judges, goal, taus=taus, **settings) for goal in GOALS}
     points = beta_sweep(
         human,
         judges,
@@ -277,7 +272,7 @@ def _sweep(p: Prepared) -> dict[str, Any]:
         tau=p.tau,
         resampling=p.resampling(groups=p.groups),
         metrics=GOALS,
-        **about,
+        **settings,
     )
     return {
         "curve_betas": CURVE_BETAS,
@@ -290,16 +285,16 @@ def _sweep(p: Prepared) -> dict[str, Any]:
         },
         "break_evens": {goal: rows[taus.index(p.tau)] for goal, rows in regions.items()},
         "regions": regions,
-        "grid": grid_of(human, judges, regions, taus=taus, tau=p.tau, **about),
+        "grid": grid_of(human, judges, regions, taus=taus, tau=p.tau, **settings),
     }
 
 
 def _curve(estimates: list[Estimate]) -> Curve:
-    spans = [one.interval for one in estimates]
+    intervals = [estimate.interval for estimate in estimates]
     return Curve(
-        value=tuple(one.value for one in estimates),
-        low=tuple(None if span is None else span.low for span in spans),
-        high=tuple(None if span is None else span.high for span in spans),
+        value=tuple(estimate.value for estimate in estimates),
+        low=tuple(None if interval is None else interval.low for interval in intervals),
+        high=tuple(None if interval is None else interval.high for interval in intervals),
     )
 
 
@@ -317,15 +312,15 @@ def _why_no_bounds(p: Prepared) -> str:
 
 
 def _without_sets(p: Prepared) -> dict[str, Any]:
-    """Bound what forced choices alone leave open."""
+    """Return the bounds where raters gave forced choices alone."""
     human, judges = p.compared.human, p.compared.judges
-    about: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "tau": p.tau,
         "positive": p.compared.positive,
     }
     low, high = omega_bounds(Distributions.of(human).O, human.space)
     limits = [Limit(option, tuple(adds), 0.0, 1.0) for option, adds in p.task.sensitivity.items()]
-    found: dict[str, Any] = {
+    bounds: dict[str, Any] = {
         "omega_bounds": tuple(
             OmegaBound(option=option, low=_mean(low[:, k]), high=_mean(high[:, k]))
             for k, option in enumerate(human.space.options)
@@ -333,20 +328,22 @@ def _without_sets(p: Prepared) -> dict[str, Any]:
     }
     if p.compared.positive:
         resampling = p.resampling(groups=p.groups)
-        found["bounds"] = free_bounds(human, judges, resampling=resampling, **about)
+        bounds["bounds"] = free_bounds(human, judges, resampling=resampling, **settings)
     if limits and p.compared.positive:
         cells = max(len(human.items) * len(judges), 1)
-        few = min(p.source.n_resamples, int(np.clip(COMMON_CELLS // cells, *COMMON_RESAMPLES)))
-        resampling = replace(p.resampling(groups=p.groups), n_resamples=few)
-        found["common_bounds"] = common_bounds(
-            human, judges, limits, resampling=resampling, **about
+        n_resamples = min(
+            p.source.n_resamples, int(np.clip(COMMON_CELLS // cells, *COMMON_RESAMPLES))
         )
-    return found
+        resampling = replace(p.resampling(groups=p.groups), n_resamples=n_resamples)
+        bounds["common_bounds"] = common_bounds(
+            human, judges, limits, resampling=resampling, **settings
+        )
+    return bounds
 
 
 def _mean(shares: FloatArray) -> float | None:
-    seen = shares[~np.isnan(shares)]
-    return float(seen.mean()) if seen.size else None
+    rated = shares[~np.isnan(shares)]
+    return float(rated.mean()) if rated.size else None
 
 
 def _reconstructed(p: Prepared) -> Reconstructed | None:
@@ -365,30 +362,27 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
     )
     reasons = Counter(reason for reason in implied.reasons if reason)
     return Reconstructed(
-        F_reverse=tuple(
-            tuple(None if np.isnan(cell) else cell for cell in row)
-            for row in implied.F_reverse.tolist()
-        ),
+        F_reverse=rows_of(implied.F_reverse),
         n_pairs=implied.n_pairs,
         n_paired_items=implied.n_paired_items,
         n_items=len(implied.reasons) - sum(reasons.values()),
         reasons=dict(reasons),
-        judges={name: dict(each) for name, each in evaluation.estimates.items()},
+        judges={name: dict(metrics) for name, metrics in evaluation.estimates.items()},
     )
 
 
 def _rater_error(p: Prepared) -> RaterError | None:
     human = p.compared.human
     judges = [table for table in p.compared.judges if table.response_set.any()]
-    told = human.response_set.any() and p.compared.positive and human.space.sets_known
-    if not told or len(judges) < 2 or len(human.space.sets) > MAX_SETS:  # noqa: PLR2004 -- to compare
+    defined = human.response_set.any() and p.compared.positive and human.space.sets_known
+    if not defined or len(judges) < 2 or len(human.space.sets) > MAX_SETS:  # noqa: PLR2004 -- to compare
         return None
     option, n_items = p.compared.positive[0], 0
     first = {}
     for eta in ETAS:
         errors = [error_matrix(human.space, rate, eta=eta, option=option) for rate in EPSILONS]
-        found, n_items = mse_without_rater_error(human, judges, errors)
-        first[f"eta={eta}"] = tuple(map(_first, found))
+        mse_by_rate, n_items = mse_without_rater_error(human, judges, errors)
+        first[f"eta={eta}"] = tuple(map(_first, mse_by_rate))
     if not n_items:
         return None
     return RaterError(
@@ -398,16 +392,16 @@ def _rater_error(p: Prepared) -> RaterError | None:
         first=first,
         changes_at={
             skew: next(
-                (e for e, names in zip(EPSILONS, each, strict=True) if names != each[0]), None
+                (e for e, names in zip(EPSILONS, leaders, strict=True) if names != leaders[0]), None
             )
-            for skew, each in first.items()
+            for skew, leaders in first.items()
         },
     )
 
 
-def _first(found: dict[str, float]) -> tuple[str, ...]:
-    least = min((value for value in found.values() if not np.isnan(value)), default=np.nan)
-    return tuple(name for name, value in found.items() if value <= least + TOLERANCE)
+def _first(losses: dict[str, float]) -> tuple[str, ...]:
+    least = min((loss for loss in losses.values() if not np.isnan(loss)), default=np.nan)
+    return tuple(name for name, loss in losses.items() if loss <= least + TOLERANCE)
 
 
 def _by_likelihood(p: Prepared) -> dict[str, Any]:
@@ -415,8 +409,8 @@ def _by_likelihood(p: Prepared) -> dict[str, Any]:
     human = p.compared.human
     if human.space.fully_specified or not human.space.sets_known:
         return {}
-    asked = [table for table in p.compared.judges if table.name not in p.baselines]
-    fits = {table.name: _fitted(p, table) for table in asked}
+    tables = [table for table in p.compared.judges if table.name not in p.baselines]
+    fits = {table.name: _fitted(p, table) for table in tables}
     matrices = {name: matrix for name, (matrix, _) in fits.items() if matrix is not None}
     betas = {name: beta for name, (_, beta) in fits.items() if beta is not None}
     return {
@@ -433,9 +427,9 @@ def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonMatrix | None, Estim
         na = Estimate(value=None, reason="not_computed", n_used=0, n_excluded=len(table.items))
         return CommonMatrix.not_computed(table.space), na if positive else None
     if positive:
-        found, beta = F_and_beta_by_likelihood(
+        fit, beta = F_and_beta_by_likelihood(
             table, positive, resampling=p.resampling(groups=p.groups)
         )
     else:
-        found = F_by_likelihood(table, rng=p.rng())
-    return CommonMatrix.of(found) if found.n_items else None, beta
+        fit = F_by_likelihood(table, rng=p.rng())
+    return CommonMatrix.of(fit) if fit.n_items else None, beta

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.analysis.serialize import DIGITS, Numbers, rows_of
 from harness.stats.data.arrays import FloatArray, IntArray, ratio
 from harness.stats.data.rating_table import Distributions, aggregate, reaches
 from harness.stats.indeterminacy.sensitivity import suppose
@@ -17,11 +18,9 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.indeterminacy.sensitivity import BreakEven
 
-Numbers = tuple[float | None, ...]
 STEPS = 50  # of beta, from 0 to 1
 MAX_BREAK_POINTS = 150
 SAME = 1e-9  # a break point this close to a step is that step
-DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +90,15 @@ def grid_of(
     meets = human.space.meets(positive).astype(np.float64)
     first, last = (suppose(human, beta, adds).theta @ meets for beta in (0.0, 1.0))
     shares = first[:, None] + (last - first)[:, None] * np.array(betas)
-    theirs = [Distributions.of(table) for table in judges]
+    distributions = [Distributions.of(table) for table in judges]
     consistency = np.full((len(judges), len(taus), len(betas)), np.nan)
     bias, prevalence = consistency.copy(), np.full((len(taus), len(betas)), np.nan)
     n_items: IntArray = np.zeros(len(judges), dtype=np.int64)
     for t, cut in enumerate(taus):
         decided = reaches(shares, cut)
-        judged = [aggregate(one, "decision", tau=cut, positive=positive)[:, 0] for one in theirs]
+        judged = [
+            aggregate(side, "decision", tau=cut, positive=positive)[:, 0] for side in distributions
+        ]
         consistency[:, t], bias[:, t], n_items = _goals(decided, judged)
         rated = ~np.isnan(decided[:, 0])
         prevalence[t] = ratio(decided[rated].sum(axis=0), np.full(len(betas), rated.sum()))
@@ -106,11 +107,13 @@ def grid_of(
         taus=taus,
         judges={
             table.name: Surface(
-                consistency=_rows(consistency[j]), bias=_rows(bias[j]), n_items=int(n_items[j])
+                consistency=rows_of(consistency[j], digits=DIGITS),
+                bias=rows_of(bias[j], digits=DIGITS),
+                n_items=int(n_items[j]),
             )
             for j, table in enumerate(judges)
         },
-        prevalence=_rows(prevalence),
+        prevalence=rows_of(prevalence, digits=DIGITS),
         n_left_out=n_left_out,
     )
 
@@ -118,15 +121,13 @@ def grid_of(
 def _betas(regions: Mapping[str, Sequence[BreakEven]], tau: float) -> tuple[tuple[float, ...], int]:
     """Return the steps and the break points, those of the run's tau first if there are too many."""
     steps = [step / STEPS for step in range(STEPS + 1)]
-    own, others = set[float](), set[float]()
+    at_tau, elsewhere = set[float](), set[float]()
     for rows in regions.values():
         for row in rows:
-            (own if row.tau == tau else others).update(row.betas)
-    kept = list(steps)
-    places = sorted(own) + sorted(others - own)
-    new = [beta for beta in places if min(abs(beta - step) for step in steps) > SAME]
-    kept += new[:MAX_BREAK_POINTS]
-    return tuple(sorted(kept)), max(0, len(new) - MAX_BREAK_POINTS)
+            (at_tau if row.tau == tau else elsewhere).update(row.betas)
+    candidates = sorted(at_tau) + sorted(elsewhere - at_tau)
+    breaks = [beta for beta in candidates if min(abs(beta - step) for step in steps) > SAME]
+    return tuple(sorted(steps + breaks[:MAX_BREAK_POINTS])), max(0, len(breaks) - MAX_BREAK_POINTS)
 
 
 def _goals(
@@ -138,15 +139,10 @@ def _goals(
     """
     rated = ~np.isnan(decided[:, 0])
     judges = np.array(judged).reshape(len(judged), len(decided))[:, rated]
-    known = (~np.isnan(judges)).astype(np.float64)
+    answered = (~np.isnan(judges)).astype(np.float64)
     positive, human = np.nan_to_num(judges), decided[rated]
-    n, judge_positive = (one.sum(axis=1, keepdims=True) for one in (known, positive))
-    human_positive, both = known @ human, positive @ human
-    alike = n - judge_positive - human_positive + 2.0 * both
+    n, judge_positive = (sides.sum(axis=1, keepdims=True) for sides in (answered, positive))
+    human_positive, common = answered @ human, positive @ human
+    alike = n - judge_positive - human_positive + 2.0 * common
     n_items = n[:, 0].astype(np.int64)
     return ratio(alike, n), ratio(judge_positive - human_positive, n), n_items
-
-
-def _rows(values: FloatArray) -> tuple[Numbers, ...]:
-    rounded = np.round(values, DIGITS).tolist()
-    return tuple(tuple(None if cell != cell else cell + 0.0 for cell in row) for row in rounded)  # noqa: PLR0124 -- nan

@@ -302,13 +302,13 @@ def _usual_choices(
     """Work out what selecting by hit rate or kappa would have cost."""
     if choosing is None or len(choosing.candidates) < 2:  # noqa: PLR2004 -- nothing to choose
         return ()
-    own = set(choosing.regret[ranking.metric][GOAL].selected)
+    selected = set(choosing.regret[ranking.metric][GOAL].selected)
     choices = []
     for metric in choosing.usual:
         regret = choosing.regret[metric][GOAL]
         if metric == ranking.metric or not regret.selected:
             continue
-        same = not winner.baseline and set(regret.selected) == own
+        same = not winner.baseline and set(regret.selected) == selected
         involved = dict.fromkeys((*regret.selected, *regret.best))
         choices.append(
             UsualChoice(
@@ -332,7 +332,7 @@ def _next_step(
     needed, inseparable = _items_needed(ranking, close, n_items)
     counts = winner.outcomes
     few = winner.answered_fraction is not None and winner.answered_fraction < MIN_ANSWERED
-    asked = [(count.answered, count.planned - count.not_asked) for count in counts]
+    replies = [(count.answered, count.planned - count.not_asked) for count in counts]
     return NextStep(
         n_items=n_items,
         n_items_needed=needed,
@@ -342,7 +342,7 @@ def _next_step(
         else "",
         n_missing=sum(count.not_asked for count in counts),
         n_planned=sum(count.planned for count in counts),
-        unusable=few and any(answered < MIN_ANSWERED * n for answered, n in asked),
+        unusable=few and any(answered < MIN_ANSWERED * n for answered, n in replies),
     )
 
 

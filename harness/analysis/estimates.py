@@ -1,4 +1,4 @@
-"""What every section of a validation reads: the tables, and what was estimated from them."""
+"""Rating tables of a validation, and the metrics estimated from them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Compared:
-    """The tables that the metrics compare: as counted, but for what mode and level make of them.
+    """Tables that the metrics compare: as counted, with mode and level applied.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Prepared:
     Attributes
     ----------
     source : Source
-        What the user gave.
+        Task, verdicts and settings.
     human : RatingTable
         What the raters answered; its items are those of ``source``, in their order.
     judges : tuple of RatingTable
@@ -85,7 +85,7 @@ class Prepared:
     evaluation : Evaluation
         Every metric of every judge, and the bootstrap they share.
     metric : str
-        What ranks.
+        The metric that ranks.
     groups : list of str or None, or None
         The cluster of each item; None where items are resampled one by one.
     implied : Distributions or None
@@ -116,11 +116,11 @@ class Prepared:
 
     @property
     def baselines(self) -> frozenset[str]:
-        """Names of the judges that are there to be beaten."""
+        """Names of the baselines."""
         return frozenset(judge.name for judge in self.source.judges if judge.baseline)
 
     def rng(self) -> np.random.Generator:
-        """Return a generator that starts from the run's seed, the same for whoever asks."""
+        """Return a new generator with the run's seed."""
         return np.random.default_rng(self.source.seed)
 
     def resampling(self, *, groups: Sequence[str | None] | None = None) -> Resampling:
@@ -184,7 +184,7 @@ def prepare(source: Source) -> Prepared:
 
 
 def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
-    """Refuse choices under which `prepare` would fail, before anything is asked.
+    """Refuse choices under which `prepare` would fail.
 
     Raises
     ------
@@ -225,12 +225,12 @@ def _compared(
     tables, criteria = [human, *judges], None
     if source.mode != "exclude":
         option = _recoded_to(task) if source.mode == "recode" else CANNOT_ASSESS
-        tables = [resolve_abstentions(one, source.mode, option=option) for one in tables]
+        tables = [resolve_abstentions(table, source.mode, option=option) for table in tables]
     if source.level != "micro":
         criteria = _criteria(source.items, source.level)
     if source.level == "item":
         whole = _whole(task, source.items)
-        tables = [one_verdict_per_group(one, whole, positive=positive) for one in tables]
+        tables = [one_verdict_per_group(table, whole, positive=positive) for table in tables]
         positive, groups, criteria = (MET,), None, None
     return Compared(
         human=tables[0],
@@ -280,7 +280,7 @@ def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:
 
 
 def _whole(task: Task, items: Sequence[Item]) -> list[str]:
-    """Return what each decision is about."""
+    """Return the group that each decision is about."""
     if not task.positive:
         raise ValueError("level item needs positive options; name them in task.yaml")
     groups = [item.group or "" for item in items]
@@ -329,7 +329,7 @@ def _implied(source: Source, human: RatingTable) -> Distributions | None:
 
 
 def _ranking_metric(human: RatingTable, evaluation: Evaluation) -> str:
-    """What ranks unless the user says otherwise: what the humans gave, if any judge gave it too."""
-    wanted = primary_metric(human)
-    defined = any(e[wanted].n_used for e in evaluation.estimates.values())
-    return wanted if defined or not evaluation.judges else RANKS_WITHOUT_SETS
+    """Return the metric that ranks by default: for what the raters gave, if any judge gave it."""
+    primary = primary_metric(human)
+    defined = any(e[primary].n_used for e in evaluation.estimates.values())
+    return primary if defined or not evaluation.judges else RANKS_WITHOUT_SETS

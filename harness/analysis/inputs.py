@@ -1,4 +1,4 @@
-"""What a validation starts from: a task and verdicts, whoever made them."""
+"""Inputs of a validation: a task, verdicts and choices."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Unanswered: TypeAlias = Literal["loss", "exclude"]
 
 
 class Frozen(BaseModel):
-    """A value that refuses fields it does not know."""
+    """A frozen model without further fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class JudgeFacts(Frozen):
-    """What is known of a judge before its verdicts are read.
+    """Facts about a judge besides its verdicts.
 
     Attributes
     ----------
     kind : str
         How it was reached; ``external`` if its verdicts were made elsewhere.
     baseline : bool
-        Whether it is there to be beaten.
+        Whether it is a baseline, which is never recommended.
     """
 
     name: str
@@ -47,7 +47,7 @@ class JudgeFacts(Frozen):
 
 
 class Choices(Frozen):
-    """What a user may choose about the numbers; None leaves it to the task or the default."""
+    """Choices of a user about the numbers; None for the task's or the default."""
 
     tau: float | None = None
     metric: str | None = None
@@ -59,19 +59,19 @@ class Choices(Frozen):
     confidence: float | None = None
     interval: IntervalMethod | None = None
 
-    def given(self) -> dict[str, Any]:
-        """Return those that were made."""
+    def explicit(self) -> dict[str, Any]:
+        """Return the choices that are not None."""
         return self.model_dump(exclude_none=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Verdicts and what is needed to read them.
+    """Verdicts, and the task and settings to validate them with.
 
     Attributes
     ----------
     items : tuple of Item
-        Those that the verdicts are about, in the task's order.
+        Items that the verdicts are about, in the task's order.
     verdicts : mapping of str to sequence of Verdict
         Final verdicts per judge, one per unit.
     planned : mapping of str to mapping of Elicitation to int

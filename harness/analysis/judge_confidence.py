@@ -1,4 +1,4 @@
-"""How sure a judge was of each item: said, read off its log probabilities, or off its samples."""
+"""Confidence of a judge per item: stated, from log probabilities, or from its samples."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
         ``sample_agreement``: share of the most frequent option, of items with two samples or more.
     """
     row = {item: i for i, item in enumerate(table.items)}
-    alone = any(verdict.elicitation == "forced_choice" for verdict in verdicts)
-    served = "forced_choice" if alone else "paired"
-    chosen = [v for v in verdicts if v.elicitation == served and v.outcome == "answered"]
-    speaking = [verdict for verdict in chosen if verdict.reply and MEMBER in verdict.reply]
+    forced = any(verdict.elicitation == "forced_choice" for verdict in verdicts)
+    elicitation = "forced_choice" if forced else "paired"
+    chosen = [v for v in verdicts if v.elicitation == elicitation and v.outcome == "answered"]
+    stated = [verdict for verdict in chosen if verdict.reply and MEMBER in verdict.reply]
     measured = [verdict for verdict in chosen if verdict.logprobs is not None]
-    found = {
-        "verbal_confidence": _means(speaking, row, _said),
+    scores = {
+        "verbal_confidence": _means(stated, row, _stated),
         "logprob": _means(measured, row, _log_probability),
     }
     counts = table.forced_choice
     several = counts.sum(axis=1) >= SEVERAL
-    found["sample_agreement"] = np.where(several, majority_shares(counts), np.nan)
-    return {name: score for name, score in found.items() if not np.isnan(score).all()}
+    scores["sample_agreement"] = np.where(several, majority_shares(counts), np.nan)
+    return {name: score for name, score in scores.items() if not np.isnan(score).all()}
 
 
 def _means(
@@ -66,28 +66,28 @@ def _means(
     return ratio(sums, n)
 
 
-def _said(verdict: Verdict) -> float | None:
+def _stated(verdict: Verdict) -> float | None:
     text = verdict.reply or ""
     try:
-        said = parse_json(text[text.index("{") : text.rindex("}") + 1])
+        reply = parse_json(text[text.index("{") : text.rindex("}") + 1])
     except ValueError:
         return None
-    value = said.get("confidence") if isinstance(said, dict) else None
+    value = reply.get("confidence") if isinstance(reply, dict) else None
     return _number(value)
 
 
 def _log_probability(verdict: Verdict) -> float | None:
-    given = verdict.logprobs
-    if not isinstance(given, dict):
+    logprobs = verdict.logprobs
+    if not isinstance(logprobs, dict):
         return None
-    tokens = given.get("content")
+    tokens = logprobs.get("content")
     if isinstance(tokens, list):
-        each = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
+        values = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
     else:
-        listed = given.get("token_logprobs")
-        each = listed if isinstance(listed, list) else []
-    known = [number for number in map(_number, each) if number is not None]
-    return sum(known) if known and len(known) == len(each) else None
+        listed = logprobs.get("token_logprobs")
+        values = listed if isinstance(listed, list) else []
+    numbers = [number for number in map(_number, values) if number is not None]
+    return sum(numbers) if numbers and len(numbers) == len(values) else None
 
 
 def _number(value: object) -> float | None:

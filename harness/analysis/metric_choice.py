@@ -1,4 +1,4 @@
-"""What choosing a judge by each metric costs downstream, and how firm each order is."""
+"""Cost of choosing a judge by each metric, and certainty of each order."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Judges in order of one metric, NA last, and how firm that order is.
+    """Judges in order of one metric, NA last, and the certainty of that order.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class PairedDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choosing:
-    """How firm each order of the judges is, and what choosing by it costs downstream.
+    """Certainty of each order of the judges, and the downstream cost of choosing by it.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Choosing:
     differences : tuple of PairedDifference
         Every pair of judges, on the metric that ranks and on the goals.
     candidates : tuple of str
-        The judges that regret lets one choose from: all but the baselines, if that leaves two.
+        Judges to choose from: all but the baselines, if that leaves two.
     regret : dict of str to dict of str to Regret
         By the metric one selects by, then by goal.
     usual : tuple of str
@@ -112,7 +112,7 @@ class Choosing:
 
 
 def section(p: Prepared) -> Choosing | None:
-    """Work out how firm each order is and what it costs; None without judges."""
+    """Return the orders and the regret of choosing by them; None without judges."""
     evaluation = p.evaluation
     if not evaluation.judges:
         return None
@@ -122,7 +122,7 @@ def section(p: Prepared) -> Choosing | None:
     return Choosing(
         goals=GOALS,
         orders={row.name: _order(evaluation, row.name) for row in evaluation.metrics},
-        differences=tuple(one for metric in compared for one in _differences(evaluation, metric)),
+        differences=tuple(pair for metric in compared for pair in _differences(evaluation, metric)),
         candidates=candidates,
         regret=regret_matrix(evaluation, goals=GOALS, judges=candidates),
         usual=USUAL,
@@ -138,16 +138,16 @@ def _order(evaluation: Evaluation, metric: str) -> Order:
     places = []
     for ranked in evaluation.ranking(metric).rows:
         j = judges.index(ranked.judge)
-        known = ranked.rank is not None
+        is_ranked = ranked.rank is not None
         p_value = float(best.p_values[j])
         places.append(
             Place(
                 judge=ranked.judge,
                 rank=ranked.rank,
-                rank_low=spreads[j].low if known else None,
-                rank_high=spreads[j].high if known else None,
-                p_best=spreads[j].p_best if known else None,
-                in_best_set=None if best.reason or not known else ranked.judge in best.judges,
+                rank_low=spreads[j].low if is_ranked else None,
+                rank_high=spreads[j].high if is_ranked else None,
+                p_best=spreads[j].p_best if is_ranked else None,
+                in_best_set=None if best.reason or not is_ranked else ranked.judge in best.judges,
                 p_value=None if np.isnan(p_value) else p_value,
             )
         )
@@ -161,9 +161,12 @@ def _order(evaluation: Evaluation, metric: str) -> Order:
 
 
 def _differences(evaluation: Evaluation, metric: str) -> list[PairedDifference]:
-    found = evaluation.differences(metric)
-    adjusted = holm([np.nan if one.p_value is None else one.p_value for one in found])
+    differences = evaluation.differences(metric)
+    p_values = [difference.p_value for difference in differences]
+    adjusted = holm([np.nan if p is None else p for p in p_values])
     return [
-        PairedDifference(metric=metric, difference=one, p_holm=None if np.isnan(p) else float(p))
-        for one, p in zip(found, adjusted, strict=True)
+        PairedDifference(
+            metric=metric, difference=difference, p_holm=None if np.isnan(p) else float(p)
+        )
+        for difference, p in zip(differences, adjusted, strict=True)
     ]

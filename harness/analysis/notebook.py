@@ -1,4 +1,4 @@
-"""A validation as a notebook shows it: the ranking, or how the raters agree, as one table."""
+"""HTML table of a validation for notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def table(validation: Validation) -> str:
-    """Write the ranking as HTML; without judges, the agreement among the raters.
+    """Return the ranking as HTML; without judges, the inter-rater agreement.
 
     Names come from tasks and judges and are escaped. `harness.report.html.page` renders the report.
     """
@@ -33,14 +33,14 @@ def _ranks(validation: Validation, ranking: Ranking) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = [("", "judge", ranking.metric, "items", "answered")]
     for row in ranking.rows:
         judge = validation.judge(row.judge)
-        one = judge.metrics[ranking.metric]
+        result = judge.metrics[ranking.metric]
         answered = judge.answered_fraction
         rows.append(
             (
                 str(row.rank or ""),
                 row.judge + (" *" if row.baseline else ""),
-                _number(one),
-                str(one.n_used),
+                _number(result),
+                str(result.n_used),
                 "NA" if answered is None else f"{answered:.1%} of {judge.n_planned}",
             )
         )
@@ -48,19 +48,19 @@ def _ranks(validation: Validation, ranking: Ranking) -> list[Sequence[str]]:
 
 
 def _agreement(validation: Validation) -> list[Sequence[str]]:
-    found = validation.humans.agreement.items()
+    agreement = validation.humans.agreement.items()
     return [
-        ("human agreement", "value", "items"),
-        *((name, _number(one), str(one.n_used)) for name, one in found),
+        ("inter-rater agreement", "value", "items"),
+        *((name, _number(result), str(result.n_used)) for name, result in agreement),
     ]
 
 
-def _number(one: Estimate) -> str:
-    if one.value is None:
-        return f"NA ({one.reason.replace('_', ' ')})"
-    interval = one.interval
+def _number(result: Estimate) -> str:
+    if result.value is None:
+        return f"NA ({result.reason.replace('_', ' ')})"
+    interval = result.interval
     span = f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else ""
-    return f"{one.value:.3f}{span}"
+    return f"{result.value:.3f}{span}"
 
 
 def _row(tag: str, cells: Sequence[str]) -> str:

@@ -69,11 +69,13 @@ def drawn_modes(counts: FloatArray, rng: np.random.Generator) -> tuple[FloatArra
     One label is needed where a judge is held against single raters or judges: a tie is drawn, each
     mode as likely as another. nan where the row is empty.
     """
-    each = modes(counts)
-    tied = (each > 0).sum(axis=1) > 1
-    jitter = rng.random(each.shape)  # drawn for all, so that one tie does not move another
-    place = np.where(each > 0, jitter, -1.0).argmax(axis=1).astype(np.float64)
-    return np.where(counts.any(axis=1), place, np.nan), int(tied.sum())
+    shares_of_modes = modes(counts)
+    tied = (shares_of_modes > 0).sum(axis=1) > 1
+    jitter = rng.random(
+        shares_of_modes.shape
+    )  # drawn for all, so that one tie does not move another
+    drawn = np.where(shares_of_modes > 0, jitter, -1.0).argmax(axis=1).astype(np.float64)
+    return np.where(counts.any(axis=1), drawn, np.nan), int(tied.sum())
 
 
 def disagreement(counts: FloatArray | IntArray) -> FloatArray:

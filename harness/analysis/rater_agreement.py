@@ -1,4 +1,4 @@
-"""How far the human raters agree, which of the numbers for it are one, and what they dispute."""
+"""Inter-rater agreement, coefficients that are the same number, and disputed items."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AgreementRow:
     Attributes
     ----------
     quantity : str
-        What a percentage is of: three different ones go by one name.
+        What a percentage is of: three different shares have the same name.
     same_as : str
         The coefficient above it that is the same number on these ratings; "" if none is.
     """
@@ -56,7 +56,7 @@ class AgreementRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisputedItem:
-    """An item that its raters do not agree on: ids and counts, no texts.
+    """An item on which its raters disagree: ids and counts, no texts.
 
     Attributes
     ----------
@@ -77,56 +77,59 @@ class DisputedItem:
 
 
 def agreement_sums(p: Prepared) -> tuple[list[ItemSums], dict[str, str]]:
-    """Say what is to be estimated among the raters, and the paper of each coefficient."""
+    """Return the sums behind every coefficient among the raters, and its paper."""
     sums = human_sums(p.human)
     papers = {row.name: row.paper for row in HUMAN_AGREEMENT}
     for batch in _alphas(p):
         sums.append(batch)
-        papers |= {one.name: one.paper for one in batch.metrics}
+        papers |= {metric.name: metric.paper for metric in batch.metrics}
     return sums, papers
 
 
 def agreement_rows(
-    p: Prepared, found: Mapping[str, Estimate], papers: Mapping[str, str]
+    p: Prepared, estimates: Mapping[str, Estimate], papers: Mapping[str, str]
 ) -> tuple[AgreementRow, ...]:
-    """Show every coefficient that fits the scale, and say which are one number."""
+    """Return a row for every coefficient that fits the scale; those that are equal are marked."""
     same = _same(p.human.forced_choice)
     return tuple(
         AgreementRow(
             name=name,
-            estimate=one,
+            estimate=estimate,
             quantity=PERCENTAGES.get(name, ""),
             same_as=same.get(name, ""),
             paper=papers[name],
         )
-        for name, one in found.items()
+        for name, estimate in estimates.items()
     )
 
 
 def _alphas(p: Prepared) -> list[ItemSums]:
-    """Make alpha on ordered scales, and with the weights that the task gives.
+    """Return the sums of alpha on ordered scales, and with the weights of the task.
 
     The ratio level asks for options that are numbers, none negative.
     """
-    scale, found = Scale.of(p.task), []
+    scale = Scale.of(p.task)
+    batches: list[ItemSums] = []
     if scale.numbers is not None:
         sums = coincidences(scale.counts(p.human))
         numbers = scale.numbers.tolist()
         ordered = [alpha_metric("ordinal"), alpha_metric("interval", scale=numbers)]
         if numeric_keys(scale.options) and numbers[0] >= 0:
             ordered.append(alpha_metric("ratio", scale=numbers))
-        found.append(ItemSums(contributions=sums, metrics=tuple(ordered), nothing="too_few_raters"))
+        batches.append(
+            ItemSums(contributions=sums, metrics=tuple(ordered), nothing="too_few_raters")
+        )
     if p.task.weights is not None:
         of_options = len(p.task.weights) == len(scale.options)
         counts = p.human.forced_choice if of_options else with_abstention(p.human)
         weighted = (alpha_metric(weights=p.task.weights),)
         sums = coincidences(counts)
-        found.append(ItemSums(contributions=sums, metrics=weighted, nothing="too_few_raters"))
-    return found
+        batches.append(ItemSums(contributions=sums, metrics=weighted, nothing="too_few_raters"))
+    return batches
 
 
 def _same(counts: IntArray) -> dict[str, str]:
-    """Name coefficients that are another one by construction: equally many ratings per item."""
+    """Return coefficients equal to another by construction: equally many ratings per item."""
     m = np.unique(counts.sum(axis=1))
     m = m[m > 0]
     if len(m) != 1 or m[0] < MIN_RATERS:

@@ -1,4 +1,4 @@
-"""What a validation ends in: every number of a run, as ``metrics.json`` holds it."""
+"""The result of a validation, as ``metrics.json`` holds it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class MetricFacts:
         What its values estimate.
     population : str or None
         The metric that estimates what infinitely many raters would give. None where there is none:
-        its value hangs on the number of raters per item.
+        its value depends on the number of raters per item.
     """
 
     name: str
@@ -88,7 +88,7 @@ class MetricFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the numbers depend on besides the data.
+    """Settings that the numbers depend on besides the data.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanResult:
-    """What the human ratings say by themselves.
+    """Results of the human ratings by themselves.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class HumanResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a judge's replies cost.
+    """Cost of a judge's replies.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """Everything that a run reports; ``metrics.json`` holds exactly this.
+    """Every result of a run; ``metrics.json`` holds exactly this.
 
     Attributes
     ----------
@@ -257,11 +257,11 @@ class Validation:
     evidence : Evidence or None
         Judges, baselines and one human on common footing.
     choosing : Choosing or None
-        What choosing by each metric costs downstream, and how firm each order is.
+        Cost of choosing by each metric, and certainty of each order.
     sensitivity : Sensitivity or None
-        What forced choices hide, and when the answer would be another.
+        Dependence of the comparison on beta, and bounds.
     certainty, replacement, errors : or None
-        By human certainty; whether a judge may replace a rater; how each judge errs.
+        By human certainty; the alternative annotator test; error analysis.
     """
 
     schema_version: int = SCHEMA_VERSION

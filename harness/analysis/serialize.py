@@ -1,4 +1,4 @@
-"""A validation as JSON: the one place that rounds arrays and writes NaN as null."""
+"""Results as JSON, and matrices as rows: rounding, and null for NaN."""
 
 from __future__ import annotations
 
@@ -13,13 +13,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Numbers: TypeAlias = tuple[float | None, ...]
 Matrix: TypeAlias = tuple[Numbers, ...]
-DIGITS = 6  # of the cells of an array; single numbers are written in full
+DIGITS = 6  # of matrices that are drawn or browsed; all else is written in full
 
 
-def rows_of(values: FloatArray) -> Matrix:
-    """Return the rows of a matrix, rounded to 6 decimals; None for nan."""
-    rounded = (np.round(values, DIGITS) + 0.0).tolist()  # + 0.0: no negative zero
-    return tuple(tuple(None if np.isnan(cell) else cell for cell in row) for row in rounded)
+def rows_of(values: FloatArray, *, digits: int | None = None) -> Matrix:
+    """Return the rows of a matrix, None for nan.
+
+    Parameters
+    ----------
+    values : (R, C) array
+        The matrix.
+    digits : int, optional
+        Decimals to round to. Default: all.
+    """
+    rounded = values if digits is None else np.round(values, digits)
+    rows = (rounded + 0.0).tolist()  # + 0.0: no negative zero
+    return tuple(tuple(None if np.isnan(cell) else cell for cell in row) for row in rows)
 
 
 def to_json(value: object) -> str:
@@ -52,13 +61,13 @@ def schema_of(type_: type) -> dict[str, Any]:
     """Return the JSON schema of a result."""
     schema = msgspec.json.schema(type_, schema_hook=_array_schema)
     definitions = schema.pop("$defs")
-    own = definitions.pop(schema.pop("$ref").rsplit("/", 1)[-1])
-    return {**own, **schema, "$defs": definitions}
+    root = definitions.pop(schema.pop("$ref").rsplit("/", 1)[-1])
+    return {**root, **schema, "$defs": definitions}
 
 
 def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
-        return np.round(value, DIGITS).tolist() if value.dtype.kind == "f" else value.tolist()
+        return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
     raise NotImplementedError(f"{type(value).__name__} has no form in JSON")

@@ -1,4 +1,4 @@
-"""How endorsed sets become choices and back: F and its reverse pooled and by item, and Gamma."""
+"""Translation matrices: F and its reverse, pooled and by item, and selection effects."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from harness.analysis.serialize import DIGITS, Matrix, rows_of
 from harness.stats.indeterminacy.rater_error import selection_effects
 from harness.stats.indeterminacy.translation import F_hat, F_hat_by_item, F_hat_shrunk
 from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- msgspec reads it at run time
@@ -17,14 +18,12 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
 
-Matrix = tuple[tuple[float | None, ...], ...]
 MAX_ITEMS = 10  # shown of each matrix; `harness.stats.F_hat_shrunk` gives all
-DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemMatrix:
-    """One item's matrix: pairs counted, and pulled towards the pool; None where unknown."""
+    """Matrix of an item: counted, and shrunk towards the pool; None where undefined."""
 
     item: str
     n_pairs: int
@@ -34,7 +33,7 @@ class ItemMatrix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pooling:
-    """One matrix for all items, and how far single items lie from it.
+    """The pooled matrix, and the distance of single items from it.
 
     Attributes
     ----------
@@ -74,16 +73,16 @@ class Pooling:
         alike = strength is not None and np.isinf(strength)
         reason = "items_alike" if alike else "too_few_pairs" if strength is None else ""
         return cls(
-            pooled=_matrix(pooled),
+            pooled=rows_of(pooled, digits=DIGITS),
             strength=None if reason else strength,
             strength_reason=reason,
-            spread=_matrix(by_item[paired].std(axis=0)),
+            spread=rows_of(by_item[paired].std(axis=0), digits=DIGITS),
             items=tuple(
                 ItemMatrix(
                     item=table.items[i],
                     n_pairs=int(n_pairs[i]),
-                    counted=_matrix(counted[i]),
-                    shrunk=_matrix(by_item[i]),
+                    counted=rows_of(counted[i], digits=DIGITS),
+                    shrunk=rows_of(by_item[i], digits=DIGITS),
                 )
                 for i in furthest.tolist()
             ),
@@ -92,7 +91,7 @@ class Pooling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
-    """What paired ratings say of how a set becomes a choice.
+    """Translation between response sets and choices, from paired ratings.
 
     Attributes
     ----------
@@ -128,19 +127,19 @@ def translated(p: Prepared, table: RatingTable) -> Translated | None:
     pool = F_hat(table)
     if not pool.n_pairs:
         return None
-    own, shrunk = F_hat_by_item(table), F_hat_shrunk(table)
+    by_item, shrunk = F_hat_by_item(table), F_hat_shrunk(table)
     return Translated(
         n_pairs=pool.n_pairs,
         n_outside=pool.n_outside,
         n_endorsed=tuple(pool.n_endorsed.tolist()),
-        n_items=sum(not reason for reason in own.reasons),
-        reasons=dict(Counter(reason for reason in own.reasons if reason)),
-        F=Pooling.of(table, own.n_pairs, pool.F, own.F, (shrunk.F, shrunk.strength)),
+        n_items=sum(not reason for reason in by_item.reasons),
+        reasons=dict(Counter(reason for reason in by_item.reasons if reason)),
+        F=Pooling.of(table, by_item.n_pairs, pool.F, by_item.F, (shrunk.F, shrunk.strength)),
         F_reverse=Pooling.of(
             table,
-            own.n_pairs,
+            by_item.n_pairs,
             pool.F_reverse,
-            own.F_reverse,
+            by_item.F_reverse,
             (shrunk.F_reverse, shrunk.strength_reverse),
         ),
         selection_effect=selection_effects(
@@ -148,8 +147,3 @@ def translated(p: Prepared, table: RatingTable) -> Translated | None:
             resampling=p.resampling(groups=p.compared.groups),
         ),
     )
-
-
-def _matrix(values: FloatArray) -> Matrix:
-    rounded = np.round(values, DIGITS).tolist()
-    return tuple(tuple(None if cell != cell else cell for cell in row) for row in rounded)  # noqa: PLR0124 -- nan

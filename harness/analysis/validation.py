@@ -1,4 +1,4 @@
-"""From a task and verdicts, whoever made them, to every number of a run; touches no file."""
+"""Validate judges: compute every number of a run from a task and verdicts."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from harness.analysis.result import (
     TaskFacts,
     Validation,
 )
+from harness.analysis.serialize import rows_of
 from harness.analysis.translations import translated
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.judging.prompts.requests import ELICITATIONS
@@ -53,7 +54,7 @@ POPULATION_ROWS = {
 
 
 def validate(source: Source) -> Validation:
-    """Compute everything that verdicts say about their judges.
+    """Validate judges against the raters of a task.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ def validate(source: Source) -> Validation:
 
 
 def _sections(p: Prepared) -> dict[str, Any]:
-    """Compute what a validation holds beside its metrics: one line per section."""
+    """Compute the sections of a validation beside its metrics."""
     return {
         "evidence": evidence.section(p),
         "choosing": metric_choice.section(p),
@@ -124,24 +125,24 @@ def _settings(p: Prepared) -> Settings:
 
 
 def _left_out(humans: HumanResult) -> list[str]:
-    """Say how many ratings are no choice: the headline counts those that are."""
+    """Return notes on ratings that are no choices."""
     notes = []
     if humans.n_abstained:
         notes.append(f"ratings that are {CANNOT_ASSESS}: {humans.n_abstained}")
     if humans.ignored_labels:
-        each = ", ".join(f"{label!r} {n}" for label, n in humans.ignored_labels.items())
+        labels = ", ".join(f"{label!r} {n}" for label, n in humans.ignored_labels.items())
         total = sum(humans.ignored_labels.values())
-        notes.append(f"ratings left out for their label, which the task ignores: {total} ({each})")
+        notes.append(f"ratings with labels that the task ignores: {total} ({labels})")
     return notes
 
 
 def _notes(p: Prepared) -> list[str]:
-    wanted, notes = primary_metric(p.compared.human), []
-    if not p.source.metric and p.metric != wanted and p.source.judges:
-        notes.append(f"no judge has a reply that {wanted} needs, so {p.metric} ranks")
+    primary, notes = primary_metric(p.compared.human), []
+    if not p.source.metric and p.metric != primary and p.source.judges:
+        notes.append(f"no judge has a reply that {primary} needs, so {p.metric} ranks")
     if p.source.beta is not None:
-        given = int(p.human.response_set.sum())
-        unused = f"; the {given} response sets that humans gave are not used" if given else ""
+        n_sets = int(p.human.response_set.sum())
+        unused = f"; the {n_sets} response sets that humans gave are not used" if n_sets else ""
         family = ", by the family of table 2" if p.source.family == "table_2" else ""
         notes.append(
             f"beta {p.source.beta:g} is assumed{family}: response sets of the humans follow from "
@@ -191,14 +192,14 @@ def _task_facts(source: Source) -> TaskFacts:
 def _human_result(p: Prepared, errors: Errors) -> HumanResult:
     task, human, evaluation = p.task, p.human, p.evaluation
     ids = set(human.items)
-    here = [rating for rating in task.ratings if rating.item in ids]
+    ratings = [rating for rating in task.ratings if rating.item in ids]
     return HumanResult(
-        n_raters=len({rating.rater for rating in here}),
+        n_raters=len({rating.rater for rating in ratings}),
         rater_ids=task.rater_ids,
         n_forced_choice=int(human.forced_choice.sum()),
         n_response_sets=int(human.response_set.sum()),
         n_pairs=0 if human.joint is None else int(human.joint.sum()),
-        n_abstained=sum(rating.value == CANNOT_ASSESS for rating in here),
+        n_abstained=sum(rating.value == CANNOT_ASSESS for rating in ratings),
         ignored_labels=dict(Counter(str(r.value) for r in task.ignored if r.item in ids)),
         agreement={row.name: row.estimate for row in errors.human_agreement},
         beta=evaluation.human_translation.beta,
@@ -237,9 +238,9 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
 
 def _serving(outcomes: Sequence[OutcomeCounts], row: Metric) -> Sequence[OutcomeCounts]:
     """Return the counts of the units that served a metric; see `harness.ratings.judge_table`."""
-    asked = {counts.elicitation for counts in outcomes}
+    elicitations = {counts.elicitation for counts in outcomes}
     served_by = ELICITATION_OF[row.judge_form]
-    served_by = served_by if served_by in asked else "paired"
+    served_by = served_by if served_by in elicitations else "paired"
     return [counts for counts in outcomes if counts.elicitation == served_by] or outcomes
 
 
@@ -247,8 +248,7 @@ def _matrix(translation: TableTranslation) -> tuple[tuple[float | None, ...], ..
     """F as rows of options by columns of response sets; None for a column that no pair endorsed."""
     if not translation.translation.n_pairs:
         return None
-    rows = translation.translation.F.tolist()
-    return tuple(tuple(None if math.isnan(cell) else cell for cell in row) for row in rows)
+    return rows_of(translation.translation.F)
 
 
 def _ranking(source: Source, metric: str, evaluation: Evaluation) -> Ranking:
