@@ -33,31 +33,31 @@ SECTIONS = (
 )
 
 
-def comparison(names: tuple[str, str], both: tuple[Validation, Validation]) -> str:
+def comparison(names: tuple[str, str], validations: tuple[Validation, Validation]) -> str:
     """Render two validations side by side as one page.
 
     Parameters
     ----------
     names : (str, str)
         Names of the validations.
-    both : (Validation, Validation)
+    validations : (Validation, Validation)
         The earlier one first.
     """
-    a, b = both
+    a, b = validations
     shared = [judge.name for judge in ranked_judges(a) if judge.name in {j.name for j in b.judges}]
     return render(
         "compare.html.jinja",
         {
             "names": names,
-            "both": both,
-            "headlines": [headline(v).replace("  ", " · ") for v in both],
-            "sentences": [sentences(v) for v in both],
+            "validations": validations,
+            "headlines": [headline(v).replace("  ", " · ") for v in validations],
+            "sentences": [sentences(v) for v in validations],
             "differences": setup_differences(a, b),
             "shared": shared,
             "units": {facts.name: facts.unit for facts in a.metrics},
             "only": [_only(a, b), _only(b, a)],
-            "charts": [_chart(names, both, shared, metric) for metric in _ranked_by(a, b)],
-            "groups": _groups(both, shared),
+            "charts": [_chart(names, validations, shared, metric) for metric in _ranked_by(a, b)],
+            "groups": _groups(validations, shared),
         },
         block={"grid": None, "items": None},
         title=f"Comparison of {names[0]} and {names[1]}",
@@ -105,15 +105,19 @@ def _common(a: Validation, b: Validation) -> list[str]:
 
 
 def _groups(
-    both: tuple[Validation, Validation], shared: Sequence[str]
+    validations: tuple[Validation, Validation], shared: Sequence[str]
 ) -> list[tuple[Group, list[str], list[str]]]:
     """Return each group with its metrics that are defined for some judge, and the others."""
     groups = []
-    for group, names in grouped(both[0], _common(*both)):
+    for group, names in grouped(validations[0], _common(*validations)):
         defined = [
             name
             for name in names
-            if any(v.judge(judge).metrics[name].value is not None for v in both for judge in shared)
+            if any(
+                v.judge(judge).metrics[name].value is not None
+                for v in validations
+                for judge in shared
+            )
         ]
         groups.append((group, defined, [name for name in names if name not in defined]))
     return groups
@@ -126,19 +130,22 @@ def _ranked_by(a: Validation, b: Validation) -> list[str]:
 
 
 def _chart(
-    names: tuple[str, str], both: tuple[Validation, Validation], shared: list[str], metric: str
+    names: tuple[str, str],
+    validations: tuple[Validation, Validation],
+    shared: list[str],
+    metric: str,
 ) -> Chart:
     rows: list[IntervalRow] = []
     for judge in shared:
-        first, second = (interval_row(judge, v.judge(judge).metrics[metric]) for v in both)
+        first, second = (interval_row(judge, v.judge(judge).metrics[metric]) for v in validations)
         rows += [
             replace(first, name=f"{judge}, first", kind="tied", line=judge),
             replace(second, name=f"{judge}, second", kind="best", line=judge),
         ]
-    n_items = [counted(n_items_used(v, metric, shared)) for v in both]
+    n_items = [counted(n_items_used(v, metric, shared)) for v in validations]
     titles = Titles(
         "both-" + "".join(c if c.isalnum() else "-" for c in metric).strip("-"),
-        ", ".join(part for part in (metric, direction(both[0], metric)) if part),
+        ", ".join(part for part in (metric, direction(validations[0], metric)) if part),
         f"{metric} of each judge in {names[0]} (ring) and in {names[1]} (dot). {described(rows)}.",
         x=f"ring: first, {n_items[0]}; dot: second, {n_items[1]}",
     )

@@ -54,7 +54,7 @@ def markdown(text: str) -> str:
 
 
 def paragraph(v: Validation, d: Details | None = None) -> str:
-    """Say in plain words what was done and found, ready for a methods section."""
+    """Return a paragraph on method and results for a methods section."""
     s, h = v.settings, v.humans
     scale = f"{d.scale}, " if d and d.scale else ""
     raters = counted([h.n_raters], "human rater")
@@ -62,12 +62,12 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
     about += f"{len(v.task.options)} options)."
     gave = f"{counted([h.n_forced_choice], 'forced choice')} and "
     gave += counted([h.n_response_sets], "response set")
-    done = (
+    compared = (
         f"We compared {counted([len(v.judges)], 'judge')} with {raters} on {about}"
         if v.judges
         else f"We had {about[:-1]} rated by {raters}."
     )
-    parts = [done, f"The raters gave {gave}."]
+    parts = [compared, f"The raters gave {gave}."]
     if v.task.notice:
         parts.append(f"Note: {v.task.notice}.")
     if v.ranking is not None:

@@ -58,7 +58,7 @@ def grouped(v: Validation, names: Iterable[str]) -> list[tuple[Group, list[str]]
     families = {group.family for group in GROUPS}
     members: dict[str, list[str]] = {}
     for name in names:
-        own = family.get(name, "")
-        members.setdefault(own if own in families else OTHER.family, []).append(name)
+        group = family.get(name, "")
+        members.setdefault(group if group in families else OTHER.family, []).append(name)
     groups = (*GROUPS, OTHER)
     return [(group, members[group.family]) for group in groups if group.family in members]

@@ -1,4 +1,4 @@
-"""A run's report again, from its folder alone."""
+"""Write the report of a run from its folder."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
         If a folder cannot be read or the page cannot be written.
     """
     names = (first.path.name, second.path.name)
-    both = (validation_of(first, source_of(first)), validation_of(second, source_of(second)))
-    return ReportFiles((second.write(f"beside-{names[0]}.html", comparison(names, both)),))
+    validations = (validation_of(first, source_of(first)), validation_of(second, source_of(second)))
+    return ReportFiles((second.write(f"beside-{names[0]}.html", comparison(names, validations)),))
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:

@@ -137,13 +137,13 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     n_ratings = next((count for count in counts if count is not None), None)
     if facts.estimand != DESIGN_VALUE or n_ratings is None:
         return [text]
-    other = (
+    estimand = (
         f"for infinitely many see {facts.population}"
         if facts.population
         else "with more raters the values would differ"
     )
     plural = "" if n_ratings == 1 else "s"
-    return [text, f"The design has {n_ratings:g} rating{plural} per item; {other}."]
+    return [text, f"The design has {n_ratings:g} rating{plural} per item; {estimand}."]
 
 
 def _method(settings: Settings) -> str:
