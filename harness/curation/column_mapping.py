@@ -33,9 +33,9 @@ class ColumnMapping:
         Wide: columns that hold verdicts, one per judge. Long: such columns, or names in the
         rater's column that are those of judges.
     group, criterion : str
-        The column of the cluster to resample, and of what is rated; "" for none.
+        The columns of the cluster to resample and of the criterion; "" for none.
     elicitation : str
-        Long: the column that says how the rating was asked for; "" for none.
+        Long: the column of the elicitation; "" for none.
     """
 
     id: tuple[str, ...] = ()

@@ -204,9 +204,9 @@ def _judge_labels(
                 users[label] = users.get(label, 0) + 1
     added = {label: 0 for label, n in users.items() if n > 1}
     if added:
-        notes.append(f"only judges say {_listed(added)}; --options leaves such labels out")
+        notes.append(f"only judges use {_listed(added)}; --options leaves such labels out")
     if single := [label for label in users if label not in added]:
-        notes.append(f"one judge alone says {_listed(single)}: kept, and counted as invalid")
+        notes.append(f"a single judge uses {_listed(single)}: kept, and counted as invalid")
     return added
 
 

@@ -55,7 +55,7 @@ class Rating:
 
 
 class Task(TaskFields):
-    """A task with its items and human ratings; see `TaskFields` for what it says of itself.
+    """A task with its items and human ratings; see `TaskFields` for its other fields.
 
     Attributes
     ----------

@@ -33,9 +33,9 @@ class Option(Frozen):
     Attributes
     ----------
     key : str
-        What ratings and verdicts name it by, e.g. ``A`` or ``4``.
+        Name in ratings and verdicts, e.g. ``A`` or ``4``.
     label : str
-        What people and judges read, by default the key.
+        Text that people and judges read, by default the key.
     description : str
         When to choose it; may be empty.
     """

@@ -56,16 +56,16 @@ class AltTestFields(Frozen):
 
 
 class TaskFields(Frozen):
-    """What a task says of itself, apart from its rows.
+    """Fields of a task, apart from its items and ratings.
 
     Attributes
     ----------
     name : str
         Letters, digits, ``.``, ``_`` and ``-``; it becomes part of a run's name.
     property : str
-        What is rated, as a phrase.
+        Property rated, as a phrase.
     instructions : str
-        What else raters and judges are told.
+        Further instructions to raters and judges.
     scale : str
         ``binary``, ``nominal``, ``ordinal`` (options in order) or ``pairwise``.
     options : tuple of Option
@@ -87,14 +87,14 @@ class TaskFields(Frozen):
     ignore_labels : tuple of str
         Foreign labels that are known to occur in the ratings; counted and left out.
     weights : tuple of tuple of float, or None
-        What each disagreement costs, for weighted kappa and alpha: a row and a column per option,
+        Cost of each disagreement, for weighted kappa and alpha: a row and a column per option,
         in their order, and one more for CANNOT_ASSESS where abstaining has its own cost.
         0 on the diagonal, symmetric.
     alt_test : AltTestFields or None
         How the alternative annotator test is done, where not by default: ``eps``, ``expert``,
         ``gold``, ``quality``, ``combine``.
     lexicon : Lexicon or None
-        What a word-list judge means for this task, if anything.
+        Meaning of the word-list judge for this task, if any.
     text : tuple of str
         Fields that judges are shown, in this order.
     prompts : dict of str to str
@@ -140,7 +140,7 @@ class TaskFields(Frozen):
 
 
 class TaskFile(TaskFields):
-    """`task.yaml`: what a task says of itself, and the names of its tables.
+    """`task.yaml`: the fields of a task, and the names of its tables.
 
     Attributes
     ----------

@@ -120,7 +120,7 @@ def read_answer(
 
 
 def filtered_reply(request: Request, latency_s: float | None = None) -> Reply:
-    """Return the reply that stands for a reply withheld by the provider's content filter."""
+    """Return the reply to a request that the provider's content filter stopped."""
     return Reply(request=request.hash, text="", finish_reason="content_filter", latency_s=latency_s)
 
 

@@ -233,7 +233,7 @@ def load_litellm() -> ModuleType:
     os.environ["LITELLM_MODE"] = "PRODUCTION"
     warnings.filterwarnings("ignore", message=".*using the `ReadOnly` qualifier")  # of its types
     warnings.filterwarnings("ignore", message="Pydantic serializer warnings")  # they quote replies
-    import litellm  # noqa: PLC0415 -- takes seconds; only when a hosted model is asked
+    import litellm  # noqa: PLC0415 -- takes seconds; only for hosted models
 
     litellm.suppress_debug_info = True
     litellm.drop_params = litellm.telemetry = False

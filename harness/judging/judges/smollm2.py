@@ -115,7 +115,7 @@ class SmolLM2(EndpointJudge):
 
     def _load(self) -> Any:  # noqa: ANN401 -- xllamacpp has no types
         os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # long spinning starves other threads
-        import xllamacpp  # noqa: PLC0415 -- only when the model is asked
+        import xllamacpp  # noqa: PLC0415 -- only when the model is loaded
 
         params = xllamacpp.CommonParams()
         params.model.path = str(self._unpack())
