@@ -14,7 +14,7 @@ from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import annotator_tests
 from harness.stats.alt_test.scoring import SimilarityTable
-from harness.stats.alt_test.variants import combined_annotator_test, together
+from harness.stats.alt_test.variants import adjust_jointly, combined_annotator_test
 from harness.stats.data.labels import medians
 from harness.stats.inference.estimate import Estimate
 
@@ -338,7 +338,9 @@ def by_criterion(
     tests = {criterion: annotators.tests(design, among=ids) for criterion, ids in items.items()}
     return {
         name: _summarised(
-            together({criterion: by_judge[name] for criterion, by_judge in tests.items()}, design.q)
+            adjust_jointly(
+                {criterion: by_judge[name] for criterion, by_judge in tests.items()}, design.q
+            )
         )
         for name in annotators.verdicts
     }

@@ -10,7 +10,7 @@ import numpy as np
 from harness.analysis.serialize import DIGITS, Numbers, rows_of
 from harness.stats.data.arrays import FloatArray, IntArray, ratio
 from harness.stats.data.rating_table import Distributions, aggregate, reaches
-from harness.stats.indeterminacy.sensitivity import suppose
+from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,7 +88,7 @@ def grid_of(
     """
     betas, n_left_out = _betas(regions, tau)
     meets = human.space.meets(positive).astype(np.float64)
-    first, last = (suppose(human, beta, adds).theta @ meets for beta in (0.0, 1.0))
+    first, last = (distributions_at_beta(human, beta, adds).theta @ meets for beta in (0.0, 1.0))
     shares = first[:, None] + (last - first)[:, None] * np.array(betas)
     distributions = [Distributions.of(table) for table in judges]
     consistency = np.full((len(judges), len(taus), len(betas)), np.nan)

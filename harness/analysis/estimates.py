@@ -19,7 +19,7 @@ from harness.stats.data.resolved_tables import (
     one_verdict_per_group,
     resolve_abstentions,
 )
-from harness.stats.indeterminacy.sensitivity import suppose
+from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.indeterminacy.translation import sensitivity_family
 from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.interval_methods import check_level
@@ -325,7 +325,7 @@ def _implied(source: Source, human: RatingTable) -> Distributions | None:
         _check_family(source.family)
         return None
     _check_level_of_beta(source.level)
-    return suppose(human, source.beta, _adds(source.task), variant=source.family)
+    return distributions_at_beta(human, source.beta, _adds(source.task), variant=source.family)
 
 
 def _ranking_metric(human: RatingTable, evaluation: Evaluation) -> str:

@@ -25,9 +25,9 @@ from harness.stats.alt_test.outcome import RaterRow  # noqa: TC001 -- msgspec re
 from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.alt_test.variants import (
     EpsPoint,
+    adjust_jointly,
     eps_sweep,
     smallest_eps,
-    together,
 )
 from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- msgspec reads it at run time
 
@@ -204,7 +204,7 @@ def _tested(
         n_draws=N_DRAWS,
     )
     rivals = {name: test for name, test in tests.items() if name not in p.baselines}
-    joint = together(rivals, design.q) if len(rivals) > 1 else {}
+    joint = adjust_jointly(rivals, design.q) if len(rivals) > 1 else {}
     variant_tests, criteria = variants(annotators, design), by_criterion(annotators, design)
     pairings, correlations = combined(annotators, design), rater_correlations(annotators)
     return _controls(controls), tuple(

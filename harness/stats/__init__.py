@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.variants import (
         CombinedTest,
         EpsPoint,
+        adjust_jointly,
         combine_raters,
         combined_annotator_test,
         eps_sweep,
         smallest_eps,
-        together,
     )
     from harness.stats.data.aggregation import Levels, levels, levels_of_judges
     from harness.stats.data.dataset_facts import DatasetFacts, dataset_facts
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
         SweepPoint,
         beta_sweep,
         break_even,
-        suppose,
+        distributions_at_beta,
         winning_regions,
     )
     from harness.stats.indeterminacy.translation import (
@@ -241,6 +241,7 @@ __all__ = [
     "Translation",
     "Units",
     "abstention_test",
+    "adjust_jointly",
     "aggregate",
     "alpha_metric",
     "annotator_controls",
@@ -264,6 +265,7 @@ __all__ = [
     "dataset_facts",
     "decompose",
     "default_strata",
+    "distributions_at_beta",
     "ensemble_agreement",
     "eps_sweep",
     "error_matrix",
@@ -312,8 +314,6 @@ __all__ = [
     "signed_rank",
     "smallest_eps",
     "stratify",
-    "suppose",
-    "together",
     "weighted_kappa_metric",
     "win_rate_metrics",
     "win_sums",
@@ -335,7 +335,7 @@ _MODULES = {
         "combined_annotator_test",
         "eps_sweep",
         "smallest_eps",
-        "together",
+        "adjust_jointly",
     ),
     "metrics.association": (
         "contingency",
@@ -366,7 +366,7 @@ _MODULES = {
         "SweepPoint",
         "beta_sweep",
         "break_even",
-        "suppose",
+        "distributions_at_beta",
         "winning_regions",
     ),
     "data.rating_table": (

@@ -11,7 +11,7 @@ from support.resampling import seeded
 from harness.analysis import Choices, check_choices, validate
 from harness.analysis.estimates import prepare
 from harness.errors import TaskError
-from harness.stats import evaluate, suppose
+from harness.stats import distributions_at_beta, evaluate
 
 GOALS = ("decision_consistency", "prevalence_bias")
 
@@ -49,7 +49,7 @@ def test_table_2_is_there_by_name():
         positive=task.positive,
         resampling=seeded(n_resamples=0),
         metrics=names,
-        implied=suppose(p.human, 0.4, task.sensitivity, variant="table_2"),
+        implied=distributions_at_beta(p.human, 0.4, task.sensitivity, variant="table_2"),
     )
     mse, consistency = ([v.judge("strict").metrics[n] for v in (kept, printed)] for n in names)
     assert mse[1].value == pytest.approx(wanted.estimates["strict"]["mse(srs/srs)"].value)

@@ -14,10 +14,10 @@ from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import AltTestDesign, annotator_test
 from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import (
+    adjust_jointly,
     combined_annotator_test,
     eps_sweep,
     smallest_eps,
-    together,
 )
 from harness.tasks import AltTestFields
 
@@ -170,7 +170,7 @@ def test_each_criterion_is_tested_by_itself_and_all_are_adjusted_together():
         here = [item for item in truth if items[item]["criterion"] == name]
         panel = Panel.of((i, r, rated[i]) for i in here for r, rated in ratings.items())
         tests[name] = found_by(panel, truth)
-    wanted = together(tests)
+    wanted = adjust_jointly(tests)
     assert set(judge.criteria) == {"a", "b"}
     for name, found in judge.criteria.items():
         same_result(found, wanted[name])

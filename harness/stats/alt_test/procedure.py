@@ -202,7 +202,7 @@ def annotator_tests(
     """Test several judges on the same resamples, each adjusted over its raters alone.
 
     Parameters and errors are those of `annotator_test`, with a mapping of judge to verdicts;
-    `together` adjusts over all judges.
+    `adjust_jointly` adjusts over all judges.
     """
     scored = ScoredPanel.of(panel, design)
     units = resampling.units(len(panel.items))

@@ -64,21 +64,21 @@ def similarities(score: Score, labels: Sequence[Hashable], x: IntArray, y: IntAr
         Places in ``labels``.
     """
     if score == "accuracy":
-        return same(labels, x, y)
+        return equality(labels, x, y)
     if isinstance(score, SimilarityTable):
-        return looked_up(score)(labels, x, y)
+        return table_pairing(score)(labels, x, y)
     if callable(score):
-        return called(score)(labels, x, y)
+        return function_pairing(score)(labels, x, y)
     number = numbers(labels, "ratings")
     return -np.abs(number[x] - number[y])
 
 
-def same(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:  # noqa: ARG001 -- the shape of a pairing
+def equality(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:  # noqa: ARG001 -- the shape of a pairing
     """Return 1 where two values are equal, else 0."""
     return np.asarray(x == y, dtype=np.float64)
 
 
-def looked_up(table: SimilarityTable) -> Pairing:
+def table_pairing(table: SimilarityTable) -> Pairing:
     """Return the pairing of a table; ValueError for a value it does not hold."""
     place = {label: k for k, label in enumerate(table.labels)}
 
@@ -91,7 +91,7 @@ def looked_up(table: SimilarityTable) -> Pairing:
     return pairing
 
 
-def called(similarity: Similarity) -> Pairing:
+def function_pairing(similarity: Similarity) -> Pairing:
     """Return the pairing of a function, called once per distinct pair; ValueError if not finite."""
 
     def pairing(labels: Sequence[Hashable], x: IntArray, y: IntArray) -> FloatArray:
@@ -196,13 +196,13 @@ def aligner(score: Score, others: OtherRatings) -> Aligner:
         If there is no such score.
     """
     if score == "accuracy":
-        return Paired.of(same, others)
+        return Paired.of(equality, others)
     if score in ("neg_rmse", "rank_neg_rmse"):
         return Numeric.of(others, ranks=score == "rank_neg_rmse")
     if isinstance(score, SimilarityTable):
-        return Paired.of(looked_up(score), others)
+        return Paired.of(table_pairing(score), others)
     if callable(score):
-        return Paired.of(called(score), others)
+        return Paired.of(function_pairing(score), others)
     raise ValueError(f"score is {score!r}; wanted one of {NAMED_SCORES}, a function or a table")
 
 
@@ -256,7 +256,7 @@ class Paired:
         panel = others.panel
         if others.reference is not None:
             human = _to_reference(pairing, others.labels, panel.code, others)
-        elif pairing is same:
+        elif pairing is equality:
             human = others.mean(_agreeing(others))
         else:
             human = others.mean(_similar(pairing, others))

@@ -107,7 +107,7 @@ def _at(test: AltTest, eps: float) -> EpsPoint:
     return EpsPoint(eps, rate, test.advantage.value, passes)
 
 
-def together(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest]:
+def adjust_jointly(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest]:
     """Adjust the tests of several judges, or of several domains, over all their raters at once.
 
     Parameters

@@ -304,8 +304,8 @@ def rank_under_rater_error(
     )
 
 
-def _undone(theta: FloatArray, E: FloatArray, inside: FloatArray) -> FloatArray:
-    """Return (n, K): what (K, V) memberships sum up of the stable distributions."""
+def _sums_without_error(theta: FloatArray, E: FloatArray, inside: FloatArray) -> FloatArray:
+    """Return the (n, K) sums of the stable distributions over (K, V) memberships."""
     error = check_rows(np.asarray(E, dtype=np.float64).T, len(E), "E, by column,")
     if np.diag(error).min() <= HALF:
         raise ValueError(
@@ -340,7 +340,7 @@ def mse_without_rater_error(
     inside = human.space.membership.astype(np.float64)
     rated = {table.name: Distributions.of(table).omega for table in judges}
     shared = ~np.isnan(np.column_stack([theta, *rated.values()])).any(axis=1)
-    stable = (_undone(theta[shared], E, inside) for E in errors)
+    stable = (_sums_without_error(theta[shared], E, inside) for E in errors)
     errors_of_judges = [
         {name: float(mean(mse(target, omega[shared]).sum(axis=0))) for name, omega in rated.items()}
         for target in stable

@@ -211,7 +211,7 @@ def beta_sweep(
     sides = [Side.of(table, cut, rows) for table in judges]
     fixed = [row for row in rows if row.human_form not in NEED_SETS]
     moving = [row for row in rows if row.human_form in NEED_SETS]
-    implied = [suppose(human, beta, added, variant=variant) for beta in betas]
+    implied = [distributions_at_beta(human, beta, added, variant=variant) for beta in betas]
     human_sides = [_human_side(human, dist, cut, moving) for dist in implied]
     fixed_sums = [judge_sums(Side.of(human, cut, fixed), side, fixed) for side in sides]
     jobs = []
@@ -238,7 +238,7 @@ def beta_sweep(
     )
 
 
-def suppose(
+def distributions_at_beta(
     human: RatingTable,
     beta: float,
     adds: Mapping[str, Iterable[str]],

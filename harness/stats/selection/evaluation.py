@@ -167,7 +167,7 @@ def evaluate(
         Default: all rows of `METRICS`; see `metrics_for`.
     implied : Distributions, optional
         What the humans' response sets are supposed to be, in place of those they gave; see
-        `suppose` and `reconstruct`.
+        `distributions_at_beta` and `reconstruct`.
     criteria : sequence of str, optional
         What each item is rated on: metrics are then averages over criteria, which are resampled;
         see `macro`. Default: items are pooled.

@@ -199,7 +199,7 @@ def test_domains_are_adjusted_over_all_their_raters():
     for k in range(5):
         panel, verdicts = noisy_panel(20 + k, n=60, m=3, prefix=f"d{k}-")
         tests[f"domain {k}"] = run(panel, verdicts, n_resamples=20)
-    joint = stats.together(tests)
+    joint = stats.adjust_jointly(tests)
     p = [row.p for test in tests.values() for row in test.per_rater]
     rejected = stats.benjamini_yekutieli(p).rejected.tolist()
     assert [row.rejected for test in joint.values() for row in test.per_rater] == rejected
@@ -217,7 +217,7 @@ def test_a_domain_of_one_unit_is_put_together_with_others():
     for k, n_resamples in enumerate((20, 0)):
         panel, verdicts = noisy_panel(30 + k, n=60, m=3, prefix=f"d{k}-")
         tests[f"domain {k}"] = run(panel, verdicts, n_resamples=n_resamples)
-    whole, lone = stats.together(tests).values()
+    whole, lone = stats.adjust_jointly(tests).values()
     assert (whole.n_family, lone.n_family) == (6, 6)
     assert whole.winning_rate.interval is not None
     assert (lone.winning_rate.interval, lone.winning_rate.value) == (None, lone.wins / 3)
@@ -228,7 +228,7 @@ def test_tests_without_equal_resamples_are_not_put_together():
     panel, verdicts = noisy_panel(1)
     tests = {str(b): run(panel, verdicts, n_resamples=b) for b in (3, 4)}
     with pytest.raises(ValueError, match="equally many resamples"):
-        stats.together(tests)
+        stats.adjust_jointly(tests)
 
 
 def two_sets():
