@@ -13,7 +13,8 @@ import threading
 import time
 
 import pytest
-from support.making import command, make_task
+from support.processes import invoke
+from support.task_folders import make_task_folder
 
 import harness
 from harness import api
@@ -112,7 +113,7 @@ def test_command_line_runs_what_the_api_runs(monkeypatch):
     with pytest.raises(harness.HarnessError, match="enough"):
         harness.run("toxicity", ["random"], tau=0.4, seed=3, samples=2)
     words = ("run", "--task", "toxicity", "--judges", "random", "--tau", "0.4", "--seed", "3")
-    command(*words, "--samples", "2")
+    invoke(*words, "--samples", "2")
     from_api, from_command = plans
     assert from_api.config == from_command.config
     assert from_api.specs == from_command.specs
@@ -150,7 +151,7 @@ def test_arun_leaves_the_loop_free():
 def hanging(place, stub):
     """Judges whose replies take a while."""
     stub.reset()
-    make_task(place / "task", 30)
+    make_task_folder(place / "task", 30)
     judge = {"model": "stub", "base_url": stub.url(ms=100), "concurrency": 2, "samples": 1}
     (place / "judges.yaml").write_text(json.dumps({"judges": {"slow": judge}}), encoding="utf-8")
     return {"judges": ["slow"], "judges_file": "judges.yaml", "baselines": False}

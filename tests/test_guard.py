@@ -19,7 +19,7 @@ REACH = "import socket; socket.create_connection(('{}', 9), 1)"
 def record(tmp_path, monkeypatch):
     """A record of this test alone, so that reaching out does not fail it."""
     path = tmp_path / "reached"
-    monkeypatch.setenv("HARNESS_TEST_REACHED", str(path))
+    monkeypatch.setenv("HARNESS_TEST_BLOCKED", str(path))
     yield path
     monkeypatch.undo()
 

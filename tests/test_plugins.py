@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support.making import make_task
+from support.task_folders import make_task_folder
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PYPROJECT = """
@@ -101,7 +101,7 @@ def site(tmp_path_factory):
 @pytest.fixture
 def harness(site, tmp_path):
     """Run the command line with the distribution installed, in a folder with the task ``small``."""
-    make_task(tmp_path / "datasets" / "small", n=12)
+    make_task_folder(tmp_path / "datasets" / "small", n=12)
     paths = [str(site), str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HARNESS_CACHE": str(tmp_path / "c")}
 

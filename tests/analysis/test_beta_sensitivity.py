@@ -8,8 +8,8 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
-from support.indeterminate import make_source, make_task
-from support.resampling import seeded
+from support.analysis_inputs import indeterminate_source, indeterminate_task
+from support.rating_tables import seeded
 
 from harness.analysis import beta_sensitivity, validate
 from harness.analysis.estimates import prepare
@@ -30,7 +30,7 @@ GOALS = ("decision_consistency", "prevalence_bias")
 @pytest.fixture(scope="module")
 def source():
     """Judges on a task without response sets of the humans."""
-    return make_source(make_task())
+    return indeterminate_source(indeterminate_task())
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_underspecified_task_is_advised_to_add_an_option(found):
 
 def test_paired_subset_gives_every_item_its_response_sets():
     """F' from the first half of the items carries the goals to all of them."""
-    validation = validate(make_source(make_task(n=200, paired=100)))
+    validation = validate(indeterminate_source(indeterminate_task(n=200, paired=100)))
     found = validation.sensitivity.reconstructed
     assert (found.n_pairs, found.n_paired_items, found.n_items) == (700, 100, 200)
     both_given_fine = found.F_reverse[2][1]  # sets {A} {B} {A, B}, options A B
@@ -134,15 +134,15 @@ def test_paired_subset_gives_every_item_its_response_sets():
 )
 def test_without_a_family_there_is_no_sweep_and_it_says_why(fields, reason):
     """NA with a reason, never an empty chart."""
-    task = make_task(12, **fields)
+    task = indeterminate_task(12, **fields)
     judges = () if reason == "fully_specified" else ("strict",)  # BOTH is no set there
-    found = validate(make_source(task, judges=judges, baselines=())).sensitivity
+    found = validate(indeterminate_source(task, judges=judges, baselines=())).sensitivity
     assert (found.reason, found.grid, found.break_evens) == (reason, None, {})
 
 
 def test_translation_by_item_is_summed_up():
     """Pooled, counted and shrunk as `stats` has them, the items furthest from the pool shown."""
-    source = make_source(make_task(40, paired=30), n_resamples=50)
+    source = indeterminate_source(indeterminate_task(40, paired=30), n_resamples=50)
     validation = validate(source)
     human = prepare(source).human
     found = validation.humans.translated
@@ -163,10 +163,10 @@ def test_translation_by_item_is_summed_up():
 
 def test_selection_effect_of_the_raters_stands_beside_their_F():  # noqa: N802 -- F
     """Gamma of each option, with an interval, is that of the pooled F."""
-    validation = validate(make_source(make_task(40, paired=30), n_resamples=50))
+    validation = validate(indeterminate_source(indeterminate_task(40, paired=30), n_resamples=50))
     gamma = validation.humans.translated.selection_effect
     pooled = np.array(validation.humans.F, dtype=float)
-    space = make_task(2).space
+    space = indeterminate_task(2).space
     for option in ("A", "B"):
         wanted = float(selection_effect(pooled, space, option=option))
         assert gamma[option].value == pytest.approx(wanted)
@@ -177,19 +177,21 @@ def test_omega_needs_no_positive_option():
     """Its bounds and its reconstruction do not hang on what counts as positive."""
     fields = {"positive": (), "sensitivity": {}}
     judges = {"judges": ("strict",), "baselines": (), "n_resamples": 20}
-    found = validate(make_source(make_task(12, paired=10, **fields), **judges)).sensitivity
+    found = validate(
+        indeterminate_source(indeterminate_task(12, paired=10, **fields), **judges)
+    ).sensitivity
     assert found.reconstructed.n_pairs == 70
     one = found.reconstructed.judges["strict"]
     assert one["mse(srs/srs)"].interval is not None
     assert one["decision_consistency"].reason == "no_positive_option"
-    bounded = validate(make_source(make_task(12, **fields), **judges)).sensitivity
+    bounded = validate(indeterminate_source(indeterminate_task(12, **fields), **judges)).sensitivity
     assert [one.option for one in bounded.omega_bounds] == ["A", "B"]
     assert (bounded.bounds, bounded.common_bounds, bounded.judge_betas) == ({}, {}, {})
 
 
 def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
     """One call of each kind per item identifies no F: NA, where cross_call_beta is a number."""
-    validation = validate(make_source(make_task(24)))
+    validation = validate(indeterminate_source(indeterminate_task(24)))
     found = validation.sensitivity.judge_betas
     assert set(found) == {"strict", "lenient"}  # no baseline
     assert (found["lenient"].value, found["lenient"].reason) == (None, "not_identified")
@@ -200,7 +202,7 @@ def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
 def test_likelihood_of_a_large_task_is_left_out_and_says_so(monkeypatch):
     """Seconds per judge are not spent unasked: NA, not_computed, and `stats` offers it."""
     monkeypatch.setattr(beta_sensitivity, "MAX_CELLS", 35)
-    found = validate(make_source(make_task(n=12), n_resamples=10)).sensitivity
+    found = validate(indeterminate_source(indeterminate_task(n=12), n_resamples=10)).sensitivity
     assert {one.reason for one in found.judge_betas.values()} == {"not_computed"}
     assert {one.reasons for one in found.judge_translations.values()} == {("not_computed",) * 3}
 
@@ -221,7 +223,7 @@ def test_translation_of_independent_calls_is_that_of_the_likelihood(source, foun
 
 def test_rater_error_at_which_another_judge_comes_first():
     """Without error it is the judge that ranks first; the rest is that of `stats`."""
-    source = make_source(make_task(40, paired=40), n_resamples=10)
+    source = indeterminate_source(indeterminate_task(40, paired=40), n_resamples=10)
     p, validation = prepare(source), validate(source)
     found = validation.sensitivity.rater_error
     assert set(found.first) == set(found.changes_at) == {"eta=-1", "eta=0", "eta=1"}
@@ -240,7 +242,7 @@ def test_rater_error_at_which_another_judge_comes_first():
 
 def test_judges_without_response_sets_are_not_said_to_stay_first():
     """Judges that gave forced choices alone have no mse(srs/srs), whatever the raters' error."""
-    source = make_source(make_task(12, paired=12), n_resamples=10)
+    source = indeterminate_source(indeterminate_task(12, paired=12), n_resamples=10)
     chosen = {
         name: [one for one in given if one.elicitation == "forced_choice"]
         for name, given in source.verdicts.items()
@@ -252,10 +254,10 @@ def test_judges_without_response_sets_are_not_said_to_stay_first():
 
 def test_bounds_that_are_not_there_say_why():
     """Response sets were given, and the report says over what the others hold."""
-    given = prepare(make_source(make_task(12, paired=12), n_resamples=10))
+    given = prepare(indeterminate_source(indeterminate_task(12, paired=12), n_resamples=10))
     section = beta_sensitivity.section(given)
     assert (section.bounds_reason, section.bounds) == ("response_sets_given", {})
-    validation = validate(make_source(make_task(12), n_resamples=10))
+    validation = validate(indeterminate_source(indeterminate_task(12), n_resamples=10))
     html = page(validation)
     assert validation.sensitivity.bounds_reason == ""
     assert "free per item</td>" in html
@@ -265,7 +267,9 @@ def test_bounds_that_are_not_there_say_why():
 def test_ten_judges_and_two_hundred_items_stay_below_two_megabytes():
     """What a report holds in itself."""
     names = ("strict", "lenient", *(f"judge {k}" for k in range(8)))
-    source = make_source(make_task(n=200), judges=names, baselines=(), n_resamples=100)
+    source = indeterminate_source(
+        indeterminate_task(n=200), judges=names, baselines=(), n_resamples=100
+    )
     text = msgspec.json.format(validate(source).to_json(), indent=-1)
     assert len(text) < 2_000_000
     assert set(json.loads(text)["sensitivity"]["grid"]["judges"]) == set(names)

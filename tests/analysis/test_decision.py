@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.indeterminate import make_source, make_task
+from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
 from harness.stats import holm
@@ -13,7 +13,9 @@ from harness.stats import holm
 @pytest.fixture(scope="module")
 def found():
     """One validation of three judges, of which one is a baseline."""
-    return validate(make_source(make_task(paired=60), judges=("strict", "lenient", "random")))
+    return validate(
+        indeterminate_source(indeterminate_task(paired=60), judges=("strict", "lenient", "random"))
+    )
 
 
 def test_every_metric_has_an_order_with_its_certainty(found):
@@ -31,8 +33,8 @@ def test_every_metric_has_an_order_with_its_certainty(found):
 
 def test_judges_without_a_value_have_no_place(found):
     """NA is last and has neither an interval nor a chance."""
-    task = make_task(24)
-    places = validate(make_source(task)).choosing.orders["decision_consistency"].places
+    task = indeterminate_task(24)
+    places = validate(indeterminate_source(task)).choosing.orders["decision_consistency"].places
     assert {(p.rank, p.rank_low, p.p_best, p.in_best_set) for p in places} == {
         (None, None, None, None)
     }
@@ -70,7 +72,7 @@ def test_baselines_are_no_candidates_when_two_judges_are_left(found):
     for by_goal in found.choosing.regret.values():
         for cell in by_goal.values():
             assert "random" not in cell.selected
-    alone = validate(make_source(make_task(24), judges=("strict", "random")))
+    alone = validate(indeterminate_source(indeterminate_task(24), judges=("strict", "random")))
     assert alone.choosing.candidates == ("strict", "random")
 
 
@@ -87,7 +89,7 @@ def test_regret_of_a_goal_by_itself_is_nothing(found):
 
 def test_without_judges_there_is_nothing_to_choose():
     """The section is None; the humans are described all the same."""
-    found = validate(make_source(make_task(12), judges=(), baselines=()))
+    found = validate(indeterminate_source(indeterminate_task(12), judges=(), baselines=()))
     assert found.choosing is None
     assert found.ranking is None
     assert found.sensitivity.grid.judges == {}

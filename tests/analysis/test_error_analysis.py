@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.validating import INVALID, source_of, task_of, truth_source
+from support.analysis_inputs import INVALID, source_of, task_of, truth_source
 
 from harness.analysis import error_analysis, validate
 from harness.analysis.estimates import prepare

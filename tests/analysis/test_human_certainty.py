@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.validating import INVALID, source_of, task_of, truth_source, verdict_of
+from support.analysis_inputs import INVALID, source_of, task_of, truth_source, verdict_of
 
 from harness.analysis import human_certainty
 from harness.analysis.estimates import prepare

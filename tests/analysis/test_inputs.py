@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import pytest
-from support.indeterminate import make_source, make_task
-from support.resampling import seeded
+from support.analysis_inputs import indeterminate_source, indeterminate_task
+from support.rating_tables import seeded
 
 from harness.analysis import Choices, check_choices, validate
 from harness.analysis.estimates import prepare
@@ -18,10 +18,12 @@ GOALS = ("decision_consistency", "prevalence_bias")
 
 def test_beta_makes_the_downstream_numbers_those_of_the_sweep():
     """``--beta`` gives, at every step, the values and the ranking that the grid holds."""
-    task = make_task(paired=30)
-    grid = validate(make_source(task)).sensitivity.grid
+    task = indeterminate_task(paired=30)
+    grid = validate(indeterminate_source(task)).sensitivity.grid
     for beta, tau in ((0.0, 0.5), (0.24, 0.3), (0.6, 0.7), (1.0, 0.5)):
-        found = validate(make_source(task, beta=beta, tau=tau, metric="decision_consistency"))
+        found = validate(
+            indeterminate_source(task, beta=beta, tau=tau, metric="decision_consistency")
+        )
         t, b = grid.taus.index(tau), grid.betas.index(beta)
         for judge in found.judges:
             surface = grid.judges[judge.name]
@@ -35,12 +37,13 @@ def test_beta_makes_the_downstream_numbers_those_of_the_sweep():
 
 def test_table_2_is_there_by_name():
     """Raters who chose B and would endorse A then no longer endorse B; decisions stay the same."""
-    task = make_task(20)
+    task = indeterminate_task(20)
     names = ("mse(srs/srs)", "decision_consistency")
     kept, printed = (
-        validate(make_source(task, beta=0.4, **more)) for more in ({}, {"family": "table_2"})
+        validate(indeterminate_source(task, beta=0.4, **more))
+        for more in ({}, {"family": "table_2"})
     )
-    source = make_source(task)
+    source = indeterminate_source(task)
     p = prepare(source)
     wanted = evaluate(
         p.human,
@@ -61,10 +64,10 @@ def test_table_2_is_there_by_name():
 
 def test_beta_makes_consistency_defined_without_response_sets():
     """Where the humans only chose, the goals are NA until a beta is assumed."""
-    task = make_task()
-    plain = validate(make_source(task)).judge("strict").metrics["decision_consistency"]
+    task = indeterminate_task()
+    plain = validate(indeterminate_source(task)).judge("strict").metrics["decision_consistency"]
     assert (plain.value, plain.reason) == (None, "no_response_sets")
-    assumed = validate(make_source(task, beta=0.3)).judge("strict")
+    assumed = validate(indeterminate_source(task, beta=0.3)).judge("strict")
     assert assumed.metrics["decision_consistency"].value is not None
     noise = assumed.metrics["mse_without_rater_noise(srs/srs)"]
     assert (noise.value, noise.reason) == (None, "not_computed")
@@ -72,9 +75,10 @@ def test_beta_makes_consistency_defined_without_response_sets():
 
 def test_recode_counts_abstentions_as_the_negative_option():
     """The items on which strict abstained enter, as B."""
-    task = make_task()
+    task = indeterminate_task()
     out, recoded = (
-        validate(make_source(task, mode=mode)).judge("strict") for mode in ("exclude", "recode")
+        validate(indeterminate_source(task, mode=mode)).judge("strict")
+        for mode in ("exclude", "recode")
     )
     assert out.metrics["hit_rate(h/h)"].n_used == 53
     assert recoded.metrics["hit_rate(h/h)"].n_used == 60
@@ -87,8 +91,8 @@ def test_recode_counts_abstentions_as_the_negative_option():
 
 def test_third_class_keeps_abstentions_apart():
     """The confusion matrix gains a row and a column, and the hit rate counts them as misses."""
-    task = make_task()
-    source = make_source(task, mode="third_class")
+    task = indeterminate_task()
+    source = indeterminate_source(task, mode="third_class")
     found = validate(source).judge("strict").metrics["cohen_kappa(h/h)"]
     assert len(found.counts) == 9
     assert sum(n for cell, n in found.counts.items() if cell.endswith("CANNOT_ASSESS")) == 7
@@ -97,8 +101,8 @@ def test_third_class_keeps_abstentions_apart():
 
 def test_macro_averages_criteria_and_resamples_them():
     """The unweighted mean of the two criteria's own values."""
-    task = make_task()
-    macro = validate(make_source(task, level="macro"))
+    task = indeterminate_task()
+    macro = validate(indeterminate_source(task, level="macro"))
     found = macro.judge("lenient").metrics["hit_rate(h/h)"]
     parts = []
     for criterion in "ab":
@@ -109,11 +113,11 @@ def test_macro_averages_criteria_and_resamples_them():
                 "ratings": tuple(r for r in task.ratings if r.item in {i.id for i in items}),
             }
         )
-        judged = make_source(task)
+        judged = indeterminate_source(task)
         here = {item.id for item in items}
         verdicts = {n: [v for v in vs if v.item in here] for n, vs in judged.verdicts.items()}
         planned = {n: dict.fromkeys(p, len(items)) for n, p in judged.planned.items()}
-        source = make_source(some)
+        source = indeterminate_source(some)
         source = type(source)(
             task=some,
             items=items,
@@ -131,8 +135,8 @@ def test_macro_averages_criteria_and_resamples_them():
 
 def test_item_level_asks_for_every_criterion_of_a_group():
     """One verdict per document, met where both criteria are."""
-    task = make_task()
-    found = validate(make_source(task, level="item"))
+    task = indeterminate_task()
+    found = validate(indeterminate_source(task, level="item"))
     kappa = found.judge("lenient").metrics["cohen_kappa(h/h)"]
     assert kappa.n_used == 30
     assert set(kappa.counts) == {"met | met", "met | unmet", "unmet | met", "unmet | unmet"}
@@ -147,7 +151,9 @@ def test_item_level_asks_for_every_criterion_of_a_group():
 @pytest.mark.parametrize("interval", ["percentile", "bca", "jackknife"])
 def test_interval_and_confidence_are_those_asked_for(interval):
     """In every estimate that has an interval, and in the settings."""
-    found = validate(make_source(make_task(20), interval=interval, confidence=0.8))
+    found = validate(
+        indeterminate_source(indeterminate_task(20), interval=interval, confidence=0.8)
+    )
     spans = [e.interval for judge in found.judges for e in judge.metrics.values() if e.interval]
     assert {span.method for span in spans} == {interval}
     assert {span.level for span in spans} == {0.8}
@@ -157,7 +163,7 @@ def test_interval_and_confidence_are_those_asked_for(interval):
 @pytest.mark.parametrize("interval", ["bca", "jackknife"])
 def test_interval_of_every_section_is_the_one_asked_for(interval):
     """By certainty, of the annotator test and of the errors; what moves in steps says so."""
-    source = make_source(make_task(20), interval=interval)
+    source = indeterminate_source(indeterminate_task(20), interval=interval)
     found = validate(source)
     methods: dict[str, set[str]] = {}
     for section in (found.certainty, found.replacement, found.errors):
@@ -194,22 +200,22 @@ def methods_in(value, place=""):
 )
 def test_choices_that_do_not_fit_are_refused_before_anything_is_asked(choices, task, words):
     """The same words before a run and in a validation."""
-    made = make_task(6, **task)
+    made = indeterminate_task(6, **task)
     with pytest.raises(TaskError, match=words):
         check_choices(made, made.items, Choices(**choices))
     with pytest.raises(TaskError, match=words):
-        validate(make_source(made, **choices))
+        validate(indeterminate_source(made, **choices))
 
 
 def test_levels_need_criteria_and_groups():
     """The message names what is missing and what to do."""
-    task = make_task(6)
+    task = indeterminate_task(6)
     bare = [item.__class__(item.id, item.fields) for item in task.items]
     plain = task.model_copy(update={"items": tuple(bare)})
     with pytest.raises(TaskError, match="give each item its criterion, or use level micro"):
-        validate(make_source(plain, level="macro"))
+        validate(indeterminate_source(plain, level="macro"))
     with pytest.raises(TaskError, match="beta cannot be assumed at level item"):
-        validate(make_source(task, level="item", beta=0.2))
+        validate(indeterminate_source(task, level="item", beta=0.2))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +229,7 @@ def test_levels_need_criteria_and_groups():
 )
 def test_levels_are_checked_before_anything_is_asked(bare, choices, words):
     """What does not fit was found out when the judges had been paid, and no result was written."""
-    task = make_task(6)
+    task = indeterminate_task(6)
     items = tuple(i.__class__(i.id, i.fields) for i in task.items) if bare else task.items
     with pytest.raises(TaskError, match=words):
         check_choices(task, items, Choices(**choices))
@@ -231,7 +237,7 @@ def test_levels_are_checked_before_anything_is_asked(bare, choices, words):
 
 def test_every_metric_says_how_to_read_it():
     """Direction, estimand, other names, and where the population value stands."""
-    found = validate(make_source(make_task(12)))
+    found = validate(indeterminate_source(indeterminate_task(12)))
     facts = {one.name: one for one in found.metrics}
     assert set(facts) == set(found.judge("strict").metrics)
     assert facts["mse(srs/srs)"].population == "mse_without_rater_noise(srs/srs)"

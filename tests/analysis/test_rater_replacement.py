@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.resampling import seeded
-from support.validating import INVALID, source_of, task_of, truth_source
+from support.analysis_inputs import INVALID, source_of, task_of, truth_source
+from support.rating_tables import seeded
 
 from harness.analysis import rater_replacement, validate
 from harness.analysis.estimates import prepare

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from support.making import command
+from support.processes import invoke
 
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.response_cache import ResponseCache
@@ -21,31 +21,31 @@ def fill(folder):
 def test_size_is_shown(tmp_path):
     """Folder, requests, replies and bytes, as a table or as JSON; nothing is created."""
     folder = tmp_path / "cache"
-    assert "0" in command("cache", "--cache", folder).output
+    assert "0" in invoke("cache", "--cache", folder).output
     assert not folder.exists()
     fill(folder)
-    [row] = json.loads(command("cache", "--cache", folder, "--json").output)
+    [row] = json.loads(invoke("cache", "--cache", folder, "--json").output)
     assert row.pop("n_bytes") > 0
     assert row == {"folder": str(folder), "n_requests": 2, "n_replies": 3, "n_unreadable": 0}
-    assert "3" in command("cache", "--cache", folder).output
+    assert "3" in invoke("cache", "--cache", folder).output
 
 
 def test_clearing_asks_first(tmp_path):
     """Anything but yes removes nothing; `--yes` asks nothing."""
     folder = tmp_path / "cache"
     fill(folder)
-    refused = command("cache", "clear", "--cache", folder)
+    refused = invoke("cache", "clear", "--cache", folder)
     assert refused.exit_code != 0
-    [row] = json.loads(command("cache", "--cache", folder, "--json").output)
+    [row] = json.loads(invoke("cache", "--cache", folder, "--json").output)
     assert row["n_replies"] == 3
-    assert "Removed 3 replies" in command("cache", "clear", "--cache", folder, "--yes").output
-    assert "holds no replies" in command("cache", "clear", "--cache", folder, "--yes").output
+    assert "Removed 3 replies" in invoke("cache", "clear", "--cache", folder, "--yes").output
+    assert "holds no replies" in invoke("cache", "clear", "--cache", folder, "--yes").output
 
 
 def test_what_is_no_cache_is_one_line(tmp_path):
     """Another program's database is neither shown nor cleared."""
     (tmp_path / "cache.db").write_bytes(b"no database" * 100)
     for arguments in (["cache"], ["cache", "clear", "--yes"]):
-        result = command(*arguments, "--cache", tmp_path)
+        result = invoke(*arguments, "--cache", tmp_path)
         assert "cannot be read as a cache" in str(result.exception)
     assert (tmp_path / "cache.db").read_bytes().startswith(b"no database")

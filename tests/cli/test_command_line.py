@@ -10,8 +10,8 @@ import sys
 
 import pytest
 import typer
-from support.doc_blocks import run
-from support.making import make_task
+from support.doc_pages import run_command
+from support.task_folders import make_task_folder
 from typer.testing import CliRunner
 
 import harness
@@ -98,7 +98,7 @@ def test_what_prints_a_table_prints_json(words):
 @pytest.mark.parametrize("command", ["tasks", "judges", "runs", "doctor", "tasks --json"])
 def test_lists_have_no_colour_and_no_trailing_spaces(place, command):
     """Into a pipe or a file goes plain text, without colour."""
-    _, out, err = run(f"harness {command}", place)
+    _, out, err = run_command(f"harness {command}", place)
     assert "\x1b" not in out + err
     assert all(line == line.rstrip() for line in out.splitlines())
 
@@ -107,7 +107,7 @@ def test_lists_have_no_colour_and_no_trailing_spaces(place, command):
 def test_tables_fit_80_columns(place, command, monkeypatch):
     """Texts are wrapped between words, and not cut."""
     monkeypatch.setenv("COLUMNS", "80")
-    _, out, _ = run(f"harness {command}", place)
+    _, out, _ = run_command(f"harness {command}", place)
     assert out
     assert max(map(len, out.splitlines())) <= 80
 
@@ -116,18 +116,18 @@ def test_long_names_of_tasks_are_never_broken(place, monkeypatch):
     """A name is there to be copied, even where the table becomes too wide."""
     monkeypatch.setenv("COLUMNS", "80")
     name = "a-task-with-a-name-that-is-rather-long-" + "x" * 20
-    make_task(place / "datasets" / name)
-    _, out, _ = run("harness tasks", place)
+    make_task_folder(place / "datasets" / name)
+    _, out, _ = run_command("harness tasks", place)
     assert f"\n{name}  binary" in out
 
 
 def test_long_names_of_judges_leave_numbers_whole(place):
     """Names, intervals and counts stay whole."""
-    make_task(place / "task")
+    make_task_folder(place / "task")
     names = ("mistral-7b-instruct-v0.3-with-a-suffix", "gpt-4o-mini")
     rows = "".join(f"i{i},{name},{'AB'[i % 2]}\n" for name in names for i in range(6))
     (place / "v.csv").write_text(f"item,judge,value\n{rows}", encoding="utf-8")
-    _, out, _ = run("harness validate --task task --verdicts v.csv", place)
+    _, out, _ = run_command("harness validate --task task --verdicts v.csv", place)
     assert len(re.findall(r"\d\.\d{3} \[-?\d\.\d{3}, -?\d\.\d{3}\] +100", out)) == 2
     assert out.count("  gpt-4o-mini") == 2
     assert out.count("  6        6      0      0       0       0      0\n") == 2
@@ -136,14 +136,14 @@ def test_long_names_of_judges_leave_numbers_whole(place):
 
 def test_version_is_that_of_the_package(place):
     """`harness --version` prints one line."""
-    assert run("harness --version", place) == (0, f"harness {harness.__version__}\n", "")
+    assert run_command("harness --version", place) == (0, f"harness {harness.__version__}\n", "")
 
 
 def test_metrics_are_listed_with_their_reading_and_paper(place):
     """Every metric has a name to show, a direction and a paper; bounds are numbers."""
     from harness.stats.metrics.registry import METRICS
 
-    rows = json.loads(run("harness metrics --json", place)[1])
+    rows = json.loads(run_command("harness metrics --json", place)[1])
     names = [row["metric"] for row in rows if row["for"] != "raters alone"]
     assert len(set(names)) == len(names)
     assert {metric.name for metric in METRICS} < set(names)
@@ -152,14 +152,14 @@ def test_metrics_are_listed_with_their_reading_and_paper(place):
     by_name = {row["metric"]: row for row in rows}
     assert (by_name["hit_rate(h/h)"]["low"], by_name["hit_rate(h/h)"]["high"]) == (0, 1)
     assert by_name["kl(s/s, human->judge)"]["high"] is None
-    code, out, _ = run("harness metrics", place)
+    code, out, _ = run_command("harness metrics", place)
     assert code == 0
     assert "js_divergence(s/s)" in out
 
 
 def test_alone_it_says_what_to_type(place):
     """`harness` is no error: it shows the verbs and three first commands."""
-    code, out, err = run("harness", place)
+    code, out, err = run_command("harness", place)
     assert (code, err) == (0, "")
     for command in (
         "harness run --task toxicity",
@@ -186,7 +186,7 @@ def test_alone_it_says_what_to_type(place):
 )
 def test_wrong_words_are_one_line(place, command, words):
     """Exit 2, one line, what was wrong and where to look."""
-    code, out, err = run(f"harness {command}", place)
+    code, out, err = run_command(f"harness {command}", place)
     assert (code, out) == (2, "")
     assert words in err
     assert err.count("\n") == 1
@@ -195,16 +195,18 @@ def test_wrong_words_are_one_line(place, command, words):
 
 def test_unreadable_runs_are_counted(place):
     """A run folder that cannot be read is told, not passed over."""
-    run("harness run --task toxicity --judges random --no-baselines --limit 3 --quiet", place)
+    run_command(
+        "harness run --task toxicity --judges random --no-baselines --limit 3 --quiet", place
+    )
     for name in ("broken", "older"):
         (place / "runs" / name).mkdir()
         (place / "runs" / name / "manifest.json").write_text("{", encoding="utf-8")
-    code, out, err = run("harness runs", place)
+    code, out, err = run_command("harness runs", place)
     assert code == 0
     assert "toxicity-" in out
     assert "2 folders could not be read, e.g. " in err
-    assert len(json.loads(run("harness runs --json", place)[1])) == 1
-    code, _, err = run("harness run --resume", place)
+    assert len(json.loads(run_command("harness runs --json", place)[1])) == 1
+    code, _, err = run_command("harness run --resume", place)
     assert code == 2
     assert "no unfinished run to resume" in err
     assert "2 folders could not be read, e.g. " in err
@@ -276,7 +278,7 @@ def test_verdicts_on_items_that_were_not_chosen_are_counted(place):
     """Per judge; one that has no other verdicts does not vanish without a word."""
     from harness.app import source_of_verdicts
 
-    make_task(place / "task")
+    make_task_folder(place / "task")
     rows = ["i0,near,A", "i1,near,B", "i2,near,B", "i2,far,A"]
     (place / "v.csv").write_text("\n".join(["item,judge,value", *rows]), encoding="utf-8")
     task, verdicts = str(place / "task"), place / "v.csv"
@@ -292,7 +294,7 @@ def test_notebook_shows_a_table(place):
     """A validation shows its ranking in a notebook, and what it shows runs nothing."""
     from harness.app import validate_verdicts
 
-    make_task(place / "task")
+    make_task_folder(place / "task")
     name = "<script>alert(1)</script>"
     (place / "v.csv").write_text(f"item,judge,value\ni0,{name},A\ni1,{name},B\n", encoding="utf-8")
     shown = validate_verdicts(str(place / "task"), place / "v.csv")._repr_html_()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.making import command, make_task
-from support.running import run_judge
+from support.judge_runs import run_judge
+from support.processes import invoke
+from support.task_folders import make_task_folder
 
 from harness.analysis import Validation
 from harness.analysis.judge_costs import cost_of
@@ -26,7 +27,7 @@ PRICE = {"input": 1.0, "output": 4.0}
 def place(tmp_path, stub, monkeypatch):
     """A folder with a task, from which commands are run in this process."""
     stub.reset()
-    make_task(tmp_path / "task", 8)
+    make_task_folder(tmp_path / "task", 8)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -47,7 +48,7 @@ def test_dry_run_predicts_the_cost_within_a_tenth(place, stub):
     file = judges_file(place, far=local(stub))
     words = ("run", "--task", "task", "--judges", "far", "--judges-file", file, "--no-baselines")
     words += ("--elicitation", ",".join(every), "--json", "--dry-run")
-    [quote] = json.loads(command(*words).stdout)
+    [quote] = json.loads(invoke(*words).stdout)
     spec, task = load_judges(place / file)["far"], load_task("task")
     log = place / "log.jsonl"
     asking = {"elicitations": every, "samples": 3}
@@ -106,7 +107,7 @@ def test_what_a_run_paid_names_the_judges_whose_price_is_unknown(place, stub):
     """A sum that lacks them does not pass for the whole."""
     file = judges_file(place, far=local(stub), dear=local(stub, price=None, model="other"))
     words = ("run", "--task", "task", "--judges", "far,dear", "--judges-file", file)
-    shown = command(*words, "--no-baselines", "--elicitation", "forced_choice")
+    shown = invoke(*words, "--no-baselines", "--elicitation", "forced_choice")
     assert shown.stdout.splitlines()[-1].endswith(", not counting dear (unknown price)")
 
 
@@ -119,7 +120,7 @@ def test_dry_run_of_a_batch_is_half_where_that_is_offered(place, stub):
     words += ("--no-baselines", "--dry-run", "--json")
     shown = {}
     for batch in ((), ("--batch",)):
-        quotes = json.loads(command(*words, *batch).stdout)
+        quotes = json.loads(invoke(*words, *batch).stdout)
         shown[batch] = [quote["expected_usd"] for quote in quotes]
     (far, gem, claude), (far_batch, gem_batch, claude_batch) = shown.values()
     assert far_batch == pytest.approx(far / 2)
@@ -134,7 +135,7 @@ def test_useful_verdicts_carry_the_cost_of_useless_ones(place, stub):
     file = judges_file(place, far=local(stub), lost=local(stub, base_url=useless))
     words = ("run", "--task", "task", "--judges", "far,lost", "--judges-file", file)
     words += ("--no-baselines", "--elicitation", "forced_choice")
-    shown = command(*words)
+    shown = invoke(*words)
     assert shown.exit_code == 0, shown.output
     [folder] = (place / "runs").iterdir()
     result = Validation.from_json((folder / "metrics.json").read_text())

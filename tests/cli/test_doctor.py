@@ -9,8 +9,7 @@ import sqlite3
 from collections import namedtuple
 
 import pytest
-from support.locking import AGAINST_READING, AGAINST_WRITING, locked
-from support.making import command
+from support.processes import AGAINST_READING, AGAINST_WRITING, invoke, locked
 
 from harness import doctor
 from harness.judging.parsing.verdict import Reply
@@ -50,15 +49,15 @@ def test_key_is_present_or_not_and_never_shown(monkeypatch):
 
 def test_what_the_user_named_and_cannot_be_used_is_exit_1():
     """The same missing key is exit 0 among all aliases and exit 1 for a judge that was named."""
-    every = command("doctor", "--json")
+    every = invoke("doctor", "--json")
     assert every.exit_code == 0, every.output
     assert {f["state"] for f in json.loads(every.stdout)} <= {"ok", "note"}
-    named = command("doctor", "--judges", "gpt")
+    named = invoke("doctor", "--judges", "gpt")
     assert named.exit_code == 1
     [line] = [line for line in named.stdout.splitlines() if "judge gpt" in line]
     assert line.startswith("NO")
     assert "OPENAI_API_KEY" in named.stdout
-    unknown = command("doctor", "--judges", "gtp")
+    unknown = invoke("doctor", "--judges", "gtp")
     assert "gtp" in str(unknown.exception)
     assert unknown.exception.exit_code == 2
 
@@ -103,7 +102,7 @@ def test_nobody_is_contacted_unasked(tmp_path, stub):
     doctor.examine(judges=["near", "far"], judges_file=file)
     assert stub.stats()["requests"] == 0
     findings = doctor.examine(judges=["near", "far"], judges_file=file, contact=True)
-    assert [seen["path"] for seen in stub.seen()] == ["/v1/models"]
+    assert [seen["path"] for seen in stub.requests()] == ["/v1/models"]
     assert any("answers" in f.message for f in found(findings, "judge", "near"))
     assert len(found(findings, "judge", "far")) == 1
 

@@ -10,8 +10,9 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from support.making import harness, make_task
-from support.running import SOON, Hearing
+from support.judge_runs import QUICK_RETRIES, RecordingObserver
+from support.processes import run_harness
+from support.task_folders import make_task_folder
 
 from harness.analysis import Validation
 from harness.app import execute, plan_resumed_run, plan_run, start
@@ -24,7 +25,7 @@ CANARY = "sk-canary-7f3a9"
 @pytest.fixture
 def place(tmp_path, stub):
     stub.reset()
-    make_task(tmp_path / "task", 12)
+    make_task_folder(tmp_path / "task", 12)
     return tmp_path
 
 
@@ -51,11 +52,11 @@ def only_run(place):
 def finished(tmp_path_factory, stub):
     """What a run of two judges prints and leaves behind; only to be read."""
     place = tmp_path_factory.mktemp("finished")
-    make_task(place / "task", 12)
+    make_task_folder(place / "task", 12)
     file = judges_file(place, good=local(stub), odd=local(stub, model="other"))
     command = ("run", "--task", "task", "--judges", "good,odd", "--judges-file", file)
     kept = ("--out", "runs", "--cache", "cache")
-    done = harness(*command, *kept, cwd=place, env=os.environ | {"HOME": str(place)})
+    done = run_harness(*command, *kept, cwd=place, env=os.environ | {"HOME": str(place)})
     assert done.returncode == 0, done.stderr
     return place, done.stdout
 
@@ -68,7 +69,7 @@ def copied(finished, tmp_path):
 
 def test_alone_it_says_what_to_type_first(tmp_path):
     """`harness` without arguments shows the verbs and a first command."""
-    shown = harness(cwd=tmp_path)
+    shown = run_harness(cwd=tmp_path)
     assert "harness run --task toxicity" in shown.stdout + shown.stderr
     for verb in ("run", "validate", "tasks", "judges", "runs", "schema"):
         assert verb in shown.stdout + shown.stderr
@@ -101,7 +102,9 @@ def test_run_ranks_judges_and_writes_its_folder(finished):
 def test_counts_add_up_to_what_was_planned(place, stub):
     """planned = answered + abstained + refused + invalid + failed + not_asked, per elicitation."""
     file = judges_file(place, flaky=local(stub, "400*1"), silent=local(stub, "null"))
-    harness("run", "--task", "task", "--judges", "flaky,silent", "--judges-file", file, cwd=place)
+    run_harness(
+        "run", "--task", "task", "--judges", "flaky,silent", "--judges-file", file, cwd=place
+    )
     validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     for judge in validation.judges:
         for c in judge.outcomes:
@@ -114,7 +117,7 @@ def test_validate_recomputes_a_run_from_its_folder_alone(copied, tmp_path):
     before = (copied / "metrics.json").read_bytes()
     for name in ("metrics.json", "ranking.csv", "report.html"):
         (copied / name).unlink()
-    done = harness("validate", copied, cwd=tmp_path)
+    done = run_harness("validate", copied, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (copied / "metrics.json").read_bytes() == before
 
@@ -126,8 +129,8 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
     config = RunConfig(task=str(place / "task"), elicitations=("forced_choice",))
     plan = plan_run(**dict(config), judges=["gone"], judges_file=place / file, baselines=False)
     folder = start(plan, place / "runs")
-    hearing = Hearing()
-    result = execute(plan, folder, observer=hearing, use_cache=False, retry=SOON)
+    hearing = RecordingObserver()
+    result = execute(plan, folder, observer=hearing, use_cache=False, retry=QUICK_RETRIES)
     assert result.exit_code == 3
     assert "unreachable: no server answers at that address; check" in result.validation.notes[0]
     assert hearing.lines[-1].startswith(
@@ -140,7 +143,7 @@ def test_what_cannot_pass_is_told_with_its_number(place, stub):
     """A reply too long to be asked for is final: the run is done, and says how many and why."""
     file = judges_file(place, small=local(stub, "context"))
     command = ("run", "--task", "task", "--judges", "small", "--judges-file", file)
-    done = harness(*command, "--limit", "3", "--no-baselines", cwd=place)
+    done = run_harness(*command, "--limit", "3", "--no-baselines", cwd=place)
     assert done.returncode == 0
     assert "small: 0/12 replies, 12 failed" in done.stderr
     told = done.stdout.replace("\n", " ")
@@ -151,7 +154,7 @@ def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
     """A refused key stops its judge at the first reply: exit 3, the other judge complete."""
     file = judges_file(place, locked=local(stub, "401", concurrency=1), good=local(stub))
     command = ("run", "--task", "task", "--judges", "locked,good", "--judges-file", file)
-    done = harness(*command, cwd=place)
+    done = run_harness(*command, cwd=place)
     assert done.returncode == 3
     validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     locked, good = validation.judge("locked"), validation.judge("good")
@@ -166,7 +169,9 @@ def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
 def test_missing_key_is_one_line_before_anything_is_spent(place, stub):
     """The line names the variable; no run folder appears and no request leaves."""
     file = judges_file(place, paid=local(stub, key_env="MY_MISSING_KEY"))
-    done = harness("run", "--task", "task", "--judges", "paid", "--judges-file", file, cwd=place)
+    done = run_harness(
+        "run", "--task", "task", "--judges", "paid", "--judges-file", file, cwd=place
+    )
     assert done.returncode == 2
     assert "MY_MISSING_KEY" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -177,7 +182,7 @@ def test_missing_key_is_one_line_before_anything_is_spent(place, stub):
 def test_key_is_in_no_file_and_no_output(place, stub):
     """A key goes to its server and nowhere else."""
     file = judges_file(place, paid=local(stub, "500*1,400*1", key_env="MY_KEY"))
-    done = harness(
+    done = run_harness(
         "run",
         "--task",
         "task",
@@ -188,7 +193,7 @@ def test_key_is_in_no_file_and_no_output(place, stub):
         cwd=place,
         env={**os.environ, "MY_KEY": CANARY},
     )
-    assert any(CANARY in str(seen["headers"]) for seen in stub.seen())
+    assert any(CANARY in str(seen["headers"]) for seen in stub.requests())
     assert CANARY not in done.stdout + done.stderr
     for path in place.rglob("*"):
         assert path.is_dir() or CANARY.encode() not in path.read_bytes()
@@ -207,11 +212,11 @@ def test_dry_run_spends_nothing(place, stub):
         file,
         "--dry-run",
     )
-    shown = harness(*command, cwd=place)
+    shown = run_harness(*command, cwd=place)
     assert shown.returncode == 0, shown.stderr
     assert "unknown price" in shown.stdout
     assert "$0.0" in shown.stdout
-    quotes = {q["judge"]: q for q in json.loads(harness(*command, "--json", cwd=place).stdout)}
+    quotes = {q["judge"]: q for q in json.loads(run_harness(*command, "--json", cwd=place).stdout)}
     assert quotes["cheap"]["calls"] == 12 * 2 * 2
     assert quotes["dear"]["cost_usd"] is None
     assert stub.stats()["requests"] == 0
@@ -223,7 +228,7 @@ def test_max_cost_ends_with_exit_1_and_can_be_resumed_with_a_higher_limit(place,
     price = {"input": 100, "output": 100}
     file = judges_file(place, paid=local(stub, price=price, concurrency=1))
     command = ("run", "--task", "task", "--judges", "paid", "--judges-file", file, "--no-baselines")
-    done = harness(*command, "--max-cost", "0.1", cwd=place)
+    done = run_harness(*command, "--max-cost", "0.1", cwd=place)
     assert done.returncode == 1, done.stderr
     again = f"harness run --resume {only_run(place).relative_to(place)} --max-cost USD"
     assert again in done.stderr
@@ -231,8 +236,8 @@ def test_max_cost_ends_with_exit_1_and_can_be_resumed_with_a_higher_limit(place,
     assert 0 < asked < 48
     validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     assert 0 < validation.judge("paid").cost.usd <= 0.1
-    assert harness("run", "--resume", cwd=place).returncode == 1
-    done = harness("run", "--resume", "--max-cost", "100", cwd=place)
+    assert run_harness("run", "--resume", cwd=place).returncode == 1
+    done = run_harness("run", "--resume", "--max-cost", "100", cwd=place)
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == 48
     manifest = json.loads((only_run(place) / "manifest.json").read_text(encoding="utf-8"))
@@ -243,7 +248,7 @@ def test_max_cost_needs_a_price(place, stub):
     """A limit that cannot be held is refused before anything is spent."""
     file = judges_file(place, dear=local(stub))
     command = ("run", "--task", "task", "--judges", "dear", "--judges-file", file)
-    done = harness(*command, "--max-cost", "1", cwd=place)
+    done = run_harness(*command, "--max-cost", "1", cwd=place)
     assert done.returncode == 2
     assert "price" in done.stderr
     assert stub.stats()["requests"] == 0
@@ -251,14 +256,14 @@ def test_max_cost_needs_a_price(place, stub):
 
 def test_task_without_texts_cannot_be_run(tmp_path):
     """`run` on labels alone is exit 2 and points at `validate`."""
-    done = harness("run", "--task", "diagnoses", cwd=tmp_path)
+    done = run_harness("run", "--task", "diagnoses", cwd=tmp_path)
     assert done.returncode == 2
     assert "harness validate --task diagnoses" in done.stderr
 
 
 def test_validate_without_verdicts_reports_human_agreement(tmp_path):
     """Fleiss 1971: kappa 0.430 from the published table."""
-    shown = harness("validate", "--task", "diagnoses", cwd=tmp_path)
+    shown = run_harness("validate", "--task", "diagnoses", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     [line] = [line for line in shown.stdout.splitlines() if line.startswith("fleiss_kappa ")]
     assert line.split()[1] == "0.430"
@@ -301,7 +306,7 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
 )
 def test_wrong_command_is_exit_2_and_says_what_to_do(place, arguments, words):
     """Wrong words cost nothing and are answered with the right ones."""
-    done = harness(*arguments, cwd=place)
+    done = run_harness(*arguments, cwd=place)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     for word in words:
@@ -318,7 +323,7 @@ def test_verdicts_made_elsewhere_are_validated(place):
     )
     results = []
     for name in ("v.csv", "v.jsonl"):
-        done = harness("validate", "--task", "task", "--verdicts", name, "--json", cwd=place)
+        done = run_harness("validate", "--task", "task", "--verdicts", name, "--json", cwd=place)
         assert done.returncode == 0, done.stderr
         results.append(Validation.from_json(done.stdout))
     assert results[0] == results[1]
@@ -331,7 +336,7 @@ def test_verdicts_made_elsewhere_are_validated(place):
 @pytest.mark.parametrize("what", ["metrics", "verdicts", "task"])
 def test_schemas_are_json(tmp_path, what):
     """`harness schema` prints a JSON schema with properties."""
-    shown = harness("schema", what, cwd=tmp_path)
+    shown = run_harness("schema", what, cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert json.loads(shown.stdout)["properties"]
 
@@ -339,14 +344,14 @@ def test_schemas_are_json(tmp_path, what):
 def test_lists_name_what_there_is(finished):
     """tasks, judges and runs list names; --json prints the same as data."""
     place, _ = finished
-    tasks = json.loads(harness("tasks", "--json", cwd=place).stdout)
+    tasks = json.loads(run_harness("tasks", "--json", cwd=place).stdout)
     assert {"toxicity", "diagnoses"} <= {task["task"] for task in tasks}
-    assert "simulated" in harness("tasks", cwd=place).stdout
-    judges = json.loads(harness("judges", "--json", cwd=place).stdout)
+    assert "simulated" in run_harness("tasks", cwd=place).stdout
+    judges = json.loads(run_harness("judges", "--json", cwd=place).stdout)
     assert {"gpt", "claude", "gemini", "mistral", "llama", "smollm2", "lexicon"} <= {
         judge["name"] for judge in judges
     }
-    [run] = json.loads(harness("runs", "--json", cwd=place).stdout)
+    [run] = json.loads(run_harness("runs", "--json", cwd=place).stdout)
     assert run["run"] == only_run(place).name
     assert run["state"] == "done"
 
@@ -356,7 +361,7 @@ def test_second_process_on_one_run_folder_is_refused(copied, tmp_path):
     from harness.judging.storage.verdict_log import VerdictLog
 
     with VerdictLog.open(copied / "verdicts.jsonl"):
-        done = harness("run", "--resume", copied.name, cwd=tmp_path)
+        done = run_harness("run", "--resume", copied.name, cwd=tmp_path)
     assert done.returncode == 2
     assert "another process" in done.stderr
 
@@ -367,7 +372,7 @@ def test_edited_copy_of_the_task_is_not_resumed_with_old_verdicts(copied, tmp_pa
     RunFolder.open(copied).load_task()
     text = items.read_text(encoding="utf-8").replace("number 3.", "three.")
     items.write_text(text, encoding="utf-8")
-    refused = harness("run", "--resume", "copied", cwd=tmp_path)
+    refused = run_harness("run", "--resume", "copied", cwd=tmp_path)
     assert refused.returncode == 2
     assert "the task has changed since copied was started" in refused.stderr
 
@@ -412,7 +417,7 @@ def test_run_folder_of_another_schema_is_refused_with_the_version_needed(copied)
 
 def test_interrupt_while_results_are_computed_says_how_to_go_on(copied, tmp_path, monkeypatch):
     """All replies are in by then; Ctrl-C names the command that computes the rest."""
-    hearing = Hearing()
+    hearing = RecordingObserver()
     folder = RunFolder.open(copied)
 
     def interrupted(*_):

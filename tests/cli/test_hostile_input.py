@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.making import make_task
+from support.task_folders import make_task_folder
 
 from harness.errors import HarnessError
 from harness.judging.prompts.requests import Prompts
@@ -28,7 +28,7 @@ judges:
 def test_the_key_is_in_no_file_log_traceback_or_process_listing(tmp_path, stub):
     """A run with a good judge, one whose key is refused and one that is cut off leaves the key
     nowhere: not on disk, not on the screen, not in what `ps` shows."""
-    make_task(tmp_path / "task", 4)
+    make_task_folder(tmp_path / "task", 4)
     faults = {"bad": "401", "rude": "trunc*1,400"}
     urls = {"good": stub.url(ms=50)} | {name: stub.url(fault=f) for name, f in faults.items()}
     (tmp_path / "judges.yaml").write_text(JUDGES.format(**urls), encoding="utf-8")
@@ -47,7 +47,7 @@ def test_the_key_is_in_no_file_log_traceback_or_process_listing(tmp_path, stub):
     assert CANARY.encode() not in (listing.read_bytes() if listing.exists() else b"")
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 3, out
-    assert any(CANARY in value for seen in stub.seen() for value in seen["headers"].values())
+    assert any(CANARY in value for seen in stub.requests() for value in seen["headers"].values())
     assert CANARY not in out
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == "cache.db" for path in files)
@@ -62,7 +62,7 @@ def _folders(place):
 @pytest.mark.parametrize("field", ["api_base", "base_url", "key_env", "judges", "headers"])
 def test_a_task_cannot_say_where_its_texts_are_sent(tmp_path, field):
     """Addresses and keys are the user's business: a task file that names one is refused."""
-    folder = make_task(tmp_path / "task")
+    folder = make_task_folder(tmp_path / "task")
     with (folder / "task.yaml").open("a", encoding="utf-8") as file:
         file.write(f"{field}: http://127.0.0.1:9/v1\n")
     with pytest.raises(HarnessError, match=field):
@@ -72,7 +72,7 @@ def test_a_task_cannot_say_where_its_texts_are_sent(tmp_path, field):
 @pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../b", "..", "x\0y", "x\ny"])
 def test_no_name_in_a_task_leads_out_of_a_folder(tmp_path, name):
     """Task names, templates and files: what is no plain name is refused."""
-    folder = make_task(tmp_path / "task")
+    folder = make_task_folder(tmp_path / "task")
     text = (folder / "task.yaml").read_text(encoding="utf-8")
     for line in (f"name: {name!a}", f"prompts: {{forced_choice: {name!a}}}"):
         changed = text.replace("name: small", line) if line[:4] == "name" else f"{text}{line}\n"
@@ -83,7 +83,7 @@ def test_no_name_in_a_task_leads_out_of_a_folder(tmp_path, name):
 
 def test_what_looks_like_a_template_is_shown_as_it_is(tmp_path):
     """Placeholders and expressions in a text, a label or a rater are never filled in or run."""
-    folder = make_task(tmp_path / "task")
+    folder = make_task_folder(tmp_path / "task")
     nasty = "{{options}} {{7*7}} {% for x in y %} ${HOME} {0.__class__} %(fence)s"
     for name in ("items.jsonl", "task.yaml"):
         path = folder / name
@@ -104,7 +104,7 @@ def test_a_run_is_found_by_name_alone_or_by_a_path_that_the_user_gives(tmp_path)
 
 def test_a_tasks_name_cannot_move_the_run_folder(tmp_path):
     """The run folder lies in the folder for runs, whatever the task is called."""
-    task = load_task(str(make_task(tmp_path / "task")))
+    task = load_task(str(make_task_folder(tmp_path / "task")))
     config = RunConfig(task="task", elicitations=("forced_choice",))
     made = RunFolder.create(
         tmp_path / "runs", task, config, (), skipped={}, prompts=Prompts.load(task)
@@ -118,7 +118,7 @@ def test_parquet_with_fifty_million_rows_is_capped_not_loaded(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet
 
-    folder = make_task(tmp_path / "task")
+    folder = make_task_folder(tmp_path / "task")
     (folder / "ratings.jsonl").unlink()
     text = (folder / "task.yaml").read_text(encoding="utf-8")
     (folder / "task.yaml").write_text(text.replace("ratings.jsonl", "ratings.parquet"))

@@ -7,11 +7,10 @@ import random
 import signal
 import time
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
-from support.forking import shared
-from support.making import make_task
+from support.processes import run_harness, start_harness
+from support.task_folders import make_task_folder
 
 from harness.judging.storage.verdict_log import read_log
 
@@ -29,15 +28,10 @@ judges:
 
 
 @pytest.fixture
-def run():
-    return shared()
-
-
-@pytest.fixture
 def place(tmp_path, stub):
     """A working folder with a task and a judges file that points at the stub, 20 ms away."""
     stub.reset()
-    make_task(tmp_path / "task", N_ITEMS)
+    make_task_folder(tmp_path / "task", N_ITEMS)
     text = JUDGES.format(url=stub.url(ms=20), samples=SAMPLES, concurrency=CONCURRENCY)
     (tmp_path / "judges.yaml").write_text(text, encoding="utf-8")
     return tmp_path
@@ -55,16 +49,10 @@ ARGUMENTS = (
 )
 
 
-def ended(process) -> SimpleNamespace:
-    """Wait for the end; exit code and what was written."""
-    out, err = process.wait()
-    return SimpleNamespace(returncode=process.returncode, stdout=out, stderr=err)
-
-
-def killed(process) -> None:
-    """kill -9."""
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+def kill(process) -> None:
+    """Send SIGKILL and wait for the end."""
+    process.kill()
+    process.communicate()
     assert process.returncode == -signal.SIGKILL
 
 
@@ -84,21 +72,21 @@ def wait_for_lines(place, n: int) -> None:
     raise AssertionError(f"no {n} verdicts within 30 s")
 
 
-def kill_and_resume(run, place, stub, *, kills: int, seed: int) -> None:
+def kill_and_resume(place, stub, *, kills: int, seed: int) -> None:
     """Kill a run again and again, then let it end; nothing may be lost or bought twice."""
     rng = random.Random(seed)
     written: list[bytes] = []
-    process = run.start(*ARGUMENTS, cwd=place)
-    for kill in range(kills):
-        low, high = (k * PLANNED // (kills + 2) for k in (kill, kill + 1))
+    process = start_harness(*ARGUMENTS, cwd=place)
+    for kill_number in range(kills):
+        low, high = (k * PLANNED // (kills + 2) for k in (kill_number, kill_number + 1))
         wait_for_lines(place, rng.randrange(low, max(high, low + 1)))
         time.sleep(rng.random() * 0.03)
-        killed(process)
+        kill(process)
         lines = log_of(place).read_bytes().split(b"\n")[:-1]
         assert lines[: len(written)] == written
         written = lines
-        process = run.start("run", "--resume", cwd=place)
-    out, err = process.wait()
+        process = start_harness("run", "--resume", cwd=place)
+    out, err = process.communicate()
     assert process.returncode == 0, err
     reading = read_log(log_of(place))
     assert log_of(place).read_bytes().split(b"\n")[: len(written)] == written
@@ -108,42 +96,40 @@ def kill_and_resume(run, place, stub, *, kills: int, seed: int) -> None:
     assert "Use local" in out
 
 
-def test_kill_at_ten_random_moments_loses_nothing_and_repeats_only_what_was_in_flight(
-    run, place, stub
-):
+def test_kill_at_ten_random_moments_loses_nothing_and_repeats_only_what_was_in_flight(place, stub):
     """After ten kill -9, every unit has one verdict, every line once written still stands, and the
     server saw at most the calls in flight once more per kill."""
-    kill_and_resume(run, place, stub, kills=10, seed=20260101)
+    kill_and_resume(place, stub, kills=10, seed=20260101)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(5))
-def test_kill_at_fifty_random_moments_over_seeds(run, place, stub, seed):
+def test_kill_at_fifty_random_moments_over_seeds(place, stub, seed):
     """Five runs, each killed ten times at moments of its own."""
-    kill_and_resume(run, place, stub, kills=10, seed=seed)
+    kill_and_resume(place, stub, kills=10, seed=seed)
 
 
-def test_two_runs_on_one_cache_pay_for_no_unit_twice(run, place, stub):
+def test_two_runs_on_one_cache_pay_for_no_unit_twice(place, stub):
     """They run at once over the same units; the server sees each request once, and both end with
     all their verdicts."""
-    runs = [run.start(*ARGUMENTS, "--out", f"out{i}", "--quiet", cwd=place) for i in range(2)]
+    runs = [start_harness(*ARGUMENTS, "--out", f"out{i}", "--quiet", cwd=place) for i in range(2)]
     for process in runs:
-        _, err = process.wait()
+        _, err = process.communicate()
         assert process.returncode == 0, err
     assert stub.stats()["requests"] == PLANNED
     for log in place.glob("out*/*/verdicts.jsonl"):
         assert len(read_log(log).final) == PLANNED
 
 
-def test_a_run_takes_over_what_a_killed_one_was_asking(run, place, stub):
+def test_a_run_takes_over_what_a_killed_one_was_asking(place, stub):
     """A lease ends with its holder: the other run asks what the killed one had not received."""
-    first = run.start(*ARGUMENTS, "--out", "out1", cwd=place)
-    second = run.start(*ARGUMENTS, "--out", "out2", cwd=place)
+    first = start_harness(*ARGUMENTS, "--out", "out1", cwd=place)
+    second = start_harness(*ARGUMENTS, "--out", "out2", cwd=place)
     while stub.stats()["requests"] < PLANNED // 4:
         time.sleep(0.01)
-    killed(first)
-    _, err = second.wait()
+    kill(first)
+    _, err = second.communicate()
     assert second.returncode == 0, err
     [log] = place.glob("out2/*/verdicts.jsonl")
     assert len(read_log(log).final) == PLANNED
@@ -151,81 +137,81 @@ def test_a_run_takes_over_what_a_killed_one_was_asking(run, place, stub):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_first_signal_drains_and_the_run_can_be_resumed(run, place, stub, number, code):
+def test_first_signal_drains_and_the_run_can_be_resumed(place, stub, number, code):
     """What was in flight is received, the exit code says why, and resuming asks only the rest."""
-    process = run.start(*ARGUMENTS, cwd=place)
+    process = start_harness(*ARGUMENTS, cwd=place)
     wait_for_lines(place, 50)
     process.send_signal(number)
-    _, err = process.wait()
+    _, err = process.communicate()
     assert process.returncode == code, err
     assert "Resume with: harness run --resume" in err
     before = len(read_log(log_of(place)).final)
     assert stub.stats()["requests"] == before < PLANNED
-    done = ended(run.start("run", "--resume", cwd=place))
+    done = run_harness("run", "--resume", cwd=place)
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == PLANNED == len(read_log(log_of(place)).final)
 
 
-def test_second_signal_stops_at_once(run, place, stub):
+def test_second_signal_stops_at_once(place, stub):
     """Two Ctrl-C end a run whose calls hang; it can be resumed."""
     text = (place / "judges.yaml").read_text(encoding="utf-8")
     hanging = text.replace("/ms/20", "/ms/60000")
     (place / "judges.yaml").write_text(hanging, encoding="utf-8")
-    process = run.start(*ARGUMENTS, cwd=place)
+    process = start_harness(*ARGUMENTS, cwd=place)
     while not list(place.glob("runs/*/verdicts.jsonl")) or stub.stats()["in_flight"] < CONCURRENCY:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, err = process.wait()
+    _, err = process.communicate()
     assert process.returncode == 130
     assert "interrupt again to stop at once" in err
 
 
-def test_finished_run_asks_nothing_when_run_again(run, place, stub):
+def test_finished_run_asks_nothing_when_run_again(place, stub):
     """A second run of the same job takes everything from the cache."""
-    assert ended(run.start(*ARGUMENTS, cwd=place)).returncode == 0
+    assert run_harness(*ARGUMENTS, cwd=place).returncode == 0
     assert stub.stats()["requests"] == PLANNED
-    again = ended(run.start(*ARGUMENTS, cwd=place))
+    again = run_harness(*ARGUMENTS, cwd=place)
     assert again.returncode == 0, again.stderr
     assert stub.stats()["requests"] == PLANNED
     assert f"{PLANNED} from the cache" in again.stderr
 
 
-def test_replies_of_a_killed_run_are_not_bought_again_by_a_new_one(run, place, stub):
+def test_replies_of_a_killed_run_are_not_bought_again_by_a_new_one(place, stub):
     """What a killed run had received reaches the cache of the next run, resumed or not."""
-    process = run.start(*ARGUMENTS, cwd=place)
+    process = start_harness(*ARGUMENTS, cwd=place)
     wait_for_lines(place, 100)
-    killed(process)
+    kill(process)
     received = len(read_log(log_of(place)).final)
     asked = stub.stats()["requests"]
-    assert ended(run.start(*ARGUMENTS, cwd=place)).returncode == 0
+    assert run_harness(*ARGUMENTS, cwd=place).returncode == 0
     assert stub.stats()["requests"] == asked + PLANNED - received
 
 
-def test_edited_task_is_not_resumed_with_old_verdicts(run, place):
+def test_edited_task_is_not_resumed_with_old_verdicts(place):
     """Resume compares contents: the run keeps its own copy of the task and goes on with that."""
-    process = run.start(*ARGUMENTS, "--no-item-text", cwd=place)
+    process = start_harness(*ARGUMENTS, "--no-item-text", cwd=place)
     wait_for_lines(place, 20)
-    killed(process)
+    kill(process)
     items = place / "task" / "items.jsonl"
     items.write_text(
         items.read_text(encoding="utf-8").replace("number 3.", "three."), encoding="utf-8"
     )
-    resumed = ended(run.start("run", "--resume", cwd=place))
+    resumed = run_harness("run", "--resume", cwd=place)
     assert resumed.returncode == 2
     assert "has changed since" in resumed.stderr
 
 
-def test_read_only_folder_is_one_clear_line(run, place):
+def test_read_only_folder_is_one_clear_line(place):
     """A folder that cannot be written to costs nothing and says what to do."""
     if os.geteuid() == 0:
         target = "/proc/nowhere"
     else:
         (place / "closed").mkdir(mode=0o555)
         target = place / "closed"
-    result = ended(run.start(*ARGUMENTS, "--out", target, cwd=place))
+    result = run_harness(*ARGUMENTS, "--out", target, cwd=place)
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
     assert "--out" in result.stderr

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.doc_blocks import Page, blocks, same
+from support.doc_pages import Page, blocks, matches_output
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = CHECKOUT / "docs"
@@ -29,11 +29,11 @@ def test_what_a_page_shows_is_what_happens(page, tmp_path, monkeypatch, stub, re
     monkeypatch.chdir(tmp_path)
     for key in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MY_SERVER_KEY"):
         monkeypatch.delenv(key, raising=False)
-    played = Page(page, tmp_path, stub.url())
-    played.play()
+    shown_page = Page(page, tmp_path, stub.url())
+    shown_page.run()
     if request.config.getoption("--update-golden"):
-        page.write_text(played.updated(), encoding="utf-8")
-    assert played.faults == [], "\n\n".join(played.faults)
+        page.write_text(shown_page.updated(), encoding="utf-8")
+    assert shown_page.faults == [], "\n\n".join(shown_page.faults)
 
 
 def test_pages_leave_no_command_unmarked():
@@ -50,10 +50,10 @@ def test_pages_leave_no_command_unmarked():
 
 def test_outputs_are_compared_to_the_letter():
     """A line of dots stands for any lines, and nothing else does."""
-    assert same("a\n...\nc\n", "a\nb\nb\nc\n")
-    assert same("...\nc\n", "c\n")
-    assert not same("a\n...\nc\n", "a\nb\nd\n")
-    assert not same("a.c\n", "abc\n")
+    assert matches_output("a\n...\nc\n", "a\nb\nb\nc\n")
+    assert matches_output("...\nc\n", "c\n")
+    assert not matches_output("a\n...\nc\n", "a\nb\nd\n")
+    assert not matches_output("a.c\n", "abc\n")
 
 
 def anchors(page: Path) -> set[str]:

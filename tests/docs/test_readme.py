@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from support.doc_blocks import Page, blocks, run
+from support.doc_pages import Page, blocks, run_command
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 BLOCKS = blocks(README.read_text(encoding="utf-8"))
@@ -25,18 +25,18 @@ def test_what_the_readme_shows_is_what_happens(tmp_path, monkeypatch, stub, requ
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    played = Page(README, tmp_path, stub.url())
-    played.play()
+    shown_page = Page(README, tmp_path, stub.url())
+    shown_page.run()
     if request.config.getoption("--update-golden"):
-        README.write_text(played.updated(), encoding="utf-8")
-    assert played.faults == [], "\n\n".join(played.faults)
+        README.write_text(shown_page.updated(), encoding="utf-8")
+    assert shown_page.faults == [], "\n\n".join(shown_page.faults)
 
 
 def test_main_output_in_the_readme_has_the_shape_of_a_run(tmp_path, monkeypatch):
     """The pasted output of the main job has the lines that a run has today."""
     shown = BLOCKS[BLOCKS.index(QUICK_START) + 1].text
     monkeypatch.chdir(tmp_path)
-    _, printed, _ = run("harness run --task toxicity --judges lexicon --limit 5", tmp_path)
+    _, printed, _ = run_command("harness run --task toxicity --judges lexicon --limit 5", tmp_path)
     for line in printed.splitlines():
         if line.startswith((" ", "(", "*", "95%", "judge ", "lexicon   response_set")):
             head = line.split("  ")[0].strip()

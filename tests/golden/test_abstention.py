@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from support.known_answers import Result, reproduce
 
 from harness.stats import Resampling
 from harness.stats.data.aggregation import levels
@@ -12,7 +13,7 @@ from harness.stats.metrics.judge_agreement import ensemble_agreement
 from harness.stats.subsets.abstention import mode_sums
 
 
-def test_abstention_modes(golden, reproduce, result):
+def test_abstention_modes(golden):
     """Exclude, recode and third class from one table, with the abstention rates beside them."""
 
     def adapter(inputs):
@@ -34,7 +35,7 @@ def test_abstention_modes(golden, reproduce, result):
         named = {"CANNOT_ASSESS": none} | {option: option for option in options}
         classes["f1_one_vs_rest"] = {label: classes[f"f1[{name}]"] for name, label in named.items()}
         rates = values(estimates["rates"])
-        return result(
+        return Result(
             {
                 "n": int(table.sum()),
                 "coverage_judge": rates["answered_fraction"],
@@ -58,7 +59,7 @@ def values(estimates):
     return {name: estimate.value for name, estimate in estimates.items()} | {"n": n_used}
 
 
-def test_micro_macro(golden, reproduce, result):
+def test_micro_macro(golden):
     """Kappa of the pooled table, and the mean of each criterion's kappa."""
 
     def adapter(inputs):
@@ -82,7 +83,7 @@ def test_micro_macro(golden, reproduce, result):
             resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
         of_criteria = [estimate.value for estimate in by_level.per_criterion.values()]
-        return result(
+        return Result(
             {
                 "per_criterion_kappa": of_criteria,
                 "macro_kappa": by_level.macro.value,
@@ -93,7 +94,7 @@ def test_micro_macro(golden, reproduce, result):
     reproduce(golden, adapter)
 
 
-def test_ensemble_agreement(golden, reproduce, result):
+def test_ensemble_agreement(golden):
     """Fleiss, alpha, Eq. 16, Randolph and the mean pairwise phi of binary votes."""
 
     def adapter(inputs):
@@ -112,7 +113,7 @@ def test_ensemble_agreement(golden, reproduce, result):
             "mean_pairwise_phi": "mean_pairwise_phi",
             "randolph": "randolph_kappa",
         }
-        return result(
+        return Result(
             {key: ensemble.agreement[name].value for key, name in names.items()}
             | {"n_pairs": ensemble.n_pairs, "n_pairs_undefined": ensemble.n_pairs_undefined}
         )

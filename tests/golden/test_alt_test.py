@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from support.resampling import seeded
+from support.known_answers import Result, load_dataset, reproduce
+from support.rating_tables import seeded
 
 from harness import stats
 
@@ -15,66 +16,66 @@ DESIGN = (
 )
 
 
-def test_alt_test(golden, reproduce, result, dataset):
+def test_alt_test(golden):
     """Winning rate, advantage and the table of raters come out as defined, NA with its reason."""
 
     def adapter(inputs):
-        outcome = run(inputs, dataset)
-        values = described(outcome) | {"traditional": traditional(inputs, dataset)}
+        outcome = run(inputs, load_dataset)
+        values = described(outcome) | {"traditional": traditional(inputs, load_dataset)}
         reason = dict.fromkeys(("omega", "rho"), outcome.winning_rate.reason)
         if outcome.passes is None and "small_n" not in inputs:
             values = {"omega": outcome.winning_rate.value, "rho": outcome.advantage.value}
-        return result(values, reason, outcome.counts)
+        return Result(values, reason, outcome.counts)
 
     reproduce(golden, adapter)
 
 
-def test_alt_test_eps_sweep(golden, reproduce, result, dataset):
+def test_alt_test_eps_sweep(golden):
     """The winning rate at any margin follows from one test; the advantage does not move."""
 
     def adapter(inputs):
         margins = [point["eps"] for point in golden["expect"]["sweep"]]  # named nowhere else
-        points = stats.eps_sweep(run(inputs | {"eps": 0.1}, dataset), margins)
+        points = stats.eps_sweep(run(inputs | {"eps": 0.1}, load_dataset), margins)
         sweep = [
             {"eps": point.eps, "omega": point.winning_rate, "rho": point.advantage}
             for point in points
         ]
-        return result({"sweep": sweep})
+        return Result({"sweep": sweep})
 
     reproduce(golden, adapter)
 
 
-def test_alt_test_optimal_judge(golden, reproduce, result, dataset):
+def test_alt_test_optimal_judge(golden):
     """The majority, or the mean for numbers, has an advantage of exactly 1."""
 
     def adapter(inputs):
-        ratings, _ = long_form(inputs, dataset)
+        ratings, _ = long_form(inputs, load_dataset)
         panel, chosen = stats.Panel.of(ratings), design(inputs)
-        return result(described(judged(panel, stats.optimal_verdicts(panel, chosen), chosen)))
+        return Result(described(judged(panel, stats.optimal_verdicts(panel, chosen), chosen)))
 
     reproduce(golden, adapter)
 
 
-def test_alt_test_single_expert(golden, reproduce, result, dataset):
+def test_alt_test_single_expert(golden):
     """Judge and raters are compared with the expert, who is not tested."""
-    reproduce(golden, lambda inputs: result(described(run(inputs, dataset))))
+    reproduce(golden, lambda inputs: Result(described(run(inputs, load_dataset))))
 
 
-def test_alt_test_quality_weights(golden, reproduce, result, dataset):
+def test_alt_test_quality_weights(golden):
     """Quality weighs the other raters in the score and the raters beaten, nothing else."""
-    reproduce(golden, lambda inputs: result(described(run(inputs, dataset))))
+    reproduce(golden, lambda inputs: Result(described(run(inputs, load_dataset))))
 
 
-def test_alt_test_ipw(golden, reproduce, result, dataset):
+def test_alt_test_ipw(golden):
     """Items weigh by the inverse share of their label; n - 1 with the effective n."""
 
     def adapter(inputs):
-        return result(described(run(inputs | {"weighting": "ipw"}, dataset)))
+        return Result(described(run(inputs | {"weighting": "ipw"}, load_dataset)))
 
     reproduce(golden, adapter)
 
 
-def test_alt_test_gold(golden, reproduce, result):
+def test_alt_test_gold(golden):
     """The gold labels stand in the expert's place."""
 
     def adapter(inputs):
@@ -87,29 +88,29 @@ def test_alt_test_gold(golden, reproduce, result):
         ]
         gold, judge = (dict(zip(questions, marks[who], strict=True)) for who in ("gold", "judge"))
         chosen = design(inputs | {"score": "accuracy"}, gold=gold)
-        return result(described(judged(stats.Panel.of(ratings), judge, chosen)))
+        return Result(described(judged(stats.Panel.of(ratings), judge, chosen)))
 
     reproduce(golden, adapter)
 
 
-def test_benjamini_yekutieli(golden, reproduce, result):
+def test_benjamini_yekutieli(golden):
     """Step-up with the harmonic factor; equality rejects."""
 
     def adapter(inputs):
         decisions = stats.benjamini_yekutieli(inputs["p"], inputs["q"])
-        return result(
+        return Result(
             {"rejected": decisions.rejected.tolist(), "thresholds": decisions.thresholds.tolist()}
         )
 
     reproduce(golden, adapter)
 
 
-def test_one_sided_t(golden, reproduce, result):
+def test_one_sided_t(golden):
     """Without variation, p is 0 or 1 by the mean, and t is NA."""
 
     def adapter(inputs):
         t_test = stats.one_sided_t(**inputs["counts"], eps=inputs["eps"])
-        return result(
+        return Result(
             {"n": t_test.n, "mean": t_test.mean, "sd": t_test.sd, "t": t_test.t, "p": t_test.p}
         )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from support.known_answers import Result, reproduce
 
 from harness.stats.inference.estimate import point_estimates
 from harness.stats.metrics.association import correlations
 from harness.stats.metrics.confusion import BINARY, CELLS, DIAGNOSTICS, n_var_kappa, n_var_phi
 
 
-def test_binary_agreement(golden, reproduce, result):
+def test_binary_agreement(golden):
     """Every coefficient of four cells; undefined ones are NA with the reason and the counts."""
 
     def adapter(inputs):
@@ -18,30 +19,30 @@ def test_binary_agreement(golden, reproduce, result):
         n = sum(cells.values())
         values = {name: one.value for name, one in found.items()}
         reasons = {name: one.reason for name, one in found.items() if one.reason}
-        return result(values | ({"n": n} if n else {}), reasons, cells | {"n": n})
+        return Result(values | ({"n": n} if n else {}), reasons, cells | {"n": n})
 
     reproduce(golden, adapter)
 
 
-def test_vector_correlations(golden, reproduce, result):
+def test_vector_correlations(golden):
     """Pearson, Spearman with midranks and Kendall's tau-b; NA on constant vectors."""
 
     def adapter(inputs):
         found = correlations(inputs["x"], inputs["y"])
         reasons = {one.reason for one in found.values() if one.reason}
         values = {name: one.value for name, one in found.items()}
-        return result(values | {"reason": reasons.pop() if reasons else None})
+        return Result(values | {"reason": reasons.pop() if reasons else None})
 
     reproduce(golden, adapter)
 
 
-def test_kappa_phi_variance(golden, reproduce, result):
+def test_kappa_phi_variance(golden):
     """N times the large-sample variance, by the multinomial delta method."""
 
     def adapter(inputs):
         p = np.array([[inputs["p11"], inputs["p10"]], [inputs["p01"], inputs["p00"]]])
         found = point_estimates(p.ravel(), BINARY)
-        return result(
+        return Result(
             {
                 "kappa": found["kappa"].value,
                 "phi": found["phi"].value,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from support.golden_units import counts_of, judge_labels, units_of
+from support.known_answers import Result, counts_of, judge_labels, load_dataset, reproduce, units_of
 
 from harness.stats import Resampling
 from harness.stats.data.labels import means, medians
@@ -12,14 +12,14 @@ from harness.stats.metrics.association import correlations
 from harness.stats.metrics.binned_divergence import binned_divergence
 
 
-def test_binned_jsd(golden, reproduce, result, dataset):
+def test_binned_jsd(golden):
     """Bits as Eq. 2 is written, the root in nats as the tables print, and each bin."""
 
     def adapter(inputs):
         options = inputs["options"]
         human, machine = inputs.get("human"), inputs.get("machine")
         if "dataset" in inputs:
-            data = dataset(inputs["dataset"], inputs.get("criterion"))
+            data = load_dataset(inputs["dataset"], inputs.get("criterion"))
             human, machine = units_of(data), judge_labels(data, inputs["judge"])
             kept = [i for i, labels in enumerate(machine) if labels and human[i]]
             human, machine = [human[i] for i in kept], [machine[i] for i in kept]
@@ -46,7 +46,7 @@ def test_binned_jsd(golden, reproduce, result, dataset):
                 for one in found.bins
             ],
         }
-        return result(values | (beside(h, j, scale) if scale else {}))
+        return Result(values | (beside(h, j, scale) if scale else {}))
 
     reproduce(golden, adapter)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from support.known_answers import Result, reproduce
 
 from harness.stats.alt_test.exact_test import exact_margin_test
 from harness.stats.data.arrays import ratio
@@ -65,7 +66,7 @@ def rating_shares(counts):
     return ratio(counts, counts.sum(axis=1, keepdims=True))
 
 
-def test_metric_at_replies(golden, reproduce, result):
+def test_metric_at_replies(golden):
     """Expectations over the subsets of r replies, by enumeration and in closed form."""
 
     def adapter(inputs):
@@ -92,12 +93,12 @@ def test_metric_at_replies(golden, reproduce, result):
                 assert name not in values or np.isclose(value, values[name], equal_nan=True)
                 values[name] = float(value)
         counts = {"n_items": int(used.sum()), "n_unanswered": int((rated & ~used).sum())}
-        return result(values, counts=counts)
+        return Result(values, counts=counts)
 
     reproduce(golden, adapter)
 
 
-def test_computed_baselines(golden, reproduce, result):
+def test_computed_baselines(golden):
     """Uniform, prior and most frequent answer, fitted on all items."""
 
     def adapter(inputs):
@@ -130,12 +131,12 @@ def test_computed_baselines(golden, reproduce, result):
         ]
         values |= {"prior_distribution": fit.prior.tolist(), "most_frequent_options": modes}
         n_items = int((evaluated & (counts.sum(axis=1) > 0)).sum())
-        return result(values, counts={"n_items": n_items})
+        return Result(values, counts={"n_items": n_items})
 
     reproduce(golden, adapter)
 
 
-def test_one_human(golden, reproduce, result):
+def test_one_human(golden):
     """Judge and human scored on the same remaining ratings."""
 
     def adapter(inputs):
@@ -159,51 +160,51 @@ def test_one_human(golden, reproduce, result):
                 means[name] = float(mean(getattr(reference, side).sum(axis=0)))
             n_items.add(int(reference.used.sum()))
             n_ratings.add(reference.n_ratings)
-        return result(sides, counts={"n_items": max(n_items), "n_ratings": max(n_ratings)})
+        return Result(sides, counts={"n_items": max(n_items), "n_ratings": max(n_ratings)})
 
     reproduce(golden, adapter)
 
 
-def test_annotator_exact(golden, reproduce, result):
+def test_annotator_exact(golden):
     """Tango's statistic and its exact unconditional p-value."""
 
     def adapter(inputs):
         assert inputs["wins"] + inputs["losses"] + inputs["ties"] == inputs["n"]
         test = exact_margin_test(inputs["n"], inputs["wins"], inputs["losses"], inputs["eps"])
         names = ("statistic", "p_win_restricted", "p_asymptotic", "p_exact")
-        return result({name: getattr(test, name) for name in names})
+        return Result({name: getattr(test, name) for name in names})
 
     reproduce(golden, adapter)
 
 
-def test_sample_size_for_difference(golden, reproduce, result):
+def test_sample_size_for_difference(golden):
     """Items needed for a difference that the user names."""
 
     def adapter(inputs):
         n = sample_size_for_difference(
             inputs["sd_d"], inputs["delta"], design_effect=inputs["deff"]
         )
-        return result({"n": n})
+        return Result({"n": n})
 
     reproduce(golden, adapter)
 
 
-def test_share_interval(golden, reproduce, result):
+def test_share_interval(golden):
     """Wilson's interval at the effective number of units."""
 
     def adapter(inputs):
         if not inputs["n"]:
-            return result(dict.fromkeys(("share", "n_eff", "low", "high")))
+            return Result(dict.fromkeys(("share", "n_eff", "low", "high")))
         share, n_eff = inputs["k"] / inputs["n"], inputs["n"] / inputs["deff"]
         interval = wilson_interval(share, n_eff, level=inputs["level"])
         assert inputs["k"] > 0 or interval.low == 0.0
         assert inputs["k"] < inputs["n"] or interval.high == 1.0
-        return result({"share": share, "n_eff": n_eff, "low": interval.low, "high": interval.high})
+        return Result({"share": share, "n_eff": n_eff, "low": interval.low, "high": interval.high})
 
     reproduce(golden, adapter)
 
 
-def test_rank_sets(golden, reproduce, result):
+def test_rank_sets(golden):
     """Rank sets and the winner's interval by a sup-t over resamples."""
 
     def adapter(inputs):
@@ -224,12 +225,12 @@ def test_rank_sets(golden, reproduce, result):
             "pairs_left_out": sets.n_pairs_equal,
             "pairs_surely_better": int(sets.better.sum()),
         }
-        return result(values, counts=counts)
+        return Result(values, counts=counts)
 
     reproduce(golden, adapter)
 
 
-def test_paired_runs(golden, reproduce, result):
+def test_paired_runs(golden):
     """Two runs on shared items, by McNemar's exact test."""
 
     def adapter(inputs):
@@ -246,12 +247,12 @@ def test_paired_runs(golden, reproduce, result):
             "p": test.p,
         }
         names = ("n_items", "both", "only_first", "only_second", "neither")
-        return result(values, counts={name: getattr(test, name) for name in names})
+        return Result(values, counts={name: getattr(test, name) for name in names})
 
     reproduce(golden, adapter)
 
 
-def test_shared_items(golden, reproduce, result):
+def test_shared_items(golden):
     """Who is ranked, and on which items."""
 
     def adapter(inputs):
@@ -281,6 +282,6 @@ def test_shared_items(golden, reproduce, result):
             "own_hit_rate": {z: float(mean(rates[z].sum(axis=0))) for z in judges},
         }
         counts = {"n_items": len(items), "n_shared": int(sharing.shared.sum())}
-        return result(values, counts=counts)
+        return Result(values, counts=counts)
 
     reproduce(golden, adapter)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.golden_units import units_of
-from support.resampling import seeded
+from support.known_answers import Result, load_dataset, reproduce, units_of
+from support.rating_tables import seeded
 
 from harness import stats
 from harness.stats.data.dataset_facts import dataset_facts
@@ -14,17 +14,17 @@ from harness.stats.inference.metric import mean
 from harness.stats.metrics.alpha import krippendorff_alpha
 
 
-def test_dataset_facts(golden, reproduce, result, dataset):
+def test_dataset_facts(golden):
     """Counts, pairwise agreement, kappas, MAE, Pearson and alpha of real ratings."""
 
     def adapter(inputs):
-        data = dataset(inputs["dataset"], inputs.get("criterion"))
+        data = load_dataset(inputs["dataset"], inputs.get("criterion"))
         if data.meta["value_type"] == "int":
-            return result(numeric(data))
+            return Result(numeric(data))
         table, options = rater_table(data, str)
         found = dataset_facts(table, len(options))
         agreement, by_pairs = found.agreement, found.by_pairs
-        return result(
+        return Result(
             sizes(found)
             | {
                 "pairwise_agreement_pooled": agreement["pairwise_agreement"].value,
@@ -77,11 +77,11 @@ def rater_table(data, read):
     return table, options
 
 
-def test_cluster_bootstrap_se(golden, reproduce, result, dataset):
+def test_cluster_bootstrap_se(golden):
     """Resampled clusters give the exact limit of the standard error; items alone one too small."""
 
     def adapter(inputs):
-        data = dataset(inputs["dataset"], inputs.get("criterion"))
+        data = load_dataset(inputs["dataset"], inputs.get("criterion"))
         if inputs["statistic"] != "share of items where verdict equals the rating":
             pytest.fail(f"statistic {inputs['statistic']!r} has no adapter")
         rated = {r["item"]: r["value"] for r in data.ratings if r["rater"] == inputs["rater"]}
@@ -103,7 +103,7 @@ def test_cluster_bootstrap_se(golden, reproduce, result, dataset):
             mean,
             resampling=seeded(n_resamples=0),
         )
-        return result(
+        return Result(
             {
                 "estimate": estimate.value,
                 "n_clusters": len(set(groups)),

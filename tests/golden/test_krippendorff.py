@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from support.golden_units import padded, units_of
+from support.known_answers import Result, load_dataset, padded, reproduce, units_of
 
 from harness.stats.metrics.alpha import krippendorff_alpha
 
 
-def test_krippendorff(golden, reproduce, result):
+def test_krippendorff(golden):
     """Alpha at every level with missing ratings; NA with reason and counts where undefined."""
 
     def adapter(inputs):
         found = krippendorff_alpha(padded(inputs["units"]), inputs["level"])
         values = {"alpha": found.value, "reason": found.reason or None}
-        return result(values | {f"n_{name}": n for name, n in found.counts.items()})
+        return Result(values | {f"n_{name}": n for name, n in found.counts.items()})
 
     reproduce(golden, adapter)
 
 
-def test_krippendorff_dataset(golden, reproduce, result, dataset):
+def test_krippendorff_dataset(golden):
     """Alpha of real ratings at the case's level, and at the others."""
 
     def adapter(inputs):
-        data = dataset(inputs["dataset"], inputs.get("criterion"))
+        data = load_dataset(inputs["dataset"], inputs.get("criterion"))
         units = units_of(data)
         alphas = {
             level: krippendorff_alpha(padded(units), level)
@@ -30,7 +30,7 @@ def test_krippendorff_dataset(golden, reproduce, result, dataset):
             if level == "nominal" or data.meta["value_type"] == "int"
         }
         labels = {label for unit in units for label in unit}
-        return result(
+        return Result(
             {"alpha": alphas[inputs["level"]].value}
             | {f"alpha_{level}": one.value for level, one in alphas.items()}
             | {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.known_answers import Result, load_dataset, reproduce
 
 from harness import stats
 
@@ -14,21 +15,21 @@ MAJORITY = {
 }
 
 
-def test_judge_vs_raters(golden, reproduce, result, dataset):
+def test_judge_vs_raters(golden):
     """Accuracy against a majority comes with its tie bounds; Pearson is a mean over raters."""
 
     def adapter(inputs):
-        ratings, verdicts = long_form(inputs, dataset)
+        ratings, verdicts = long_form(inputs, load_dataset)
         if inputs["score"] == "accuracy":
-            return result(accuracy(ratings, verdicts))
+            return Result(accuracy(ratings, verdicts))
         if inputs["score"] == "neg_rmse":
-            return result(pearson(ratings, verdicts))
+            return Result(pearson(ratings, verdicts))
         return pytest.fail(f"score {inputs['score']!r} has no adapter")
 
     reproduce(golden, adapter)
 
 
-def test_human_agreement(golden, reproduce, result):
+def test_human_agreement(golden):
     """Strict Fleiss is NA where items have unequal numbers of ratings; alpha is not."""
 
     def adapter(inputs):
@@ -53,7 +54,7 @@ def test_human_agreement(golden, reproduce, result):
             "pairwise_agreement": "pairwise_agreement",
         }
         per_item, n_items = np.unique(human.forced_choice.sum(axis=1), return_counts=True)
-        return result(
+        return Result(
             {key: found[name].value for key, name in names.items()},
             {key: found[name].reason for key, name in names.items()},
             {"ratings_per_item": {str(m): int(n) for m, n in zip(per_item, n_items, strict=True)}},

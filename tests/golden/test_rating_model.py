@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 import numpy as np
+from support.known_answers import Result, reproduce
 
 from harness import stats
 
@@ -16,7 +17,7 @@ from harness import stats
 # verdict_ingest. Their cases are not run, here or anywhere in this folder.
 
 
-def test_rating_model(golden, reproduce, result):
+def test_rating_model(golden):
     """O = F E theta* and its reverse come out as in theorem 3.3; bad models are refused."""
 
     def adapter(inputs):
@@ -25,7 +26,7 @@ def test_rating_model(golden, reproduce, result):
         model = stats.decompose(
             np.array(inputs["theta"]), np.array(inputs["F"]), np.array(inputs["Lambda"]), E=error
         )
-        return result(
+        return Result(
             {
                 "theta_observed": model.theta.tolist(),
                 "O": model.O.tolist(),
@@ -40,7 +41,7 @@ def test_rating_model(golden, reproduce, result):
     reproduce(golden, adapter)
 
 
-def test_rank_under_rater_error(golden, reproduce, result):
+def test_rank_under_rater_error(golden):
     """Error moves the difference of two judges by -2 shift; the printed condition is no test."""
 
     def adapter(inputs):
@@ -50,12 +51,12 @@ def test_rank_under_rater_error(golden, reproduce, result):
             (np.array(inputs["theta_judge_z"]), np.array(inputs["theta_judge_w"])),
             np.array(inputs["Lambda"]),
         )
-        return result(dataclasses.asdict(shift))
+        return Result(dataclasses.asdict(shift))
 
     reproduce(golden, adapter)
 
 
-def test_beta_sweep(golden, reproduce, result):
+def test_beta_sweep(golden):
     """The default family keeps the chosen option in the set; the printed table's is by name."""
 
     def adapter(inputs):
@@ -70,7 +71,7 @@ def test_beta_sweep(golden, reproduce, result):
             )
             return stats.multilabel(stats.reconstruct_theta([inputs["O"]], family), space)[0]
 
-        return result(
+        return Result(
             {
                 "Omega": omega("keeps_choice").tolist(),
                 "Omega_negative_singleton_variant": omega("table_2")[space.option_index(negative)],
@@ -94,7 +95,7 @@ METRIC_OF_KEY = {
 }
 
 
-def test_distribution_metrics(golden, reproduce, result):
+def test_distribution_metrics(golden):
     """Each row of the metric table gives the known value between known distributions."""
 
     def adapter(inputs):
@@ -106,7 +107,7 @@ def test_distribution_metrics(golden, reproduce, result):
                 sums = row.contributions(human[row.human_form], judge[row.judge_form]).sum(axis=0)
                 value = float(row.value(sums))
                 values[key] = None if math.isnan(value) else value
-        return result(values)
+        return Result(values)
 
     reproduce(golden, adapter)
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from support.golden_units import counts_of, units_of
+from support.known_answers import Result, counts_of, load_dataset, reproduce, units_of
 
 from harness.stats import Resampling
 from harness.stats.subsets.strata import Stratum, stratify
 
 
-def test_human_agreement_stratum(golden, reproduce, result, dataset):
+def test_human_agreement_stratum(golden):
     """Coefficients among the humans within one stratum; an empty one keeps its row."""
 
     def adapter(inputs):
         units = inputs.get("units")
         if units is None:
-            units = units_of(dataset(inputs["dataset"], inputs.get("criterion")))
+            units = units_of(load_dataset(inputs["dataset"], inputs.get("criterion")))
         edges = inputs["stratum"]
         stratum = Stratum("case", edges["by"], edges["at_least"], edges["below"])
         numeric = inputs["level"] != "nominal"
@@ -43,12 +43,12 @@ def test_human_agreement_stratum(golden, reproduce, result, dataset):
                 name: getattr(outcome, name)
                 for name in ("n_items", "share_of_items", "n_labels_seen")
             }
-        return result(values, {key: why for key, why in reasons.items() if why}, counts)
+        return Result(values, {key: why for key, why in reasons.items() if why}, counts)
 
     reproduce(golden, adapter)
 
 
-def test_random_rater(golden, reproduce, result):
+def test_random_rater(golden):
     """Humans among themselves and a random rater against one of them, in every stratum."""
 
     def adapter(inputs):
@@ -68,7 +68,7 @@ def test_random_rater(golden, reproduce, result):
             scale=inputs["options"] if numeric else None,
             resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         ).values()
-        return result(
+        return Result(
             {
                 stratum_result.stratum.name: {
                     "hh_alpha": stratum_result.hh[f"krippendorff_alpha_{inputs['level']}"].value,

@@ -34,7 +34,7 @@ def _hook(event: str, arguments: tuple[object, ...]) -> None:
     text = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host or "localhost")
     if text in HERE or (text.startswith("127.") and text.replace(".", "").isdecimal()):
         return
-    if record := os.environ.get("HARNESS_TEST_REACHED"):
+    if record := os.environ.get("HARNESS_TEST_BLOCKED"):
         with open(record, "a", encoding="utf-8") as file:  # noqa: PTH123 -- pathlib costs start-up
             file.write(f"{event} {text}\n")
     raise AssertionError(f"a test reached for {text}")

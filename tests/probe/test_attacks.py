@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.making import command, make_task
+from support.processes import invoke
+from support.task_folders import make_task_folder
 
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import JudgeSpec
@@ -28,7 +29,7 @@ ATTACKS = (
 
 @pytest.fixture
 def task(tmp_path):
-    return load_task(make_task(tmp_path / "task", 8))
+    return load_task(make_task_folder(tmp_path / "task", 8))
 
 
 @pytest.fixture
@@ -192,7 +193,7 @@ def script(firm: bool) -> dict:  # noqa: FBT001 -- a test's shorthand
 
 def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monkeypatch):
     """A firm judge flips never, a gullible one where it was told to; all of it once paid for."""
-    make_task(tmp_path / "task", 6)
+    make_task_folder(tmp_path / "task", 6)
     judges = {
         "firm": script(firm=True),
         "gullible": script(firm=False),
@@ -202,7 +203,7 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     monkeypatch.chdir(tmp_path)
     stub.reset()
     words = ("probe", "injection", "--task", "task", "--limit", "4", "--judges-file")
-    done = command(*words, "judges.yaml", "--judges", "firm,gullible,far", "--json")
+    done = invoke(*words, "judges.yaml", "--judges", "firm,gullible,far", "--json")
     assert done.exit_code == 0, done.output
     found = Probe.model_validate_json(done.stdout)
     by_name = {judge.judge: judge for judge in found.judges}
@@ -217,7 +218,7 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     assert {"verdicts.jsonl", "metrics.json", "probe.json"} <= {p.name for p in folder.iterdir()}
     assert Probe.model_validate_json((folder / "probe.json").read_text()) == found
     (folder / "probe.json").unlink()
-    again = command("probe", "injection", "--resume", folder.name)
+    again = invoke("probe", "injection", "--resume", folder.name)
     assert again.exit_code == 0, again.output
     assert stub.stats()["requests"] == 4 * (1 + n_attacks)
     assert Probe.model_validate_json((folder / "probe.json").read_text()) == found
@@ -232,7 +233,7 @@ def test_a_stopped_probe_is_not_resumed_as_a_ranking(tmp_path, monkeypatch, atta
     folder = RunFolder.create(
         tmp_path / "runs", attacked, config, (judge,), skipped={}, prompts=Prompts.load(attacked)
     )
-    refused = command("run", "--resume")
+    refused = invoke("run", "--resume")
     assert isinstance(refused.exception, RunError)
     assert f"harness probe injection --resume runs/{folder.path.name}" in str(refused.exception)
     assert not folder.verdicts.exists()
@@ -241,13 +242,13 @@ def test_a_stopped_probe_is_not_resumed_as_a_ranking(tmp_path, monkeypatch, atta
 def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch):
     """`--resume` with a run that is no probe's asks no judge and leaves the run as it was."""
     monkeypatch.chdir(tmp_path)
-    made = load_task(str(make_task(tmp_path / "task")))
+    made = load_task(str(make_task_folder(tmp_path / "task")))
     config = RunConfig(task="task", elicitations=("forced_choice",))
     judge = JudgeSpec(name="random", kind="random")
     folder = RunFolder.create(
         tmp_path / "runs", made, config, (judge,), skipped={}, prompts=Prompts.load(made)
     )
-    refused = command("probe", "injection", "--resume", folder.path.name)
+    refused = invoke("probe", "injection", "--resume", folder.path.name)
     assert isinstance(refused.exception, RunError)
     assert "this run is not a probe" in str(refused.exception)
     assert not folder.verdicts.exists()

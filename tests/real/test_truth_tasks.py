@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.making import harness
-from support.truth_tasks import make_task
+from support.processes import run_harness
+from support.task_folders import make_truth_task
 
 from harness.analysis import Validation
 from harness.report.text import render
@@ -22,9 +22,9 @@ def cases(truth, kind: str, dataset: str) -> list[dict]:
 def test_released_wax_verdicts_give_the_published_accuracy(truth, tmp_path):
     """`harness validate` on the wax verdicts of six LLMs reproduces the known accuracies; forced
     choices alone rank by JS divergence, and the sentence names a judge."""
-    make_task(truth, "wax", tmp_path)
+    make_truth_task(truth, "wax", tmp_path)
     verdicts = truth / "data" / "wax" / "verdicts.csv"
-    done = harness("validate", "--task", "wax", "--verdicts", verdicts, "--json", cwd=tmp_path)
+    done = run_harness("validate", "--task", "wax", "--verdicts", verdicts, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     validation = Validation.from_json(done.stdout)
     known = cases(truth, "judge_vs_raters", "wax")
@@ -48,8 +48,8 @@ def test_released_wax_verdicts_give_the_published_accuracy(truth, tmp_path):
 
 
 def run_qags(truth, tmp_path, *arguments: str) -> Validation:
-    make_task(truth, "qags", tmp_path)
-    done = harness("run", "--task", "qags", *arguments, cwd=tmp_path)
+    make_truth_task(truth, "qags", tmp_path)
+    done = run_harness("run", "--task", "qags", *arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "lexicon skipped" in done.stderr
     [folder] = (tmp_path / "runs").iterdir()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from support.indeterminate import make_source, make_task
+from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
 from harness.report import all_charts
@@ -29,7 +29,7 @@ def validated(request):
     """A run with pairs of judges, and a validation whose raters gave response sets."""
     if request.param == "run":
         return request.getfixturevalue("validation")
-    return validate(replace(make_source(make_task(paired=60)), n_resamples=100))
+    return validate(replace(indeterminate_source(indeterminate_task(paired=60)), n_resamples=100))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
-from support.indeterminate import make_source, make_task
+from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
 from harness.report import decision, judge_card, page, render
@@ -19,36 +19,38 @@ from harness.report.recommendation import listed, sentences
 
 def close_judges():
     """Judges of equal quality on few items."""
-    source = make_source(
-        make_task(n=30, paired=30, seed=4), judges=("strict", "lenient"), baselines=()
+    source = indeterminate_source(
+        indeterminate_task(n=30, paired=30, seed=4), judges=("strict", "lenient"), baselines=()
     )
     return replace(source, tau=0.9, n_resamples=200)
 
 
 def baseline_first():
     """A baseline before every judge."""
-    return make_source(make_task(), baselines=("strict", "lenient"))
+    return indeterminate_source(indeterminate_task(), baselines=("strict", "lenient"))
 
 
 def no_replies():
     """A judge without a value."""
-    source = make_source(make_task(n=20), baselines=())
+    source = indeterminate_source(indeterminate_task(n=20), baselines=())
     return replace(source, verdicts={**source.verdicts, "random": []}, n_resamples=100)
 
 
 def undefined_metric():
     """A metric that is NA for every judge."""
-    return make_source(make_task(n=20), metric="decision_consistency")
+    return indeterminate_source(indeterminate_task(n=20), metric="decision_consistency")
 
 
 def assumed_beta():
     """An order that depends on beta, with regret."""
-    return make_source(make_task(), beta=0.5, metric="decision_consistency", baselines=())
+    return indeterminate_source(
+        indeterminate_task(), beta=0.5, metric="decision_consistency", baselines=()
+    )
 
 
 def no_judges():
     """Human ratings alone."""
-    return make_source(make_task(n=20), judges=(), baselines=())
+    return indeterminate_source(indeterminate_task(n=20), judges=(), baselines=())
 
 
 CASES = (close_judges, baseline_first, no_replies, undefined_metric, assumed_beta, no_judges)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from pyarrow import parquet
-from support.making import harness
-from support.reporting import BAD_NAME, N_ITEMS
+from support.hostile_run import BAD_NAME, N_ITEMS
+from support.processes import run_harness
 
 from harness.report import all_charts, judge_card, page
 from harness.report.comparison import comparison, setup_differences
@@ -34,17 +34,17 @@ def copied(folder, tmp_path_factory):
 def written(copied):
     """What `harness report RUN --charts charts` says it leaves behind."""
     command = ("report", copied.path, "--charts", "charts", "--json")
-    done = harness(*command, cwd=copied.path.parent)
+    done = run_harness(*command, cwd=copied.path.parent)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
-def silent(place, tmp_path_factory):
+def silent(folder, tmp_path_factory):
     """A small run that keeps no texts."""
     out = tmp_path_factory.mktemp("silent")
     command = ("run", "--task", "task", "--judges", "random", "--no-item-text", "--no-cache")
-    done = harness(*command, "--limit", "5", "--out", out, cwd=place)
+    done = run_harness(*command, "--limit", "5", "--out", out, cwd=folder.path.parents[1])
     assert done.returncode == 0, done.stderr
     [run] = out.iterdir()
     return RunFolder.open(run)
@@ -66,7 +66,7 @@ def test_report_without_a_name_takes_the_newest_run(folder):
 
 def test_report_of_no_run_says_what_to_type(tmp_path):
     """Where there is no run the fault is one line with the first command."""
-    done = harness("report", cwd=tmp_path)
+    done = run_harness("report", cwd=tmp_path)
     assert done.returncode == 2
     assert "harness run --task toxicity" in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -142,7 +142,7 @@ def test_numbers_are_computed_anew_where_they_are_missing_or_old(silent):
             os.utime(file, (0, 0))
 
 
-def test_numbers_of_a_version_without_an_n_are_computed_anew(folder, source, validation):
+def test_numbers_of_a_version_without_an_n_are_computed_anew(folder, validation):
     """No chart says 0 items because metrics.json was written before it said how many."""
     file = folder.path / "metrics.json"
     whole = file.read_text(encoding="utf-8")
@@ -151,7 +151,7 @@ def test_numbers_of_a_version_without_an_n_are_computed_anew(folder, source, val
         del surface["n_items"]
     file.write_text(json.dumps(old), encoding="utf-8")
     try:
-        assert validation_of(folder, source).sensitivity == validation.sensitivity
+        assert validation_of(folder, source_of(folder)).sensitivity == validation.sensitivity
     finally:
         file.write_text(whole, encoding="utf-8")
 
@@ -176,11 +176,12 @@ def test_two_runs_are_written_beside_the_second(folder, copied):
     assert beside.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_verdicts_made_elsewhere_get_a_page_too(place):
+def test_verdicts_made_elsewhere_get_a_page_too(folder):
+    place = folder.path.parents[1]
     """`harness report --task T --verdicts FILE` writes the page that a run would have."""
     rows = "".join(f"i{i},gpt,{'AB'[i % 2]}\n" for i in range(N_ITEMS))
     (place / "verdicts.csv").write_text(f"item,judge,value\n{rows}", encoding="utf-8")
-    done = harness("report", "--task", "task", "--verdicts", "verdicts.csv", cwd=place)
+    done = run_harness("report", "--task", "task", "--verdicts", "verdicts.csv", cwd=place)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["small-report.html"]
     html = (place / "small-report.html").read_text(encoding="utf-8")
@@ -196,9 +197,9 @@ def test_verdicts_made_elsewhere_get_a_page_too(place):
         (("no-such-run",), "not a run folder"),
     ],
 )
-def test_wrong_arguments_of_report_are_one_line(place, arguments, message):
+def test_wrong_arguments_of_report_are_one_line(folder, arguments, message):
     """Invalid arguments are one line on stderr, with exit code 2."""
-    done = harness("report", *arguments, cwd=place)
+    done = run_harness("report", *arguments, cwd=folder.path.parents[1])
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1

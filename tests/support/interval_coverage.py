@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
-from support.panels import panel_by_rater
+from support.rating_tables import panel_by_rater
 
 from harness import stats
 

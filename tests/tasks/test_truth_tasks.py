@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 import pytest
-from support.truth_tasks import make_task
+from support.task_folders import make_truth_task
 
 from harness.errors import TaskError
 from harness.tasks import load_task
@@ -28,7 +28,7 @@ LOADABLE = (
 def test_a_real_data_set_loads_with_every_rating(truth, tmp_path, name):
     """Items, raters and ratings are as many as the data set's own description says."""
     meta = json.loads((truth / "data" / name / "meta.json").read_text(encoding="utf-8"))
-    task = load_task(make_task(truth, name, tmp_path))
+    task = load_task(make_truth_task(truth, name, tmp_path))
     assert len(task.items) == meta["n_items"]
     assert len(task.ratings) == meta["n_ratings"]
     assert len({rating.rater for rating in task.ratings}) == meta["n_raters"]
@@ -38,7 +38,7 @@ def test_a_real_data_set_loads_with_every_rating(truth, tmp_path, name):
 
 def test_qags_items_carry_the_article_of_their_group(truth, tmp_path):
     """A sentence is shown with its article, the article first."""
-    task = load_task(make_task(truth, "qags", tmp_path))
+    task = load_task(make_truth_task(truth, "qags", tmp_path))
     assert all(task.has_text(item) for item in task.items)
     item = task.items[0]
     assert tuple(item.fields) == ("article", "corpus", "sentence")
@@ -53,7 +53,7 @@ def test_qags_items_carry_the_article_of_their_group(truth, tmp_path):
 
 def test_wax_has_too_many_options_for_response_sets(truth, tmp_path):
     """With 17 options and no sets listed, judges are asked for forced choices only."""
-    task = load_task(make_task(truth, "wax", tmp_path))
+    task = load_task(make_truth_task(truth, "wax", tmp_path))
     assert len(task.options) == 17
     assert task.options[-1].label == "None-of-the-above"
     assert task.elicitations == ("forced_choice",)
@@ -65,9 +65,9 @@ def test_human_label_outside_options_framing(truth, tmp_path):
     """Golden bad/human-label-outside-options-framing: refused unless listed, then counted."""
     foreign = "n/a: problem is resolved"
     with pytest.raises(TaskError, match="n/a: problem is resolved") as caught:
-        load_task(make_task(truth, "framing", tmp_path / "a"))
+        load_task(make_truth_task(truth, "framing", tmp_path / "a"))
     assert caught.value.reason == "unknown_label"
-    task = load_task(make_task(truth, "framing", tmp_path / "b", ignore_labels=[foreign]))
+    task = load_task(make_truth_task(truth, "framing", tmp_path / "b", ignore_labels=[foreign]))
     assert task.n_ignored == {foreign: 8}
     assert len(task.ratings) == 7656 - 8
     assert not any(task.has_text(item) for item in task.items)

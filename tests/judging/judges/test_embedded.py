@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 
 import pytest
-from support.making import make_task
+from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging import scripted
@@ -24,7 +24,7 @@ def make(tmp_path):
     """Make a task whose task.yaml ends with some lines of ours."""
 
     def write(extra="", **arguments):
-        folder = make_task(tmp_path / f"task{len(list(tmp_path.iterdir()))}", **arguments)
+        folder = make_task_folder(tmp_path / f"task{len(list(tmp_path.iterdir()))}", **arguments)
         path = folder / "task.yaml"
         path.write_text(path.read_text() + extra)
         return load_task(str(folder))
@@ -151,7 +151,7 @@ def test_majority_has_the_ratings_in_its_key(make):
 
 def test_lexicon_means_what_the_task_says(make, tmp_path):
     """Kind words are the positive key, unkind ones the negative; no word known is not toxic."""
-    folder = make_task(tmp_path / "words", n=3)
+    folder = make_task_folder(tmp_path / "words", n=3)
     rows = ["You are wonderful, thank you!", "I hate you, you horrible liar.", "The table is here."]
     lines = [f'{{"id": "i{i}", "text": "{text}"}}\n' for i, text in enumerate(rows)]
     (folder / "items.jsonl").write_text("".join(lines))

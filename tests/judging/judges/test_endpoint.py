@@ -11,14 +11,14 @@ from email.utils import formatdate
 
 import msgspec
 import pytest
-from support.asking import (
+from support.judge_calls import (
     FAULTS,
     KEY,
     MESSAGES,
     ODD_REPLIES,
     TEXT,
     ask,
-    assert_tells_nothing,
+    assert_no_secrets,
     judge_at,
 )
 
@@ -49,7 +49,7 @@ def test_the_request_holds_params_and_messages_and_no_more(stub):
     """What is sent is what is hashed; the key is in the header alone."""
     stub.reset()
     ask(judge_at(stub.url(), params={"max_tokens": 8, "top_p": 0.9}))
-    (sent,) = stub.seen()
+    (sent,) = stub.requests()
     assert json.loads(sent["body"]) == {
         "model": "stub",
         "temperature": 1.0,
@@ -67,7 +67,7 @@ def test_no_key_named_no_key_sent(stub, monkeypatch):
     judge = judge_at(stub.url())
     judge.spec = judge.spec.model_copy(update={"key_env": None})
     ask(judge)
-    assert KEY not in json.dumps(stub.seen())
+    assert KEY not in json.dumps(stub.requests())
 
 
 def test_the_key_is_read_when_it_is_needed(stub, monkeypatch):
@@ -98,7 +98,7 @@ def test_faults_are_told_apart(stub, fault, reason, facts):
     for name, value in facts.items():
         assert getattr(failure, name) == value, name
     assert stub.stats()["requests"] == 1
-    assert_tells_nothing(failure)
+    assert_no_secrets(failure)
 
 
 @pytest.mark.parametrize(("fault", "text", "finish"), ODD_REPLIES, ids=[r[0] for r in ODD_REPLIES])
@@ -141,7 +141,7 @@ def test_a_refused_connection_is_tried_again(stub):
         taken.bind(("127.0.0.1", 0))
         failure = ask(judge_at(f"http://127.0.0.1:{taken.getsockname()[1]}/v1"))
     assert (failure.reason, failure.retry) == ("unreachable", True)
-    assert_tells_nothing(failure)
+    assert_no_secrets(failure)
 
 
 def test_a_reply_that_unpacks_to_gigabytes_costs_little_memory(stub):
@@ -159,7 +159,7 @@ def test_a_large_prompt_is_sent_whole(stub):
     stub.reset()
     judge = judge_at(stub.url(), params={"stop": "x" * (2 << 20)})
     assert ask(judge).text in {"A", "B"}
-    assert len(stub.seen()[0]["body"]) > 2 << 20
+    assert len(stub.requests()[0]["body"]) > 2 << 20
 
 
 def test_tracebacks_hold_neither_key_nor_text(stub):

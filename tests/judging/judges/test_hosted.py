@@ -12,14 +12,14 @@ import warnings
 
 import msgspec
 import pytest
-from support.asking import (
+from support.judge_calls import (
     FAULTS,
     KEY,
     MESSAGES,
     ODD_REPLIES,
     TEXT,
     ask,
-    assert_tells_nothing,
+    assert_no_secrets,
     judge_at,
 )
 
@@ -28,8 +28,6 @@ from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS
 from harness.judging.judges.registry import check
-
-pytestmark = pytest.mark.litellm
 
 STYLES = ("openai", "anthropic")
 TAILS = {"ollama": "", "ollama_chat": "", "gemini": "/v1beta"}
@@ -61,7 +59,7 @@ def test_every_listed_provider_is_asked_through_our_connection(stub, provider):
     assert (reply.text, reply.finish_reason) == ("B", "stop")
     assert reply.prompt_tokens > 0
     assert reply.completion_tokens == 1
-    requests = [s for s in stub.seen() if TEXT in s["body"]]
+    requests = [s for s in stub.requests() if TEXT in s["body"]]
     assert len(requests) == 1
     assert requests[0]["path"].endswith(PATHS.get(provider, "/v1/chat/completions"))
     keys = [value for value in requests[0]["headers"].values() if KEY in value]
@@ -79,7 +77,7 @@ def test_redirects_carry_neither_key_nor_text(stub, elsewhere, provider, status)
     failure = ask(hosted(stub, provider, fault=f"{status};to={to}"))
     assert (failure.reason, failure.stops_judge) == ("redirect_refused", True)
     assert (stub.stats()["requests"], elsewhere.stats()["requests"]) == (1, 0)
-    assert_tells_nothing(failure)
+    assert_no_secrets(failure)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -93,7 +91,7 @@ def test_faults_are_told_apart_whatever_litellm_makes_of_them(stub, style, fault
     for name, value in facts.items():
         assert getattr(failure, name) == value, name
     assert stub.stats()["requests"] == 1
-    assert_tells_nothing(failure)
+    assert_no_secrets(failure)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -113,7 +111,7 @@ def test_a_refused_connection_is_tried_again(style):
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         failure = ask(judge_at(url, kind="litellm", model=f"{style}/stub"))
     assert (failure.reason, failure.retry) == ("unreachable", True)
-    assert_tells_nothing(failure)
+    assert_no_secrets(failure)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -136,7 +134,7 @@ def test_params_are_sent_and_none_is_dropped(stub, style):
     """What is in the cache key is in the request; the item's text comes last."""
     stub.reset()
     ask(hosted(stub, style, params={"max_tokens": 9, "top_p": 0.5, "temperature": 0.25}))
-    body = json.loads(stub.seen()[0]["body"])
+    body = json.loads(stub.requests()[0]["body"])
     assert (body["max_tokens"], body["top_p"], body["temperature"]) == (9, 0.5, 0.25)
     last = body["messages"][-1]["content"]
     assert MESSAGES[1].content in (last if isinstance(last, str) else last[0]["text"])
@@ -154,7 +152,7 @@ def test_calls_in_flight_do_not_mix_up_their_fates(stub):
     """Two judges asked at once: one always fails, the other never does."""
     import asyncio
 
-    from support.asking import request_for
+    from support.judge_calls import request_for
 
     good, bad = hosted(stub, "openai"), hosted(stub, "openai", fault="500")
 
@@ -237,7 +235,7 @@ def test_an_unguarded_provider_runs_only_with_permission(stub):
     assert stub.stats()["requests"] == 0
     failure = ask(judge_at(stub.url(), **fields, allow_redirects=True))
     assert (failure.reason, failure.stops_judge) == ("not_found", True)  # the stub speaks no Cohere
-    assert_tells_nothing(failure)
+    assert_no_secrets(failure)
 
 
 def test_a_server_without_an_address_is_asked_for_one():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from support.making import make_task
+from support.task_folders import make_task_folder
 
 import harness.judging
 from harness.errors import JudgeError, JudgeUnavailable
@@ -20,7 +20,7 @@ CANARY = "sk-canary-0123456789"
 
 @pytest.fixture
 def task(tmp_path):
-    return load_task(str(make_task(tmp_path / "small")))
+    return load_task(str(make_task_folder(tmp_path / "small")))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from support.reply_options import OPTIONS, WAX
+from support.option_sets import OPTIONS, WAX
 
 from harness.judging.parsing.grammar import MAX_REPLY, OUTCOMES, Parsed, parse, render
 from harness.tasks import CANNOT_ASSESS, Option

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.reply_options import OPTIONS
+from support.option_sets import OPTIONS
 
 from harness.errors import VerdictError
 from harness.judging.parsing.verdict import (

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import making
+from support.task_folders import make_task_folder
 
 from harness.errors import PromptError, TaskError
 from harness.judging.prompts.requests import ELICITATIONS, Message, Prompts, Request, fence
@@ -302,7 +302,7 @@ def test_requests_differ_exactly_where_the_judge_would_see_it():
 
 def test_prompts_are_the_same_in_every_process(tmp_path):
     """Hashes do not depend on the process's hash seed."""
-    making.make_task(tmp_path / "task")
+    make_task_folder(tmp_path / "task")
     code = (
         "from harness.judging.prompts.requests import *; from harness.tasks import load_task\n"
         f"task = load_task({str(tmp_path / 'task')!r}); prompts = Prompts.load(task)\n"

@@ -9,13 +9,11 @@ import signal
 import time
 from collections import Counter
 from functools import partial
-from pathlib import Path
 
 import pytest
-from support.forking import shared
-from support.making import make_task
-from support.running import SOON, Hearing, run_judge
-from support.stubbing import start_stub
+from support.judge_runs import QUICK_RETRIES, RecordingObserver, run_judge
+from support.processes import BATCH_SERVER, start_harness, start_server
+from support.task_folders import make_task_folder
 
 from harness.app import execute, plan_resumed_run, plan_run, start
 from harness.errors import RunError
@@ -33,7 +31,6 @@ from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of
 from harness.runs import RunConfig, RunFolder
 from harness.tasks import load_task
 
-SCRIPT = Path(__file__).resolve().parents[2] / "support" / "batch_stub.py"
 PRICE = {"input": 100.0, "output": 400.0, "batch": 0.5}
 N_ITEMS = 5
 EVERY = ("forced_choice", "response_set", "paired")
@@ -41,7 +38,7 @@ EVERY = ("forced_choice", "response_set", "paired")
 
 @pytest.fixture(scope="module")
 def provider():
-    with start_stub(SCRIPT) as running:
+    with start_server(BATCH_SERVER) as running:
         yield running
 
 
@@ -49,7 +46,7 @@ def provider():
 def place(tmp_path, provider):
     """A folder, a task, and a way to ask about it in batches or one by one."""
     provider.reset()
-    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+    task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
 
     def go(
         stub,
@@ -101,7 +98,6 @@ def test_batch_gives_what_single_requests_give_at_half_the_price(place, provider
     assert json.loads((place.folder / "batches.json").read_text()) == []
 
 
-@pytest.mark.litellm
 @pytest.mark.parametrize("model", ["openai/stub", "anthropic/stub"])
 def test_hosted_judges_hand_in_what_litellm_would_send(place, provider, stub, model, monkeypatch):
     """Both providers' forms, written and read by the code that asks one by one."""
@@ -140,9 +136,9 @@ def together(place, task, specs, *, elicitations, executor=BatchExecutor):
             log=log,
             cache=store,
             done=read_log(place / "log.jsonl").final,
-            observer=Hearing(),
+            observer=RecordingObserver(),
             budget=CostBudget(None),
-            retry=SOON,
+            retry=QUICK_RETRIES,
             executor=partial(executor, ledger=BatchLedger(place / "batches.json")),
         )
         ends = asyncio.run(running.run())
@@ -276,7 +272,7 @@ def test_judge_does_not_wait_for_a_batch_that_its_run_cannot_get(tmp_path, provi
     provider.reset()
     given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
     specs = [JudgeSpec(name=name, **given) for name in ("near", "far")]
-    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+    task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
     together(tmp_path, task, specs[1:], elicitations=EVERY[:1], executor=Leaving)
     [ticket] = BatchLedger(tmp_path / "batches.json").batches
     BatchLedger(tmp_path / "batches.json").put(ticket._replace(id="lost"))
@@ -290,7 +286,7 @@ def test_two_judges_of_one_model_hand_each_request_in_once(tmp_path, provider):
     provider.reset()
     given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
     specs = [JudgeSpec(name=name, **given) for name in ("far", "near")]
-    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+    task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
     ends = together(tmp_path, task, specs, elicitations=EVERY)
     assert ends == {"far": "", "near": ""}
     final = read_log(tmp_path / "log.jsonl").final
@@ -307,13 +303,13 @@ def test_looks_at_a_batch_grow_rarer(place, provider):
         async def wait(self, seconds):
             waits.append(seconds)
             if len(waits) == 8:
-                provider.tell("/go")
+                provider.post("/go")
 
     class Patient(BatchExecutor):
         def judge_batches(self, judge, claimed):
             return PatientBatches(judge, self.ledger, claimed)
 
-    provider.tell("/hold")
+    provider.post("/hold")
     place(provider, executor=Patient, elicitations=("forced_choice",), batch_poll_s=2.0)
     assert waits == pytest.approx([2, 3, 4.5, 6.75, 10.125, 15.1875, 20, 20])
 
@@ -322,7 +318,7 @@ def test_looks_at_a_batch_grow_rarer(place, provider):
 def test_other_run_that_waits_for_batches_is_named(tmp_path, provider, batch):
     """What it handed in would be paid for again: that is said before anything is."""
     provider.reset()
-    make_task(tmp_path / "task", N_ITEMS)
+    make_task_folder(tmp_path / "task", N_ITEMS)
     judge = {"model": "stub", "base_url": provider.url(), "price": PRICE, "batch_poll_s": 0.02}
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
     config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",), batch=batch)
@@ -331,14 +327,14 @@ def test_other_run_that_waits_for_batches_is_named(tmp_path, provider, batch):
     )
     first, second = (start(plan, tmp_path / "runs") for _ in range(2))
     BatchLedger(first.batches).put(PendingBatch("far", "token", time.time(), N_ITEMS, "batch_1"))
-    hearing = Hearing()
-    execute(plan, second, observer=hearing, use_cache=False, retry=SOON)
+    hearing = RecordingObserver()
+    execute(plan, second, observer=hearing, use_cache=False, retry=QUICK_RETRIES)
     assert hearing.lines[0].startswith(f"{first.path.name} waits for batches; resume it first")
 
 
 def test_requests_without_an_answer_fail_and_are_asked_on_resume(place, provider):
     """One refused, one expired: two failures with their reasons, then answers."""
-    provider.tell("/spoil")
+    provider.post("/spoil")
     log, end = place(provider, elicitations=("forced_choice",))
     assert end == "batch_unanswered"  # so that the run is resumable, which asks for both again
     reasons = Counter(v.reason for v in log.final.values() if v.outcome == "failed")
@@ -351,7 +347,7 @@ def test_requests_without_an_answer_fail_and_are_asked_on_resume(place, provider
 
 def test_lost_answer_to_a_batch_does_not_hand_it_in_twice(place, provider):
     """The provider took the batch in and the connection broke: it is found by our token."""
-    provider.tell("/lose")
+    provider.post("/lose")
     log, end = place(provider, elicitations=("forced_choice",))
     assert (end, len(log.final)) == ("", N_ITEMS * 2)
     assert provider.stats()["batches"] == 1
@@ -405,31 +401,31 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     """kill -9 while a batch is being worked on: another run names the one to resume and asks for
     nothing of it; the resumed run collects that very batch, and the other takes its replies."""
     provider.reset()
-    provider.tell("/hold")
-    make_task(tmp_path / "task", N_ITEMS)
+    provider.post("/hold")
+    make_task_folder(tmp_path / "task", N_ITEMS)
     judge = {"model": "stub", "base_url": provider.url(), "samples": 2, "price": PRICE}
     judge |= {"batch_poll_s": 0.02}
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
     options = ["--task", "task", "--judges", "far", "--judges-file", "judges.yaml"]
     options += ["--no-baselines", "--batch", "--elicitation", "forced_choice", "--quiet"]
     options += ["--cache", "cache"]
-    run = shared().start("run", *options, cwd=tmp_path)
+    run = start_harness("run", *options, cwd=tmp_path)
     ends = time.monotonic() + 60
-    while not provider.stats()["looks"] and time.monotonic() < ends:
+    while not provider.stats()["polls"] and time.monotonic() < ends:
         time.sleep(0.05)
-    run.send_signal(signal.SIGKILL)
-    run.wait()
+    run.kill()
+    run.communicate()
     assert run.returncode == -signal.SIGKILL
     [folder] = (tmp_path / "runs").iterdir()
     assert json.loads((folder / "batches.json").read_text())[0]["id"] == "batch_1"
-    provider.tell("/go")
+    provider.post("/go")
     config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",))
     plan = plan_run(
         **dict(config), judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False
     )
-    other, hearing = start(plan, tmp_path / "others"), Hearing()
+    other, hearing = start(plan, tmp_path / "others"), RecordingObserver()
     cache = tmp_path / "cache"
-    result = execute(plan, other, observer=hearing, cache=cache, retry=SOON)
+    result = execute(plan, other, observer=hearing, cache=cache, retry=QUICK_RETRIES)
     assert (result.exit_code, other.manifest.ended) == (3, {"far": "in_a_batch"})
     line, last = hearing.lines
     assert last.endswith(f"Resume with: harness run --resume {other.path} --cache {cache}")
@@ -437,7 +433,9 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     assert f"`harness run --resume {folder} --cache {cache}`" in line
     for opened in (RunFolder.open(folder), other):
         plan = plan_resumed_run(opened)
-        result = execute(plan, opened, observer=Hearing(), cache=cache, retry=SOON)
+        result = execute(
+            plan, opened, observer=RecordingObserver(), cache=cache, retry=QUICK_RETRIES
+        )
         assert result.exit_code == 0
         assert len(opened.read_verdicts().final) == N_ITEMS * 2
     assert provider.stats()["batches"] == 1

@@ -25,7 +25,7 @@ from types import SimpleNamespace
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from support.making import make_task
+from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed, VerdictError
 from harness.judging.judges.config import JudgeSpec
@@ -143,7 +143,7 @@ class Promises(RuleBasedStateMachine):
     def begin(self):
         self.folder = tempfile.TemporaryDirectory()
         self.place = Path(self.folder.name)
-        self.task = load_task(str(make_task(self.place / "task", N_ITEMS)))
+        self.task = load_task(str(make_task_folder(self.place / "task", N_ITEMS)))
         self.log = self.place / "first.jsonl"
         self.written = []  # lines that must stand
         self.excused = 0  # requests that may have been sent once more

@@ -6,8 +6,8 @@ import json
 from collections import Counter
 
 import pytest
-from support.making import make_task
-from support.running import run_judge
+from support.judge_runs import run_judge
+from support.task_folders import make_task_folder
 
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.running.budget import CostBudget
@@ -23,7 +23,7 @@ N_ITEMS = 6
 def asked(tmp_path, stub):
     """Ask a judge of the stub's about a task; give the log, how it ended and the session."""
     stub.reset()
-    task = load_task(make_task(tmp_path / "task", N_ITEMS))
+    task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
 
     def go(*, fault="", samples=10, elicitations=("forced_choice",), log="log.jsonl", **fields):
         parts = {name: fields.pop(name) for name in ("store", "budget") if name in fields}
@@ -39,7 +39,7 @@ def asked(tmp_path, stub):
 
 def sizes(stub) -> Counter:
     """How many samples the stub was asked for at once, and how often."""
-    return Counter(json.loads(seen["body"]).get("n", 1) for seen in stub.seen())
+    return Counter(json.loads(seen["body"]).get("n", 1) for seen in stub.requests())
 
 
 def test_samples_of_an_item_share_one_request(asked, stub):
@@ -125,7 +125,6 @@ def test_turns_of_a_pair_are_never_shared(asked, stub):
     assert len(log.final) == 3 * N_ITEMS
 
 
-@pytest.mark.litellm
 def test_samples_are_shared_through_litellm_too(asked, stub):
     """OpenAI's own models are asked for ten at once unless told otherwise."""
     own = JudgeSpec(name="gpt", model="openai/gpt-5.4-mini")

@@ -14,8 +14,8 @@ from email.utils import formatdate
 from types import SimpleNamespace
 
 import pytest
-from support.asking import KEY, TEXT
-from support.making import make_task
+from support.judge_calls import KEY, TEXT
+from support.task_folders import make_task_folder
 
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.hosted import load_litellm
@@ -28,8 +28,6 @@ from harness.judging.running.session import Session
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.tasks import load_task
-
-pytestmark = pytest.mark.litellm
 
 N, ATTEMPTS, MAX_WAIT_S = 2, 3, 2.0
 FAST = RetryPolicy(attempts=ATTEMPTS, backoff_s=0.001, backoff_max_s=0.002)
@@ -125,7 +123,7 @@ def specify(stub, style, plan, **given):
 
 def make(place):
     """A small task whose texts hold a canary."""
-    folder = make_task(place / "task", N)
+    folder = make_task_folder(place / "task", N)
     items = folder / "items.jsonl"
     items.write_text(items.read_text(encoding="utf-8").replace("comment", TEXT), encoding="utf-8")
     return load_task(str(folder))

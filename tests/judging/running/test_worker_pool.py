@@ -7,7 +7,7 @@ import time
 from collections import Counter
 
 import pytest
-from support.making import make_task
+from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec
@@ -82,7 +82,7 @@ async def answer(judge, request):
 
 @pytest.fixture
 def task(tmp_path):
-    return load_task(str(make_task(tmp_path / "task")))
+    return load_task(str(make_task_folder(tmp_path / "task")))
 
 
 @pytest.fixture
@@ -297,7 +297,7 @@ def test_failed_units_are_asked_again_and_answered_ones_are_not(run, task):
 def test_resume_compares_requests_not_names(run, task, tmp_path):
     """A verdict on an edited item is not reused: the unit is asked anew."""
     run(Acting(spec(), task, answer))
-    edited = load_task(str(make_task(tmp_path / "edited")))
+    edited = load_task(str(make_task_folder(tmp_path / "edited")))
     item = edited.items[0]
     item.fields["text"] = "Edited."
     judge = Acting(spec(), edited, answer)

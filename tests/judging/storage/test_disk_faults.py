@@ -18,9 +18,9 @@ from itertools import count
 from types import SimpleNamespace
 
 import pytest
-from support.locking import locked
-from support.making import make_task
-from support.running import Hearing
+from support.judge_runs import RecordingObserver
+from support.processes import locked
+from support.task_folders import make_task_folder
 
 from harness.app import execute, plan_run, start
 from harness.errors import RunError
@@ -69,12 +69,12 @@ class Counting:
 
 @pytest.fixture
 def task(tmp_path):
-    return load_task(str(make_task(tmp_path / "task", N)))
+    return load_task(str(make_task_folder(tmp_path / "task", N)))
 
 
 def run(task, path, store):
     """Ask what the log does not answer; return the number of calls and what was said."""
-    judge, hearing = Counting(task), Hearing()
+    judge, hearing = Counting(task), RecordingObserver()
     with VerdictLog.open(path) as log:
         runner = Session(
             task,
@@ -170,11 +170,11 @@ def test_damaged_lines_are_kept_beside_the_log_and_said(tmp_path, task):
         **dict(config), judges=["j"], judges_file=tmp_path / "judges.yaml", baselines=False
     )
     folder = start(plan, tmp_path / "runs")
-    execute(plan, folder, observer=Hearing(), use_cache=False)
+    execute(plan, folder, observer=RecordingObserver(), use_cache=False)
     lines = folder.verdicts.read_bytes().splitlines(keepends=True)
     lines[2:4] = damaged = [lines[2].replace(b"answered", b"answ\xffred"), b"\0\n"]
     folder.verdicts.write_bytes(b"".join(lines))
-    hearing = Hearing()
+    hearing = RecordingObserver()
     execute(plan, folder, observer=hearing, use_cache=False)
     assert (folder.path / "verdicts.damaged").read_bytes() == b"".join(damaged)
     assert len(hearing.lines) == 1

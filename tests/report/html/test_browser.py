@@ -7,14 +7,15 @@ import re
 from dataclasses import replace
 
 import pytest
-from support.making import harness
-from support.reporting import BAD_NAME, HOSTILE, N_ITEMS
+from support.hostile_run import BAD_NAME, HOSTILE, N_ITEMS
+from support.processes import run_harness
 
 from harness.analysis import Validation, validate
 from harness.app import source_of_verdicts
 from harness.report import details_of, page
 from harness.report.html.page import PAGE_SIZE
 from harness.report.judge_charts import unique_slug
+from harness.runs import source_of
 
 HEIGHTS = re.compile(r"[ML][\d.-]+ ([\d.-]+)")  # of the points of a path
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 400, "height": 800}
@@ -144,16 +145,16 @@ def check_ranking(tab, expected: Validation) -> None:
 
 
 @pytest.mark.parametrize(("beta", "tau"), [(0.0, 0.5), (0.6, 0.25), (1.0, 0.75)])
-def test_sliders_rank_as_a_validation_does(tab, source, beta, tau):
+def test_sliders_rank_as_a_validation_does(tab, folder, beta, tau):
     """What the sliders show at a beta and a tau is what a validation with these computes."""
     options = {"beta": beta, "tau": tau, "metric": "decision_consistency", "n_resamples": 100}
-    check_ranking(tab, validate(replace(source, **options)))
+    check_ranking(tab, validate(replace(source_of(folder), **options)))
 
 
-def test_sliders_rank_as_the_command_line_does(tab, folder, place):
+def test_sliders_rank_as_the_command_line_does(tab, folder):
     """What the sliders show is what `harness validate --beta --tau` prints, in its order."""
     command = ("validate", folder.path, "--beta", 0.3, "--tau", 0.5, "--json")
-    done = harness(*command, "--metric", "decision_consistency", cwd=place)
+    done = run_harness(*command, "--metric", "decision_consistency", cwd=folder.path.parents[1])
     assert done.returncode == 0, done.stderr
     check_ranking(tab, Validation.from_json(done.stdout))
 

@@ -11,7 +11,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
-from support.reporting import BAD_NAME, HOSTILE, N_ITEMS
+from support.hostile_run import BAD_NAME, HOSTILE, N_ITEMS
 
 from harness.app import validate_verdicts
 from harness.report import page

@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from support.making import make_task
+from support.task_folders import make_task_folder
 
 from harness.analysis import Validation, validate
 from harness.app import source_of_verdicts
@@ -35,7 +35,7 @@ print(json.dumps({"cpu_s": time.process_time(), "peak_kib": peak}))
 
 def prepare(place, n_items: int):
     """Write a task, and a verdict of each judge on each item in both elicitations."""
-    task = make_task(place / "task", n_items, raters=5)
+    task = make_task_folder(place / "task", n_items, raters=5)
     items = [{"id": f"i{i}", "text": f"{i}: {TEXT}"} for i in range(n_items)]
     rows = "".join(json.dumps(item) + "\n" for item in items)
     (task / "items.jsonl").write_text(rows, encoding="utf-8")

@@ -8,7 +8,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from support.resampling import seeded
+from support.rating_tables import seeded
 
 from harness import stats
 

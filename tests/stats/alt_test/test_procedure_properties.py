@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.panels import panel_by_rater
-from support.resampling import seeded
+from support.rating_tables import panel_by_rater, seeded
 
 from harness import stats
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.panels import panel_by_rater
-from support.resampling import seeded, split_options
+from support.rating_tables import panel_by_rater, seeded, split_options
 
 from harness import stats
 from harness.stats.alt_test.controls import mean_rater_correlations

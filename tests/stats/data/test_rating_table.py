@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
 from harness.stats import Distributions, OptionSpace, RatingTable, aggregate
@@ -41,11 +42,11 @@ def test_distributions_divide_by_what_arrived():
     np.testing.assert_array_equal(dist.n_sets, [4, 1])
 
 
-def test_failed_sample_stays_in_the_divisor(counted, evaluate):
+def test_failed_sample_stays_in_the_divisor():
     """An item nobody answered is missing in every form, excluded and counted, never negative."""
-    human = counted("human", [["toxic"]] * 3, [[("toxic",)]] * 3)
+    human = count_table("human", [["toxic"]] * 3, [[("toxic",)]] * 3)
     answers = [["toxic", "toxic"], ["toxic"], []]
-    judge = counted("z", answers, [[(o,) for o in given] for given in answers])
+    judge = count_table("z", answers, [[(o,) for o in given] for given in answers])
     outcomes = judge.outcomes.copy()
     outcomes[1:, :2, 4] = [[1, 1], [2, 2]]  # failed calls
     judge = RatingTable(**{f: getattr(judge, f) for f in judge.__slots__} | {"outcomes": outcomes})
@@ -56,7 +57,7 @@ def test_failed_sample_stays_in_the_divisor(counted, evaluate):
         assert np.isnan(vectors[2]).all()
         shown = 1 if form.startswith("noisy") else 2  # one answer shows no noise
         assert not np.isnan(vectors[:shown]).any()
-    found = evaluate(human, judge).estimates["z"]
+    found = evaluate_judges(human, judge).estimates["z"]
     for name in ("hit_rate(h/h)", "mse(srs/srs)", "decision_consistency"):
         estimate = found[name]
         assert (estimate.n_used, estimate.n_excluded) == (2, 1)
@@ -65,13 +66,13 @@ def test_failed_sample_stays_in_the_divisor(counted, evaluate):
     assert found["prevalence_bias"].value == 0.0
 
 
-def test_ties_for_the_mode_go_to_the_first_option(counted, evaluate):
+def test_ties_for_the_mode_go_to_the_first_option():
     """A tied mode is split evenly, and tied items are counted."""
     np.testing.assert_allclose(stats.hard(np.array([[0.4, 0.4, 0.2]])), [[0.5, 0.5, 0]])
-    human = counted("human", [["toxic", "fine"], ["fine"], ["toxic"]])
+    human = count_table("human", [["toxic", "fine"], ["fine"], ["toxic"]])
     for first in ("toxic", "fine"):
-        judge = counted("z", [[first], ["fine"], ["toxic"]])
-        found = evaluate(human, judge).estimates["z"]
+        judge = count_table("z", [[first], ["fine"], ["toxic"]])
+        found = evaluate_judges(human, judge).estimates["z"]
         assert found["hit_rate(h/h)"].value == pytest.approx(2.5 / 3)
         assert found["hit_rate(h/h)"].n_tied == 1
         assert found["hit_rate_ties_lost(h/h)"].value == pytest.approx(2 / 3)
@@ -86,16 +87,16 @@ def test_equal_shares_tie_although_rounding_differs():
     assert tied_modes(stats.hard(shares)).tolist() == [False]
 
 
-def test_greater_than_tau_in_one_place_and_at_least_in_another(counted, evaluate):
+def test_greater_than_tau_in_one_place_and_at_least_in_another():
     """Every comparison is >=: a share of exactly tau is positive in hrs, decision and coverage."""
     sets = [[("toxic",), ("fine",), ("fine",), ("fine",)]]  # P(toxic endorsed) = 0.25
-    human = counted("human", [["toxic"]], sets)
+    human = count_table("human", [["toxic"]], sets)
     dist = Distributions.of(human)
     for tau, expected in ((0.25, 1.0), (0.25 + 1e-9, 0.0)):
         assert aggregate(dist, "hrs", tau=tau, positive=("toxic",))[0, 0] == expected
         assert aggregate(dist, "decision", tau=tau, positive=("toxic",))[0, 0] == expected
-        judge = counted("z", [["toxic"]], [[("toxic",)]])
-        found = evaluate(human, judge, tau=tau).estimates["z"]
+        judge = count_table("z", [["toxic"]], [[("toxic",)]])
+        found = evaluate_judges(human, judge, tau=tau).estimates["z"]
         assert found["coverage(h/hrs)"].value == expected
         assert found["decision_consistency"].value == expected
         assert found["prevalence_bias"].value == 1.0 - expected
@@ -209,10 +210,11 @@ def test_pairs_count_in_both_elicitations():
     assert table.joint[0, 1, 2] == 1
 
 
-def test_repr_tells_name_sizes_and_answered_share(counted):
+def test_repr_tells_name_sizes_and_answered_share():
     """One glance."""
     assert (
-        repr(counted("z", [["toxic"]])) == "RatingTable('z', 1 items, 2 options, answered 100.0%)"
+        repr(count_table("z", [["toxic"]]))
+        == "RatingTable('z', 1 items, 2 options, answered 100.0%)"
     )
     assert "answered nothing" in repr(fill())
     assert repr(Distributions.of(fill())) == "Distributions(2 items, 0 with O, 0 with theta)"

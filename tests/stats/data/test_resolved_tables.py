@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
 from harness.stats.data.resolved_tables import one_verdict_per_group, resolve_abstentions
@@ -23,24 +24,24 @@ def abstaining(counted, *, pairs=(), asked=(0, 1)):
     return stats.RatingTable(**fields | {"outcomes": outcomes})
 
 
-def test_exclude_leaves_the_table_as_it_is(counted):
+def test_exclude_leaves_the_table_as_it_is():
     """Abstentions stay outcomes."""
-    table = abstaining(counted)
+    table = abstaining(count_table)
     assert resolve_abstentions(table, "exclude") is table
 
 
-def test_recode_adds_the_option_to_choices_and_sets(counted):
+def test_recode_adds_the_option_to_choices_and_sets():
     """One more choice of fine, one more set of fine alone; the outcome counts as answered."""
-    found = resolve_abstentions(abstaining(counted), "recode", option="fine")
+    found = resolve_abstentions(abstaining(count_table), "recode", option="fine")
     assert found.forced_choice.tolist() == [[1, 2], [0, 2]]
     assert found.response_set.tolist() == [[1, 2, 0], [0, 1, 1]]
     assert found.outcomes[:, :, ABSTAINED].sum() == 0
     assert found.outcomes[0, :2, 0].tolist() == [3, 3]
 
 
-def test_third_class_is_an_option_of_its_own(counted):
+def test_third_class_is_an_option_of_its_own():
     """The old sets keep their counts, wherever the new space puts them."""
-    found = resolve_abstentions(abstaining(counted), "third_class", option="CANNOT_ASSESS")
+    found = resolve_abstentions(abstaining(count_table), "third_class", option="CANNOT_ASSESS")
     assert found.space.options == ("toxic", "fine", "CANNOT_ASSESS")
     assert found.forced_choice.tolist() == [[1, 1, 1], [0, 2, 0]]
     shown = dict(zip(found.space.sets, found.response_set.T.tolist(), strict=True))
@@ -51,15 +52,15 @@ def test_third_class_is_an_option_of_its_own(counted):
         ("toxic", "fine"): [0, 1],
     }
     with pytest.raises(ValueError, match="'fine' is given twice"):
-        resolve_abstentions(abstaining(counted), "third_class", option="fine")
+        resolve_abstentions(abstaining(count_table), "third_class", option="fine")
 
 
 @pytest.mark.parametrize("mode", ["recode", "third_class"])
-def test_abstention_from_a_pair_counts_jointly(counted, mode):
+def test_abstention_from_a_pair_counts_jointly(mode):
     """It is one more pair, and one more choice and set where only pairs were asked for."""
     pairs = [[(("toxic", "fine"), "fine")], [(("fine",), "fine")]]
     option = "fine" if mode == "recode" else "none"
-    before = abstaining(counted, pairs=pairs, asked=(2,))
+    before = abstaining(count_table, pairs=pairs, asked=(2,))
     found = resolve_abstentions(before, mode, option=option)
     k, v = found.space.option_index(option), found.space.set_index((option,))
     assert found.joint.sum() == before.joint.sum() + 1
@@ -70,9 +71,9 @@ def test_abstention_from_a_pair_counts_jointly(counted, mode):
     assert found.joint[0, found.space.option_index("fine"), both] == 1
 
 
-def test_group_is_met_when_enough_of_its_items_are(counted):
+def test_group_is_met_when_enough_of_its_items_are():
     """All of them by default, half of them on request; an item without a choice leaves it open."""
-    table = counted("z", [["toxic"], ["fine"], ["toxic"], ["toxic"], ["toxic"], []])
+    table = count_table("z", [["toxic"], ["fine"], ["toxic"], ["toxic"], ["toxic"], []])
     groups = ["a", "a", "b", "b", "c", "c"]
     every = one_verdict_per_group(table, groups, positive=("toxic",))
     assert every.items == ("a", "b", "c")
@@ -83,25 +84,27 @@ def test_group_is_met_when_enough_of_its_items_are(counted):
         one_verdict_per_group(table, ["a"], positive=("toxic",))
 
 
-def test_average_over_criteria_is_na_where_one_of_them_is(counted, evaluate):
+def test_average_over_criteria_is_na_where_one_of_them_is():
     """Kappa of a criterion with constant labels has no value, and the average none either."""
-    human = counted("human", [["toxic"], ["fine"], ["toxic"], ["toxic"]])
-    judge = counted("z", [["toxic"], ["toxic"], ["toxic"], ["toxic"]])
+    human = count_table("human", [["toxic"], ["fine"], ["toxic"], ["toxic"]])
+    judge = count_table("z", [["toxic"], ["toxic"], ["toxic"], ["toxic"]])
     criteria = ["a", "a", "b", "b"]
-    found = evaluate(human, judge, criteria=criteria).estimates["z"]
+    found = evaluate_judges(human, judge, criteria=criteria).estimates["z"]
     assert found["hit_rate(h/h)"].value == pytest.approx(0.75)
     kappa = found["cohen_kappa(h/h)"]
     assert (kappa.value, kappa.reason) == (None, "constant_labels")
     assert kappa.counts == {"criteria": 2.0, "undefined_criteria": 1.0}
     with pytest.raises(ValueError, match="criteria has 1 entries for 4 items"):
-        evaluate(human, judge, criteria=["a"])
+        evaluate_judges(human, judge, criteria=["a"])
 
 
-def test_criteria_of_unequal_size_weigh_the_same(counted, evaluate):
+def test_criteria_of_unequal_size_weigh_the_same():
     """The mean of 1 and 0, though three of four items agree."""
-    human = counted("human", [["toxic"], ["fine"], ["toxic"], ["toxic"]])
-    judge = counted("z", [["toxic"], ["fine"], ["toxic"], ["fine"]])
-    found = evaluate(human, judge, criteria=["a", "a", "a", "b"]).estimates["z"]["hit_rate(h/h)"]
+    human = count_table("human", [["toxic"], ["fine"], ["toxic"], ["toxic"]])
+    judge = count_table("z", [["toxic"], ["fine"], ["toxic"], ["fine"]])
+    found = evaluate_judges(human, judge, criteria=["a", "a", "a", "b"]).estimates["z"][
+        "hit_rate(h/h)"
+    ]
     assert found.value == 0.5
     assert (found.interval.unit, found.n_used) == ("criterion", 2)
 

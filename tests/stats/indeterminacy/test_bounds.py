@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from support.resampling import split_options
+from support.rating_tables import count_table, random_table, split_options
 
 from harness import stats
 from harness.stats import Limit, OptionSpace, common_bounds, free_bounds, omega_bounds
@@ -69,14 +69,14 @@ def test_every_admissible_reverse_translation_stays_within_the_bounds():
     np.testing.assert_allclose(meets_high, 1.0)
 
 
-def test_consistency_and_bias_are_bounded_item_by_item(counted):
+def test_consistency_and_bias_are_bounded_item_by_item():
     """Item 1 is surely positive; 2 and 3 may be either; the judge says yes, yes, no.
 
     Consistent for certain on item 1 alone, possibly on all; humans have 1 to 3 positives of 3, the
     judge 2.
     """
-    human = counted("human", [["toxic", "toxic"], ["fine"], ["fine"]])
-    judge = counted("z", sets=[[BOTH], [BOTH], [("fine",)]])
+    human = count_table("human", [["toxic", "toxic"], ["fine"], ["fine"]])
+    judge = count_table("z", sets=[[BOTH], [BOTH], [("fine",)]])
     result = free(human, judge)["z"]
     consistency, bias = result["decision_consistency"], result["prevalence_bias"]
     assert consistency.kind == "free_per_item"
@@ -85,21 +85,21 @@ def test_consistency_and_bias_are_bounded_item_by_item(counted):
     assert consistency.low.interval.low == 0.0
 
 
-def test_bounds_without_a_side_are_na(counted):
+def test_bounds_without_a_side_are_na():
     """The reason says which; items that lack one are counted."""
-    human = counted("human", [["fine"], ["fine"], []])
-    judge = counted("z", sets=[[BOTH], [], [BOTH]])
+    human = count_table("human", [["fine"], ["fine"], []])
+    judge = count_table("z", sets=[[BOTH], [], [BOTH]])
     result = free(human, judge)["z"]["decision_consistency"].low
     assert (result.n_used, result.n_excluded) == (1, 2)
     assert result.excluded == (
         stats.Exclusion("human_no_forced_choices", 1),
         stats.Exclusion("judge_no_response_sets", 1),
     )
-    chose = counted("y", [["fine"]] * 3)
+    chose = count_table("y", [["fine"]] * 3)
     assert free(human, chose)["y"]["prevalence_bias"].high.reason == "no_response_sets"
-    apart = counted("human", [[], ["fine"], []])
+    apart = count_table("human", [[], ["fine"], []])
     assert free(apart, judge)["z"]["prevalence_bias"].high.reason == "no_overlap"
-    mute = counted("human", sets=[[BOTH]] * 3)
+    mute = count_table("human", sets=[[BOTH]] * 3)
     limits = [Limit("fine", ("toxic",), 0.0, 0.5)]
     for result in (free(mute, judge), common(mute, [judge], limits)):
         assert result["z"]["prevalence_bias"].low.reason == "no_forced_choices"
@@ -125,9 +125,9 @@ def by_grid(human, judge, low, high):
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.1, 0.35), (0.3, 0.3)])
-def test_common_bounds_are_exact_over_the_break_points(table, low, high):
+def test_common_bounds_are_exact_over_the_break_points(low, high):
     """A grid of 2,001 betas finds the same ends."""
-    human, judge = table("human", 0), table("z", 1)
+    human, judge = random_table("human", 0), random_table("z", 1)
     result = common(human, [judge], [Limit("fine", ("toxic",), low, high)])["z"]
     least, greatest = by_grid(human, judge, low, high)
     for i, name in enumerate(("decision_consistency", "prevalence_bias")):
@@ -138,18 +138,18 @@ def test_common_bounds_are_exact_over_the_break_points(table, low, high):
         assert result[name].low.n_resamples == 100
 
 
-def test_common_bounds_lie_within_the_free_ones(table):
+def test_common_bounds_lie_within_the_free_ones():
     """One F' for all items is one of the F' per item."""
-    human, judge = table("human", 0), table("z", 1)
+    human, judge = random_table("human", 0), random_table("z", 1)
     wide = free(human, judge)["z"]
     narrow = common(human, [judge], [Limit("fine", ("toxic",), 0.0, 1.0)])["z"]
     for name, bound in narrow.items():
         assert wide[name].low.value <= bound.low.value <= bound.high.value <= wide[name].high.value
 
 
-def test_two_open_limits_are_not_computed(table):
+def test_two_open_limits_are_not_computed():
     """NA says so; a closed limit is no free parameter."""
-    human, judge = table("human", 0), table("z", 1)
+    human, judge = random_table("human", 0), random_table("z", 1)
     limits = [Limit("fine", ("toxic",), 0.0, 0.5), Limit("rude", ("toxic",), 0.0, 0.5)]
     result = common(human, [judge], limits)["z"]["decision_consistency"]
     assert (result.low.value, result.low.reason, result.kind) == (None, "not_computed", "common")
@@ -157,18 +157,18 @@ def test_two_open_limits_are_not_computed(table):
     assert common(human, [judge], closed)["z"]["decision_consistency"].low.value is not None
 
 
-def test_limits_that_cannot_be_are_refused(table):
+def test_limits_that_cannot_be_are_refused():
     """The message names the limit."""
-    human = table("human", 0)
+    human = random_table("human", 0)
     with pytest.raises(ValueError, match="limits: an option is limited twice"):
         common(human, [], [Limit("fine", ("toxic",), 0.0, 0.5)] * 2)
     with pytest.raises(ValueError, match="is no range of chances"):
         common(human, [], [Limit("fine", ("toxic",), 0.5, 0.4)])
 
 
-def test_resampled_ends_are_those_of_the_resampled_items(table):
+def test_resampled_ends_are_those_of_the_resampled_items():
     """Each replicate's ends are what the bounds of its items, repeated, would be."""
-    human, judge = table("human", 0, n=12), table("z", 1, n=12)
+    human, judge = random_table("human", 0, n=12), random_table("z", 1, n=12)
     limit = [Limit("fine", ("toxic",), 0.0, 0.6)]
     result = common(human, [judge], limit, n_resamples=3)["z"]["decision_consistency"].low
     seed = stats.Resamples.draw(stats.Units.of(12, None), 3, np.random.default_rng(0))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import count_table, random_table
 
 from harness.stats import F_hat, F_hat_by_item, F_hat_shrunk, OptionSpace, RatingTable
 
@@ -27,10 +28,10 @@ def paired(share, n_pairs, rng):
     )
 
 
-def test_F_by_item_is_counted_on_the_support(counted):  # noqa: N802 -- F is the paper's letter
+def test_F_by_item_is_counted_on_the_support():  # noqa: N802 -- F is the paper's letter
     """Each item by itself; a choice outside the set is left out."""
     pairs = [[(BOTH, "toxic"), (BOTH, "fine")], [(BOTH, "fine"), (("toxic",), "fine")]]
-    by_item = F_hat_by_item(counted("z", pairs=pairs))
+    by_item = F_hat_by_item(count_table("z", pairs=pairs))
     np.testing.assert_allclose(by_item.F[:, :, V_BOTH], [[0.5, 0.5], [0, 1]])
     assert np.isnan(by_item.F[:, :, 0]).all()
     np.testing.assert_allclose(by_item.F_reverse[1, :, 1], [0, 0, 1])
@@ -39,14 +40,14 @@ def test_F_by_item_is_counted_on_the_support(counted):  # noqa: N802 -- F is the
     assert by_item.strength == 0.0
 
 
-def test_per_item_F_of_independent_calls_is_not_identified(counted):  # noqa: N802 -- F
+def test_per_item_F_of_independent_calls_is_not_identified():  # noqa: N802 -- F
     """A true 1.0 would come out as about 0.5: matched calls only return O. Hence NA."""
     pairs = [[(BOTH, "toxic")], [], []]
-    table = counted("z", [[], ["fine", "toxic"], ["fine"]], [[], [BOTH, BOTH], []], pairs)
+    table = count_table("z", [[], ["fine", "toxic"], ["fine"]], [[], [BOTH, BOTH], []], pairs)
     by_item = F_hat_by_item(table)
     assert by_item.reasons == ("", "not_identified", "no_pairs")
     assert np.isnan(by_item.F[1:]).all()
-    assert F_hat_by_item(counted("z", [["fine"]], [[BOTH]])).reasons == ("not_identified",)
+    assert F_hat_by_item(count_table("z", [["fine"]], [[BOTH]])).reasons == ("not_identified",)
 
 
 def test_items_that_differ_no_more_than_chance_get_the_pool():
@@ -86,9 +87,9 @@ def test_shrunk_F_is_closer_than_counting_and_consistent(n_pairs):  # noqa: N802
     assert squared_error(counting) == pytest.approx(0.2 / n_pairs, rel=0.1)
 
 
-def test_shrunk_columns_stay_zero_off_the_support(table):
+def test_shrunk_columns_stay_zero_off_the_support():
     """F[k, v] is 0 where option k is not in set v, and columns sum to 1, also without pairs."""
-    independent = table("z", 0)
+    independent = random_table("z", 0)
     shrunk = F_hat_shrunk(independent)
     assert (shrunk.F[:, ~independent.space.membership] == 0).all()
     np.testing.assert_allclose(shrunk.F.sum(axis=1), 1.0)
@@ -96,20 +97,20 @@ def test_shrunk_columns_stay_zero_off_the_support(table):
     assert set(shrunk.reasons) == {""}
 
 
-def test_shrinking_without_evidence_is_na(counted):
+def test_shrinking_without_evidence_is_na():
     """One pair per item says nothing of how much items differ; none says nothing at all."""
     pairs = [(BOTH, "toxic"), (BOTH, "fine"), (("toxic",), "toxic"), (("fine",), "fine")]
-    single = F_hat_shrunk(counted("z", pairs=[[pair] for pair in pairs]))
+    single = F_hat_shrunk(count_table("z", pairs=[[pair] for pair in pairs]))
     assert (single.strength, single.reasons) == (None, ("too_few_pairs",) * 4)
     assert np.isnan(single.F).all()
-    nothing = F_hat_shrunk(counted("z", [["fine"]]))
+    nothing = F_hat_shrunk(count_table("z", [["fine"]]))
     assert (nothing.strength_reverse, nothing.reasons) == (None, ("no_pairs",))
     assert repr(nothing) == "ItemTranslation(1 items, 0 pairs)"
 
 
-def test_columns_of_one_option_need_no_shrinking(counted):
+def test_columns_of_one_option_need_no_shrinking():
     """Who endorses one option chooses it: F is known, its reverse still wants pairs."""
-    shrunk = F_hat_shrunk(counted("z", pairs=[[(("toxic",), "toxic")], [(("fine",), "fine")]]))
+    shrunk = F_hat_shrunk(count_table("z", pairs=[[(("toxic",), "toxic")], [(("fine",), "fine")]]))
     assert shrunk.strength == 0.0
     np.testing.assert_allclose(shrunk.F[0, :, 0], [1.0, 0.0])
     assert shrunk.reasons == ("", "")

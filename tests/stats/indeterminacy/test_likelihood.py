@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.resampling import seeded
+from support.rating_tables import count_table, evaluate_judges, seeded
 
 from harness.stats import (
     Exclusion,
@@ -80,7 +80,7 @@ def test_likelihood_recovers_F_of_three_options(n_calls):  # noqa: N802 -- F
     assert (fit.F[~THREE.membership] == 0).all()
 
 
-def test_cross_call_beta_turns_a_beta_of_0035_into_035(evaluate):
+def test_cross_call_beta_turns_a_beta_of_0035_into_035():
     """A true beta of 0.035 is seen as 0.35 across calls, and as itself by likelihood.
 
     Theta from Dirichlet(a, a, a): the cross-call share is 2 a / (3 a + 1) = 0.35 for a = 0.368, and
@@ -90,7 +90,7 @@ def test_cross_call_beta_turns_a_beta_of_0035_into_035(evaluate):
     f = 0.035 / 0.965
     theta = rng.dirichlet(np.full(3, 0.368), 1000)
     table = calls(theta, chooses_toxic(1 - f), 10, rng)
-    crossed = evaluate(table, table).translations["z"].cross_call_beta.value
+    crossed = evaluate_judges(table, table).translations["z"].cross_call_beta.value
     beta = beta_of(table, ("toxic",), resampling=Resampling(rng=rng))
     truth = f * theta[:, 2].sum() / (theta[:, 1] + f * theta[:, 2]).sum()
     assert truth == pytest.approx(0.035, abs=0.005)
@@ -160,50 +160,50 @@ def test_items_that_do_not_differ_identify_no_common_F():  # noqa: N802 -- F
     assert (beta.value, beta.reason) == (None, "not_identified")
 
 
-def test_one_item_does_not_identify_F(counted):  # noqa: N802 -- F
+def test_one_item_does_not_identify_F():  # noqa: N802 -- F
     """There is no second item from which to learn how much they differ."""
-    table = counted("z", [["toxic"] * 5], [[("toxic", "fine")] * 5])
+    table = count_table("z", [["toxic"] * 5], [[("toxic", "fine")] * 5])
     fit = F_by_likelihood(table, rng=np.random.default_rng(0))
     assert fit.reasons == ("never_endorsed", "never_endorsed", "not_identified")
 
 
-def test_calls_of_pairs_are_no_independent_calls(counted):
+def test_calls_of_pairs_are_no_independent_calls():
     """Items that only have pairs are not used."""
     pairs = [[(("toxic", "fine"), "fine")]] * 3
     rng = np.random.default_rng(0)
-    fit = F_by_likelihood(counted("z", pairs=pairs), rng=rng)
+    fit = F_by_likelihood(count_table("z", pairs=pairs), rng=rng)
     assert fit.reasons == ("no_calls",) * 3
     assert np.isnan(fit.F).all()
-    beta = beta_of(counted("z", pairs=pairs), ("toxic",), resampling=Resampling(rng=rng))
+    beta = beta_of(count_table("z", pairs=pairs), ("toxic",), resampling=Resampling(rng=rng))
     assert (beta.value, beta.reason, beta.n_excluded) == (None, "no_calls", 3)
     assert beta.excluded == (Exclusion("no_calls", 3),)
 
 
-def test_pairs_beside_calls_are_left_out(counted):
+def test_pairs_beside_calls_are_left_out():
     """A table that counts its pairs among the choices and sets gives what one without them does."""
     choices = [["fine", "toxic", "toxic"], ["fine"] * 3] * 20
     sets = [[("toxic", "fine"), ("toxic",)], [("fine",), ("toxic", "fine")]] * 20
-    with_pairs = counted("z", choices, sets, [[(("toxic",), "toxic")] * 5] * 40)
+    with_pairs = count_table("z", choices, sets, [[(("toxic",), "toxic")] * 5] * 40)
     without_pairs, with_pairs = (
         F_by_likelihood(table, rng=np.random.default_rng(0))
-        for table in (with_pairs, counted("z", choices, sets))
+        for table in (with_pairs, count_table("z", choices, sets))
     )
     assert (without_pairs.n_forced, without_pairs.n_sets) == (120, 80)
     np.testing.assert_array_equal(without_pairs.F, with_pairs.F)
 
 
-def test_choices_that_no_endorsed_set_explains_are_met(counted):
+def test_choices_that_no_endorsed_set_explains_are_met():
     """Nobody endorsed a set with fine, yet it was chosen: the fit does not break."""
-    table = counted("z", [["fine"], ["fine", "toxic"]], [[("toxic",)], [("toxic",)] * 2])
+    table = count_table("z", [["fine"], ["fine", "toxic"]], [[("toxic",)], [("toxic",)] * 2])
     fit = F_by_likelihood(table, rng=np.random.default_rng(0))
     np.testing.assert_allclose(fit.F[:, 0], [1.0, 0.0])
     assert fit.reasons == ("", "never_endorsed", "never_endorsed")
     assert repr(fit) == "CommonF(2 items, 3 forced and 3 set calls)"
 
 
-def test_beta_without_a_negative_choice_is_na(counted):
+def test_beta_without_a_negative_choice_is_na():
     """Never 0."""
-    table = counted("z", [["toxic"] * 4] * 6, [[("toxic",)] * 4] * 6)
+    table = count_table("z", [["toxic"] * 4] * 6, [[("toxic",)] * 4] * 6)
     beta = beta_of(table, ("toxic", "fine"), resampling=seeded())
     assert (beta.value, beta.reason) == (None, "no_negative_choice")
 

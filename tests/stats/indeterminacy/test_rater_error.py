@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.rating_tables import count_table, random_table
 
 from harness.stats import (
     METRICS,
@@ -142,32 +143,32 @@ def test_models_of_other_sizes_are_refused():
         rank_under_rater_error(third, np.eye(3)[:, :2], (third, third), BINARY.membership)
 
 
-def test_selection_effect_is_counted_from_pairs(counted):
+def test_selection_effect_is_counted_from_pairs():
     """Two of three who endorse both choose fine: 4/3 as likely as chance, averaged with 1 alone."""
     pairs = [[(("toxic", "fine"), "fine")] * 2 + [(("toxic", "fine"), "toxic")]] * 2
     rng = np.random.default_rng(0)
     effects = selection_effects(
-        counted("z", pairs=pairs), resampling=Resampling(rng=rng, n_resamples=20)
+        count_table("z", pairs=pairs), resampling=Resampling(rng=rng, n_resamples=20)
     )
     assert effects["fine"].value == pytest.approx((1 + 4 / 3) / 2)
     assert effects["toxic"].value == pytest.approx((1 + 2 / 3) / 2)
     assert effects["fine"].interval.low == pytest.approx(effects["fine"].value)
     alone = selection_effects(
-        counted("z", pairs=[[(("fine",), "fine")]]), resampling=Resampling(rng=rng)
+        count_table("z", pairs=[[(("fine",), "fine")]]), resampling=Resampling(rng=rng)
     )
     assert (alone["fine"].value, alone["fine"].reason) == (None, "set_never_endorsed")
-    nobody = selection_effects(counted("z", [["fine"]]), resampling=Resampling(rng=rng))
+    nobody = selection_effects(count_table("z", [["fine"]]), resampling=Resampling(rng=rng))
     assert (nobody["fine"].value, nobody["fine"].reason) == (None, "no_pairs")
 
 
-def test_error_of_half_the_raters_cannot_be_undone(table):
+def test_error_of_half_the_raters_cannot_be_undone():
     """Sets may be mistaken for each other then."""
     error = error_matrix(BINARY, 0.5, eta=0.0, option="toxic")
     with pytest.raises(ValueError, match=r"a chance of 0\.5; wanted above"):
-        mse_without_rater_error(table("human", 0, n=3, space=BINARY), [], [error])
+        mse_without_rater_error(random_table("human", 0, n=3, space=BINARY), [], [error])
 
 
-def test_judges_are_ordered_as_stable_raters_would(table):
+def test_judges_are_ordered_as_stable_raters_would():
     """A judge that copies the erring raters loses to one that says what they would on reflection.
 
     Without error the numbers are those of mse(srs/srs).
@@ -176,7 +177,9 @@ def test_judges_are_ordered_as_stable_raters_would(table):
     error = error_matrix(BINARY, 0.3, eta=2.0, option="toxic")
     stable = rng.dirichlet((1, 1, 1), 400)
     observed = np.array([rng.multinomial(50, theta) for theta in stable @ error.T])
-    human, copies, reflects = (table(name, 0, n=400, space=BINARY) for name in ("human", "x", "y"))
+    human, copies, reflects = (
+        random_table(name, 0, n=400, space=BINARY) for name in ("human", "x", "y")
+    )
     human, copies = (replace(side, response_set=observed) for side in (human, copies))
     reflects = replace(reflects, response_set=np.rint(stable * 1000).astype(int))
     errors, n_items = mse_without_rater_error(human, [copies, reflects], [np.eye(3), error])

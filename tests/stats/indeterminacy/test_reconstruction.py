@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import count_table
 
 from harness.stats import OptionSpace, RatingTable, reconstruct
 
@@ -9,11 +10,11 @@ BOTH = ("toxic", "fine")
 SPACE = OptionSpace.powerset(BOTH)
 
 
-def test_reconstruction_by_hand(counted):
+def test_reconstruction_by_hand():
     """Of three who chose fine, one endorsed both: omega of toxic is O + (1 - O) / 3."""
     fine, toxic = ("fine",), ("toxic",)
     pairs = [[(fine, "fine"), (fine, "fine"), (BOTH, "fine"), (toxic, "toxic")], []]
-    table = counted("human", [[], ["toxic", "fine"]], pairs=pairs)
+    table = count_table("human", [[], ["toxic", "fine"]], pairs=pairs)
     reconstruction = reconstruct(table)
     np.testing.assert_allclose(reconstruction.F_reverse, [[1, 0], [0, 2 / 3], [0, 1 / 3]])
     np.testing.assert_allclose(reconstruction.distributions.theta[1], [0.5, 1 / 3, 1 / 6])
@@ -22,15 +23,15 @@ def test_reconstruction_by_hand(counted):
     assert repr(reconstruction) == "Reconstruction(2 of 2 items, 4 pairs)"
 
 
-def test_options_without_pairs_are_not_reconstructed(counted):
+def test_options_without_pairs_are_not_reconstructed():
     """NA item by item, with the reason; never a zero."""
     pairs = [[], [(("fine",), "fine")], []]
-    table = counted("human", [["toxic", "fine"], [], []], pairs=pairs)
+    table = count_table("human", [["toxic", "fine"], [], []], pairs=pairs)
     reconstruction = reconstruct(table)
     assert reconstruction.reasons == ("option_without_pairs", "", "no_forced_choices")
     assert np.isnan(reconstruction.distributions.omega[[0, 2]]).all()
     np.testing.assert_allclose(reconstruction.distributions.omega[1], [0.0, 1.0])
-    unpaired = reconstruct(counted("human", [["fine"]]))
+    unpaired = reconstruct(count_table("human", [["fine"]]))
     assert unpaired.reasons == ("option_without_pairs",)
     assert unpaired.n_pairs == 0
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.resampling import split_options
+from support.rating_tables import count_table, evaluate_judges, random_table, split_options
 
 from harness import stats
 from harness.stats import beta_sweep, break_even, winning_regions
@@ -19,24 +19,24 @@ def sweep(human, judges, betas, **options):
     return beta_sweep(human, judges, betas=betas, resampling=resampling, **chosen)
 
 
-def test_sweep_at_beta_zero_takes_choices_for_sets(counted, evaluate):
+def test_sweep_at_beta_zero_takes_choices_for_sets():
     """The implied sets are the singletons of what was chosen."""
     choices = [["toxic", "toxic", "fine"], ["fine"]]
-    human = counted("human", choices)
-    same = counted("human", choices, [[(option,) for option in chosen] for chosen in choices])
-    judge = counted("z", [["toxic"], ["fine"]], [[BOTH], [("fine",)]])
+    human = count_table("human", choices)
+    same = count_table("human", choices, [[(option,) for option in chosen] for chosen in choices])
+    judge = count_table("z", [["toxic"], ["fine"]], [[BOTH], [("fine",)]])
     [point] = sweep(human, [judge], [0.0])
-    evaluation = evaluate(same, judge, n_resamples=50)
+    evaluation = evaluate_judges(same, judge, n_resamples=50)
     for row in point.metrics:
         assert point.estimates["z"][row.name].value == evaluation.estimates["z"][row.name].value, (
             row
         )
 
 
-def test_sweep_by_hand(counted):
+def test_sweep_by_hand():
     """At beta 0.5, omega of toxic is O + 0.5 (1 - O): 2/3, 1/2 and 1/4 + ... per item."""
-    human = counted("human", [["toxic", "fine", "fine"], ["fine"], ["fine"] * 3])
-    judge = counted("z", sets=[[BOTH], [BOTH], [("fine",)]])
+    human = count_table("human", [["toxic", "fine", "fine"], ["fine"], ["fine"] * 3])
+    judge = count_table("z", sets=[[BOTH], [BOTH], [("fine",)]])
     start, middle = sweep(human, [judge], [0.0, 0.5])
     assert start.prevalence.value == 0.0
     assert middle.prevalence.value == 1.0
@@ -47,9 +47,9 @@ def test_sweep_by_hand(counted):
     assert middle.prevalence.ratings_per_item == 3
 
 
-def test_sweep_variant_is_by_name(counted):
+def test_sweep_variant_is_by_name():
     """The printed table takes the chosen option out of the set: omega of fine falls."""
-    human, judge = counted("human", [["fine"]]), counted("z", sets=[[BOTH]])
+    human, judge = count_table("human", [["fine"]]), count_table("z", sets=[[BOTH]])
     [kept], [printed] = (
         sweep(human, [judge], [0.3], variant=variant) for variant in ("keeps_choice", "table_2")
     )
@@ -58,9 +58,9 @@ def test_sweep_variant_is_by_name(counted):
     assert printed.estimates["z"][name].value == pytest.approx(0.7**2 + 0.3**2)
 
 
-def test_all_betas_share_their_resamples(table):
+def test_all_betas_share_their_resamples():
     """A metric on choices is the same at every beta, replicate by replicate."""
-    human, judges = table("human", 0), [table("a", 1), table("b", 2)]
+    human, judges = random_table("human", 0), [random_table("a", 1), random_table("b", 2)]
     points = sweep(human, judges, [0.0, 0.4, 1.0])
     for point in points[1:]:
         for name in ("hit_rate(h/h)", "js_divergence(s/s)"):
@@ -69,25 +69,25 @@ def test_all_betas_share_their_resamples(table):
     assert repr(points[1]) == "SweepPoint(beta 0.4, 2 judges)"
 
 
-def test_judges_without_sets_are_na_in_the_sweep(counted):
+def test_judges_without_sets_are_na_in_the_sweep():
     """Their decisions are unknown, whatever beta of the humans."""
-    human = counted("human", [["fine"], []])
-    [point] = sweep(human, [counted("z", [["fine"], ["fine"]])], [0.2])
+    human = count_table("human", [["fine"], []])
+    [point] = sweep(human, [count_table("z", [["fine"], ["fine"]])], [0.2])
     result = point.estimates["z"]["decision_consistency"]
     assert (result.value, result.reason) == (None, "no_response_sets")
     assert point.estimates["z"]["hit_rate(h/h)"].value == 1.0
     assert (point.prevalence.n_used, point.prevalence.n_excluded) == (1, 1)
 
 
-def test_break_even_by_hand(counted):
+def test_break_even_by_hand():
     """Toxic on 0 of 2, 1 of 4 choices: items turn positive at beta 1/2 and 1/3.
 
     The judge that says yes to all wins from where more items are positive than not; in between,
     where one of two is, both are right once.
     """
-    human = counted("human", [["fine"] * 2, ["toxic"] + ["fine"] * 3])
-    always = counted("yes", sets=[[BOTH], [BOTH]])
-    never = counted("no", sets=[[("fine",)], [("fine",)]])
+    human = count_table("human", [["fine"] * 2, ["toxic"] + ["fine"] * 3])
+    always = count_table("yes", sets=[[BOTH], [BOTH]])
+    never = count_table("no", sets=[[("fine",)], [("fine",)]])
     break_even_points = break_even(human, [always, never], "decision_consistency", adds=ADDS, **CUT)
     np.testing.assert_allclose(break_even_points.betas, [1 / 3, 1 / 2])
     assert [piece.winners for piece in break_even_points.pieces] == [
@@ -105,9 +105,12 @@ def test_break_even_by_hand(counted):
 @pytest.mark.parametrize(
     "metric", ["decision_consistency", "prevalence_bias", "mse(srs/srs)", "coverage(h/hrs)"]
 )
-def test_break_even_agrees_with_a_fine_sweep(table, metric):
+def test_break_even_agrees_with_a_fine_sweep(metric):
     """At every beta of a grid, who wins is who the sweep ranks first."""
-    human, judges = table("human", 0), [table(name, i) for i, name in enumerate("abcd", 1)]
+    human, judges = (
+        random_table("human", 0),
+        [random_table(name, i) for i, name in enumerate("abcd", 1)],
+    )
     break_even_points = break_even(human, judges, metric, adds=ADDS, **CUT)
     assert break_even_points.betas or metric == "mse(srs/srs)"
     betas = np.linspace(0.0, 1.0, 101)
@@ -118,46 +121,50 @@ def test_break_even_agrees_with_a_fine_sweep(table, metric):
         }
 
 
-def test_break_even_of_curves_is_where_they_cross(counted):
+def test_break_even_of_curves_is_where_they_cross():
     """MSE beta^2 for the judge that says no, (1 - beta)^2 for the one that allows both."""
-    human = counted("human", [["fine"]])
-    judges = [counted("no", sets=[[("fine",)]]), counted("both", sets=[[BOTH]])]
+    human = count_table("human", [["fine"]])
+    judges = [count_table("no", sets=[[("fine",)]]), count_table("both", sets=[[BOTH]])]
     break_even_points = break_even(human, judges, "mse(srs/srs)", adds=ADDS, **CUT)
     np.testing.assert_allclose(break_even_points.betas, [0.5])
     assert [piece.winners for piece in break_even_points.pieces] == [("no",), ("both",)]
 
 
-def test_break_even_of_a_metric_on_choices_is_one_piece(table):
+def test_break_even_of_a_metric_on_choices_is_one_piece():
     """beta of the humans does not enter."""
-    human, judges = table("human", 0), [table("a", 1), table("b", 2)]
+    human, judges = random_table("human", 0), [random_table("a", 1), random_table("b", 2)]
     break_even_points = break_even(human, judges, "hit_rate(h/h)", adds=ADDS, **CUT)
     assert break_even_points.betas == ()
     assert (break_even_points.pieces[0].low, break_even_points.pieces[0].high) == (0.0, 1.0)
 
 
-def test_break_even_of_other_curves_is_not_computed(table):
+def test_break_even_of_other_curves_is_not_computed():
     """A metric that is no curve of second degree in beta is NA, never approximated."""
     row = stats.find_metric("mse(srs/srs)", stats.METRICS)
     cubed = stats.Metric(
         **{field: getattr(row, field) for field in row.__slots__}
         | {"contributions": lambda h, z: row.contributions(h**3, z)}
     )
-    break_even_points = break_even(table("human", 0), [table("a", 1)], cubed, adds=ADDS, **CUT)
+    break_even_points = break_even(
+        random_table("human", 0), [random_table("a", 1)], cubed, adds=ADDS, **CUT
+    )
     assert (break_even_points.pieces, break_even_points.reason) == ((), "not_computed")
 
 
-def test_nobody_wins_where_the_metric_is_undefined(counted):
+def test_nobody_wins_where_the_metric_is_undefined():
     """No winner rather than the first judge; no judge, no piece."""
-    human = counted("human", [["fine"]])
+    human = count_table("human", [["fine"]])
     for metric in ("decision_consistency", "mse(srs/srs)"):
-        break_even_points = break_even(human, [counted("z", [["fine"]])], metric, adds=ADDS, **CUT)
+        break_even_points = break_even(
+            human, [count_table("z", [["fine"]])], metric, adds=ADDS, **CUT
+        )
         assert break_even_points.pieces[0].winners == ()
         assert break_even(human, [], metric, adds=ADDS, **CUT).pieces == ()
 
 
-def test_regions_are_exact_in_beta_at_every_cut_off(table):
+def test_regions_are_exact_in_beta_at_every_cut_off():
     """One row per tau, each the break-even at that tau."""
-    human, judges = table("human", 0), [table("a", 1), table("b", 2)]
+    human, judges = random_table("human", 0), [random_table("a", 1), random_table("b", 2)]
     options = {"adds": ADDS, "positive": ("toxic",)}
     regions = winning_regions(human, judges, "decision_consistency", taus=(0.3, 0.7), **options)
     assert [region.tau for region in regions] == [0.3, 0.7]

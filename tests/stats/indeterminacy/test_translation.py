@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
 from harness.stats import Distributions, OptionSpace, RatingTable
@@ -13,32 +14,32 @@ SPACE = OptionSpace.powerset(("toxic", "fine"))
 BOTH = ("toxic", "fine")
 
 
-def test_F_hat_counts_pairs_on_the_support(counted):  # noqa: N802 -- F is the paper's letter
+def test_F_hat_counts_pairs_on_the_support():  # noqa: N802 -- F is the paper's letter
     """Columns are shares of the pairs that endorsed the set; both directions from one count."""
     pairs = [[(BOTH, "toxic"), (BOTH, "fine"), (BOTH, "fine")], [(("toxic",), "toxic")]]
-    translation = stats.F_hat(counted("h", pairs=pairs))
+    translation = stats.F_hat(count_table("h", pairs=pairs))
     np.testing.assert_allclose(translation.F, [[1, np.nan, 1 / 3], [0, np.nan, 2 / 3]])
     np.testing.assert_allclose(translation.F_reverse, [[0.5, 0], [0, 0], [0.5, 1]])
     assert (translation.n_pairs, translation.n_outside, translation.fitted_on) == (4, 0, "pooled")
 
 
-def test_choice_outside_the_endorsed_set_is_counted_and_left_out(counted, evaluate):
+def test_choice_outside_the_endorsed_set_is_counted_and_left_out():
     """F is zero off the support; the contradiction is a figure of its own and not beta."""
     pairs = [[(("toxic",), "fine"), (BOTH, "fine"), (("fine",), "fine")]]
-    judge = counted("z", [["fine"]], pairs=pairs)
+    judge = count_table("z", [["fine"]], pairs=pairs)
     translation = stats.F_hat(judge)
     assert (translation.n_pairs, translation.n_outside) == (2, 1)
     assert translation.F[1, SPACE.set_index(("toxic",))] != 1.0
-    beta = evaluate(counted("human", [["fine"]]), judge).translations["z"].beta
+    beta = evaluate_judges(count_table("human", [["fine"]]), judge).translations["z"].beta
     assert beta.value == 0.5
 
 
-def test_beta_hat_is_zero_where_the_truth_is_one(counted, evaluate):
+def test_beta_hat_is_zero_where_the_truth_is_one():
     """Items without an eligible pair do not count as 0: beta pools over eligible replies."""
     always = [(BOTH, "fine")] * 2
     never_negative = [(("toxic",), "toxic")] * 2
-    judge = counted("z", pairs=[always, always, *[never_negative] * 8])
-    beta = evaluate(counted("human", [["fine"]] * 10), judge).translations["z"].beta
+    judge = count_table("z", pairs=[always, always, *[never_negative] * 8])
+    beta = evaluate_judges(count_table("human", [["fine"]] * 10), judge).translations["z"].beta
     assert beta.value == 1.0
     assert beta.interval is not None
     assert beta.undefined_share > 0.05  # about (8/10)^10 of the resamples miss the two items
@@ -55,15 +56,19 @@ def test_beta_hat_is_zero_where_the_truth_is_one(counted, evaluate):
         ([[(("fine",), "fine")], []], ("toxic", "fine"), "no_negative_option"),
     ],
 )
-def test_beta_without_eligible_pairs_is_na(counted, evaluate, pairs, positive, reason):
+def test_beta_without_eligible_pairs_is_na(pairs, positive, reason):
     """Never 0: the reason says what is missing."""
-    human = counted("human", [["fine"]] * 2)
-    beta = evaluate(human, counted("z", pairs=pairs), positive=positive).translations["z"].beta
+    human = count_table("human", [["fine"]] * 2)
+    beta = (
+        evaluate_judges(human, count_table("z", pairs=pairs), positive=positive)
+        .translations["z"]
+        .beta
+    )
     assert (beta.value, beta.reason, beta.interval) == (None, reason, None)
     assert sum(exclusion.n_items for exclusion in beta.excluded) == beta.n_excluded == 2
 
 
-def test_F_and_beta_are_estimated_by_pairing_independent_calls(evaluate):  # noqa: N802 -- the pitfall
+def test_F_and_beta_are_estimated_by_pairing_independent_calls():  # noqa: N802 -- the pitfall
     """Calls are never matched: the cross-call share has its own name, F without pairs is NA.
 
     Who endorses both options chooses toxic with probability 0.9. True beta is P(endorses both and
@@ -92,7 +97,7 @@ def test_F_and_beta_are_estimated_by_pairing_independent_calls(evaluate):  # noq
     unpaired = RatingTable(
         **{f: getattr(table, f) for f in table.__slots__} | {"joint": None, "name": "unpaired"}
     )
-    result = evaluate(table, table, unpaired).translations
+    result = evaluate_judges(table, table, unpaired).translations
     assert beta == pytest.approx(0.09, abs=0.01)
     assert result["z"].beta.value == pytest.approx(beta, abs=0.03)
     assert result["z"].cross_call_beta.value > 0.4
@@ -101,18 +106,18 @@ def test_F_and_beta_are_estimated_by_pairing_independent_calls(evaluate):  # noq
     assert np.isnan(result["unpaired"].translation.F).all()
 
 
-def test_cross_call_beta_against_by_hand(counted, evaluate):
+def test_cross_call_beta_against_by_hand():
     """Item 1: half chose fine and a third allowed toxic; item 2: all and none. (1/6 + 0) / 1.5."""
-    judge = counted(
+    judge = count_table(
         "z",
         [["fine", "toxic"], ["fine"], []],
         [[BOTH, ("fine",), ("fine",)], [("fine",)], [("fine",)]],
     )
-    human = counted("human", [["fine"]] * 3)
-    result = evaluate(human, judge).translations["z"].cross_call_beta
+    human = count_table("human", [["fine"]] * 3)
+    result = evaluate_judges(human, judge).translations["z"].cross_call_beta
     assert result.value == pytest.approx((1 / 6) / 1.5)
     assert result.excluded == (stats.Exclusion("no_calls", 1),)
-    assert evaluate(human).human_translation.cross_call_beta.reason == "no_calls"
+    assert evaluate_judges(human).human_translation.cross_call_beta.reason == "no_calls"
 
 
 def test_beta_family_moves_mass_to_the_singleton():
@@ -190,9 +195,9 @@ def test_model_that_cannot_be_is_refused(theta, F, E, message):  # noqa: N803 --
         stats.decompose(theta, F, np.eye(2, dtype=bool), E=E)
 
 
-def test_reprs_fit_a_line(counted, evaluate):
+def test_reprs_fit_a_line():
     """One glance at what was counted."""
-    judge = counted("z", [["fine"]], pairs=[[(BOTH, "fine")]])
-    result = evaluate(counted("human", [["fine"]]), judge).translations["z"]
+    judge = count_table("z", [["fine"]], pairs=[[(BOTH, "fine")]])
+    result = evaluate_judges(count_table("human", [["fine"]]), judge).translations["z"]
     assert repr(result.translation) == "Translation(pooled, 1 pairs, 0 outside)"
     assert "beta 1.0" in repr(result)

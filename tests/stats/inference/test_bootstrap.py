@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.resampling import split_options
+from support.rating_tables import count_table, evaluate_judges, split_options
 
 from harness import stats
 from harness.stats.data.arrays import Rows
@@ -218,7 +218,7 @@ def test_bad_arguments_are_refused():
         run(weighted([np.nan, 1.0]))
 
 
-def test_interval_is_read_as_covering_the_population_value(counted, evaluate):
+def test_interval_is_read_as_covering_the_population_value():
     """Each interval names its estimand, the design value, and how many ratings it depends on.
 
     Humans and judge share one distribution per item, so the population MSE is 0. With 3 ratings per
@@ -228,9 +228,9 @@ def test_interval_is_read_as_covering_the_population_value(counted, evaluate):
     answers = [
         [("toxic",) if one else ("fine",) for one in row] for row in rng.random((300, 6)) < 0.5
     ]
-    human = counted("human", sets=[row[:3] for row in answers])
-    judge = counted("z", sets=[row[3:] for row in answers])
-    found = evaluate(human, judge).estimates["z"]["mse(srs/srs)"]
+    human = count_table("human", sets=[row[:3] for row in answers])
+    judge = count_table("z", sets=[row[3:] for row in answers])
+    found = evaluate_judges(human, judge).estimates["z"]["mse(srs/srs)"]
     assert found.interval.estimand == "design value"
     assert found.ratings_per_item == 3.0
     assert found.interval.low > 0.0

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from support.resampling import estimates_of, seeded, split_options
+from support.rating_tables import estimates_of, seeded, split_options
 
 from harness.stats.data.dataset_facts import dataset_facts
 from harness.stats.data.labels import label_counts

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
-from support.resampling import estimates_of, seeded
+from support.rating_tables import count_table, estimates_of, evaluate_judges, seeded
 
 from harness import stats
 from harness.stats.inference.estimate import point_estimates
@@ -104,12 +104,12 @@ def test_undefined_precision_recall_and_f1_are_na_not_0():
     assert {one.reason for one in point_estimates(np.zeros(4), BINARY).values()} == {"no_items"}
 
 
-def test_constant_labels_are_na_with_counts(counted, evaluate):
+def test_constant_labels_are_na_with_counts():
     """A judge that always says the same has kappa 0 and no phi, and its cells are shown."""
-    human = counted("human", [["toxic"], ["fine"], ["fine"]])
-    judge = counted("z", [["fine"], ["fine"], ["fine"]])
+    human = count_table("human", [["toxic"], ["fine"], ["fine"]])
+    judge = count_table("z", [["fine"], ["fine"], ["fine"]])
     rows = binary_metrics(human.space, ("toxic",))
-    found = evaluate(human, judge, metrics=rows).estimates["z"]
+    found = evaluate_judges(human, judge, metrics=rows).estimates["z"]
     assert found["kappa(h/h)"].value == 0
     assert (found["phi(h/h)"].value, found["phi(h/h)"].reason) == (None, "constant_labels")
     assert found["phi(h/h)"].counts == {"tp": 0, "fn": 1, "fp": 0, "tn": 2}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
 from harness.stats.metrics.human_agreement import fleiss, fleiss_totals
@@ -75,11 +76,13 @@ def test_generalised_fleiss_is_strict_fleiss_on_equal_raters():
     )
 
 
-def test_percentage_agreement_is_three_quantities_under_three_names(counted, evaluate):
+def test_percentage_agreement_is_three_quantities_under_three_names():
     """Share of the mode, equality of two ratings, match of modes: 5/6, 1/2 and 1/2 here."""
-    human = counted("human", [["fine", "fine", "toxic"], ["fine", "fine"], ["toxic", "fine"], []])
-    judge = counted("z", [["fine"], ["toxic"], [], []])
-    found = evaluate(human, judge)
+    human = count_table(
+        "human", [["fine", "fine", "toxic"], ["fine", "fine"], ["toxic", "fine"], []]
+    )
+    judge = count_table("z", [["fine"], ["toxic"], [], []])
+    found = evaluate_judges(human, judge)
     among = found.human_agreement
     assert among["majority_share"].value == pytest.approx((2 / 3 + 1 + 1 / 2) / 3)
     assert among["two_rater_agreement"].value == pytest.approx(1 / 2)
@@ -89,7 +92,9 @@ def test_percentage_agreement_is_three_quantities_under_three_names(counted, eva
         "human_no_ratings": 1,
         "human_more_ratings": 1,
     }
-    several = evaluate(counted("human", [["fine"] * 3])).human_agreement["two_rater_agreement"]
+    several = evaluate_judges(count_table("human", [["fine"] * 3])).human_agreement[
+        "two_rater_agreement"
+    ]
     assert (several.value, several.reason) == (None, "not_two_raters")
 
 
@@ -116,18 +121,18 @@ def test_constant_labels_and_too_few_raters_are_na(name, counts, reason):
     assert agreement(name, counts) == (None, reason)
 
 
-def test_human_agreement_counts_what_it_left_out(counted, evaluate):
+def test_human_agreement_counts_what_it_left_out():
     """Items with one rating or none are excluded with the reason; one rater is no 0 or 1."""
-    human = counted("human", [["toxic", "toxic"], ["fine", "toxic"], ["fine"], []])
-    found = evaluate(human).human_agreement["pairwise_agreement"]
+    human = count_table("human", [["toxic", "toxic"], ["fine", "toxic"], ["fine"], []])
+    found = evaluate_judges(human).human_agreement["pairwise_agreement"]
     assert (found.value, found.n_used, found.n_excluded) == (0.5, 2, 2)
     assert {one.reason: one.n_items for one in found.excluded} == {
         "human_no_ratings": 1,
         "human_single_rating": 1,
     }
-    alone = evaluate(counted("human", [["toxic"], ["fine"]])).human_agreement
+    alone = evaluate_judges(count_table("human", [["toxic"], ["fine"]])).human_agreement
     assert {one.reason for one in alone.values()} == {"too_few_raters"}
-    nobody = evaluate(counted("human", [[], []])).human_agreement
+    nobody = evaluate_judges(count_table("human", [[], []])).human_agreement
     assert {one.reason for one in nobody.values()} == {"no_items"}
 
 

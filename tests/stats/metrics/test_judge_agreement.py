@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from support.resampling import seeded, split_options
+from support.rating_tables import seeded, split_options
 
 from harness.stats.data.aggregation import levels
 from harness.stats.metrics.confusion import BINARY

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.rating_tables import random_table
 
 from harness import stats
 from harness.stats.metrics import distributional, multi_label
@@ -46,11 +47,11 @@ def full(table, name, seed, **options):
 
 
 @every_metric
-def test_perfect_agreement_is_best(row, table):
+def test_perfect_agreement_is_best(row):
     """No judge beats one that answers as the humans did (labels without ties)."""
-    human = full(table, "human", 0)
+    human = full(random_table, "human", 0)
     twin = value(row, human, human)
-    others = [value(row, human, full(table, "z", seed)) for seed in range(1, 20)]
+    others = [value(row, human, full(random_table, "z", seed)) for seed in range(1, 20)]
     if row.perfect != "other":
         others = np.array(others)[~np.isnan(others)]  # infinite is worse than any
         assert (loss(twin, row.better) <= loss(others, row.better) + 1e-12).all()
@@ -74,18 +75,18 @@ def test_rows_without_a_best_twin_are_these():
 
 
 @every_metric
-def test_order_of_items_is_nothing(row, table):
+def test_order_of_items_is_nothing(row):
     """Shuffled items give the same sums."""
-    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    y, z = forms(row, full(random_table, "human", 0), full(random_table, "z", 1))
     order = np.random.default_rng(0).permutation(len(y))
     sums = row.contributions(y, z).sum(axis=0)
     np.testing.assert_allclose(row.contributions(y[order], z[order]).sum(axis=0), sums)
 
 
 @every_metric
-def test_order_of_options_is_nothing(row, table):
+def test_order_of_options_is_nothing(row):
     """The same ratings over permuted options give the same value."""
-    human, judge = full(table, "human", 0), full(table, "z", 1)
+    human, judge = full(random_table, "human", 0), full(random_table, "z", 1)
     ordered = row in ORDINAL_METRICS  # such a scale may only be turned round
     options = OPTIONS[::-1] if ordered else ("fine", "toxic", "rude")
     permuted = [permute(one, options) for one in (human, judge)]
@@ -114,9 +115,9 @@ def permute(table, options):
 
 
 @every_metric
-def test_two_shards_sum_to_the_whole(row, table):
+def test_two_shards_sum_to_the_whole(row):
     """Sums computed on different machines add up."""
-    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    y, z = forms(row, full(random_table, "human", 0), full(random_table, "z", 1))
     whole = row.contributions(y, z).sum(axis=0)
     shards = [
         row.contributions(y[part], z[part]).sum(axis=0) for part in (slice(9), slice(9, None))
@@ -125,9 +126,9 @@ def test_two_shards_sum_to_the_whole(row, table):
 
 
 @every_metric
-def test_symmetry_is_as_declared(row, table):
+def test_symmetry_is_as_declared(row):
     """Swapping human and judge vectors changes the value exactly where the row says so."""
-    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    y, z = forms(row, full(random_table, "human", 0), full(random_table, "z", 1))
     forward = row.value(row.contributions(y, z).sum(axis=0))
     back = row.value(row.contributions(z, y).sum(axis=0))
     if row.human_form == row.judge_form:
@@ -138,9 +139,9 @@ def test_symmetry_is_as_declared(row, table):
 
 
 @every_metric
-def test_values_lie_within_bounds(row, table):
+def test_values_lie_within_bounds(row):
     """Bounds hold with ties, few ratings and perfect agreement alike."""
-    tables = [table(str(s), s, n_raters=1 + s % 4, tied=True, n=5) for s in range(12)]
+    tables = [random_table(str(s), s, n_raters=1 + s % 4, tied=True, n=5) for s in range(12)]
     tables.append(unanimous(tables[0]))  # modes that miss cost infinitely much elsewhere
     values = np.array([value(row, human, judge) for human in tables for judge in tables])
     defined = values[~np.isnan(values)]
@@ -160,9 +161,11 @@ def unanimous(table):
 
 
 @every_metric
-def test_items_without_one_side_add_nothing(row, table):
+def test_items_without_one_side_add_nothing(row):
     """A nan row contributes zeros, its weight included."""
-    y, z = (one.copy() for one in forms(row, full(table, "human", 0), full(table, "z", 1)))
+    y, z = (
+        one.copy() for one in forms(row, full(random_table, "human", 0), full(random_table, "z", 1))
+    )
     kept = row.contributions(y[4:], z[4:]).sum(axis=0)
     y[:2], z[1:4] = np.nan, np.nan
     np.testing.assert_allclose(row.contributions(y, z)[:4], 0.0)
@@ -170,18 +173,18 @@ def test_items_without_one_side_add_nothing(row, table):
 
 
 @every_metric
-def test_no_items_is_undefined_with_its_reason(row, table):
+def test_no_items_is_undefined_with_its_reason(row):
     """Zero sums have no value, and the row says why."""
-    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    y, z = forms(row, full(random_table, "human", 0), full(random_table, "z", 1))
     totals = row.contributions(y[:0], z[:0]).sum(axis=0)
     assert np.isnan(row.value(totals))
     assert row.reason(totals) == "no_items"
 
 
 @every_metric
-def test_values_of_many_sums_come_at_once(row, table):
+def test_values_of_many_sums_come_at_once(row):
     """``value`` takes sums of any leading shape."""
-    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    y, z = forms(row, full(random_table, "human", 0), full(random_table, "z", 1))
     sums = np.random.default_rng(0).multinomial(40, np.full(40, 1 / 40), (3, 2)) @ (
         row.contributions(y, z)
     )
@@ -190,9 +193,9 @@ def test_values_of_many_sums_come_at_once(row, table):
 
 
 @every_metric
-def test_vectors_of_different_shape_are_refused(row, table):
+def test_vectors_of_different_shape_are_refused(row):
     """Both sides have the same items and options."""
-    y, z = forms(row, full(table, "human", 0), full(table, "z", 1))
+    y, z = forms(row, full(random_table, "human", 0), full(random_table, "z", 1))
     with pytest.raises(ValueError, match=r"human has shape|broadcast"):
         row.contributions(y, z[:-1])
 
@@ -268,19 +271,21 @@ def test_every_admissible_pair_of_aggregations_has_its_row(name):
         ("coverage(hrs/h)", "multi_label_recall(hrs/hrs)"),
     ],
 )
-def test_precision_and_recall_of_one_label_are_coverage(table, name, same):
+def test_precision_and_recall_of_one_label_are_coverage(name, same):
     """With the mode on one side, the share is the chance."""
     cover, share = (stats.find_metric(one, stats.METRICS) for one in (name, same))
-    y, z = forms(cover, full(table, "human", 0), full(table, "z", 1))
+    y, z = forms(cover, full(random_table, "human", 0), full(random_table, "z", 1))
     a, b = (row.value(row.contributions(y, z).sum(axis=0)) for row in (cover, share))
     assert a == pytest.approx(b)
 
 
-def test_redundant_coefficients_are_printed_once(table):
+def test_redundant_coefficients_are_printed_once():
     """With two options, equal numbers stand in one row that names the others."""
     space = stats.OptionSpace.powerset(("yes", "no"))
     rows = stats.metrics_for(space, scale="ordinal", positive=("yes",))
-    human, judge = (full(table, name, seed, space=space) for name, seed in (("h", 0), ("z", 1)))
+    human, judge = (
+        full(random_table, name, seed, space=space) for name, seed in (("h", 0), ("z", 1))
+    )
     cut = {"tau": 0.6, "positive": ("yes",)}
 
     def number(row):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import count_table, evaluate_judges, random_table
 
 from harness import stats
 from harness.stats.inference.interval_methods import bca_ends, jackknife_ends, percentile_ends
@@ -139,11 +140,11 @@ def test_mse_without_rater_noise_estimates_the_population_value():
     assert population.interval.estimand == "population value"
 
 
-def test_one_rating_shows_no_noise(counted, evaluate):
+def test_one_rating_shows_no_noise():
     """NA, and the items say why they were left out."""
-    human = counted("human", [["toxic", "fine"], ["fine", "fine"]])
-    once = counted("z", [["toxic"], ["fine"]])
-    found = evaluate(human, once).estimates["z"]["mse_without_rater_noise(s/s)"]
+    human = count_table("human", [["toxic", "fine"], ["fine", "fine"]])
+    once = count_table("z", [["toxic"], ["fine"]])
+    found = evaluate_judges(human, once).estimates["z"]["mse_without_rater_noise(s/s)"]
     assert (found.value, found.reason) == (None, "single_rating")
     assert [(one.reason, one.n_items) for one in found.excluded] == [("judge_single_rating", 2)]
 
@@ -198,17 +199,17 @@ def test_jackknife_of_a_mean_is_the_normal_interval():
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
-def test_every_interval_names_its_method(table, evaluate, method):
+def test_every_interval_names_its_method(method):
     """Values are the same; intervals differ a little and say how they were made."""
-    human, judge = table("human", 0), table("x", 1)
-    plain = evaluate(human, judge).estimates["x"]["mse(srs/srs)"]
-    found = evaluate(human, judge, method=method).estimates["x"]["mse(srs/srs)"]
+    human, judge = random_table("human", 0), random_table("x", 1)
+    plain = evaluate_judges(human, judge).estimates["x"]["mse(srs/srs)"]
+    found = evaluate_judges(human, judge, method=method).estimates["x"]["mse(srs/srs)"]
     assert found.value == plain.value
     assert found.interval.method == method
     assert found.interval.low == pytest.approx(plain.interval.low, abs=0.05)
 
 
-def test_unknown_interval_is_refused(table, evaluate):
+def test_unknown_interval_is_refused():
     """The message lists those that there are."""
     with pytest.raises(ValueError, match="method is 'normal'; wanted one of percentile"):
-        evaluate(table("human", 0), table("x", 1), method="normal")
+        evaluate_judges(random_table("human", 0), random_table("x", 1), method="normal")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
 
@@ -58,9 +59,9 @@ def test_kl_is_infinite_where_one_cell_is_empty():
     assert back == pytest.approx(np.log(2) / 2)
 
 
-def test_smoothed_kl_is_defined_and_says_its_pseudo_count(counted, evaluate):
+def test_smoothed_kl_is_defined_and_says_its_pseudo_count():
     """7 of 7 against 5 of 5, by hand: (7.5, 0.5) / 8 against (0.5, 5.5) / 6."""
-    found = evaluate(counted("human", [["toxic"] * 7]), counted("z", [["fine"] * 5]))
+    found = evaluate_judges(count_table("human", [["toxic"] * 7]), count_table("z", [["fine"] * 5]))
     estimates = found.estimates["z"]
     assert estimates["kl(s/s, human->judge)"].reason == "infinite"
     p, q = np.array([7.5, 0.5]) / 8, np.array([0.5, 5.5]) / 6
@@ -90,12 +91,12 @@ def test_mse_sums_over_options_and_averages_over_items():
     assert value("mse(srs/srs)", human, judge)[0] == pytest.approx((0.1 + 2.0) / 2)
 
 
-def test_coverage_is_handed_thresholded_values(counted, evaluate):
+def test_coverage_is_handed_thresholded_values():
     """A mode that 2 of 5 endorse is covered at tau 0.4 and not at 0.5; it is never 0.4 covered."""
     sets = [[("toxic",)] * 2 + [("fine",)] * 3]
-    human, judge = counted("human", [["fine"]], sets), counted("z", [["toxic"]])
+    human, judge = count_table("human", [["fine"]], sets), count_table("z", [["toxic"]])
     for tau, expected in ((0.4, 1.0), (0.5, 0.0)):
-        estimate = evaluate(human, judge, tau=tau).estimates["z"]["coverage(h/hrs)"]
+        estimate = evaluate_judges(human, judge, tau=tau).estimates["z"]["coverage(h/hrs)"]
         assert estimate.value == expected
 
 

@@ -6,7 +6,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from support.resampling import estimates_of
+from support.rating_tables import count_table, estimates_of, evaluate_judges, random_table
 
 from harness import stats
 from harness.stats.inference.bootstrap import Units
@@ -82,16 +82,16 @@ def test_randolph_counts_the_declared_options():
 
 @settings(deadline=None)
 @given(table=tables)
-def test_cells_give_the_rank_correlations_of_scipy(table):
+def test_cells_give_the_rank_correlations_of_scipy():
     """Contingency cells and the spelt-out vectors say the same; NA where one is constant."""
     x, y = (
-        np.repeat(one, table.ravel().astype(int))
-        for one in (np.indices(table.shape).reshape(2, -1))
+        np.repeat(one, random_table.ravel().astype(int))
+        for one in (np.indices(random_table.shape).reshape(2, -1))
     )
     constant = len(set(x)) < 2 or len(set(y)) < 2
     for value, reference in (
-        (spearman_of(table), scipy.stats.spearmanr),
-        (kendall_of(table), scipy.stats.kendalltau),
+        (spearman_of(random_table), scipy.stats.spearmanr),
+        (kendall_of(random_table), scipy.stats.kendalltau),
     ):
         if constant:
             assert np.isnan(value)
@@ -194,10 +194,13 @@ def test_ratio_alpha_of_judge_and_human_is_there_for_amounts(scale, there):
         assert rows[0].value(cells_of(human, judge, 3)) == pytest.approx(wanted)
 
 
-def test_cells_are_shown_beside_the_value(counted, evaluate):
+def test_cells_are_shown_beside_the_value():
     """Rows of an ordered scale enter an evaluation like all others."""
-    human, judge = counted("human", [["toxic"], ["fine"]]), counted("z", [["toxic"], ["toxic"]])
-    found = evaluate(human, judge, metrics=ORDINAL_METRICS).estimates["z"]
+    human, judge = (
+        count_table("human", [["toxic"], ["fine"]]),
+        count_table("z", [["toxic"], ["toxic"]]),
+    )
+    found = evaluate_judges(human, judge, metrics=ORDINAL_METRICS).estimates["z"]
     assert found["spearman(h/h)"].reason == "constant_labels"
     assert found["spearman(h/h)"].counts["fine | toxic"] == 1
 

@@ -7,13 +7,14 @@ from subprocess import run
 
 import numpy as np
 import pytest
+from support.rating_tables import count_table, evaluate_judges, random_table
 
 from harness import stats
 
 
-def test_every_metric_of_every_judge_is_estimated(table, evaluate):
+def test_every_metric_of_every_judge_is_estimated():
     """A row is never dropped: it has a value with interval, or a reason."""
-    found = evaluate(table("human", 0), table("x", 1), table("y", 2))
+    found = evaluate_judges(random_table("human", 0), random_table("x", 1), random_table("y", 2))
     assert found.judges == ("x", "y")
     for judge in found.judges:
         assert list(found.estimates[judge]) == [row.name for row in stats.METRICS]
@@ -25,10 +26,13 @@ def test_every_metric_of_every_judge_is_estimated(table, evaluate):
     )
 
 
-def test_point_estimates_do_not_depend_on_who_else_is_compared(table, evaluate):
+def test_point_estimates_do_not_depend_on_who_else_is_compared():
     """Nor do the replicates: all come from the same weights."""
-    human, x, y = table("human", 0), table("x", 1), table("y", 2)
-    together, alone = evaluate(human, x, y), evaluate(human, y, metrics=["mse(srs/srs)"])
+    human, x, y = random_table("human", 0), random_table("x", 1), random_table("y", 2)
+    together, alone = (
+        evaluate_judges(human, x, y),
+        evaluate_judges(human, y, metrics=["mse(srs/srs)"]),
+    )
     one, other = (found.estimates["y"]["mse(srs/srs)"] for found in (together, alone))
     assert one.value == other.value
     assert one.interval.low == pytest.approx(other.interval.low, abs=1e-12)
@@ -37,19 +41,19 @@ def test_point_estimates_do_not_depend_on_who_else_is_compared(table, evaluate):
     )
 
 
-def test_replicates_of_metrics_see_the_same_items(table, evaluate):
+def test_replicates_of_metrics_see_the_same_items():
     """Replicate b of two metrics is one draw: 2-option mse(s/s) is a function of nothing else."""
-    found = evaluate(table("human", 0), table("x", 1), table("y", 1))
+    found = evaluate_judges(random_table("human", 0), random_table("x", 1), random_table("y", 1))
     for name in ("mse(s/s)", "cohen_kappa(h/h)"):
         np.testing.assert_allclose(*found.replicates[name])
         assert found.ranking(name).indistinguishable == ("y",)
         assert all(not each.separated for each in found.differences(name))
 
 
-def test_groups_are_resampled_for_every_metric(table, evaluate):
+def test_groups_are_resampled_for_every_metric():
     """One cluster per two items: the unit of every interval is the group."""
     groups = [f"doc {i // 2}" for i in range(40)]
-    found = evaluate(table("human", 0), table("x", 1), groups=groups)
+    found = evaluate_judges(random_table("human", 0), random_table("x", 1), groups=groups)
     assert found.units.n_units == 20
     units = {one.interval.unit for one in found.estimates["x"].values() if one.interval}
     assert units == {"group"}
@@ -61,14 +65,14 @@ def test_groups_are_resampled_for_every_metric(table, evaluate):
     [{}, {"method": "jackknife"}, {"groups": list("abcd") * 10}, {"criteria": list("abcd") * 10}],
     ids=str,
 )
-def test_very_many_items_say_what_few_do(table, evaluate, monkeypatch, options):
+def test_very_many_items_say_what_few_do(monkeypatch, options):
     """What items add is made a block at a time then: values and counts stay, intervals nearly."""
-    tables = table("human", 0), table("x", 1)
-    few = evaluate(*tables, **options).estimates["x"]
+    tables = random_table("human", 0), random_table("x", 1)
+    few = evaluate_judges(*tables, **options).estimates["x"]
     for module in ("data.arrays", "inference.bootstrap"):
         monkeypatch.setattr(f"harness.stats.{module}.MANY", 30)
         monkeypatch.setattr(f"harness.stats.{module}.BLOCK", 16)
-    for name, found in evaluate(*tables, **options).estimates["x"].items():
+    for name, found in evaluate_judges(*tables, **options).estimates["x"].items():
         wanted = few[name]
         assert (found.n_used, found.excluded) == (wanted.n_used, wanted.excluded)
         assert found.counts == pytest.approx(wanted.counts)
@@ -80,9 +84,14 @@ def test_very_many_items_say_what_few_do(table, evaluate, monkeypatch, options):
             assert found.interval.high == pytest.approx(wanted.interval.high, abs=same + 1e-9)
 
 
-def test_differences_compare_each_pair_once(table, evaluate):
+def test_differences_compare_each_pair_once():
     """Later against earlier, as losses."""
-    found = evaluate(table("human", 0), table("human", 0), table("y", 2), table("x", 1))
+    found = evaluate_judges(
+        random_table("human", 0),
+        random_table("human", 0),
+        random_table("y", 2),
+        random_table("x", 1),
+    )
     pairs = [(each.judge, each.reference) for each in found.differences("mse(srs/srs)")]
     assert pairs == [("y", "human"), ("x", "human"), ("x", "y")]
     first = found.differences("hit_rate(h/h)")[0]
@@ -90,37 +99,39 @@ def test_differences_compare_each_pair_once(table, evaluate):
     assert first.separated
 
 
-def test_judge_without_response_sets_is_na_there_alone(counted, evaluate):
+def test_judge_without_response_sets_is_na_there_alone():
     """The reason is what is missing, and forced-choice metrics stand."""
-    human = counted("human", [["toxic"], ["fine"]], [[("toxic",)], [("fine",)]])
-    found = evaluate(human, counted("z", [["toxic"], ["fine"]])).estimates["z"]
+    human = count_table("human", [["toxic"], ["fine"]], [[("toxic",)], [("fine",)]])
+    found = evaluate_judges(human, count_table("z", [["toxic"], ["fine"]])).estimates["z"]
     assert found["mse(srs/srs)"].reason == "no_response_sets"
     assert found["decision_consistency"].reason == "no_response_sets"
     assert found["hit_rate(h/h)"].value == 1.0
-    back = evaluate(counted("human", [["toxic"], ["fine"]]), human).estimates["human"]
+    back = evaluate_judges(count_table("human", [["toxic"], ["fine"]]), human).estimates["human"]
     assert back["coverage(h/hrs)"].reason == "no_response_sets"
-    silent = evaluate(human, counted("z", [[], []], [[("toxic",)], []])).estimates["z"]
+    silent = evaluate_judges(human, count_table("z", [[], []], [[("toxic",)], []])).estimates["z"]
     assert silent["hit_rate(h/h)"].reason == "no_forced_choices"
 
 
-def test_reasons_tell_abstention_from_absence(counted, evaluate):
+def test_reasons_tell_abstention_from_absence():
     """Everything abstained, no common item and no item at all are different answers."""
-    human = counted("human", [["toxic"], []])
-    judge = counted("z", [[], ["fine"]])
-    estimate = evaluate(human, judge).estimates["z"]["hit_rate(h/h)"]
+    human = count_table("human", [["toxic"], []])
+    judge = count_table("z", [[], ["fine"]])
+    estimate = evaluate_judges(human, judge).estimates["z"]["hit_rate(h/h)"]
     assert estimate.reason == "no_overlap"
     assert {one.reason: one.n_items for one in estimate.excluded} == {
         "human_not_asked": 1,
         "judge_not_asked": 1,
     }
-    silent = counted("z", [[], []])
+    silent = count_table("z", [[], []])
     outcomes = silent.outcomes.copy()
     outcomes[:, 0, 1] = 2
     abstaining = replace(silent, outcomes=outcomes)
-    estimate = evaluate(human, abstaining).estimates["z"]["hit_rate(h/h)"]
+    estimate = evaluate_judges(human, abstaining).estimates["z"]["hit_rate(h/h)"]
     assert estimate.reason == "all_abstained"
-    nothing = counted("human")
-    assert evaluate(nothing, counted("z")).estimates["z"]["mse(s/s)"].reason == "no_items"
+    nothing = count_table("human")
+    assert (
+        evaluate_judges(nothing, count_table("z")).estimates["z"]["mse(s/s)"].reason == "no_items"
+    )
 
 
 def replace(table, **fields):
@@ -128,13 +139,15 @@ def replace(table, **fields):
     return stats.RatingTable(**{f: getattr(table, f) for f in table.__slots__} | fields)
 
 
-def test_exclusions_name_the_outcome(counted, evaluate):
+def test_exclusions_name_the_outcome():
     """Refused, invalid and mixed outcomes are told apart, and add up."""
-    human = counted("human", [["toxic"]] * 4)
-    judge = counted("z", [["toxic"], [], [], []])
+    human = count_table("human", [["toxic"]] * 4)
+    judge = count_table("z", [["toxic"], [], [], []])
     outcomes = judge.outcomes.copy()
     outcomes[1, 0, 2] = outcomes[2, 0, 3] = outcomes[3, 0, 1] = outcomes[3, 0, 3] = 1
-    estimate = evaluate(human, replace(judge, outcomes=outcomes)).estimates["z"]["hit_rate(h/h)"]
+    estimate = evaluate_judges(human, replace(judge, outcomes=outcomes)).estimates["z"][
+        "hit_rate(h/h)"
+    ]
     assert {one.reason: one.n_items for one in estimate.excluded} == {
         "judge_refused": 1,
         "judge_invalid": 1,
@@ -143,7 +156,7 @@ def test_exclusions_name_the_outcome(counted, evaluate):
     assert estimate.n_excluded == 3
 
 
-def test_fully_specified_task_needs_no_response_sets(evaluate):
+def test_fully_specified_task_needs_no_response_sets():
     """Every metric is defined from forced choices; silence there is named as such."""
     space = stats.OptionSpace.singletons(("toxic", "fine"))
     items = ["a", "b", "c"]
@@ -153,49 +166,51 @@ def test_fully_specified_task_needs_no_response_sets(evaluate):
     )
     outcomes = judge.outcomes.copy()
     outcomes[2, 0, 2] = 1
-    found = evaluate(human, replace(judge, outcomes=outcomes)).estimates["z"]
+    found = evaluate_judges(human, replace(judge, outcomes=outcomes)).estimates["z"]
     assert found["mse(srs/srs)"].value == found["mse(s/s)"].value == 1.0
     assert found["decision_consistency"].value == 0.5
     assert found["mse(srs/srs)"].excluded == (stats.Exclusion("judge_refused", 1),)
 
 
-def test_metric_that_ranks_follows_what_the_humans_gave(counted):
+def test_metric_that_ranks_follows_what_the_humans_gave():
     """mse(srs/srs) with response sets or pairs, else js_divergence(s/s)."""
-    assert stats.primary_metric(counted("h", [["toxic"]])) == "js_divergence(s/s)"
-    assert stats.primary_metric(counted("h", sets=[[("toxic",)]])) == "mse(srs/srs)"
-    paired = counted("h", pairs=[[(("toxic",), "toxic")]])
+    assert stats.primary_metric(count_table("h", [["toxic"]])) == "js_divergence(s/s)"
+    assert stats.primary_metric(count_table("h", sets=[[("toxic",)]])) == "mse(srs/srs)"
+    paired = count_table("h", pairs=[[(("toxic",), "toxic")]])
     only_joint = replace(paired, response_set=np.zeros((1, 3), int))
     assert stats.primary_metric(only_joint) == "mse(srs/srs)"
     names = [row.name for row in stats.METRICS]
     assert {"js_divergence(s/s)", "mse(srs/srs)"} <= set(names)
 
 
-def test_users_own_row_is_evaluated_like_any_other(table, evaluate):
+def test_users_own_row_is_evaluated_like_any_other():
     """A metric is a row, given as such."""
     base = stats.find_metric("mse(s/s)", stats.METRICS)
     fields = {field: getattr(base, field) for field in base.__slots__} | {"name": "mine(s/s)"}
-    found = evaluate(table("human", 0), table("x", 1), metrics=[stats.Metric(**fields), base])
+    found = evaluate_judges(
+        random_table("human", 0), random_table("x", 1), metrics=[stats.Metric(**fields), base]
+    )
     assert found.estimates["x"]["mine(s/s)"] == found.estimates["x"]["mse(s/s)"]
     assert found.ranking("mine(s/s)").best == "x"
 
 
-def test_tables_that_do_not_belong_together_are_refused(table, evaluate, counted):
+def test_tables_that_do_not_belong_together_are_refused():
     """The message names the judge and the argument."""
-    human = table("human", 0)
+    human = random_table("human", 0)
     with pytest.raises(ValueError, match="'z' was rated in another option space"):
-        evaluate(human, counted("z", [["toxic"]] * 40))
+        evaluate_judges(human, count_table("z", [["toxic"]] * 40))
     with pytest.raises(ValueError, match="'z' has other items"):
-        evaluate(human, table("z", 1, n=39))
+        evaluate_judges(human, random_table("z", 1, n=39))
     with pytest.raises(ValueError, match="repeated"):
-        evaluate(human, table("z", 1), table("z", 2))
+        evaluate_judges(human, random_table("z", 1), random_table("z", 2))
     with pytest.raises(ValueError, match="no metric is named"):
-        evaluate(human, table("z", 1), metrics=["kappa"])
+        evaluate_judges(human, random_table("z", 1), metrics=["kappa"])
     with pytest.raises(ValueError, match="'nice'"):
-        evaluate(human, positive=("nice",))
+        evaluate_judges(human, positive=("nice",))
     with pytest.raises(ValueError, match="tau is 0"):
-        evaluate(human, tau=0)
+        evaluate_judges(human, tau=0)
     with pytest.raises(ValueError, match="level is 2"):
-        evaluate(human, level=2)
+        evaluate_judges(human, level=2)
 
 
 def test_exported_members_are_importable():

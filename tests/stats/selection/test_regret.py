@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import evaluate_judges, random_table
 
 from harness.stats import regret_matrix, regret_of
 
@@ -62,10 +63,12 @@ def test_interval_selects_anew_in_every_replicate():
     assert found.undefined_share == 0.0
 
 
-def test_matrix_reads_directions_and_absolute_bias(table, evaluate):
+def test_matrix_reads_directions_and_absolute_bias():
     """Rows are all metrics, columns the downstream goals; choosing by a goal costs it nothing."""
-    human = table("human", 0)
-    found = evaluate(human, *(table(name, seed) for seed, name in enumerate("abc", start=1)))
+    human = random_table("human", 0)
+    found = evaluate_judges(
+        human, *(random_table(name, seed) for seed, name in enumerate("abc", start=1))
+    )
     matrix = regret_matrix(found)
     assert list(matrix) == [row.name for row in found.metrics]
     for goal in ("decision_consistency", "prevalence_bias"):

@@ -1,4 +1,4 @@
-"""Runs judges on a task's items, with a log but no statistics after it."""
+"""Runs of judges on a task's items, with a log but no statistics."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 
-SOON = RetryPolicy(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
+QUICK_RETRIES = RetryPolicy(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
 
 
-class Hearing:
-    """Keeps what is said, and nothing else."""
+class RecordingObserver:
+    """Keeps the messages of a run in ``lines``, and nothing else."""
 
     def __init__(self):
         self.lines = []
@@ -45,21 +45,21 @@ def run_judge(
     budget=None,
     observer=None,
     executor=LocalExecutor,
-    **more,
+    **options,
 ):
-    """Ask a judge all of a task; give the log as read, why the judge stopped, and the runner."""
+    """Ask a judge about all items; return the log, why the judge stopped, and the session."""
     judge = build(spec, task, Prompts.load(task))
     with VerdictLog.open(log) as open_log:
-        running = Session(
+        session = Session(
             task,
             [Job(judge, task.items, elicitations, samples)],
             log=open_log,
             cache=NoCache() if store is None else store,
             done=read_log(log).final,
-            observer=Hearing() if observer is None else observer,
+            observer=RecordingObserver() if observer is None else observer,
             budget=CostBudget(None) if budget is None else budget,
-            retry=SOON,
-            executor=partial(executor, **more),
+            retry=QUICK_RETRIES,
+            executor=partial(executor, **options),
         )
-        ends = uvloop.run(running.run())
-    return read_log(log), ends[spec.name], running
+        ends = uvloop.run(session.run())
+    return read_log(log), ends[spec.name], session

@@ -1,16 +1,16 @@
-"""Runs what README and the pages of docs show: files, commands, outputs and Python, in order.
+"""Runs the fenced blocks of README and docs in order and compares their outputs.
 
-A fenced block is, by its language and where it stands:
+The language of a block and its place decide what is done with it:
 
-- with ``title="NAME"``: a file that the reader makes; it is written there;
-- ``sh``: commands that are run as they stand (``harness`` in this process) and end with 0;
-- ``text`` right after ``sh`` or ``python``: what that printed, to the letter; a line ``...`` stands
+- with ``title="NAME"``: a file, which is written under that name;
+- ``sh``: commands, which are run (``harness`` in this process) and must exit with 0;
+- ``text`` right after ``sh`` or ``python``: the output, which must be equal; a line ``...`` stands
   for any lines;
-- ``python``: code that is run, sharing its names with the page's other code;
-- ``console``: commands for machines, keys or servers that a test has not; they are not run.
+- ``python``: code, which is run with the variables of the page's earlier code;
+- ``console``: commands that need other machines, keys or servers; they are not run.
 
 A comment before ``sh`` changes that: ``<!-- exit: 2 -->`` names another exit code,
-``<!-- stub -->`` has the loopback server of the tests answer at the address that is named, and
+``<!-- stub -->`` replaces the address of the server by that of the stub server, and
 ``<!-- setup -->`` leaves the block to a test of its own.
 """
 
@@ -48,29 +48,29 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    """All fenced blocks of a page, in order."""
-    found = []
+    """Return the fenced blocks of a page, in order."""
+    listed = []
     for match in BLOCK.finditer(page):
         title = TITLE.search(match["more"])
         text = re.sub(f"^{match['indent']}", "", match["text"], flags=re.MULTILINE)
         note = (match["note"] or "").strip()
-        found.append(
+        listed.append(
             Block(match["kind"], text, title[1] if title else "", note, match.span("text"))
         )
-    return found
+    return listed
 
 
 def commands(text: str) -> list[str]:
-    """The commands of a block; a line that ends in a backslash goes on."""
+    """Return the commands of a block; a line that ends in a backslash is continued."""
     joined = text.replace("\\\n", " ")
     return [line.strip() for line in joined.splitlines() if line.strip()]
 
 
-def run(command: str, cwd: Path) -> tuple[int, str, str]:
-    """Run a command as a reader would: exit code, stdout, stderr."""
-    if into := INTO_FILE.fullmatch(command):
-        code, out, err = run(into[1], cwd)
-        (cwd / into[2]).write_text(out, encoding="utf-8")
+def run_command(command: str, cwd: Path) -> tuple[int, str, str]:
+    """Run a command and return its exit code, stdout and stderr."""
+    if redirection := INTO_FILE.fullmatch(command):
+        code, out, err = run_command(redirection[1], cwd)
+        (cwd / redirection[2]).write_text(out, encoding="utf-8")
         return code, "", err
     if command.startswith("harness") and not SHELL & set(command):
         words = shlex.split(command)[1:]
@@ -88,15 +88,15 @@ def run(command: str, cwd: Path) -> tuple[int, str, str]:
 
 
 def _matches(word: str, cwd: Path) -> list[str]:
-    """What a shell makes of a word with ``*`` in it."""
-    found = sorted(str(path.relative_to(cwd)) for path in cwd.glob(word)) if "*" in word else []
-    return found or [word]
+    """Expand a word with ``*`` in it as a shell does."""
+    paths = sorted(str(path.relative_to(cwd)) for path in cwd.glob(word)) if "*" in word else []
+    return paths or [word]
 
 
 def _in_process(arguments: list[str]) -> tuple[int, str, str]:
     from harness.cli import main
 
-    out, err, before = StringIO(), StringIO(), sys.argv
+    out, err, argv = StringIO(), StringIO(), sys.argv
     sys.argv = ["harness", *arguments]
     code = 0
     try:
@@ -105,19 +105,19 @@ def _in_process(arguments: list[str]) -> tuple[int, str, str]:
     except SystemExit as end:
         code = int(end.code or 0)
     finally:
-        sys.argv = before
+        sys.argv = argv
     return code, out.getvalue(), err.getvalue()
 
 
-def same(shown: str, printed: str) -> bool:
-    """Whether an output is the one shown, where a line ``...`` stands for any lines."""
+def matches_output(shown: str, printed: str) -> bool:
+    """Return whether an output is as shown, where a line ``...`` stands for any lines."""
     parts = re.split(r"^\.\.\.\n", shown, flags=re.MULTILINE)
     pattern = r"(?:.*\n)*?".join(re.escape(part) for part in parts)
     return re.fullmatch(pattern, printed) is not None
 
 
 class Page:
-    """A page whose blocks are played in order in one folder."""
+    """A page whose blocks are run in order in one folder; failures stand in `faults`."""
 
     def __init__(self, path: Path, cwd: Path, stub_url: str) -> None:
         self.path = path
@@ -128,8 +128,8 @@ class Page:
         self._names: dict[str, object] = {"__name__": "page"}
         self._printed: str | None = None
 
-    def play(self) -> None:
-        """Play every block; what went wrong stands in `faults`."""
+    def run(self) -> None:
+        """Run every block."""
         for block in blocks(self.path.read_text(encoding="utf-8")):
             printed, self._printed = self._printed, None
             if block.title:
@@ -144,16 +144,17 @@ class Page:
                 self._compare(block, printed)
 
     def _shell(self, block: Block) -> None:
-        wanted = int(found[1]) if (found := re.search(r"exit: (\d+)", block.note)) else 0
+        exit_note = re.search(r"exit: (\d+)", block.note)
+        expected = int(exit_note[1]) if exit_note else 0
         printed = ""
         for command in commands(block.text):
             actual = command
             if "stub" in block.note:
                 actual = command.replace("http://127.0.0.1:8000/v1", self.stub_url)
-            code, out, err = run(actual, self.cwd)
-            if code != wanted:
-                self.faults.append(f"{command}\nended with {code}, not {wanted}:\n{out}{err}")
-            printed += out + (err if wanted else "")
+            code, out, err = run_command(actual, self.cwd)
+            if code != expected:
+                self.faults.append(f"{command}\nended with {code}, not {expected}:\n{out}{err}")
+            printed += out + (err if expected else "")
         self._printed = printed
 
     def _python(self, block: Block) -> None:
@@ -166,13 +167,13 @@ class Page:
         self._printed = out.getvalue()
 
     def _compare(self, block: Block, printed: str) -> None:
-        if not same(block.text, printed):
+        if not matches_output(block.text, printed):
             self.faults.append(f"shown:\n{block.text}\nprinted:\n{printed}")
             if "...\n" not in block.text:
                 self.updates.append((block.span, printed))
 
     def updated(self) -> str:
-        """The page with the outputs of today."""
+        """Return the page with the outputs of this run."""
         text = self.path.read_text(encoding="utf-8")
         for (start, end), printed in reversed(self.updates):
             text = text[:start] + printed + text[end:]

@@ -1,15 +1,15 @@
-"""A provider of batches on loopback, in a process of its own: OpenAI's and Anthropic's interfaces.
+"""A server that plays a provider of batches on loopback, with OpenAI's and Anthropic's interfaces.
 
-    python tests/support/batch_stub.py --port 0     prints its port, then serves until it is ended
+    python tests/support/batch_server.py --port 0   prints its port, then serves until it is ended
 
 POST /v1/files, /v1/batches; GET /v1/batches, /v1/batches/ID, /v1/files/ID/content        OpenAI
 POST /v1/messages/batches; GET the same, /ID, /ID/results                                 Anthropic
-POST /hold, /go      batches stay unfinished, or are finished at the second look (as at first)
-POST /lose           the next batch is taken in but its answer never leaves
+POST /hold, /go      batches stay unfinished, or are finished at the second poll (the default)
+POST /lose           the next batch is accepted but the connection ends before the response
 POST /spoil          the next batch leaves one request unanswered and refuses one
-POST /v1/chat/completions    one request by itself, counted among the others
-GET  /stats          {"batches": n, "requests": n, "files": n, "looks": n}
-POST /reset          forgets everything
+POST /v1/chat/completions    a single request, counted among the others
+GET  /stats          {"batches": n, "requests": n, "files": n, "polls": n}
+POST /reset          clears everything
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from aiohttp import web
-from stub import answer_to, anthropic_reply, openai_reply
+from stub_server import answer_to, anthropic_reply, openai_reply
 
 COUNTS: Counter = Counter()
 FILES: dict[str, bytes] = {}
 BATCHES: dict[str, dict] = {}
-MOOD = {"hold": False, "lose": False, "spoil": False}
+MODES = {"hold": False, "lose": False, "spoil": False}
 
 
 async def post_file(request: web.Request) -> web.Response:
@@ -42,17 +42,19 @@ async def post_file(request: web.Request) -> web.Response:
 
 
 async def post_batch(request: web.Request) -> web.StreamResponse:
-    wanted = await request.json()
-    lines = [json.loads(line) for line in FILES[wanted["input_file_id"]].splitlines()]
-    assert all(line["url"] == wanted["endpoint"] == "/v1/chat/completions" for line in lines)
+    body = await request.json()
+    lines = [json.loads(line) for line in FILES[body["input_file_id"]].splitlines()]
+    assert all(line["url"] == body["endpoint"] == "/v1/chat/completions" for line in lines)
     pairs = [(line["custom_id"], line["body"]) for line in lines]
-    return await take_in(request, pairs, wanted.get("metadata"))
+    return await accept_batch(request, pairs, body.get("metadata"))
 
 
 async def post_messages(request: web.Request) -> web.StreamResponse:
     assert request.headers["anthropic-version"]
-    wanted = await request.json()
-    return await take_in(request, [(r["custom_id"], r["params"]) for r in wanted["requests"]], None)
+    body = await request.json()
+    return await accept_batch(
+        request, [(r["custom_id"], r["params"]) for r in body["requests"]], None
+    )
 
 
 async def post_single(request: web.Request) -> web.Response:
@@ -61,29 +63,29 @@ async def post_single(request: web.Request) -> web.Response:
     return web.json_response(openai_reply(body, answer_to(body)))
 
 
-async def take_in(request, pairs, metadata) -> web.StreamResponse:
+async def accept_batch(request, pairs, metadata) -> web.StreamResponse:
     assert len({key for key, _ in pairs}) == len(pairs)
     COUNTS["batches"] += 1
     COUNTS["requests"] += len(pairs)
     name = f"batch_{COUNTS['batches']}"
     BATCHES[name] = {
         "pairs": pairs,
-        "looks": 0,
+        "polls": 0,
         "metadata": metadata,
-        "spoil": MOOD["spoil"],
+        "spoil": MODES["spoil"],
         "created": datetime.now(UTC).isoformat(),
     }
-    MOOD["spoil"] = False
-    if MOOD["lose"]:
-        MOOD["lose"] = False
+    MODES["spoil"] = False
+    if MODES["lose"]:
+        MODES["lose"] = False
         request.transport.abort()
-    return web.json_response(shown(name))
+    return web.json_response(describe(name))
 
 
-def shown(name: str) -> dict:
-    """A batch as both interfaces describe it."""
+def describe(name: str) -> dict:
+    """Describe a batch with the fields of both interfaces."""
     batch = BATCHES[name]
-    done = batch["looks"] >= 2 and not MOOD["hold"]
+    done = batch["polls"] >= 2 and not MODES["hold"]
     counts = {"processing": 0, "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0}
     return {
         "id": name,
@@ -98,15 +100,15 @@ def shown(name: str) -> dict:
 
 
 async def get_batch(request: web.Request) -> web.Response:
-    COUNTS["looks"] += 1
+    COUNTS["polls"] += 1
     if request.match_info["id"] not in BATCHES:
         raise web.HTTPNotFound
-    BATCHES[request.match_info["id"]]["looks"] += 1
-    return web.json_response(shown(request.match_info["id"]))
+    BATCHES[request.match_info["id"]]["polls"] += 1
+    return web.json_response(describe(request.match_info["id"]))
 
 
 async def list_batches(_request: web.Request) -> web.Response:
-    return web.json_response({"data": [shown(name) for name in reversed(BATCHES)]})
+    return web.json_response({"data": [describe(name) for name in reversed(BATCHES)]})
 
 
 def openai_lines(batch: dict, kind: str):
@@ -136,33 +138,33 @@ def anthropic_lines(batch: dict):
 
 async def get_content(request: web.Request) -> web.Response:
     kind, _, name = request.match_info["id"].partition("-")
-    return text_of(openai_lines(BATCHES[name], kind))
+    return in_reverse(openai_lines(BATCHES[name], kind))
 
 
 async def get_results(request: web.Request) -> web.Response:
-    return text_of(anthropic_lines(BATCHES[request.match_info["id"]]))
+    return in_reverse(anthropic_lines(BATCHES[request.match_info["id"]]))
 
 
-def text_of(lines) -> web.Response:
-    """Lines in an order that is not the requests'."""
+def in_reverse(lines) -> web.Response:
+    """Return the lines in another order than the requests'."""
     return web.Response(text="".join(json.dumps(line) + "\n" for line in reversed(list(lines))))
 
 
-async def set_mood(request: web.Request) -> web.Response:
-    mood = request.path.strip("/")
-    if mood == "reset":
+async def set_mode(request: web.Request) -> web.Response:
+    mode = request.path.strip("/")
+    if mode == "reset":
         for store in (COUNTS, FILES, BATCHES):
             store.clear()
-        MOOD.update(dict.fromkeys(MOOD, False))
-    elif mood == "go":
-        MOOD["hold"] = False
+        MODES.update(dict.fromkeys(MODES, False))
+    elif mode == "go":
+        MODES["hold"] = False
     else:
-        MOOD[mood] = True
+        MODES[mode] = True
     return web.json_response({})
 
 
 async def stats(_request: web.Request) -> web.Response:
-    names = ("batches", "requests", "files", "looks")
+    names = ("batches", "requests", "files", "polls")
     return web.json_response({name: COUNTS[name] for name in names})
 
 
@@ -171,14 +173,14 @@ async def serve(port: int) -> None:
     app.router.add_post("/v1/chat/completions", post_single)
     app.router.add_post("/v1/files", post_file)
     app.router.add_get("/v1/files/{id}/content", get_content)
-    for path, take in (("/v1/batches", post_batch), ("/v1/messages/batches", post_messages)):
-        app.router.add_post(path, take)
+    for path, post in (("/v1/batches", post_batch), ("/v1/messages/batches", post_messages)):
+        app.router.add_post(path, post)
         app.router.add_get(path, list_batches)
         app.router.add_get(path + "/{id}", get_batch)
     app.router.add_get("/v1/messages/batches/{id}/results", get_results)
     app.router.add_get("/stats", stats)
-    for mood in ("hold", "go", "lose", "spoil", "reset"):
-        app.router.add_post(f"/{mood}", set_mood)
+    for mode in ("hold", "go", "lose", "spoil", "reset"):
+        app.router.add_post(f"/{mode}", set_mode)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, shutdown_timeout=0.1)
@@ -192,7 +194,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--with-parent", action="store_true", help="end when stdin does")
-    given = parser.parse_args()
-    if given.with_parent:
+    arguments = parser.parse_args()
+    if arguments.with_parent:
         threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
-    asyncio.run(serve(given.port))
+    asyncio.run(serve(arguments.port))

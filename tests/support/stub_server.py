@@ -1,6 +1,6 @@
-"""A judge on loopback, in a process of its own: speaks the providers' languages and can misbehave.
+"""A server that plays judges on loopback, in the providers' formats and with faults on request.
 
-    python tests/support/stub.py --port 0          prints its port, then serves until it is ended
+    python tests/support/stub_server.py --port 0   prints its port, then serves until it is ended
 
 POST [/ms/N][/fault/PLAN][/say/TEXT]/v1/chat/completions                        OpenAI
 POST [...]/v1/messages                                                          Anthropic
@@ -8,15 +8,15 @@ POST [...]/models/MODEL:generateContent                                         
 POST [...]/api/chat or /api/generate                                            Ollama
 GET  [...]/v1/models                  one model, "stub" unless /say/NAME
 GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "by_path": {...}}
-GET  /seen     the last requests: [{"path", "headers", "body"}, ...]
-POST /reset    forgets both
+GET  /requests the last requests: [{"path", "headers", "body"}, ...]
+POST /reset    clears both
 
 The answer is a function of the prompt: one of the option keys that stand at the start of its lines
 ("A: Toxic", "- B. Fine"), or several where a set is asked for. `/say/TEXT` gives the answer itself.
 
 A plan is `FAULT`, or `FAULT*N` for the first N requests of each prompt, several joined by commas:
-`/fault/429*2,500*1/v1`. It may also end the model's name: `stub+429*2`. What a fault needs to know
-follows it: `429;retry-after=1`, `307;to=http://127.0.0.1:8000/x` (percent-encoded in a path).
+`/fault/429*2,500*1/v1`. It may also end the model's name: `stub+429*2`. Arguments of a
+fault follow it: `429;retry-after=1`, `307;to=http://127.0.0.1:8000/x` (percent-encoded in a path).
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-SEEN = deque(maxlen=1000)
+LAST_REQUESTS = deque(maxlen=1000)
 COUNTS = Counter()
 BY_PATH = Counter()
-TURNS = Counter()  # requests so far, by path and prompt
+ATTEMPTS = Counter()  # requests so far, by path and prompt
 BIG = 60 << 20
 OPTION = re.compile(r"^[\s>*-]*\(?([A-Za-z0-9_]{1,12})\s*[:.)=]\s+\S", re.MULTILINE)
 
 
 def options_of(body: dict) -> list[str]:
-    """Option keys that the prompt lists; A and B when it lists none."""
+    """Return the option keys that the prompt lists; A and B when it lists none."""
     keys = []
     for text in texts_of(body):
         keys += [key for key in OPTION.findall(text) if key not in keys and len(key) <= 3]
@@ -54,19 +54,21 @@ def options_of(body: dict) -> list[str]:
 
 
 def texts_of(body: dict) -> list[str]:
-    """Every message's text, whatever the provider's form."""
-    turns = [body["system"]] if body.get("system") else []
-    turns += [body["prompt"]] if body.get("prompt") else []
-    turns += [turn.get("content", turn.get("parts")) for turn in body.get("messages", [])]
-    turns += [turn["parts"] for turn in body.get("contents", [])]
+    """Return the text of every message, in any provider's format."""
+    messages = [body["system"]] if body.get("system") else []
+    messages += [body["prompt"]] if body.get("prompt") else []
+    messages += [
+        message.get("content", message.get("parts")) for message in body.get("messages", [])
+    ]
+    messages += [message["parts"] for message in body.get("contents", [])]
     return [
-        turn if isinstance(turn, str) else " ".join(p.get("text", "") for p in turn)
-        for turn in turns
+        message if isinstance(message, str) else " ".join(p.get("text", "") for p in message)
+        for message in messages
     ]
 
 
 def answer_to(body: dict) -> str:
-    """One option, or a few where a set is asked for; decided by the prompt's hash."""
+    """Choose one option, or several where a set is asked for, by the prompt's hash."""
     texts = texts_of(body)
     digest = hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).digest()
     keys = options_of(body)
@@ -164,7 +166,7 @@ STYLES = {
 
 
 def error_body(kind: str, message: str, code: str | None = None) -> dict:
-    """An error that both OpenAI's and Anthropic's clients can read."""
+    """Make an error that both OpenAI's and Anthropic's clients can read."""
     return {
         "type": "error",
         "error": {"type": kind, "message": message, "code": code, "param": None},
@@ -201,24 +203,24 @@ ERRORS = {
 }
 
 
-def fault_for(plan: str, turn: int) -> tuple[str, dict[str, str]]:
-    """The fault of a prompt's n-th request (from 1), and what it needs to know."""
+def fault_for(plan: str, attempt: int) -> tuple[str, dict[str, str]]:
+    """Return the fault of a prompt's n-th request (from 1), and the fault's arguments."""
     for part in plan.split(","):
-        name, *facts = part.split(";")
+        name, *arguments = part.split(";")
         name, _, times = name.partition("*")
-        if not times or turn <= int(times):
-            return name, dict(fact.split("=", 1) for fact in facts)
-        turn -= int(times)
+        if not times or attempt <= int(times):
+            return name, dict(argument.split("=", 1) for argument in arguments)
+        attempt -= int(times)
     return "", {}
 
 
-async def misbehave(request, fault: str, facts: dict[str, str], reply) -> web.StreamResponse:
-    """Play one line of the fault matrix; ``reply(text, finish)`` makes a good body."""
+async def misbehave(request, fault: str, values: dict[str, str], reply) -> web.StreamResponse:
+    """Show one fault of the matrix; ``reply(text, finish)`` makes a good body."""
     if fault in ERRORS:
         status, kind, message, code = ERRORS[fault]
-        return web.json_response(error_body(kind, message, code), status=status, headers=facts)
+        return web.json_response(error_body(kind, message, code), status=status, headers=values)
     if fault in {"301", "302", "303", "307", "308"}:
-        return web.Response(status=int(fault), headers={"Location": facts["to"]})
+        return web.Response(status=int(fault), headers={"Location": values["to"]})
     if fault == "reset":
         request.transport.abort()
         return web.Response()
@@ -235,12 +237,12 @@ async def misbehave(request, fault: str, facts: dict[str, str], reply) -> web.St
 
 @cache
 def bomb() -> bytes:
-    """A small body that unpacks to a large one."""
+    """Return a small body that unpacks to a large one."""
     return gzip.compress(b"\0" * BIG * 4)
 
 
 def odd_body(fault: str, reply) -> bytes:
-    """A body with status 200 that no client should trust."""
+    """Return a body with status 200 that no client should trust."""
     good = json.dumps(reply("A"))
     bodies = {
         "trunc": good[: len(good) // 2].encode,
@@ -293,7 +295,7 @@ async def complete(request: web.Request) -> web.StreamResponse:
     raw = await request.read()
     COUNTS["requests"] += 1
     BY_PATH[request.path] += 1
-    SEEN.append(
+    LAST_REQUESTS.append(
         {
             "path": request.raw_path,
             "headers": dict(request.headers),
@@ -307,38 +309,36 @@ async def complete(request: web.Request) -> web.StreamResponse:
         return web.json_response(error_body("not_found_error", "no such path"), status=404)
     body = json.loads(raw)
     parts = request.raw_path.split("/")
-    given = {key: unquote(value) for key, value in pairwise(parts)}
-    plan = given.get("fault") or str(body.get("model", "")).partition("+")[2]
-    turn = (request.path, hashlib.sha256(raw).digest())
-    TURNS[turn] += 1
-    fault, facts = fault_for(plan, TURNS[turn]) if plan else ("", {})
-    await asyncio.sleep(float(given.get("ms", 0)) / 1000)
+    settings = {key: unquote(value) for key, value in pairwise(parts)}
+    plan = settings.get("fault") or str(body.get("model", "")).partition("+")[2]
+    prompt = (request.path, hashlib.sha256(raw).digest())
+    ATTEMPTS[prompt] += 1
+    fault, values = fault_for(plan, ATTEMPTS[prompt]) if plan else ("", {})
+    await asyncio.sleep(float(settings.get("ms", 0)) / 1000)
     if fault == "n400":  # a server that refuses to be asked for several samples
         fault = "400" if int(body.get("n") or 1) > 1 else ""
-    if fault == "limits":  # a good answer that says what is left
-        said = given.get("say") or answer_to(body)
-        return web.json_response(make(body, said), headers=facts)
-    if fault:
+    if fault and fault != "limits":
         return await misbehave(
             request,
             fault,
-            facts,
-            lambda text, finish="stop", **more: make(body, text, finish, **more),
+            values,
+            lambda text, finish="stop", **fields: make(body, text, finish, **fields),
         )
-    return web.json_response(make(body, given.get("say") or answer_to(body)))
+    answer = settings.get("say") or answer_to(body)  # limits: a good answer that says what is left
+    return web.json_response(make(body, answer), headers=values if fault else {})
 
 
 async def models(request: web.Request) -> web.StreamResponse:
     parts = request.raw_path.split("/")
-    given = {key: unquote(value) for key, value in pairwise(parts)}
-    listed = {"object": "list", "data": [{"id": given.get("say", "stub"), "object": "model"}]}
-    fault, facts = fault_for(given["fault"], 1) if "fault" in given else ("", {})
+    settings = {key: unquote(value) for key, value in pairwise(parts)}
+    listed = {"object": "list", "data": [{"id": settings.get("say", "stub"), "object": "model"}]}
+    fault, values = fault_for(settings["fault"], 1) if "fault" in settings else ("", {})
     if fault:
-        return await misbehave(request, fault, facts, lambda *_, **__: listed)
+        return await misbehave(request, fault, values, lambda *_, **__: listed)
     return web.json_response(listed)
 
 
-async def in_turn(request: web.Request) -> web.StreamResponse:
+async def count_in_flight(request: web.Request) -> web.StreamResponse:
     COUNTS["in_flight"] += 1
     COUNTS["max_in_flight"] = max(COUNTS["max_in_flight"], COUNTS["in_flight"])
     try:
@@ -352,12 +352,12 @@ async def stats(_request: web.Request) -> web.Response:
     return web.json_response(counts | {"by_path": dict(BY_PATH)})
 
 
-async def seen(_request: web.Request) -> web.Response:
-    return web.json_response(list(SEEN))
+async def last_requests(_request: web.Request) -> web.Response:
+    return web.json_response(list(LAST_REQUESTS))
 
 
 async def reset(_request: web.Request) -> web.Response:
-    for store in (SEEN, BY_PATH, TURNS, COUNTS):
+    for store in (LAST_REQUESTS, BY_PATH, ATTEMPTS, COUNTS):
         store.clear()
     return web.json_response({})
 
@@ -365,9 +365,9 @@ async def reset(_request: web.Request) -> web.Response:
 async def serve(port: int, max_seconds: float) -> None:
     app = web.Application(client_max_size=1 << 30)
     app.router.add_get("/stats", stats)
-    app.router.add_get("/seen", seen)
+    app.router.add_get("/requests", last_requests)
     app.router.add_post("/reset", reset)
-    app.router.add_route("*", "/{tail:.*}", in_turn)
+    app.router.add_route("*", "/{tail:.*}", count_in_flight)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, backlog=4096, shutdown_timeout=0.1)
@@ -384,7 +384,7 @@ if __name__ == "__main__":
     parser.add_argument(
         "--max-seconds", type=float, default=3600, help="ends by itself after this long"
     )
-    given = parser.parse_args()
-    if given.with_parent:
+    arguments = parser.parse_args()
+    if arguments.with_parent:
         threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
-    asyncio.run(serve(given.port, given.max_seconds))
+    asyncio.run(serve(arguments.port, arguments.max_seconds))

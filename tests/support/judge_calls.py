@@ -1,4 +1,4 @@
-"""Asks one judge one thing, with no runner around it: what comes back is a reply or its failure."""
+"""Calls of a single judge, without the runner: a reply or its failure, and the fault matrix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RETRY = {"retry": True, "stops_judge": False}
 GIVE_UP = {"retry": False, "stops_judge": False}
 STOP = {"retry": False, "stops_judge": True}
 
-# The fault matrix: what the server does, the reason it is filed under, and what follows from it.
+# The fault matrix: fault of the server, reason of the failure, and what follows from it.
 FAULTS = [
     ("429", "rate_limited", RETRY),
     ("429;retry-after=2", "rate_limited", RETRY | {"retry_after_s": 2.0}),
@@ -56,7 +56,7 @@ FAULTS = [
     ("bomb", "reply_too_large", GIVE_UP),
 ]
 
-# What a server may say in good form: the reply's text and why it ended.
+# Unusual replies in valid form: fault of the server, text of the reply and why it ended.
 ODD_REPLIES = [
     ("null", "", "stop"),
     ("filter", "", "content_filter"),
@@ -69,14 +69,14 @@ ODD_REPLIES = [
 ]
 
 
-def judge_at(url: str | None, *, model: str = "stub", name: str = "judge", **given):
-    """Make a judge of a server's model; ``kind`` and the rest go to its specification."""
-    spec = JudgeSpec(name=name, model=model, base_url=url, key_env="STUB_KEY", **given)
+def judge_at(url: str | None, *, model: str = "stub", name: str = "judge", **settings):
+    """Make a judge of a server's model; ``settings`` go to its specification."""
+    spec = JudgeSpec(name=name, model=model, base_url=url, key_env="STUB_KEY", **settings)
     return build(spec, NO_TASK, None)
 
 
 def request_for(judge, *, sample: int = 0) -> Request:
-    """Ask what all tests ask."""
+    """Make the request that all tests send."""
     spec = judge.spec
     return Request(
         provider=spec.kind,
@@ -89,31 +89,31 @@ def request_for(judge, *, sample: int = 0) -> Request:
 
 
 def ask(judge, *, times: int = 1, deadline_s: float = 60):
-    """Ask, together, as often as told; give the reply or failure, or a list of them."""
+    """Send ``times`` requests at once; return the reply or failure, or a list of them."""
 
-    async def go():
-        async def once(sample):
+    async def ask_all():
+        async def ask_once(sample):
             async with asyncio.timeout(deadline_s):
                 return await judge.ask(request_for(judge, sample=sample))
 
         try:
-            calls = [once(sample) for sample in range(times)]
+            calls = [ask_once(sample) for sample in range(times)]
             return await asyncio.gather(*calls, return_exceptions=True)
         finally:
             await judge.aclose()
 
-    results = asyncio.run(go())
+    results = asyncio.run(ask_all())
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, CallFailed | TimeoutError):
             raise result
     return results[0] if times == 1 else results
 
 
-def assert_tells_nothing(failure: BaseException) -> None:
-    """Neither the key nor the text is in the failure or in anything that hangs on to it."""
-    seen = set()
-    while failure is not None and id(failure) not in seen:
-        seen.add(id(failure))
+def assert_no_secrets(failure: BaseException) -> None:
+    """Check that neither the key nor the text is in a failure, its causes or its contexts."""
+    visited = set()
+    while failure is not None and id(failure) not in visited:
+        visited.add(id(failure))
         shown = f"{failure} {failure!r} {vars(failure)}"
         assert KEY not in shown
         assert TEXT not in shown

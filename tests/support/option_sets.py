@@ -1,4 +1,4 @@
-"""Option sets that replies are read against, by name."""
+"""Option sets for tests of the parser, by name."""
 
 from __future__ import annotations
 

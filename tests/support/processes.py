@@ -1,0 +1,145 @@
+"""Processes that tests start: servers that play judges, `harness`, a program that locks a file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+from urllib.request import ProxyHandler, Request, build_opener
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from click.testing import Result
+
+STUB_SERVER = Path(__file__).with_name("stub_server.py")
+BATCH_SERVER = Path(__file__).with_name("batch_server.py")
+AGAINST_WRITING = "BEGIN IMMEDIATE"
+AGAINST_READING = "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE"
+LOCKING_PROGRAM = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+for statement in sys.argv[2].split(";"):
+    database.execute(statement)
+print(flush=True)
+sys.stdin.read()
+database.execute("ROLLBACK")
+"""
+_opener = build_opener(ProxyHandler({}))
+
+
+def invoke(*arguments: object) -> Result:
+    """Run ``harness`` with these arguments in this process; cheaper than `run_harness`."""
+    from typer.testing import CliRunner
+
+    from harness.cli import app
+
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def start_harness(
+    *arguments: object, cwd: Path, env: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start ``harness`` with these arguments in ``cwd``, in a process of its own."""
+    return subprocess.Popen(
+        _command(arguments),
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_harness(
+    *arguments: object, cwd: Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run ``harness`` with these arguments in ``cwd``, in a process of its own, to its end."""
+    return subprocess.run(
+        _command(arguments),
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _command(arguments: tuple[object, ...]) -> list[str]:
+    return [sys.executable, "-m", "harness", *map(str, arguments)]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server that plays a provider: `stub_server.py` or `batch_server.py`.
+
+    Attributes
+    ----------
+    port : int
+        Where it listens on 127.0.0.1.
+    """
+
+    port: int
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def url(self, *, fault: str = "", ms: float = 0, say: str = "", tail: str = "/v1") -> str:
+        """Base URL at which the server shows a fault, waits ``ms`` or always answers ``say``."""
+        parts = (("ms", f"{ms:g}" if ms else ""), ("fault", fault), ("say", say))
+        return self.origin + "".join(f"/{k}/{quote(v, safe='')}" for k, v in parts if v) + tail
+
+    def stats(self) -> dict:
+        """Requests so far, in flight now and at most, and by path."""
+        return self._get("/stats")
+
+    def requests(self) -> list[dict]:
+        """The last requests: path, headers and body as text."""
+        return self._get("/requests")
+
+    def reset(self) -> None:
+        """Forget all requests and faults so far."""
+        self.post("/reset")
+
+    def post(self, path: str) -> None:
+        """Post an empty body, to change how the server behaves."""
+        with _opener.open(Request(f"{self.origin}{path}", method="POST")):
+            pass
+
+    def _get(self, path: str):
+        with _opener.open(f"{self.origin}{path}") as response:
+            return json.load(response)
+
+
+@contextmanager
+def start_server(script: Path = STUB_SERVER) -> Iterator[Server]:
+    """Run a server in a process of its own until the block ends."""
+    command = [sys.executable, str(script), "--port", "0", "--with-parent"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            yield Server(int(process.stdout.readline()))
+        finally:
+            process.kill()
+
+
+@contextmanager
+def locked(database: Path, statements: str = AGAINST_WRITING) -> Iterator[None]:
+    """Let another process hold SQLite's lock on a file until the block ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LOCKING_PROGRAM, str(database), statements],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        process.stdout.readline()
+        yield
+        process.stdin.close()
+        assert process.wait() == 0

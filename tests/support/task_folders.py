@@ -1,0 +1,95 @@
+"""Task folders: small ones with invented ratings, and data sets of the truth folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TASK = """\
+name: small
+property: whether the comment is toxic
+scale: binary
+options:
+  - {key: A, label: Toxic}
+  - {key: B, label: Not toxic}
+positive: [A]
+abstain: true
+sensitivity: {B: [A]}
+items: items.jsonl
+ratings: ratings.jsonl
+"""
+TRUTH_TABLES = ("items.jsonl", "groups.jsonl", "ratings.csv")
+TRUTH_PROPERTIES = {
+    "qags": "whether the sentence is consistent with the article",
+    "wax": "the relation between the cue and the association",
+}
+TRUTH_FIELDS = {
+    "qags": {"positive": ["yes"], "text": ["article", "sentence"]},
+    "wax": {"text": ["cue", "association", "explanation"]},
+}
+
+
+def make_task_folder(
+    folder: Path, n: int = 6, *, raters: int = 3, response_sets: bool = True
+) -> Path:
+    """Write a task of ``n`` items; item i is called toxic by i % (raters + 1) of its raters."""
+    folder.mkdir(parents=True)
+    (folder / "task.yaml").write_text(TASK, encoding="utf-8")
+    items = [{"id": f"i{i}", "text": f"This is comment number {i}."} for i in range(n)]
+    ratings = []
+    for i in range(n):
+        for j in range(raters):
+            choice = "A" if j < i % (raters + 1) else "B"
+            ratings.append({"item": f"i{i}", "rater": f"r{j}", "value": choice})
+            if response_sets:
+                endorsed = ["A", "B"] if (i + j) % 3 == 0 else [choice]
+                ratings.append(
+                    {
+                        "item": f"i{i}",
+                        "rater": f"r{j}",
+                        "elicitation": "response_set",
+                        "value": endorsed,
+                    }
+                )
+    write_jsonl(folder / "items.jsonl", items)
+    write_jsonl(folder / "ratings.jsonl", ratings)
+    return folder
+
+
+def write_jsonl(path: Path, rows: list[dict]) -> None:
+    """Write one JSON object per line."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def make_truth_task(truth: Path, name: str, parent: Path, **fields) -> Path:
+    """Copy ``truth/data/<name>`` into ``parent/<name>`` with a ``task.yaml``; return that folder.
+
+    ``fields`` adds fields to ``task.yaml`` or replaces them. Works for every data set with one list
+    of options (topical_chat and kilogram have none).
+    """
+    source = truth / "data" / name
+    meta = json.loads((source / "meta.json").read_text(encoding="utf-8"))
+    folder = parent / name
+    folder.mkdir(parents=True)
+    for table in TRUTH_TABLES:
+        if (source / table).exists():
+            shutil.copyfile(source / table, folder / table)
+    description = {
+        "name": name,
+        "property": TRUTH_PROPERTIES.get(name, meta["title"]),
+        "scale": meta["scale"],
+        "options": meta["options"],
+        "raters": meta["rater_kind"],
+        "rater_ids": meta["rater_ids"],
+        "source": meta["source"].get("paper", ""),
+        "licence": meta["licence"],
+        **TRUTH_FIELDS.get(name, {}),
+        **fields,
+    }
+    text = json.dumps(description, indent=1)  # JSON is YAML
+    (folder / "task.yaml").write_text(text, encoding="utf-8")
+    return folder
