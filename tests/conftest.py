@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from support.known_answers import truth_folders
-from support.processes import start_server
+
+pytest.register_assert_rewrite("support")
+
+from support.known_answers import truth_folders  # noqa: E402 -- after its asserts are rewritten
+from support.processes import start_server  # noqa: E402 -- the same
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

@@ -245,6 +245,8 @@ def test_nobody_reading_the_progress_ends_no_run(monkeypatch):
     """`harness run 2>&1 >out | head -1`: what was paid for is received all the same."""
     reading, writing = os.pipe()
     os.close(reading)
+    with pytest.raises(BrokenPipeError):
+        os.write(writing, b"nobody reads this")
     with os.fdopen(writing, "w", closefd=False) as gone:
         monkeypatch.setattr(sys, "stderr", gone)
         watch({"j": 1}, quiet=False).ended("j", "rate_limited")

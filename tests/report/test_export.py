@@ -177,8 +177,8 @@ def test_two_runs_are_written_beside_the_second(folder, copied):
 
 
 def test_verdicts_made_elsewhere_get_a_page_too(folder):
-    place = folder.path.parents[1]
     """`harness report --task T --verdicts FILE` writes the page that a run would have."""
+    place = folder.path.parents[1]
     rows = "".join(f"i{i},gpt,{'AB'[i % 2]}\n" for i in range(N_ITEMS))
     (place / "verdicts.csv").write_text(f"item,judge,value\n{rows}", encoding="utf-8")
     done = run_harness("report", "--task", "task", "--verdicts", "verdicts.csv", cwd=place)
