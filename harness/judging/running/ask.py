@@ -6,7 +6,6 @@ runs it is used.
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -171,7 +170,7 @@ async def _attempt(requests: Sequence[Request], services: Services) -> list[Repl
         await budget.wait_for_room(spec, request, n)
         limiter.check()
         with budget.reserve(spec, request, n) as bill:
-            async with asyncio.timeout(spec.deadline_s):
+            with services.deadline:
                 replies = [await judge.ask(request)] if n == 1 else await judge.ask_many(requests)
             bill.settle(replies)
         limiter.succeeded()

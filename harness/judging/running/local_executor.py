@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.judging.running.ask import ask_unit
+from harness.judging.running.deadline import Deadline
 from harness.judging.running.services import Services
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class WorkerPool:
             budget=session.budget,
             retry=session.retry,
             clock=self,
+            deadline=Deadline(spec.deadline_s),
         )
 
     def hire(self) -> None:

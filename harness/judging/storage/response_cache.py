@@ -113,8 +113,8 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
 
     def data_version(self) -> int:
         """Return a number that changes when another process has written."""
-        [version] = self._sql("PRAGMA data_version").fetchone()
-        return int(version)
+        row = self._local.con.execute("PRAGMA data_version").fetchone()  # at every look-up
+        return int(row[0])
 
 
 class CacheStats(NamedTuple):
@@ -166,7 +166,7 @@ class ResponseCache:
         self._note_folder = NoteFolder(self._notes)
         self._log: Path | None = None
         self._behind = False
-        self._missing: set[str] = set()  # request hashes of the last look-up that had no reply
+        self._missing: set[str] = set()  # request hashes without a reply, since the last write
         self._version = 0
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -201,15 +201,18 @@ class ResponseCache:
         hashes = {request for _, request in requests}
         try:
             version = self._retried(BulkCache.data_version)
-            if version == self._version and self._missing.issuperset(hashes):
-                return {}  # nobody has written since
+            if version != self._version:
+                self._missing.clear()  # another process has written
+            elif self._missing.issuperset(hashes):
+                return {}
             keys = {key for key, _ in requests}
             entries = self._retried(lambda database: database.get_many(keys))
         except (sqlite3.Error, OSError) as error:
             raise self._unusable(error) from None
         cached = (reply for entry in entries.values() for reply in _read(entry))
         replies = {reply.request: reply for reply in cached if reply.request in hashes}
-        self._missing, self._version = hashes.difference(replies), version
+        self._missing |= hashes.difference(replies)
+        self._version = version
         return replies
 
     def add_many(self, replies: Sequence[Reply]) -> None:
