@@ -7,7 +7,7 @@ runs it is used.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import force_setattr, replace
 
@@ -18,7 +18,7 @@ from harness.judging.parsing.verdict import failed
 from harness.judging.running.services import NotAsked, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.judging.parsing.verdict import Reader, Reply, Verdict
     from harness.judging.prompts.requests import Request, Unit
@@ -56,7 +56,7 @@ async def ask_unit(unit: WorkUnit, services: Services) -> Outcome:
     first: Reply | None = None
     request, judge = unit.request_for(), services.judge
     try:
-        reply = await _obtain(request, services, received)
+        reply = await _obtain(request, services, received, claimed=unit.claimed)
         if unit.elicitation == "paired":
             if not reply.text.strip():
                 cached = not received
@@ -85,19 +85,24 @@ async def ask_unit(unit: WorkUnit, services: Services) -> Outcome:
     return Outcome([verdict], received)
 
 
-async def _obtain(request: Request, services: Services, received: list[Reply]) -> Reply:
+async def _obtain(
+    request: Request, services: Services, received: list[Reply], *, claimed: bool = False
+) -> Reply:
     """Return the reply to one request: the stored one, or one that is now paid for.
 
     While somebody else is asking for it, in this run or in another, their reply is waited for.
     """
     name, locks = services.judge.spec.name, services.locks
-    while not locks.claim(request.hash):
+    while not (claimed or locks.claim(request.hash)):
         _check_pending(request, services, name)
         await services.clock.sleep(LOCK_POLL_S)
     try:
-        stored = services.store.get_many([(request.cache_key, request.hash)])
+        stored: Mapping[str, Reply] = {}
+        if not claimed:
+            stored = services.store.get_many([(request.cache_key, request.hash)])
         if not stored:
-            _check_pending(request, services, name)
+            if not claimed:
+                _check_pending(request, services, name)
             [reply] = await _call([request], services)
             received.append(reply)
             return reply
@@ -114,24 +119,51 @@ def _check_pending(request: Request, services: Services, name: str) -> None:
         raise NotAsked(commands[request.hash])
 
 
+class Claims(NamedTuple):
+    """Result of `claim_many`.
+
+    Attributes
+    ----------
+    units : sequence of WorkUnit
+        To be asked; ``claimed`` where nobody else held the lock.
+    stored : sequence of (WorkUnit, Reply)
+        Stored meanwhile.
+    pending : sequence of (WorkUnit, str)
+        In batches of other runs, with the commands that collect them.
+    """
+
+    units: Sequence[WorkUnit]
+    stored: Sequence[tuple[WorkUnit, Reply]]
+    pending: Sequence[tuple[WorkUnit, str]]
+
+
+def claim_many(units: Sequence[WorkUnit], services: Services) -> Claims:
+    """Lock the requests of many units of one sample, and look their replies up once more."""
+    locks = services.locks
+    units = [unit._replace(claimed=locks.claim(unit.hashes[0])) for unit in units]
+    claimed = [unit for unit in units if unit.claimed]
+    if not claimed:
+        return Claims(units, (), ())
+    replies = services.store.get_many([unit.keys[0] for unit in claimed])
+    hashes = [unit.hashes[0] for unit in claimed if unit.hashes[0] not in replies]
+    commands = services.pending.find(hashes, services.judge.spec.name)
+    for request in (*replies, *commands):
+        locks.release(request)
+    left = [unit for unit in units if not (unit.hashes[0] in replies or unit.hashes[0] in commands)]
+    stored = [(unit, replies[unit.hashes[0]]) for unit in claimed if unit.hashes[0] in replies]
+    pending = [(unit, commands[unit.hashes[0]]) for unit in claimed if unit.hashes[0] in commands]
+    return Claims(left, stored, pending)
+
+
 async def _ask_samples(unit: WorkUnit, services: Services) -> Outcome:
     """Ask for several samples in one request; it may bring fewer."""
     name, locks = services.judge.spec.name, services.locks
-    parts = unit.split()
-    claimed = [part for part in parts if locks.claim(part.hashes[0])]
-    stored = services.store.get_many([part.keys[0] for part in claimed])
-    pending = services.pending.find([part.hashes[0] for part in claimed], name)
-    asked = [part for part in claimed if part.hashes[0] not in stored.keys() | pending.keys()]
-    for part in claimed:
-        if part not in asked:
-            locks.release(part.hashes[0])
-    later = [part for part in parts if part not in asked and part.hashes[0] not in stored]
     verdict = partial(services.reader.verdict, judge=name)
-    verdicts = [
-        verdict(stored[part.hashes[0]], part.unit(), cached=True)
-        for part in claimed
-        if part.hashes[0] in stored
-    ]
+    claims = Claims(unit.split(), (), ()) if unit.claimed else claim_many(unit.split(), services)
+    asked = [part for part in claims.units if part.claimed]
+    later = [part for part in claims.units if not part.claimed]
+    later += [part._replace(claimed=False) for part, _ in claims.pending]
+    verdicts = [verdict(r, part.unit(), cached=True) for part, r in claims.stored]
     replies: list[Reply] = []
     failure: CallFailed | None = None
     try:
@@ -145,7 +177,7 @@ async def _ask_samples(unit: WorkUnit, services: Services) -> Outcome:
         for part in asked[len(replies) :]:
             locks.release(part.hashes[0])
     verdicts += [verdict(reply, part.unit()) for part, reply in zip(asked, replies, strict=False)]
-    missing = asked[len(replies) :]
+    missing = [part._replace(claimed=False) for part in asked[len(replies) :]]
     if failure is None or failure.reason in NO_SAMPLES:
         return Outcome(verdicts, replies, unanswered=missing + later, too_few=bool(missing))
     given_up = missing[:1] if failure.stops_judge else missing

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from harness.judging.running.ask import ask_unit
+from harness.judging.running.ask import ask_unit, claim_many
 from harness.judging.running.deadline import Deadline
 from harness.judging.running.services import Services
 
@@ -90,6 +91,7 @@ class WorkerPool:
         """Ask one unit after the other."""
         for unit in self.units:
             if self._judge.gate.is_shut:
+                self._release(unit)
                 break
             if unit is None:
                 await asyncio.sleep(0)
@@ -119,12 +121,36 @@ class WorkerPool:
         size = LOOKUP_BATCH // samples * samples or LOOKUP_BATCH  # keeps an item's samples together
         open_units = self._judge.open_units()
         while batch := list(islice(open_units, size)):
-            for unit in _grouped(self._judge.without_stored(batch), self._samples_per_request):
-                if len(unit.samples) > self._samples_per_request:  # fewer since it was grouped
-                    yield from unit.split()
-                else:
-                    yield unit
+            units = deque(_grouped(self._claim(batch), self._samples_per_request))
+            try:
+                while units:
+                    unit = units.popleft()
+                    if len(unit.samples) > self._samples_per_request:  # fewer since it was grouped
+                        units.extendleft(reversed(unit.split()))
+                    else:
+                        yield unit
+            finally:
+                for unit in units:
+                    self._release(unit)
             yield None
+
+    def _claim(self, batch: Sequence[WorkUnit]) -> list[WorkUnit]:
+        """Lock and look up many units at once; return those to be asked. Pairs are not locked."""
+        judge = self._judge
+        units = judge.without_stored(batch)
+        pairs = [unit for unit in units if unit.elicitation == "paired"]
+        claims = claim_many([u for u in units if u.elicitation != "paired"], self._services)
+        reader = self._services.reader
+        judge.record(
+            [reader.verdict(r, u.unit(), judge.name, cached=True) for u, r in claims.stored]
+        )
+        judge.count_pending(command for _, command in claims.pending)
+        return [*claims.units, *pairs]
+
+    def _release(self, unit: WorkUnit | None) -> None:
+        if unit is not None and unit.claimed:
+            for request in unit.hashes:
+                self._services.locks.release(request)
 
 
 def _grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
@@ -137,6 +163,8 @@ def _grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
         if (
             group is not None
             and group.request is unit.request
+            and group.claimed
+            and unit.claimed
             and len(group.samples) < most
             and unit.elicitation != "paired"
         ):

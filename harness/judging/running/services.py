@@ -62,7 +62,8 @@ class Job:
 class WorkUnit(NamedTuple):
     """One item and elicitation, for one sample or for several that one request asks for.
 
-    ``request`` is that of any sample; ``hashes`` are those of ``samples``.
+    ``request`` is that of any sample; ``hashes`` are those of ``samples``. ``claimed`` says that
+    they are locked and that the store had no reply afterwards.
     """
 
     item: str
@@ -70,6 +71,7 @@ class WorkUnit(NamedTuple):
     request: Request
     samples: tuple[int, ...]
     hashes: tuple[str, ...]
+    claimed: bool = False
 
     def unit(self, position: int = 0) -> Unit:
         """Return the unit of one of the samples."""
