@@ -19,7 +19,6 @@ from pydantic import ValidationError
 
 from harness.analysis import Choices, Validation
 from harness.app import (
-    StopRequests,
     finish,
     logged_cost_usd,
     plan_resumed_run,
@@ -31,6 +30,7 @@ from harness.curation import AnswerSettings, make_plan, make_task, profile
 from harness.errors import HarnessError, TaskError
 from harness.judging.judges.response_errors import explain
 from harness.runs import RunFolder, default_out, find_run
+from harness.stopping import StopRequests
 from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
-import threading
 import time
-from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis import Choices, JudgeFacts, Source, check_choices, validate
+from harness.analysis import Choices, check_choices, validate
 from harness.errors import ExitCode, JudgeUnavailable, RunError, TaskError, VerdictError
 from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.pricing import price_of
 from harness.judging.judges.registry import build, check, resolve
-from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
@@ -34,23 +30,21 @@ from harness.judging.storage.response_cache import ResponseCache, recover_replie
 from harness.judging.storage.verdict_log import LogReading, read_log
 from harness.ratings import select_items
 from harness.report import write_report
-from harness.runs import RunConfig, RunFolder, default_out, list_runs, source_of
+from harness.runs import RunConfig, RunFolder, default_out, list_runs
+from harness.sources import source_of, source_of_verdicts
+from harness.stopping import StopRequests, run_until_stopped
 from harness.tasks import Task, load_task
 from harness.tasks.options import DEFAULT_PROPERTY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from harness.analysis import Validation
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.parsing.verdict import Verdict
-    from harness.judging.prompts.requests import Elicitation
     from harness.judging.running.cost_estimate import JudgeQuote
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.services import Cache, Observer
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,55 +87,6 @@ class RunResult:
     validation: Validation
     cost_usd: float
     exit_code: int
-
-
-class StopRequests:
-    """Requests to stop a run, from signal handlers or from other threads.
-
-    The first request drains the run: nothing more is sent, and what is in flight is received. The
-    second cancels it.
-
-    Attributes
-    ----------
-    signals : list of int
-        Signal numbers of the requests so far.
-    """
-
-    def __init__(self) -> None:
-        self.signals: list[int] = []
-        self._deliver: Callable[[int], object] = self.signals.append
-
-    def request(self, number: int = signal.SIGINT) -> None:
-        """Ask the run to stop; safe to call from any thread."""
-        self._deliver(number)
-
-    @contextmanager
-    def handled_by(self, handler: Callable[[], None]) -> Iterator[None]:
-        """Call ``handler`` in the running loop for each request; signals too, in the main thread.
-
-        Signal handlers that were installed before are put back.
-        """
-        loop = asyncio.get_running_loop()
-
-        def receive(number: int) -> None:
-            self.signals.append(number)
-            handler()
-
-        self._deliver = lambda number: loop.call_soon_threadsafe(receive, number)
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        previous = {n: signal.getsignal(n) for n in STOP_SIGNALS if in_main_thread}
-        for number in previous:
-            loop.add_signal_handler(number, receive, number)
-        for _ in tuple(self.signals):  # requests from before the loop was running
-            handler()
-        try:
-            yield
-        finally:
-            self._deliver = self.signals.append
-            for number, previous_handler in previous.items():
-                loop.remove_signal_handler(number)
-                if previous_handler is not None:
-                    signal.signal(number, previous_handler)
 
 
 def plan_run(
@@ -420,82 +365,6 @@ def validate_verdicts(
     return validate(source)
 
 
-def source_of_verdicts(
-    task: str | Task,
-    verdicts: Path | None,
-    *,
-    criterion: str | None = None,
-    limit: int | None = None,
-    choices: Choices | None = None,
-    seed: int = 0,
-) -> Source:
-    """Read a task and a file of verdicts from another tool.
-
-    Parameters
-    ----------
-    task : str or Task
-        Name or path of a task, or a task that was loaded.
-    verdicts : Path or None
-        A csv, jsonl or parquet file; None for the human ratings alone.
-    criterion : str, optional
-        Only items with this criterion.
-    limit : int, optional
-        Only the first items.
-    choices : Choices, optional
-        How the verdicts are validated.
-    seed : int
-        Of the resampling.
-
-    Raises
-    ------
-    TaskError, VerdictError
-        If the task or the file is wrong.
-    """
-    loaded = load_task(task) if isinstance(task, str) else task
-    items = select_items(loaded, criterion=criterion, limit=limit)
-    selected = {item.id for item in items}
-    by_judge: dict[str, list[Verdict]] = {}
-    n_left_out: Counter[str] = Counter()
-    for verdict in read_external(verdicts, loaded) if verdicts else ():
-        if verdict.item in selected:
-            by_judge.setdefault(verdict.judge, []).append(verdict)
-        else:
-            n_left_out[verdict.judge] += 1
-    return Source(
-        task=loaded,
-        items=items,
-        judges=tuple(JudgeFacts(name=judge) for judge in by_judge),
-        verdicts=by_judge,
-        planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
-        seed=seed,
-        notes=_note_left_out(n_left_out, by_judge),
-        **(choices or Choices()).explicit(),
-    )
-
-
-def _note_left_out(n_left_out: Mapping[str, int], judges: Container[str]) -> tuple[str, ...]:
-    """Count the verdicts on items that were not selected, per judge."""
-    if not n_left_out:
-        return ()
-    counts = ", ".join(
-        f"{judge} {n}" + ("" if judge in judges else " (all its verdicts)")
-        for judge, n in n_left_out.items()
-    )
-    total = sum(n_left_out.values())
-    return (f"{total} verdicts on items that were not selected are left out: {counts}",)
-
-
-def n_planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitation, int]:
-    """Return the least number of units that a judge was asked, per elicitation.
-
-    Every item is taken to have been asked as many samples as any item has.
-    """
-    samples: dict[Elicitation, set[int]] = {}
-    for verdict in verdicts:
-        samples.setdefault(verdict.elicitation, set()).add(verdict.sample)
-    return {elicitation: len(numbers) * n_items for elicitation, numbers in samples.items()}
-
-
 def logged_cost_usd(log: LogReading) -> float:
     """Return the cost of the replies in a log in USD, each counted once; cached ones are free."""
     return sum(
@@ -610,32 +479,11 @@ def _ask(
 
     started_s = time.monotonic()
     try:
-        ends = uvloop.run(_run_until_stopped(session, observer, stop))
+        ends = uvloop.run(run_until_stopped(session, observer, stop))
         return ends, time.monotonic() - started_s
     finally:
         _log_rates(folder, session)
         store.close()
-
-
-async def _run_until_stopped(
-    session: Session, observer: Observer, stop: StopRequests
-) -> dict[str, str]:
-    asking = asyncio.ensure_future(session.run())
-
-    def on_stop() -> None:
-        if len(stop.signals) == 1:
-            session.drain()
-            observer.say("receiving replies in flight; interrupt again to stop at once")
-        else:
-            asking.cancel()
-
-    with stop.handled_by(on_stop):
-        try:
-            return await asking
-        except asyncio.CancelledError:
-            if not stop.signals:
-                raise
-            return {}
 
 
 def _log_rates(folder: RunFolder, session: Session) -> None:

@@ -8,7 +8,6 @@ providers' addresses are never contacted.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import sqlite3
@@ -21,14 +20,15 @@ from urllib.parse import urlsplit
 
 from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.cache_folder import cache_folder
-from harness.judging.judges.config import bundled_judges, key_of, load_judges, user_file
+from harness.judging.judges.config import bundled_judges, load_judges, user_file
+from harness.judging.judges.model_list import list_models
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.judges.registry import check, check_server_is_used, look_up
 from harness.judging.storage.response_cache import explain, read_stats
 from harness.runs import default_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
@@ -39,7 +39,6 @@ NO_SPACE_BYTES = 16 << 20
 CONTACT_S = 5.0
 START = "start the server, or correct base_url"
 LOCK_TIMEOUT_S = 2.0
-MAX_MODELS_BYTES = 4 << 20
 HTTP_OK, HTTP_REDIRECTS, HTTP_DENIED = 200, range(300, 400), {401, 403}
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 PACKAGES = (
@@ -106,29 +105,29 @@ def examine(
         If a name in ``judges`` is unknown.
     """
     file_finding, registry = _check_judges_file(judges_file)
-    findings = [file_finding]
-    named = judges is not None
     check_server_is_used(judges, registry, base_url, key_env)
-    specs = (
-        [look_up(name, registry, base_url, key_env) for name in judges]
-        if judges is not None
-        else list(registry.values())
-    )
+    if judges is None:
+        specs = list(registry.values())
+    else:
+        specs = [look_up(name, registry, base_url, key_env) for name in judges]
+    fault = _fault(judges)
+    findings = [file_finding]
     for spec in specs:
-        findings += [_check_judge(spec, named=named), *_check_variables(spec)]
+        findings += [_check_judge(spec, fault), *_check_variables(spec)]
     if contact:
-        findings += asyncio.run(_contact_all(specs, named=named))
+        findings += asyncio.run(_contact_all(specs, fault))
     findings += [_check_package(*package) for package in PACKAGES]
-    cache_named = cache is not None or "HARNESS_CACHE" in os.environ
-    findings += _check_cache(cache or cache_folder(), named=cache_named)
-    findings.append(_check_disk("cache", cache or cache_folder(), named=cache_named))
-    out_named = out is not None or "HARNESS_RUNS" in os.environ
-    findings.append(_check_disk("runs", out or default_out(), named=out_named))
+    fault = _fault(cache or os.environ.get("HARNESS_CACHE"))
+    findings += _check_cache(cache or cache_folder(), fault)
+    findings.append(_check_disk("cache", cache or cache_folder(), fault))
+    fault = _fault(out or os.environ.get("HARNESS_RUNS"))
+    findings.append(_check_disk("runs", out or default_out(), fault))
     return [*findings, *_check_proxies()]
 
 
-def _bad(*, named: bool) -> State:
-    return "unusable" if named else "note"
+def _fault(request: object) -> State:
+    """Return the state of a fault: ``unusable`` only if the user named what is faulty."""
+    return "note" if request is None else "unusable"
 
 
 def _check_judges_file(path: Path | None) -> tuple[Finding, dict[str, JudgeSpec]]:
@@ -145,14 +144,14 @@ def _check_judges_file(path: Path | None) -> tuple[Finding, dict[str, JudgeSpec]
     return Finding("judges file", str(file), "ok", "overrides the bundled aliases"), registry
 
 
-def _check_judge(spec: JudgeSpec, *, named: bool) -> Finding:
+def _check_judge(spec: JudgeSpec, fault: State) -> Finding:
     address = address_of(spec)
     try:
         check(spec)
     except JudgeUnavailable as error:
         reason, _, advice = str(error).removeprefix(f"{spec.name}: ").partition("; ")
         message = f"{address}; {reason}" if address else reason
-        return Finding("judge", spec.name, _bad(named=named), message, advice)
+        return Finding("judge", spec.name, fault, message, advice)
     key = "no key needed" if spec.key_env is None else f"{spec.key_env} is set"
     return Finding("judge", spec.name, "ok", f"{address}; {key}" if spec.remote else "ready")
 
@@ -200,9 +199,9 @@ def _origin(variable: str) -> str:
     return f"{parts.scheme}://{parts.hostname}{port}"
 
 
-async def _contact_all(specs: Sequence[JudgeSpec], *, named: bool) -> list[Finding]:
+async def _contact_all(specs: Sequence[JudgeSpec], fault: State) -> list[Finding]:
     servers = [(spec, url) for spec in specs if (url := _own_address(spec)) is not None]
-    return list(await asyncio.gather(*(_contact(*server, named=named) for server in servers)))
+    return list(await asyncio.gather(*(_contact(*server, fault) for server in servers)))
 
 
 def _own_address(spec: JudgeSpec) -> str | None:
@@ -214,73 +213,35 @@ def _own_address(spec: JudgeSpec) -> str | None:
     return address if address and urlsplit(address).hostname in LOOPBACK else None
 
 
-async def _contact(spec: JudgeSpec, url: str, *, named: bool) -> Finding:
+async def _contact(spec: JudgeSpec, url: str, fault: State) -> Finding:
     """Ask a server for its models."""
     try:
-        status, body = await _get(f"{url}/models", _authorization(spec))
+        status, models = await list_models(spec, url, timeout_s=CONTACT_S)
     except TimeoutError:
-        state, message, advice = _bad(named=named), f"no answer within {CONTACT_S:g} s", START
+        state, message, advice = fault, f"no answer within {CONTACT_S:g} s", START
     except (OSError, ValueError):
-        state, message, advice = _bad(named=named), "no answer", START
+        state, message, advice = fault, "no answer", START
     else:
-        state, message, advice = _read_answer(spec, status, body, _bad(named=named))
+        state, message, advice = _read_answer(spec, status, models, fault)
     return Finding("judge", spec.name, state, f"{url}: {message}", advice)
 
 
-def _read_answer(spec: JudgeSpec, status: int, body: bytes, bad: State) -> tuple[State, str, str]:
+def _read_answer(
+    spec: JudgeSpec, status: int, models: Sequence[str], fault: State
+) -> tuple[State, str, str]:
     """Return state, message and advice for a server's list of models."""
     if status in HTTP_DENIED:
-        return (
-            bad,
-            f"the key was not accepted (HTTP {status})",
-            f"check {spec.key_env or 'key_env'}",
-        )
+        message = f"the key was not accepted (HTTP {status})"
+        return fault, message, f"check {spec.key_env or 'key_env'}"
     if status in HTTP_REDIRECTS:
         message = f"redirects (HTTP {status}), which is refused"
-        return bad, message, "give the final address as base_url"
+        return fault, message, "give the final address as base_url"
     if status != HTTP_OK:
         message = f"answers, but has no list of models (HTTP {status})"
         return "note", message, "check that base_url ends as in /v1"
-    models = _models(body)
     if models and spec.model.removeprefix(f"{provider_of(spec.model)}/") not in models:
         return "note", "does not list this model", f"set model to one of: {', '.join(models[:5])}"
     return "ok", "answers", ""
-
-
-def _authorization(spec: JudgeSpec) -> dict[str, str]:
-    try:
-        key = key_of(spec)
-    except JudgeUnavailable:
-        key = None
-    return {} if key is None else {"Authorization": f"Bearer {key}"}
-
-
-async def _get(url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    import aiohttp  # noqa: PLC0415 -- only when a server is contacted
-
-    try:
-        async with (
-            asyncio.timeout(CONTACT_S),
-            aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session,
-            session.get(url, headers=headers, allow_redirects=False) as response,
-        ):
-            body = bytearray()
-            async for part in response.content.iter_any():
-                body += part
-                if len(body) > MAX_MODELS_BYTES:
-                    break
-            return response.status, bytes(body)
-    except aiohttp.ClientError:
-        failure = OSError("no answer")
-    raise failure  # outside the except clause: its traceback would hold the key
-
-
-def _models(body: bytes) -> list[str]:
-    """Return the names in an OpenAI-style list of models; empty if it is not one."""
-    try:
-        return [str(model["id"]) for model in json.loads(body)["data"]]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return []
 
 
 def _check_package(package: str, module: str, advice: str) -> Finding:
@@ -292,7 +253,7 @@ def _check_package(package: str, module: str, advice: str) -> Finding:
         return Finding("package", package, "ok", "installed")
 
 
-def _check_cache(folder: Path, *, named: bool) -> Iterator[Finding]:
+def _check_cache(folder: Path, fault: State) -> Iterator[Finding]:
     """Check the response cache, without writing to it."""
     for moved in sorted(folder.parent.glob(f"{folder.name}.damaged-*")):
         advice = "delete it when no run is missed"
@@ -301,31 +262,31 @@ def _check_cache(folder: Path, *, named: bool) -> Iterator[Finding]:
         yield Finding("cache", str(folder), "ok", "empty; the first run creates it")
     elif not folder.is_dir():
         advice = "choose another with --cache DIR"
-        yield Finding("cache", str(folder), _bad(named=named), "not a folder", advice)
+        yield Finding("cache", str(folder), fault, "not a folder", advice)
     elif not (folder / "cache.db").exists():
         yield Finding("cache", str(folder), "ok", "empty")
     else:
-        yield _check_database(folder, named=named)
+        yield _check_database(folder, fault)
 
 
-def _check_database(folder: Path, *, named: bool) -> Finding:
+def _check_database(folder: Path, fault: State) -> Finding:
     def finding(state: State, message: str, advice: str = "") -> Finding:
         return Finding("cache", str(folder), state, message, advice)
 
     try:
         stats = read_stats(folder, timeout_s=LOCK_TIMEOUT_S)
     except sqlite3.OperationalError as error:
-        return finding(_bad(named=named), *explain(error))
+        return finding(fault, *explain(error))
     except sqlite3.DatabaseError as error:
         advice = (
             "nothing: the next run moves it aside and starts a new one; "
             "replies of finished runs are in their run folders"
         )
-        return finding(_bad(named=named), f"damaged ({error})", advice)
+        return finding(fault, f"damaged ({error})", advice)
     message = f"sound, {stats.n_replies} replies, {_size(folder)}"
     if _is_locked(folder / "cache.db"):
         problem, advice = explain(sqlite3.OperationalError("database is locked"))
-        return finding(_bad(named=named), f"{problem}; {message}", advice)
+        return finding(fault, f"{problem}; {message}", advice)
     if stats.n_unreadable:
         message += f"; {stats.n_unreadable} foreign rows"
         return finding("note", message, "nothing: they are ignored")
@@ -359,7 +320,7 @@ def _bytes(n_bytes: float) -> str:
     return f"{n_bytes:.1f} GiB"
 
 
-def _check_disk(content: str, folder: Path, *, named: bool) -> Finding:
+def _check_disk(content: str, folder: Path, fault: State) -> Finding:
     """Check free space and write permission."""
 
     def finding(state: State, message: str, advice: str = "") -> Finding:
@@ -371,11 +332,11 @@ def _check_disk(content: str, folder: Path, *, named: bool) -> Finding:
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         option = "--out" if content == "runs" else "--cache"
         advice = f"choose another with {option} DIR"
-        return finding(_bad(named=named), f"{parent} is not writable", advice)
+        return finding(fault, f"{parent} is not writable", advice)
     n_free = shutil.disk_usage(parent).free
     message = f"{_bytes(n_free)} free"
     if n_free < NO_SPACE_BYTES:
-        return finding(_bad(named=named), message, "free some space")
+        return finding(fault, message, "free some space")
     if n_free < LOW_SPACE_BYTES:
         return finding("note", message, "a reply takes about 1 KiB; free some space")
     return finding("ok", message)

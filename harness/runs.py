@@ -19,7 +19,6 @@ import json
 import os
 import platform
 import secrets
-from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -28,20 +27,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness.analysis import Choices, JudgeFacts, Source
+from harness.analysis import Choices
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.registry import notice_of
-from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.requests import Elicitation
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
-from harness.ratings import select_items
 from harness.tasks import Task, load_task, write_task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Prompts
 
 SCHEMA_VERSION = 2
@@ -296,73 +291,6 @@ class RunFolder:
 
     def __repr__(self) -> str:
         return f"RunFolder({self.path.name!r}, {self.manifest.state})"
-
-
-def source_of(folder: RunFolder, task: Task | None = None) -> Source:
-    """Read the source of a validation from a run folder alone.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        The run.
-    task : Task, optional
-        The folder's copy of the task, where it is loaded already.
-
-    Raises
-    ------
-    HarnessError
-        If the folder's task or verdicts cannot be read.
-    """
-    manifest = folder.manifest
-    config = manifest.config
-    task = task or load_task(str(folder.path / "task"))
-    items = select_items(task, criterion=config.criterion, limit=config.limit)
-    reading = folder.read_verdicts()
-    verdicts: dict[str, list[Verdict]] = {spec.name: [] for spec in manifest.judges}
-    for verdict in reading.final.values():
-        if verdict.judge not in verdicts:
-            raise RunError(
-                f"{folder.verdicts}: judge {verdict.judge!r} is not a judge of this run; "
-                "restore the run's own verdicts."
-            )
-        verdicts[verdict.judge].append(verdict)
-    elicitations = [e for e in config.elicitations if e in task.elicitations]
-    return Source(
-        task=task,
-        items=items,
-        judges=tuple(
-            JudgeFacts(name=spec.name, kind=spec.kind, model=spec.model, baseline=spec.baseline)
-            for spec in manifest.judges
-        ),
-        verdicts=verdicts,
-        planned={
-            spec.name: dict.fromkeys(elicitations, len(items) * (config.samples or spec.samples))
-            for spec in manifest.judges
-        },
-        seed=config.seed,
-        notes=_notes(manifest, reading),
-        **config.choices.explicit(),
-    )
-
-
-def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
-    notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
-    notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
-    notes += [
-        f"{judge} is incomplete ({explain(reason)})" for judge, reason in manifest.ended.items()
-    ]
-    for (judge, reason), n_failed in _failures(reading).items():
-        if manifest.ended.get(judge) != reason:
-            notes.append(f"{judge} failed {n_failed} times ({explain(reason)})")
-    if reading.damaged:
-        notes.append(f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside")
-    return tuple(notes)
-
-
-def _failures(reading: LogReading) -> Counter[tuple[str, str]]:
-    """Count the units without a reply, by judge and reason."""
-    failed = (verdict for verdict in reading.final.values() if verdict.outcome == "failed")
-    return Counter((verdict.judge, verdict.reason) for verdict in failed)
 
 
 class Runs(NamedTuple):

@@ -23,8 +23,9 @@ LAYERS = (
     ("ratings",),
     ("analysis",),
     ("runs",),
+    ("sources",),
     ("report",),
-    ("app", "curation", "doctor", "experiments", "probe"),
+    ("app", "stopping", "curation", "doctor", "experiments", "probe"),
     ("api",),
     ("cli",),
 )

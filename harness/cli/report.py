@@ -81,8 +81,8 @@ def _as_json(written: ReportFiles) -> dict[str, object]:
 def _report_verdicts(
     task: str, verdicts: Path | None, page: Path | None, charts: Path | None
 ) -> ReportFiles:
-    from harness.app import source_of_verdicts
     from harness.report.rebuild import report_source
+    from harness.sources import source_of_verdicts
 
     source = source_of_verdicts(task, verdicts)
     file = page or Path(f"{source.task.name}-report.html")

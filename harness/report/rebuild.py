@@ -11,7 +11,7 @@ from harness.report.comparison import comparison
 from harness.report.export import all_charts, write_charts, write_pages, write_parquet
 from harness.report.html.details import details_of
 from harness.report.html.page import page
-from harness.runs import source_of
+from harness.sources import source_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -278,7 +278,7 @@ def test_verbs_and_tasks_are_completed(typed, found):
 
 def test_verdicts_on_items_that_were_not_chosen_are_counted(place):
     """Per judge; one that has no other verdicts does not vanish without a word."""
-    from harness.app import source_of_verdicts
+    from harness.sources import source_of_verdicts
 
     make_task_folder(place / "task")
     rows = ["i0,near,A", "i1,near,B", "i2,near,B", "i2,far,A"]

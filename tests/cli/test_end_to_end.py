@@ -17,7 +17,8 @@ from support.task_folders import make_task_folder
 from harness.analysis import Validation
 from harness.app import execute, plan_resumed_run, plan_run, start
 from harness.errors import RunError
-from harness.runs import RunConfig, RunFolder, find_run, source_of
+from harness.runs import RunConfig, RunFolder, find_run
+from harness.sources import source_of
 
 CANARY = "sk-canary-7f3a9"
 

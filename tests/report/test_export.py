@@ -18,7 +18,8 @@ from harness.report import all_charts, judge_card, page
 from harness.report.comparison import comparison, setup_differences
 from harness.report.export import metric_table
 from harness.report.rebuild import report_comparison, validation_of
-from harness.runs import RunFolder, find_run, source_of
+from harness.runs import RunFolder, find_run
+from harness.sources import source_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

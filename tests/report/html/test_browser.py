@@ -11,7 +11,6 @@ from support.hostile_run import BAD_NAME, HOSTILE, N_ITEMS
 from support.processes import run_harness
 
 from harness.analysis import Validation, validate
-from harness.app import source_of_verdicts
 from harness.report import details_of, page
 from harness.report.html.page import PAGE_SIZE
 from harness.report.judge_charts import unique_slug

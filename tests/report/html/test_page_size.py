@@ -12,8 +12,8 @@ import pytest
 from support.task_folders import make_task_folder
 
 from harness.analysis import Validation, validate
-from harness.app import source_of_verdicts
 from harness.report import details_of, page
+from harness.sources import source_of_verdicts
 
 N_JUDGES = 10
 ANSWERS = {"forced_choice": ("A", "B"), "response_set": (["A"], ["B"], ["A", "B"])}
@@ -21,7 +21,7 @@ TEXT = "A comment of the usual length, which says one thing and then says it onc
 CHILD = """
 import json, resource, sys, time
 from pathlib import Path
-from harness.app import source_of_verdicts
+from harness.sources import source_of_verdicts
 from harness.report import details_of, page
 from harness.analysis import Validation
 place = Path(sys.argv[1])

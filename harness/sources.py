@@ -1,0 +1,166 @@
+"""Sources of a validation: a run folder, or a task and verdicts of another tool."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from harness.analysis import Choices, JudgeFacts, Source
+from harness.errors import RunError
+from harness.judging.judges.registry import notice_of
+from harness.judging.judges.response_errors import explain
+from harness.judging.parsing.external_verdicts import read_external
+from harness.ratings import select_items
+from harness.tasks import Task, load_task
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping, Sequence
+    from pathlib import Path
+
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.prompts.requests import Elicitation
+    from harness.judging.storage.verdict_log import LogReading
+    from harness.runs import Manifest, RunFolder
+
+
+def source_of(folder: RunFolder, task: Task | None = None) -> Source:
+    """Read the source of a validation from a run folder alone.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run.
+    task : Task, optional
+        The folder's copy of the task, where it is loaded already.
+
+    Raises
+    ------
+    HarnessError
+        If the folder's task or verdicts cannot be read.
+    """
+    manifest = folder.manifest
+    config = manifest.config
+    task = task or load_task(str(folder.path / "task"))
+    items = select_items(task, criterion=config.criterion, limit=config.limit)
+    reading = folder.read_verdicts()
+    verdicts: dict[str, list[Verdict]] = {spec.name: [] for spec in manifest.judges}
+    for verdict in reading.final.values():
+        if verdict.judge not in verdicts:
+            raise RunError(
+                f"{folder.verdicts}: judge {verdict.judge!r} is not a judge of this run; "
+                "restore the run's own verdicts."
+            )
+        verdicts[verdict.judge].append(verdict)
+    elicitations = [e for e in config.elicitations if e in task.elicitations]
+    return Source(
+        task=task,
+        items=items,
+        judges=tuple(
+            JudgeFacts(name=spec.name, kind=spec.kind, model=spec.model, baseline=spec.baseline)
+            for spec in manifest.judges
+        ),
+        verdicts=verdicts,
+        planned={
+            spec.name: dict.fromkeys(elicitations, len(items) * (config.samples or spec.samples))
+            for spec in manifest.judges
+        },
+        seed=config.seed,
+        notes=_notes(manifest, reading),
+        **config.choices.explicit(),
+    )
+
+
+def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
+    notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
+    notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
+    notes += [
+        f"{judge} is incomplete ({explain(reason)})" for judge, reason in manifest.ended.items()
+    ]
+    for (judge, reason), n_failed in _failures(reading).items():
+        if manifest.ended.get(judge) != reason:
+            notes.append(f"{judge} failed {n_failed} times ({explain(reason)})")
+    if reading.damaged:
+        notes.append(f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside")
+    return tuple(notes)
+
+
+def _failures(reading: LogReading) -> Counter[tuple[str, str]]:
+    """Count the units without a reply, by judge and reason."""
+    failed = (verdict for verdict in reading.final.values() if verdict.outcome == "failed")
+    return Counter((verdict.judge, verdict.reason) for verdict in failed)
+
+
+def source_of_verdicts(
+    task: str | Task,
+    verdicts: Path | None,
+    *,
+    criterion: str | None = None,
+    limit: int | None = None,
+    choices: Choices | None = None,
+    seed: int = 0,
+) -> Source:
+    """Read a task and a file of verdicts from another tool.
+
+    Parameters
+    ----------
+    task : str or Task
+        Name or path of a task, or a task that was loaded.
+    verdicts : Path or None
+        A csv, jsonl or parquet file; None for the human ratings alone.
+    criterion : str, optional
+        Only items with this criterion.
+    limit : int, optional
+        Only the first items.
+    choices : Choices, optional
+        How the verdicts are validated.
+    seed : int
+        Of the resampling.
+
+    Raises
+    ------
+    TaskError, VerdictError
+        If the task or the file is wrong.
+    """
+    loaded = load_task(task) if isinstance(task, str) else task
+    items = select_items(loaded, criterion=criterion, limit=limit)
+    selected = {item.id for item in items}
+    by_judge: dict[str, list[Verdict]] = {}
+    n_left_out: Counter[str] = Counter()
+    for verdict in read_external(verdicts, loaded) if verdicts else ():
+        if verdict.item in selected:
+            by_judge.setdefault(verdict.judge, []).append(verdict)
+        else:
+            n_left_out[verdict.judge] += 1
+    return Source(
+        task=loaded,
+        items=items,
+        judges=tuple(JudgeFacts(name=judge) for judge in by_judge),
+        verdicts=by_judge,
+        planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
+        seed=seed,
+        notes=_note_left_out(n_left_out, by_judge),
+        **(choices or Choices()).explicit(),
+    )
+
+
+def _note_left_out(n_left_out: Mapping[str, int], judges: Container[str]) -> tuple[str, ...]:
+    """Count the verdicts on items that were not selected, per judge."""
+    if not n_left_out:
+        return ()
+    counts = ", ".join(
+        f"{judge} {n}" + ("" if judge in judges else " (all its verdicts)")
+        for judge, n in n_left_out.items()
+    )
+    total = sum(n_left_out.values())
+    return (f"{total} verdicts on items that were not selected are left out: {counts}",)
+
+
+def n_planned_at_least(verdicts: Sequence[Verdict], n_items: int) -> dict[Elicitation, int]:
+    """Return the least number of units that a judge was asked, per elicitation.
+
+    Every item is taken to have been asked as many samples as any item has.
+    """
+    samples: dict[Elicitation, set[int]] = {}
+    for verdict in verdicts:
+        samples.setdefault(verdict.elicitation, set()).add(verdict.sample)
+    return {elicitation: len(numbers) * n_items for elicitation, numbers in samples.items()}

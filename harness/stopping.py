@@ -1,0 +1,95 @@
+"""Stopping a run: on signals, and on request of other threads."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from harness.judging.running.services import Observer
+    from harness.judging.running.session import Session
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopRequests:
+    """Requests to stop a run, from signal handlers or from other threads.
+
+    The first request drains the run: nothing more is sent, and what is in flight is received. The
+    second cancels it.
+
+    Attributes
+    ----------
+    signals : list of int
+        Signal numbers of the requests so far.
+    """
+
+    def __init__(self) -> None:
+        self.signals: list[int] = []
+        self._deliver: Callable[[int], object] = self.signals.append
+
+    def request(self, number: int = signal.SIGINT) -> None:
+        """Ask the run to stop; safe to call from any thread."""
+        self._deliver(number)
+
+    @contextmanager
+    def handled_by(self, handler: Callable[[], None]) -> Iterator[None]:
+        """Call ``handler`` in the running loop for each request; signals too, in the main thread.
+
+        Signal handlers that were installed before are put back.
+        """
+        loop = asyncio.get_running_loop()
+
+        def receive(number: int) -> None:
+            self.signals.append(number)
+            handler()
+
+        self._deliver = lambda number: loop.call_soon_threadsafe(receive, number)
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        previous = {n: signal.getsignal(n) for n in STOP_SIGNALS if in_main_thread}
+        for number in previous:
+            loop.add_signal_handler(number, receive, number)
+        for _ in tuple(self.signals):  # requests from before the loop was running
+            handler()
+        try:
+            yield
+        finally:
+            self._deliver = self.signals.append
+            for number, previous_handler in previous.items():
+                loop.remove_signal_handler(number)
+                if previous_handler is not None:
+                    signal.signal(number, previous_handler)
+
+
+async def run_until_stopped(
+    session: Session, observer: Observer, stop: StopRequests
+) -> dict[str, str]:
+    """Run a session to its end, or until a stop is requested.
+
+    Returns
+    -------
+    ends : dict of str to str
+        Per judge, why it is incomplete; empty for those that are complete. An empty dict if the
+        run was cancelled.
+    """
+    asking = asyncio.ensure_future(session.run())
+
+    def on_stop() -> None:
+        if len(stop.signals) == 1:
+            session.drain()
+            observer.say("receiving replies in flight; interrupt again to stop at once")
+        else:
+            asking.cancel()
+
+    with stop.handled_by(on_stop):
+        try:
+            return await asking
+        except asyncio.CancelledError:
+            if not stop.signals:
+                raise
+            return {}
