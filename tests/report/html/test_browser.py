@@ -14,7 +14,7 @@ from harness.analysis import Validation, validate
 from harness.report import details_of, page
 from harness.report.html.page import PAGE_SIZE
 from harness.report.judge_charts import unique_slug
-from harness.runs import source_of
+from harness.sources import source_of, source_of_verdicts
 
 HEIGHTS = re.compile(r"[ML][\d.-]+ ([\d.-]+)")  # of the points of a path
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 400, "height": 800}
