@@ -28,12 +28,12 @@ SAMPLES, ELICITATIONS = 10, 2
 PROTOTYPE = ["proto_harness", "--warm", "--n", 20_000, "--concurrency", 64, "--latency-ms", 0]
 PLANNING = """
 import os, sys, time
-from harness import main_job
+from harness import app
 from harness.cli import main
-from harness.judging import wire
+from harness.judging.judges import http_exchange
 
-load_task = main_job.load_task
-post = wire.Wire.post
+load_task = app.load_task
+post = http_exchange.Wire.post
 checked = []
 
 def checking(*arguments):
@@ -45,8 +45,8 @@ async def first_request(*arguments):
     print(time.perf_counter() - checked[0], flush=True)
     os._exit(0)
 
-main_job.load_task = checking
-wire.Wire.post = first_request
+app.load_task = checking
+http_exchange.Wire.post = first_request
 sys.argv = ["harness", *sys.argv[1:]]
 main()
 """
