@@ -34,20 +34,20 @@ def source():
 
 
 @pytest.fixture(scope="module")
-def found(source):
+def result(source):
     """Its sensitivity section."""
     return validate(source).sensitivity
 
 
-def test_grid_has_the_steps_and_every_break_point(found):
+def test_grid_has_the_steps_and_every_break_point(result):
     """beta 0 to 1 by .02, tau .05 to .95 by .05, and each beta at which a winner changes."""
-    grid = found.grid
+    grid = result.grid
     steps = {step / 50 for step in range(51)}
     assert steps <= set(grid.betas)
     assert grid.taus == tuple(step / 20 for step in range(1, 20))
     breaks = {
         beta
-        for rows in found.regions.values()
+        for rows in result.regions.values()
         for row in rows
         for beta in row.betas
         if min(abs(beta - step) for step in steps) > 1e-9
@@ -57,68 +57,68 @@ def test_grid_has_the_steps_and_every_break_point(found):
     assert grid.n_left_out == 0
 
 
-def test_winner_by_the_grid_is_the_winner_of_the_region(found):
+def test_winner_by_the_grid_is_the_winner_of_the_region(result):
     """Exact pieces and the sampled surface agree, at break points too."""
-    grid = found.grid
-    for t, region in enumerate(found.regions["decision_consistency"]):
+    grid = result.grid
+    for t, region in enumerate(result.regions["decision_consistency"]):
         for b, beta in enumerate(grid.betas):
             best = max(surface.consistency[t][b] for surface in grid.judges.values())
             first = {n for n, s in grid.judges.items() if s.consistency[t][b] >= best - 1e-9}
             assert first == set(region.winners(beta)), (grid.taus[t], beta)
 
 
-def test_curves_are_those_of_the_sweep_with_intervals(source, found):
+def test_curves_are_those_of_the_sweep_with_intervals(source, result):
     """At the run's tau, value and interval per judge and goal."""
     p = prepare(source)
     points = beta_sweep(
         p.human,
         p.judges,
-        betas=found.curve_betas,
+        betas=result.curve_betas,
         adds=p.task.sensitivity,
         tau=0.5,
         positive=("A",),
         resampling=seeded(groups=p.groups, n_resamples=300),
         metrics=GOALS,
     )
-    for name, by_goal in found.curves.items():
+    for name, by_goal in result.curves.items():
         for goal, curve in by_goal.items():
             assert curve.value == tuple(point.estimates[name][goal].value for point in points)
             for low, value, high in zip(curve.low, curve.value, curve.high, strict=True):
                 assert low <= value <= high
 
 
-def test_bounds_hold_whatever_beta_is(found):
+def test_bounds_hold_whatever_beta_is(result):
     """Where humans only chose: free per item is wider than one beta for all, and both hold."""
-    assert found.reconstructed is None
-    at = found.grid.taus.index(0.5)
-    for name, surface in found.grid.judges.items():
+    assert result.reconstructed is None
+    at = result.grid.taus.index(0.5)
+    for name, surface in result.grid.judges.items():
         for goal, row in zip(GOALS, (surface.consistency[at], surface.bias[at]), strict=True):
-            free, common = found.bounds[name][goal], found.common_bounds[name][goal]
+            free, common = result.bounds[name][goal], result.common_bounds[name][goal]
             assert (free.kind, common.kind) == ("free_per_item", "common")
             assert free.low.value <= common.low.value + 1e-9
             assert common.low.value == pytest.approx(min(row), abs=1e-6)
             assert common.high.value == pytest.approx(max(row), abs=1e-6)
             assert common.high.value <= free.high.value + 1e-9
-    [toxic, fine] = found.omega_bounds
+    [toxic, fine] = result.omega_bounds
     assert toxic.low < toxic.high == 1.0
     assert fine.option == "B"
 
 
-def test_underspecified_task_is_advised_to_add_an_option(found):
+def test_underspecified_task_is_advised_to_add_an_option(result):
     """A yes-or-no task: a Maybe, or response sets."""
-    assert not found.identifiability.identified
-    assert "Maybe" in found.identifiability.advice
+    assert not result.identifiability.identified
+    assert "Maybe" in result.identifiability.advice
 
 
 def test_paired_subset_gives_every_item_its_response_sets():
     """F' from the first half of the items carries the goals to all of them."""
     validation = validate(indeterminate_source(indeterminate_task(n=200, paired=100)))
-    found = validation.sensitivity.reconstructed
-    assert (found.n_pairs, found.n_paired_items, found.n_items) == (700, 100, 200)
-    both_given_fine = found.F_reverse[2][1]  # sets {A} {B} {A, B}, options A B
+    result = validation.sensitivity.reconstructed
+    assert (result.n_pairs, result.n_paired_items, result.n_items) == (700, 100, 200)
+    both_given_fine = result.F_reverse[2][1]  # sets {A} {B} {A, B}, options A B
     assert both_given_fine == pytest.approx(0.5, abs=0.06)
-    assert found.F_reverse[0][1] == 0.0
-    lenient = found.judges["lenient"]["decision_consistency"]
+    assert result.F_reverse[0][1] == 0.0
+    lenient = result.judges["lenient"]["decision_consistency"]
     assert lenient.n_used == 200
     assert validation.judge("lenient").metrics["decision_consistency"].n_used == 100
     assert validation.sensitivity.bounds == {}
@@ -136,8 +136,8 @@ def test_without_a_family_there_is_no_sweep_and_it_says_why(fields, reason):
     """NA with a reason, never an empty chart."""
     task = indeterminate_task(12, **fields)
     judges = () if reason == "fully_specified" else ("strict",)  # BOTH is no set there
-    found = validate(indeterminate_source(task, judges=judges, baselines=())).sensitivity
-    assert (found.reason, found.grid, found.break_evens) == (reason, None, {})
+    result = validate(indeterminate_source(task, judges=judges, baselines=())).sensitivity
+    assert (result.reason, result.grid, result.break_evens) == (reason, None, {})
 
 
 def test_translation_by_item_is_summed_up():
@@ -145,19 +145,19 @@ def test_translation_by_item_is_summed_up():
     source = indeterminate_source(indeterminate_task(40, paired=30), n_resamples=50)
     validation = validate(source)
     human = prepare(source).human
-    found = validation.humans.translated
-    own, shrunk = F_hat_by_item(human), F_hat_shrunk(human)
-    assert (found.n_pairs, found.n_outside, found.n_items) == (210, 0, 30)
-    assert found.reasons == {"no_pairs": 10}
+    result = validation.humans.translated
+    raters_own, shrunk = F_hat_by_item(human), F_hat_shrunk(human)
+    assert (result.n_pairs, result.n_outside, result.n_items) == (210, 0, 30)
+    assert result.reasons == {"no_pairs": 10}
     for part, strength in (("F", shrunk.strength), ("F_reverse", shrunk.strength_reverse)):
-        pooling = getattr(found, part)
+        pooling = getattr(result, part)
         assert pooling.strength_reason == ("items_alike" if np.isinf(strength) else "")
         assert len(pooling.items) == 10
-        for one in pooling.items:
-            i = human.items.index(one.item)
-            for theirs, ours in ((own, one.counted), (shrunk, one.shrunk)):
-                wanted = getattr(theirs, part)[i]
-                np.testing.assert_allclose(np.array(ours, dtype=float), wanted, atol=1e-6)
+        for entry in pooling.items:
+            i = human.items.index(entry.item)
+            for right, left in ((raters_own, entry.counted), (shrunk, entry.shrunk)):
+                expected = getattr(right, part)[i]
+                np.testing.assert_allclose(np.array(left, dtype=float), expected, atol=1e-6)
     assert validation.judge("strict").translated is None  # its calls are independent
 
 
@@ -168,8 +168,8 @@ def test_selection_effect_of_the_raters_stands_beside_their_F():  # noqa: N802 -
     pooled = np.array(validation.humans.F, dtype=float)
     space = indeterminate_task(2).space
     for option in ("A", "B"):
-        wanted = float(selection_effect(pooled, space, option=option))
-        assert gamma[option].value == pytest.approx(wanted)
+        expected = float(selection_effect(pooled, space, option=option))
+        assert gamma[option].value == pytest.approx(expected)
         assert gamma[option].interval is not None
 
 
@@ -177,65 +177,67 @@ def test_omega_needs_no_positive_option():
     """Its bounds and its reconstruction do not hang on what counts as positive."""
     fields = {"positive": (), "sensitivity": {}}
     judges = {"judges": ("strict",), "baselines": (), "n_resamples": 20}
-    found = validate(
+    result = validate(
         indeterminate_source(indeterminate_task(12, paired=10, **fields), **judges)
     ).sensitivity
-    assert found.reconstructed.n_pairs == 70
-    one = found.reconstructed.judges["strict"]
-    assert one["mse(srs/srs)"].interval is not None
-    assert one["decision_consistency"].reason == "no_positive_option"
+    assert result.reconstructed.n_pairs == 70
+    entry = result.reconstructed.judges["strict"]
+    assert entry["mse(srs/srs)"].interval is not None
+    assert entry["decision_consistency"].reason == "no_positive_option"
     bounded = validate(indeterminate_source(indeterminate_task(12, **fields), **judges)).sensitivity
-    assert [one.option for one in bounded.omega_bounds] == ["A", "B"]
+    assert [entry.option for entry in bounded.omega_bounds] == ["A", "B"]
     assert (bounded.bounds, bounded.common_bounds, bounded.judge_betas) == ({}, {}, {})
 
 
 def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
     """One call of each kind per item identifies no F: NA, where cross_call_beta is a number."""
     validation = validate(indeterminate_source(indeterminate_task(24)))
-    found = validation.sensitivity.judge_betas
-    assert set(found) == {"strict", "lenient"}  # no baseline
-    assert (found["lenient"].value, found["lenient"].reason) == (None, "not_identified")
-    assert found["strict"].value == 0.0  # it never endorses both
+    result = validation.sensitivity.judge_betas
+    assert set(result) == {"strict", "lenient"}  # no baseline
+    assert (result["lenient"].value, result["lenient"].reason) == (None, "not_identified")
+    assert result["strict"].value == 0.0  # it never endorses both
     assert validation.judge("lenient").cross_call_beta.value is not None
 
 
 def test_likelihood_of_a_large_task_is_left_out_and_says_so(monkeypatch):
     """Seconds per judge are not spent unasked: NA, not_computed, and `stats` offers it."""
     monkeypatch.setattr(beta_sensitivity, "MAX_CELLS", 35)
-    found = validate(indeterminate_source(indeterminate_task(n=12), n_resamples=10)).sensitivity
-    assert {one.reason for one in found.judge_betas.values()} == {"not_computed"}
-    assert {one.reasons for one in found.judge_translations.values()} == {("not_computed",) * 3}
+    result = validate(indeterminate_source(indeterminate_task(n=12), n_resamples=10)).sensitivity
+    assert {entry.reason for entry in result.judge_betas.values()} == {"not_computed"}
+    assert {entry.reasons for entry in result.judge_translations.values()} == {
+        ("not_computed",) * 3
+    }
 
 
-def test_translation_of_independent_calls_is_that_of_the_likelihood(source, found):
+def test_translation_of_independent_calls_is_that_of_the_likelihood(source, result):
     """One F for all items, judge by judge, with its calls; unknown columns say why."""
     p = prepare(source)
-    assert set(found.judge_translations) == {"strict", "lenient"}
+    assert set(result.judge_translations) == {"strict", "lenient"}
     for table, n in zip(p.judges, (53, 60), strict=False):
-        wanted = F_by_likelihood(table, rng=p.rng())
-        matrix = found.judge_translations[table.name]
+        expected = F_by_likelihood(table, rng=p.rng())
+        matrix = result.judge_translations[table.name]
         assert (matrix.n_items, matrix.n_forced, matrix.n_sets) == (n, n, n)
-        assert matrix.reasons == wanted.reasons
-        np.testing.assert_allclose(np.array(matrix.F, dtype=float), wanted.F, atol=1e-6)
-    assert found.judge_translations["strict"].reasons == ("", "", "never_endorsed")
-    assert found.human_translation is None  # they gave forced choices alone
+        assert matrix.reasons == expected.reasons
+        np.testing.assert_allclose(np.array(matrix.F, dtype=float), expected.F, atol=1e-6)
+    assert result.judge_translations["strict"].reasons == ("", "", "never_endorsed")
+    assert result.human_translation is None  # they gave forced choices alone
 
 
 def test_rater_error_at_which_another_judge_comes_first():
     """Without error it is the judge that ranks first; the rest is that of `stats`."""
     source = indeterminate_source(indeterminate_task(40, paired=40), n_resamples=10)
     p, validation = prepare(source), validate(source)
-    found = validation.sensitivity.rater_error
-    assert set(found.first) == set(found.changes_at) == {"eta=-1", "eta=0", "eta=1"}
-    assert found.epsilons[0] == 0.0
-    best = min(validation.judges, key=lambda one: one.metrics["mse(srs/srs)"].value)
-    for skew, first in found.first.items():
+    result = validation.sensitivity.rater_error
+    assert set(result.first) == set(result.changes_at) == {"eta=-1", "eta=0", "eta=1"}
+    assert result.epsilons[0] == 0.0
+    best = min(validation.judges, key=lambda entry: entry.metrics["mse(srs/srs)"].value)
+    for skew, first in result.first.items():
         assert first[0] == (best.name,)
         error = error_matrix(p.human.space, 0.3, eta=int(skew[4:]), option="A")
         [values], n_items = mse_without_rater_error(p.human, p.judges, [error])
-        assert found.n_items == n_items > 0
+        assert result.n_items == n_items > 0
         assert first[-1] == (min(values, key=values.get),)
-        change = found.changes_at[skew]
+        change = result.changes_at[skew]
         assert (change is None) == (len(set(first)) == 1)
     assert "Rater error" in page(validation)
 
@@ -244,8 +246,8 @@ def test_judges_without_response_sets_are_not_said_to_stay_first():
     """Judges that gave forced choices alone have no mse(srs/srs), whatever the raters' error."""
     source = indeterminate_source(indeterminate_task(12, paired=12), n_resamples=10)
     chosen = {
-        name: [one for one in given if one.elicitation == "forced_choice"]
-        for name, given in source.verdicts.items()
+        name: [entry for entry in inputs if entry.elicitation == "forced_choice"]
+        for name, inputs in source.verdicts.items()
     }
     validation = validate(replace(source, verdicts=chosen))
     assert validation.sensitivity.rater_error is None
@@ -254,8 +256,8 @@ def test_judges_without_response_sets_are_not_said_to_stay_first():
 
 def test_bounds_that_are_not_there_say_why():
     """Response sets were given, and the report says over what the others hold."""
-    given = prepare(indeterminate_source(indeterminate_task(12, paired=12), n_resamples=10))
-    section = beta_sensitivity.section(given)
+    inputs = prepare(indeterminate_source(indeterminate_task(12, paired=12), n_resamples=10))
+    section = beta_sensitivity.section(inputs)
     assert (section.bounds_reason, section.bounds) == ("response_sets_given", {})
     validation = validate(indeterminate_source(indeterminate_task(12), n_resamples=10))
     html = page(validation)

@@ -11,18 +11,18 @@ from harness.stats import holm
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     """One validation of three judges, of which one is a baseline."""
     return validate(
         indeterminate_source(indeterminate_task(paired=60), judges=("strict", "lenient", "random"))
     )
 
 
-def test_every_metric_has_an_order_with_its_certainty(found):
+def test_every_metric_has_an_order_with_its_certainty(result):
     """Rank, its interval, the chance of being first, and the model confidence set."""
-    assert set(found.choosing.orders) == {one.name for one in found.metrics}
-    order = found.choosing.orders["mse(srs/srs)"]
-    assert [p.judge for p in order.places] == [row.judge for row in found.ranking.rows]
+    assert set(result.choosing.orders) == {entry.name for entry in result.metrics}
+    order = result.choosing.orders["mse(srs/srs)"]
+    assert [p.judge for p in order.places] == [row.judge for row in result.ranking.rows]
     for place in order.places:
         assert place.rank_low <= place.rank <= place.rank_high
     assert sum(place.p_best for place in order.places) == pytest.approx(1.0)
@@ -31,7 +31,7 @@ def test_every_metric_has_an_order_with_its_certainty(found):
     assert best.p_value == 1.0
 
 
-def test_judges_without_a_value_have_no_place(found):
+def test_judges_without_a_value_have_no_place(result):
     """NA is last and has neither an interval nor a chance."""
     task = indeterminate_task(24)
     places = validate(indeterminate_source(task)).choosing.orders["decision_consistency"].places
@@ -40,18 +40,18 @@ def test_judges_without_a_value_have_no_place(found):
     }
 
 
-def test_paired_differences_are_adjusted_over_all_pairs(found):
+def test_paired_differences_are_adjusted_over_all_pairs(result):
     """Three pairs for the metric that ranks and for each goal, p by Holm."""
-    chosen = found.choosing.differences
+    chosen = result.choosing.differences
     assert [d.metric for d in chosen] == [
         metric
         for metric in ("mse(srs/srs)", "decision_consistency", "prevalence_bias")
         for _ in range(3)
     ]
-    mine = [d for d in chosen if d.metric == "mse(srs/srs)"]
-    adjusted = holm([d.difference.p_value for d in mine])
-    assert [d.p_holm for d in mine] == pytest.approx(adjusted.tolist())
-    for d in mine:
+    judge_result = [d for d in chosen if d.metric == "mse(srs/srs)"]
+    adjusted = holm([d.difference.p_value for d in judge_result])
+    assert [d.p_holm for d in judge_result] == pytest.approx(adjusted.tolist())
+    for d in judge_result:
         assert d.difference.p_value <= d.p_holm <= 1.0
         if d.difference.separated:
             assert d.difference.p_value <= 0.06
@@ -66,20 +66,20 @@ def test_holm_against_by_hand():
         holm([1.5])
 
 
-def test_baselines_are_no_candidates_when_two_judges_are_left(found):
+def test_baselines_are_no_candidates_when_two_judges_are_left(result):
     """Regret is about the judges one may use."""
-    assert found.choosing.candidates == ("strict", "lenient")
-    for by_goal in found.choosing.regret.values():
+    assert result.choosing.candidates == ("strict", "lenient")
+    for by_goal in result.choosing.regret.values():
         for cell in by_goal.values():
             assert "random" not in cell.selected
     alone = validate(indeterminate_source(indeterminate_task(24), judges=("strict", "random")))
     assert alone.choosing.candidates == ("strict", "random")
 
 
-def test_regret_of_a_goal_by_itself_is_nothing(found):
+def test_regret_of_a_goal_by_itself_is_nothing(result):
     """Rows are metrics, columns goals; the diagonal is 0 and no cell is negative."""
-    regret = found.choosing.regret
-    for goal in found.choosing.goals:
+    regret = result.choosing.regret
+    for goal in result.choosing.goals:
         assert regret[goal][goal].value == 0.0
         for metric, cells in regret.items():
             value = cells[goal].value
@@ -89,8 +89,8 @@ def test_regret_of_a_goal_by_itself_is_nothing(found):
 
 def test_without_judges_there_is_nothing_to_choose():
     """The section is None; the humans are described all the same."""
-    found = validate(indeterminate_source(indeterminate_task(12), judges=(), baselines=()))
-    assert found.choosing is None
-    assert found.ranking is None
-    assert found.sensitivity.grid.judges == {}
-    assert len(found.sensitivity.grid.prevalence) == len(found.sensitivity.grid.taus)
+    result = validate(indeterminate_source(indeterminate_task(12), judges=(), baselines=()))
+    assert result.choosing is None
+    assert result.ranking is None
+    assert result.sensitivity.grid.judges == {}
+    assert len(result.sensitivity.grid.prevalence) == len(result.sensitivity.grid.taus)

@@ -55,14 +55,14 @@ def test_three_modes_stand_side_by_side_with_the_answered_fraction():
     assert modes.third_class["accuracy"].value == pytest.approx(0.6)
     assert modes.rates["answered_fraction"].value == pytest.approx(0.8)
     assert (modes.primary, modes.recode_to, modes.recode_reason) == ("exclude", "B", "")
-    one = modes.exclude["kappa"]
-    assert (one.n_used, one.n_excluded) == (70, 30)
-    assert {e.reason: e.n_items for e in one.excluded} == {
+    entry = modes.exclude["kappa"]
+    assert (entry.n_used, entry.n_excluded) == (70, 30)
+    assert {e.reason: e.n_items for e in entry.excluded} == {
         "both_abstained": 10,
         "human_abstained": 10,
         "judge_abstained": 10,
     }
-    assert one.interval is not None
+    assert entry.interval is not None
     assert judge.confusion.cells == tuple((*map(float, row), 0.0, 0.0, 0.0) for row in RAO)
 
 
@@ -71,11 +71,11 @@ def test_closed_form_errors_stand_beside_kappa_and_phi():
     [judge] = of_table(RAO, source={"interval": "jackknife"}).judges
     cells = np.array([[30.0, 10.0], [10.0, 20.0]])
     for name, n_variance in (("kappa", n_var_kappa), ("phi", n_var_phi)):
-        found = judge.standard_errors[name]
-        assert found.value == pytest.approx(np.sqrt(n_variance(cells / 70) / 70))
+        outcome = judge.standard_errors[name]
+        assert outcome.value == pytest.approx(np.sqrt(n_variance(cells / 70) / 70))
         interval = judge.leniency[name].interval
-        assert found.value == pytest.approx((interval.high - interval.low) / 2 / 1.96, rel=0.05)
-        assert (found.n_used, found.n_excluded) == (70, 30)
+        assert outcome.value == pytest.approx((interval.high - interval.low) / 2 / 1.96, rel=0.05)
+        assert (outcome.n_used, outcome.n_excluded) == (70, 30)
     [constant] = section_of({"r": {"i0": "A"}}, {"z": {"i0": "A"}}).judges
     assert constant.standard_errors["phi"].reason == "constant_labels"
 
@@ -86,33 +86,33 @@ def test_ratio_alpha_is_there_where_options_are_amounts(options, ratio):
     keys = options.split() if " " in options else list(options)
     rows = {"r": [0, 1, 2, 2, 0], "s": [0, 2, 2, 1, 0]}
     ratings = {r: {f"i{i}": keys[k] for i, k in enumerate(row)} for r, row in rows.items()}
-    found = section_of(ratings, {"z": ratings["r"]}, options=keys, scale="ordinal", positive=())
-    alphas = {row.name: row.estimate.value for row in found.human_agreement}
+    outcome = section_of(ratings, {"z": ratings["r"]}, options=keys, scale="ordinal", positive=())
+    alphas = {row.name: row.estimate.value for row in outcome.human_agreement}
     assert ("krippendorff_alpha_ratio" in alphas) is ratio
     assert {"krippendorff_alpha_ordinal", "krippendorff_alpha_interval"} <= set(alphas)
     if ratio:
         units = [[float(keys[k]) for k in pair] for pair in zip(*rows.values(), strict=True)]
-        wanted = krippendorff_alpha(units, "ratio").value
-        assert alphas["krippendorff_alpha_ratio"] == pytest.approx(wanted)
+        expected = krippendorff_alpha(units, "ratio").value
+        assert alphas["krippendorff_alpha_ratio"] == pytest.approx(expected)
 
 
 def test_the_primary_mode_is_the_run_s():
     """``--mode`` names it; the three numbers are the same."""
-    found = of_table(RAO, source={"mode": "recode"}).judges[0].modes
-    assert found.primary == "recode"
-    assert found == replace(of_table(RAO).judges[0].modes, primary="recode")
+    outcome = of_table(RAO, source={"mode": "recode"}).judges[0].modes
+    assert outcome.primary == "recode"
+    assert outcome == replace(of_table(RAO).judges[0].modes, primary="recode")
 
 
 def test_invalid_and_abstained_are_classes_of_their_own():
     """Neither is folded into an option; items nobody asked about are counted apart."""
     human = {f"i{i}": "A" for i in range(6)}
     judge = {"i0": "A", "i1": NONE, "i2": INVALID, "i3": [INVALID, NONE], "i4": "B"}
-    [found] = section_of({"r": human}, {"z": judge}).judges
-    assert found.confusion.judge == ("A", "B", NONE, "refused", "invalid", "failed")
-    assert found.confusion.cells[0] == (1.0, 1.0, 1.5, 0.0, 1.5, 0.0)
-    assert (found.confusion.n_items, found.confusion.n_excluded) == (5, 1)
-    assert [(e.reason, e.n_items) for e in found.confusion.excluded] == [("judge_not_asked", 1)]
-    accuracy = found.modes.third_class["accuracy"]
+    [outcome] = section_of({"r": human}, {"z": judge}).judges
+    assert outcome.confusion.judge == ("A", "B", NONE, "refused", "invalid", "failed")
+    assert outcome.confusion.cells[0] == (1.0, 1.0, 1.5, 0.0, 1.5, 0.0)
+    assert (outcome.confusion.n_items, outcome.confusion.n_excluded) == (5, 1)
+    assert [(e.reason, e.n_items) for e in outcome.confusion.excluded] == [("judge_not_asked", 1)]
+    accuracy = outcome.modes.third_class["accuracy"]
     assert {e.reason: e.n_items for e in accuracy.excluded} == {
         "judge_not_asked": 1,
         "judge_invalid": 1,
@@ -131,21 +131,21 @@ def test_cells_sum_to_the_items():
     ratings["r2"] = {f"i{i}": "A" for i in range(0, 50, 2)} | {"i1": "B"}
     judge = {f"i{i}": rng.choice(labels, 3).tolist() for i in range(45)}
     task = task_of(ratings)
-    [found] = error_analysis.section(prepare(source_of(task, {"z": judge}))).judges
-    cells = np.array(found.confusion.cells)
-    assert cells.sum() == pytest.approx(found.confusion.n_items)
-    assert found.confusion.n_items + found.confusion.n_excluded == len(task.items)
-    assert sum(e.n_items for e in found.confusion.excluded) == found.confusion.n_excluded
-    for part in (found.modes.exclude, found.modes.recode, found.modes.third_class):
-        for one in part.values():
-            assert one.n_used + one.n_excluded == len(task.items)
-            assert sum(e.n_items for e in one.excluded) == one.n_excluded
+    [outcome] = error_analysis.section(prepare(source_of(task, {"z": judge}))).judges
+    cells = np.array(outcome.confusion.cells)
+    assert cells.sum() == pytest.approx(outcome.confusion.n_items)
+    assert outcome.confusion.n_items + outcome.confusion.n_excluded == len(task.items)
+    assert sum(e.n_items for e in outcome.confusion.excluded) == outcome.confusion.n_excluded
+    for part in (outcome.modes.exclude, outcome.modes.recode, outcome.modes.third_class):
+        for entry in part.values():
+            assert entry.n_used + entry.n_excluded == len(task.items)
+            assert sum(e.n_items for e in entry.excluded) == entry.n_excluded
 
 
 def test_leniency_tells_to_which_side_a_judge_errs():
     """Precision, recall and drift of the positive side by hand; kappa falls behind phi by drift."""
     [judge] = of_table([[20, 10, 0], [0, 70, 0], [0, 0, 0]]).judges
-    value = {name: one.value for name, one in judge.leniency.items()}
+    value = {name: entry.value for name, entry in judge.leniency.items()}
     assert value["precision"] == 1.0
     assert value["recall"] == pytest.approx(2 / 3)
     assert (value["prevalence"], value["predicted_rate"]) == pytest.approx((0.3, 0.2))
@@ -157,8 +157,8 @@ def test_leniency_tells_to_which_side_a_judge_errs():
 
 def test_without_positive_options_there_is_no_lenient_side():
     """NA with the reason; what needs no side is still there."""
-    found = of_table(RAO, positive=())
-    [judge] = found.judges
+    outcome = of_table(RAO, positive=())
+    [judge] = outcome.judges
     assert (judge.leniency, judge.leniency_reason) == ({}, "no_positive_option")
     assert judge.modes.exclude["f1"].reason == "no_positive_option"
     assert judge.modes.exclude["accuracy"].value == pytest.approx(50 / 70)
@@ -176,7 +176,7 @@ def test_several_negative_options_cannot_take_an_abstention():
 def test_all_abstained_is_na_in_one_mode_and_a_number_in_another():
     """Nothing is left to exclude, recode still has a number: the mode must be named."""
     [judge] = of_table([[0, 0, 40], [0, 0, 50], [0, 0, 10]]).judges
-    assert {one.reason for one in judge.modes.exclude.values()} == {"all_abstained"}
+    assert {entry.reason for entry in judge.modes.exclude.values()} == {"all_abstained"}
     assert judge.modes.recode["accuracy"].value == pytest.approx(0.6)
     assert judge.leniency["precision"].reason == "all_abstained"
 
@@ -194,23 +194,23 @@ def test_abstention_that_depends_on_difficulty_is_found():
     rng = np.random.default_rng(0)
     shy = {f"i{i}": NONE if i % 2 and rng.random() < 0.8 else "A" for i in range(80)}
     blind = {f"i{i}": NONE if rng.random() < 0.4 else "A" for i in range(80)}
-    found = section_of(disputed_ratings(), {"shy": shy, "blind": blind})
-    first, second = (judge.abstention["difficulty"] for judge in found.judges)
+    outcome = section_of(disputed_ratings(), {"shy": shy, "blind": blind})
+    first, second = (judge.abstention["difficulty"] for judge in outcome.judges)
     assert first.n_draws == 9999
     assert first.p < 0.001
     assert second.p > 0.05
-    assert found.judges[0].abstention["criterion"].reason == "no_items"
+    assert outcome.judges[0].abstention["criterion"].reason == "no_items"
 
 
 def test_abstention_that_depends_on_the_judge_is_found():
     """Items are compared with themselves; one judge alone has nobody to differ from."""
     silent = {f"i{i}": NONE if i % 3 == 0 else "A" for i in range(60)}
-    other = {f"i{i}": "A" for i in range(60)}
-    ratings = {"r": dict.fromkeys(other, "A")}
-    both = section_of(ratings, {"y": silent, "z": other}).abstention_by_judge
-    assert (both.permuted, both.rates) == ("items within groups", {"y": 1 / 3, "z": 0.0})
-    assert both.p == 1 / 10_000
-    alone = section_of(ratings, {"y": silent, "z": other}, source={"baselines": ("z",)})
+    alternative = {f"i{i}": "A" for i in range(60)}
+    ratings = {"r": dict.fromkeys(alternative, "A")}
+    sides = section_of(ratings, {"y": silent, "z": alternative}).abstention_by_judge
+    assert (sides.permuted, sides.rates) == ("items within groups", {"y": 1 / 3, "z": 0.0})
+    assert sides.p == 1 / 10_000
+    alone = section_of(ratings, {"y": silent, "z": alternative}, source={"baselines": ("z",)})
     assert (alone.abstention_by_judge, alone.ensemble) == (None, None)
 
 
@@ -230,16 +230,16 @@ def of_criteria():
 def test_levels_of_aggregation_stand_side_by_side():
     """Micro pools decisions, macro averages criteria, item asks for all of a document's."""
     items, ratings, judges = of_criteria()
-    found = section_of(ratings, judges, items=items)
-    levels = found.judges[0].levels
-    assert (set(levels), found.levels_reason) == ({"accuracy", "f1", "kappa", "phi"}, "")
+    outcome = section_of(ratings, judges, items=items)
+    levels = outcome.judges[0].levels
+    assert (set(levels), outcome.levels_reason) == ({"accuracy", "f1", "kappa", "phi"}, "")
     kappa = levels["kappa"]
     assert kappa.macro.value == pytest.approx(
-        np.mean([one.value for one in kappa.per_criterion.values()])
+        np.mean([entry.value for entry in kappa.per_criterion.values()])
     )
     assert kappa.per_criterion["clear"].value > kappa.per_criterion["true"].value
     assert (kappa.micro.n_used, kappa.macro.n_used, kappa.item.n_used) == (60, 2, 30)
-    assert len({round(one.value, 6) for one in (kappa.micro, kappa.macro, kappa.item)}) == 3
+    assert len({round(entry.value, 6) for entry in (kappa.micro, kappa.macro, kappa.item)}) == 3
 
 
 def test_level_item_of_the_run_leaves_the_errors_as_they_are():
@@ -255,8 +255,8 @@ def test_level_item_of_the_run_leaves_the_errors_as_they_are():
 
 def test_without_criteria_there_are_no_levels():
     """The reason says so."""
-    found = of_table(RAO)
-    assert (found.levels_reason, found.judges[0].levels) == ("no_criteria", {})
+    outcome = of_table(RAO)
+    assert (outcome.levels_reason, outcome.judges[0].levels) == ("no_criteria", {})
 
 
 def test_an_ensemble_reports_one_number_once():
@@ -303,10 +303,10 @@ def test_ordered_scales_are_not_described_by_nominal_agreement_alone():
     """The terminal names alpha at the level of the scale; metrics.json alone had it."""
     ratings = {"r": {"x": "1", "y": "3", "z": "2"}, "s": {"x": "2", "y": "3", "z": "2"}}
     task = task_of(ratings, options=("1", "2", "3"), scale="ordinal", positive=())
-    found = validate(source_of(task, {}))
-    [row] = [r for r in found.errors.human_agreement if r.name == "krippendorff_alpha_ordinal"]
-    assert found.humans.agreement["krippendorff_alpha_ordinal"] == row.estimate
-    assert f"krippendorff_alpha_ordinal    {row.estimate.value:.3f} [" in render(found)
+    outcome = validate(source_of(task, {}))
+    [row] = [r for r in outcome.errors.human_agreement if r.name == "krippendorff_alpha_ordinal"]
+    assert outcome.humans.agreement["krippendorff_alpha_ordinal"] == row.estimate
+    assert f"krippendorff_alpha_ordinal    {row.estimate.value:.3f} [" in render(outcome)
 
 
 def test_ratings_that_are_no_choice_are_told(tmp_path):
@@ -314,24 +314,24 @@ def test_ratings_that_are_no_choice_are_told(tmp_path):
     ratings = {"r": {"x": "A", "y": NONE}, "s": {"x": "B", "y": "n/a"}, "t": {"x": "n/a"}}
     write_task(task_of(ratings, ignore_labels=("n/a",)), tmp_path, item_text=True)
     task = load_task(tmp_path)
-    told = render(validate(source_of(task, {})))
-    assert "note: ratings that are CANNOT_ASSESS: 1" in told
-    assert "ignores: 2 ('n/a' 2)" in told.replace("\n", " ")
+    sentence = render(validate(source_of(task, {})))
+    assert "note: ratings that are CANNOT_ASSESS: 1" in sentence
+    assert "ignores: 2 ('n/a' 2)" in sentence.replace("\n", " ")
 
 
 def test_disputed_items_are_ids_and_counts_only():
     """Most disputed first, undisputed never, and no word of an item anywhere in the section."""
     ratings = disputed_ratings()
     ratings["r0"]["i0"] = NONE
-    found = section_of(ratings, {"z": {"i1": ["A", "B"]}})
-    assert len(found.disputed) == 20
-    shares = [one.disagreement for one in found.disputed]
+    outcome = section_of(ratings, {"z": {"i1": ["A", "B"]}})
+    assert len(outcome.disputed) == 20
+    shares = [entry.disagreement for entry in outcome.disputed]
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] > 0
-    first = found.disputed[0]
+    first = outcome.disputed[0]
     assert (first.item, first.n_ratings, first.human) == ("i1", 3, {"A": 1, "B": 2})
     assert first.judges == {"z": {"A": 1, "B": 1}}
-    assert "secret" not in to_json(found)
+    assert "secret" not in to_json(outcome)
 
 
 STEPS = weights("linear", 3).tolist()
@@ -342,30 +342,30 @@ def test_weights_of_answers_enter_the_mode_without_abstention():
     rng = np.random.default_rng(0)
     human = {f"i{i}": str(rng.choice(list("ABC"))) for i in range(50)}
     judge = {i: str(rng.choice([v, "B"])) for i, v in human.items()} | {"i0": NONE}
-    found = section_of({"r": human, "s": judge}, {"z": judge}, options="ABC", weights=STEPS)
+    outcome = section_of({"r": human, "s": judge}, {"z": judge}, options="ABC", weights=STEPS)
     modes = section_of({"r": human}, {"z": judge}, options="ABC", weights=STEPS).judges[0].modes
     cells = np.zeros(9)
     for item, label in human.items():
         if judge[item] != NONE:
             cells["ABC".index(label) * 3 + "ABC".index(judge[item])] += 1
-    wanted = weighted_kappa(cells, weights("linear", 3))
-    assert modes.exclude["weighted_kappa"].value == pytest.approx(float(wanted))
+    expected = weighted_kappa(cells, weights("linear", 3))
+    assert modes.exclude["weighted_kappa"].value == pytest.approx(float(expected))
     assert modes.exclude["krippendorff_alpha_weighted"].value is not None
     assert "weighted_kappa" not in modes.third_class
-    assert "krippendorff_alpha_weighted" in {row.name for row in found.human_agreement}
+    assert "krippendorff_alpha_weighted" in {row.name for row in outcome.human_agreement}
 
 
 def test_weights_of_classes_enter_the_third_mode():
     """(K + 1) x (K + 1) weights say what an abstention costs against each option."""
     half = [[0, 1, 0.5], [1, 0, 0.5], [0.5, 0.5, 0]]
     modes = of_table(RAO, weights=half).judges[0].modes
-    wanted = weighted_kappa(np.array(RAO, float).ravel(), np.array(half))
-    assert modes.third_class["weighted_kappa"].value == pytest.approx(float(wanted))
+    expected = weighted_kappa(np.array(RAO, float).ravel(), np.array(half))
+    assert modes.third_class["weighted_kappa"].value == pytest.approx(float(expected))
     assert "weighted_kappa" not in modes.exclude
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("inputs", "message"),
     [
         ([[0, 1]], "found 1 rows of"),
         ([[0, 1, 1], [1, 0, 1]], "found 2 rows of"),
@@ -376,10 +376,10 @@ def test_weights_of_classes_enter_the_third_mode():
         ([[0, 0], [0, 0]], "every cost is 0"),
     ],
 )
-def test_malformed_weights_are_refused(given, message):
+def test_malformed_weights_are_refused(inputs, message):
     """Square, symmetric, 0 on the diagonal, positive somewhere."""
     with pytest.raises(ValueError, match=message):
-        task_of({"r": {"i0": "A"}}, weights=given)
+        task_of({"r": {"i0": "A"}}, weights=inputs)
 
 
 def test_weights_for_abstention_need_a_task_that_allows_it():
@@ -405,9 +405,9 @@ def test_a_validation_with_all_sections_reads_back():
     """``metrics.json`` holds every section, and nothing in it is lost on the way."""
     ratings = disputed_ratings(12)
     judges = {"z": {f"i{i}": ["A", "B", NONE] for i in range(10)}}
-    found = validate(source_of(task_of(ratings), judges))
-    assert None not in (found.certainty, found.replacement, found.errors)
-    text = found.to_json()
+    outcome = validate(source_of(task_of(ratings), judges))
+    assert None not in (outcome.certainty, outcome.replacement, outcome.errors)
+    text = outcome.to_json()
     assert json.loads(Validation.from_json(text).to_json()) == json.loads(text)
 
 
@@ -415,13 +415,13 @@ def test_real_data_adds_up(truth, tmp_path):
     """wax: cells sum to the items, selective accuracy is the hit rate, 15 pairs of judges."""
     source = truth_source(truth, "wax", tmp_path)
     p = prepare(source)
-    found = error_analysis.section(p)
-    for judge in found.judges:
+    outcome = error_analysis.section(p)
+    for judge in outcome.judges:
         assert np.sum(judge.confusion.cells) == pytest.approx(judge.confusion.n_items)
         accuracy = judge.modes.exclude["accuracy"]
         hits = p.evaluation.estimates[judge.judge]["hit_rate(h/h)"]  # on the same resamples
         assert accuracy.value == pytest.approx(hits.value)
         assert accuracy.interval.low == pytest.approx(hits.interval.low)
         assert accuracy.interval.high == pytest.approx(hits.interval.high)
-    assert found.ensemble.n_pairs == 15
-    assert found.ensemble.agreement["mean_pairwise_phi"].reason == "no_positive_option"
+    assert outcome.ensemble.n_pairs == 15
+    assert outcome.ensemble.agreement["mean_pairwise_phi"].reason == "no_positive_option"

@@ -21,31 +21,31 @@ def test_beta_makes_the_downstream_numbers_those_of_the_sweep():
     task = indeterminate_task(paired=30)
     grid = validate(indeterminate_source(task)).sensitivity.grid
     for beta, tau in ((0.0, 0.5), (0.24, 0.3), (0.6, 0.7), (1.0, 0.5)):
-        found = validate(
+        result = validate(
             indeterminate_source(task, beta=beta, tau=tau, metric="decision_consistency")
         )
         t, b = grid.taus.index(tau), grid.betas.index(beta)
-        for judge in found.judges:
+        for judge in result.judges:
             surface = grid.judges[judge.name]
             values = [judge.metrics[goal].value for goal in GOALS]
             assert values == pytest.approx(
                 [surface.consistency[t][b], surface.bias[t][b]], abs=1e-6
             )
-        assert found.settings.beta == beta
-        assert any("is assumed" in note for note in found.notes)
+        assert result.settings.beta == beta
+        assert any("is assumed" in note for note in result.notes)
 
 
 def test_table_2_is_there_by_name():
     """Raters who chose B and would endorse A then no longer endorse B; decisions stay the same."""
     task = indeterminate_task(20)
     names = ("mse(srs/srs)", "decision_consistency")
-    kept, printed = (
+    retained, printed = (
         validate(indeterminate_source(task, beta=0.4, **more))
         for more in ({}, {"family": "table_2"})
     )
     source = indeterminate_source(task)
     p = prepare(source)
-    wanted = evaluate(
+    expected = evaluate(
         p.human,
         p.judges,
         tau=task.tau,
@@ -54,11 +54,11 @@ def test_table_2_is_there_by_name():
         metrics=names,
         implied=distributions_at_beta(p.human, 0.4, task.sensitivity, variant="table_2"),
     )
-    mse, consistency = ([v.judge("strict").metrics[n] for v in (kept, printed)] for n in names)
-    assert mse[1].value == pytest.approx(wanted.estimates["strict"]["mse(srs/srs)"].value)
+    mse, consistency = ([v.judge("strict").metrics[n] for v in (retained, printed)] for n in names)
+    assert mse[1].value == pytest.approx(expected.estimates["strict"]["mse(srs/srs)"].value)
     assert abs(mse[0].value - mse[1].value) > 0.01
     assert consistency[0].value == consistency[1].value
-    assert (kept.settings.family, printed.settings.family) == ("keeps_choice", "table_2")
+    assert (retained.settings.family, printed.settings.family) == ("keeps_choice", "table_2")
     assert any("by the family of table 2" in note for note in printed.notes)
 
 
@@ -93,9 +93,9 @@ def test_third_class_keeps_abstentions_apart():
     """The confusion matrix gains a row and a column, and the hit rate counts them as misses."""
     task = indeterminate_task()
     source = indeterminate_source(task, mode="third_class")
-    found = validate(source).judge("strict").metrics["cohen_kappa(h/h)"]
-    assert len(found.counts) == 9
-    assert sum(n for cell, n in found.counts.items() if cell.endswith("CANNOT_ASSESS")) == 7
+    result = validate(source).judge("strict").metrics["cohen_kappa(h/h)"]
+    assert len(result.counts) == 9
+    assert sum(n for cell, n in result.counts.items() if cell.endswith("CANNOT_ASSESS")) == 7
     assert prepare(source).human.space == task.space  # the counts themselves stay
 
 
@@ -103,23 +103,23 @@ def test_macro_averages_criteria_and_resamples_them():
     """The unweighted mean of the two criteria's own values."""
     task = indeterminate_task()
     macro = validate(indeterminate_source(task, level="macro"))
-    found = macro.judge("lenient").metrics["hit_rate(h/h)"]
+    result = macro.judge("lenient").metrics["hit_rate(h/h)"]
     parts = []
     for criterion in "ab":
         items = tuple(item for item in task.items if item.criterion == criterion)
-        some = task.model_copy(
+        subset = task.model_copy(
             update={
                 "items": items,
                 "ratings": tuple(r for r in task.ratings if r.item in {i.id for i in items}),
             }
         )
         judged = indeterminate_source(task)
-        here = {item.id for item in items}
-        verdicts = {n: [v for v in vs if v.item in here] for n, vs in judged.verdicts.items()}
+        local = {item.id for item in items}
+        verdicts = {n: [v for v in vs if v.item in local] for n, vs in judged.verdicts.items()}
         planned = {n: dict.fromkeys(p, len(items)) for n, p in judged.planned.items()}
-        source = indeterminate_source(some)
+        source = indeterminate_source(subset)
         source = type(source)(
-            task=some,
+            task=subset,
             items=items,
             judges=source.judges,
             verdicts=verdicts,
@@ -127,17 +127,17 @@ def test_macro_averages_criteria_and_resamples_them():
             n_resamples=10,
         )
         parts.append(validate(source).judge("lenient").metrics["hit_rate(h/h)"].value)
-    assert found.value == pytest.approx(sum(parts) / 2)
-    assert found.counts == {"criteria": 2.0, "undefined_criteria": 0.0}
-    assert (found.n_used, found.interval.unit) == (2, "criterion")
+    assert result.value == pytest.approx(sum(parts) / 2)
+    assert result.counts == {"criteria": 2.0, "undefined_criteria": 0.0}
+    assert (result.n_used, result.interval.unit) == (2, "criterion")
     assert macro.sensitivity.reason == "only_at_level_micro"
 
 
 def test_item_level_asks_for_every_criterion_of_a_group():
     """One verdict per document, met where both criteria are."""
     task = indeterminate_task()
-    found = validate(indeterminate_source(task, level="item"))
-    kappa = found.judge("lenient").metrics["cohen_kappa(h/h)"]
+    result = validate(indeterminate_source(task, level="item"))
+    kappa = result.judge("lenient").metrics["cohen_kappa(h/h)"]
     assert kappa.n_used == 30
     assert set(kappa.counts) == {"met | met", "met | unmet", "unmet | met", "unmet | unmet"}
     by_item: dict[str, list[bool]] = {}
@@ -151,27 +151,27 @@ def test_item_level_asks_for_every_criterion_of_a_group():
 @pytest.mark.parametrize("interval", ["percentile", "bca", "jackknife"])
 def test_interval_and_confidence_are_those_asked_for(interval):
     """In every estimate that has an interval, and in the settings."""
-    found = validate(
+    result = validate(
         indeterminate_source(indeterminate_task(20), interval=interval, confidence=0.8)
     )
-    spans = [e.interval for judge in found.judges for e in judge.metrics.values() if e.interval]
+    spans = [e.interval for judge in result.judges for e in judge.metrics.values() if e.interval]
     assert {span.method for span in spans} == {interval}
     assert {span.level for span in spans} == {0.8}
-    assert (found.settings.interval, found.settings.confidence) == (interval, 0.8)
+    assert (result.settings.interval, result.settings.confidence) == (interval, 0.8)
 
 
 @pytest.mark.parametrize("interval", ["bca", "jackknife"])
 def test_interval_of_every_section_is_the_one_asked_for(interval):
     """By certainty, of the annotator test and of the errors; what moves in steps says so."""
     source = indeterminate_source(indeterminate_task(20), interval=interval)
-    found = validate(source)
+    result = validate(source)
     methods: dict[str, set[str]] = {}
-    for section in (found.certainty, found.replacement, found.errors):
+    for section in (result.certainty, result.replacement, result.errors):
         for place, method in methods_in(asdict(section)):
             methods.setdefault(method, set()).add(place)
     assert set(methods) == {interval, "percentile"}
     assert methods["percentile"] <= {"winning_rate"}
-    [note] = [one for one in found.notes if one.startswith(f"interval {interval}")]
+    [note] = [entry for entry in result.notes if entry.startswith(f"interval {interval}")]
     assert "winning rates" in note
 
 
@@ -180,11 +180,11 @@ def methods_in(value, place=""):
     if isinstance(value, dict):
         if "method" in value:
             yield place, value["method"]
-        for name, each in value.items():
-            yield from methods_in(each, place if name == "interval" else name)
+        for name, columns in value.items():
+            yield from methods_in(columns, place if name == "interval" else name)
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from methods_in(each, place)
+        for columns in value:
+            yield from methods_in(columns, place)
 
 
 @pytest.mark.parametrize(
@@ -200,11 +200,11 @@ def methods_in(value, place=""):
 )
 def test_choices_that_do_not_fit_are_refused_before_anything_is_asked(choices, task, words):
     """The same words before a run and in a validation."""
-    made = indeterminate_task(6, **task)
+    built = indeterminate_task(6, **task)
     with pytest.raises(TaskError, match=words):
-        check_choices(made, made.items, Choices(**choices))
+        check_choices(built, built.items, Choices(**choices))
     with pytest.raises(TaskError, match=words):
-        validate(indeterminate_source(made, **choices))
+        validate(indeterminate_source(built, **choices))
 
 
 def test_levels_need_criteria_and_groups():
@@ -237,12 +237,12 @@ def test_levels_are_checked_before_anything_is_asked(bare, choices, words):
 
 def test_every_metric_says_how_to_read_it():
     """Direction, estimand, other names, and where the population value stands."""
-    found = validate(indeterminate_source(indeterminate_task(12)))
-    facts = {one.name: one for one in found.metrics}
-    assert set(facts) == set(found.judge("strict").metrics)
+    result = validate(indeterminate_source(indeterminate_task(12)))
+    facts = {entry.name: entry for entry in result.metrics}
+    assert set(facts) == set(result.judge("strict").metrics)
     assert facts["mse(srs/srs)"].population == "mse_without_rater_noise(srs/srs)"
     assert facts["mse_without_rater_noise(srs/srs)"].estimand == "population value"
     assert "accuracy(h/h)" in facts["hit_rate(h/h)"].also
     assert facts["hit_rate(h/h)"].population is None
-    for judge in found.judges:
+    for judge in result.judges:
         assert {e.estimand for e in judge.metrics.values()} == {"design value", "population value"}

@@ -46,15 +46,15 @@ def section_of(ratings, judges, *, source=None, **more):
 def test_positional_raters_are_refused_with_the_reason_not_an_error():
     """The section is NA and says why; the run goes on."""
     ratings, truth = panel_of()
-    found = section_of(ratings, {"z": truth}, rater_ids="positional")
-    assert (found.reason, found.judges, found.controls) == ("positional_raters", (), None)
+    result = section_of(ratings, {"z": truth}, rater_ids="positional")
+    assert (result.reason, result.judges, result.controls) == ("positional_raters", (), None)
 
 
 def test_named_variants_stand_beside_the_result():
     """t-test, skipping, weighting and leaving out unanswered items, as `stats` does each alone."""
     ratings, truth = panel_of(20, noise=0.3)
-    said = dict(list(truth.items())[3:])
-    [judge] = section_of(ratings, {"z": said}).judges
+    statement = dict(list(truth.items())[3:])
+    [judge] = section_of(ratings, {"z": statement}).judges
     panel = Panel.of((i, r, v) for r, rated in ratings.items() for i, v in rated.items())
     fields = {
         "small_n=t": {"small_n": "t"},
@@ -65,14 +65,14 @@ def test_named_variants_stand_beside_the_result():
     assert set(judge.variants) == set(fields)
     for name, field in fields.items():
         design = AltTestDesign(score="accuracy", eps=0.1, **field)
-        wanted = annotator_test(panel, said, design, resampling=seeded(n_resamples=0))
-        found = judge.variants[name]
-        assert (found.winning_rate.value, found.passes) == (
-            wanted.winning_rate.value,
-            wanted.passes,
+        expected = annotator_test(panel, statement, design, resampling=seeded(n_resamples=0))
+        result = judge.variants[name]
+        assert (result.winning_rate.value, result.passes) == (
+            expected.winning_rate.value,
+            expected.passes,
         )
-        assert (found.wins, found.n_tested) == (wanted.wins, wanted.n_tested)
-        assert found.advantage.value == pytest.approx(wanted.advantage.value)
+        assert (result.wins, result.n_tested) == (expected.wins, expected.n_tested)
+        assert result.advantage.value == pytest.approx(expected.advantage.value)
     assert judge.variants["small_n=skip"].winning_rate.reason == "too_few_items"
     assert judge.variants["small_n=skip"].n_skipped == 3
     assert judge.variants["unanswered=exclude"].advantage.value > judge.advantage.value
@@ -86,20 +86,20 @@ def test_named_variants_stand_beside_the_result():
     assert "score=rank_neg_rmse" in steps.judges[0].variants
 
 
-def found_by(panel, said, **fields):
+def found_by(panel, statement, **fields):
     """Do the test alone, without intervals."""
     design = AltTestDesign(**{"score": "accuracy", "eps": 0.1} | fields)
-    return annotator_test(panel, said, design, resampling=seeded(n_resamples=0))
+    return annotator_test(panel, statement, design, resampling=seeded(n_resamples=0))
 
 
-def same_result(found, wanted):
+def same_result(result, expected):
     """Whether a variant says what the test says alone."""
-    assert (found.winning_rate.value, found.passes, found.wins) == (
-        wanted.winning_rate.value,
-        wanted.passes,
-        wanted.wins,
+    assert (result.winning_rate.value, result.passes, result.wins) == (
+        expected.winning_rate.value,
+        expected.passes,
+        expected.wins,
     )
-    assert found.advantage.value == pytest.approx(wanted.advantage.value)
+    assert result.advantage.value == pytest.approx(expected.advantage.value)
 
 
 def test_variants_that_a_task_names_stand_beside_the_result():
@@ -112,7 +112,9 @@ def test_variants_that_a_task_names_stand_beside_the_result():
         weights=costs,
         alt_test=AltTestFields(eps=0.2, expert="r1", gold="answer", quality=quality),
     )
-    answered = [replace(one, fields={"text": "x", "answer": truth[one.id]}) for one in task.items]
+    answered = [
+        replace(entry, fields={"text": "x", "answer": truth[entry.id]}) for entry in task.items
+    ]
     answered[0].fields.pop("answer")
     task = task.model_copy(update={"items": tuple(answered)})
     flipped = {item: "A" if i % 3 == 0 else label for i, (item, label) in enumerate(truth.items())}
@@ -132,21 +134,21 @@ def test_variants_that_a_task_names_stand_beside_the_result():
 def test_an_expert_without_ratings_here_is_na_with_the_reason():
     """As when items are limited to those of others; so it is with raters to be combined."""
     ratings, truth = panel_of(10)
-    said = AltTestFields(expert="dr", combine=(("r0",), ("dr",)))
-    task = task_of(ratings, alt_test=said)
+    statement = AltTestFields(expert="dr", combine=(("r0",), ("dr",)))
+    task = task_of(ratings, alt_test=statement)
     [judge] = rater_replacement.section(prepare(source_of(task, {"z": truth}))).judges
-    found = judge.variants["expert=dr"]
-    assert (found.winning_rate.value, found.winning_rate.reason) == (None, "no_expert_ratings")
+    result = judge.variants["expert=dr"]
+    assert (result.winning_rate.value, result.winning_rate.reason) == (None, "no_expert_ratings")
     assert (judge.combined.n_pairings, judge.combined.reason) == (0, "no_ratings_of_one_set")
 
 
 def test_a_criterion_of_one_item_ends_no_validation():
     """`--limit` may leave one item of a criterion, which cannot be resampled: a traceback."""
-    said = {"i0": "A", "i1": "B", "i2": "A"}
-    criteria = {item: {"criterion": one} for item, one in zip(said, "aab", strict=True)}
-    task = task_of({"r": said, "s": said, "t": said}, items=criteria)
-    found = validate(source_of(task, {"z": said}))
-    [judge] = found.replacement.judges
+    statement = {"i0": "A", "i1": "B", "i2": "A"}
+    criteria = {item: {"criterion": entry} for item, entry in zip(statement, "aab", strict=True)}
+    task = task_of({"r": statement, "s": statement, "t": statement}, items=criteria)
+    result = validate(source_of(task, {"z": statement}))
+    [judge] = result.replacement.judges
     assert set(judge.criteria) == {"a", "b"}
     assert judge.criteria["b"].winning_rate.interval is None
 
@@ -167,15 +169,15 @@ def test_each_criterion_is_tested_by_itself_and_all_are_adjusted_together():
     [judge] = rater_replacement.section(prepare(source_of(task, {"z": truth}))).judges
     tests = {}
     for name in "ab":
-        here = [item for item in truth if items[item]["criterion"] == name]
-        panel = Panel.of((i, r, rated[i]) for i in here for r, rated in ratings.items())
+        local = [item for item in truth if items[item]["criterion"] == name]
+        panel = Panel.of((i, r, rated[i]) for i in local for r, rated in ratings.items())
         tests[name] = found_by(panel, truth)
-    wanted = adjust_jointly(tests)
+    expected = adjust_jointly(tests)
     assert set(judge.criteria) == {"a", "b"}
-    for name, found in judge.criteria.items():
-        same_result(found, wanted[name])
-        assert found.n_family == 6
-        assert found.winning_rate.interval is not None
+    for name, result in judge.criteria.items():
+        same_result(result, expected[name])
+        assert result.n_family == 6
+        assert result.winning_rate.interval is not None
     [alone] = section_of(ratings, {"z": truth}).judges
     assert alone.criteria == {}
 
@@ -191,15 +193,15 @@ def test_raters_of_different_items_are_combined_as_the_task_says():
     sets = (("r0", "r1"), ("r2", "r3"))
     criteria = {item: {"criterion": "ab"[item in first]} for item in truth}
     task = task_of(halves, alt_test=AltTestFields(combine=sets), items=criteria)
-    found = validate(source_of(task, {"z": truth}))
-    [judge] = found.replacement.judges
+    result = validate(source_of(task, {"z": truth}))
+    [judge] = result.replacement.judges
     panel = Panel.of((i, r, v) for r, rated in halves.items() for i, v in rated.items())
     design = AltTestDesign(score="accuracy", eps=0.1)
-    wanted = combined_annotator_test(panel, truth, design, sets, rng=np.random.default_rng(0))
+    expected = combined_annotator_test(panel, truth, design, sets, rng=np.random.default_rng(0))
     mean = judge.combined
-    assert (mean.n_pairings, mean.winning_rate) == (2, wanted.winning_rate)
-    assert (mean.advantage, mean.passes_share) == (wanted.advantage, wanted.passes_share)
-    html = page(found)
+    assert (mean.n_pairings, mean.winning_rate) == (2, expected.winning_rate)
+    assert (mean.advantage, mean.passes_share) == (expected.advantage, expected.passes_share)
+    html = page(result)
     assert "raters combined, mean of 2 pairings" in html
     assert "2 of 2 criteria" in html
 
@@ -214,8 +216,8 @@ def test_the_margin_follows_the_kind_of_raters(kind, eps):
 def test_a_good_judge_passes_with_every_control_beside_it():
     """Per-rater table, sweep, smallest margin, random and majority judge, human agreement."""
     ratings, truth = panel_of(120)
-    found = section_of(ratings, {"z": truth})
-    [judge] = found.judges
+    result = section_of(ratings, {"z": truth})
+    [judge] = result.judges
     assert judge.passes is True
     assert judge.winning_rate.value == 1.0
     assert judge.winning_rate.interval is not None
@@ -223,7 +225,7 @@ def test_a_good_judge_passes_with_every_control_beside_it():
     assert [row.rater for row in judge.raters] == ["r0", "r1", "r2"]
     assert all(row.rejected and row.n == 120 and row.p_adjusted >= row.p for row in judge.raters)
     assert judge.joint is None
-    controls = found.controls
+    controls = result.controls
     assert controls.random.n_draws == 20
     assert controls.random.passes_share <= 0.05
     assert controls.majority.winning_rate.value is not None
@@ -261,10 +263,10 @@ def test_coin_flip_humans_pass_a_coin_with_a_warning():
     rng = np.random.default_rng(0)
     ratings = {f"r{j}": {f"i{i}": str(rng.choice(["A", "B"])) for i in range(200)} for j in "012"}
     coin = {f"i{i}": str(rng.choice(["A", "B"])) for i in range(200)}
-    found = section_of(ratings, {"z": coin}, raters="expert")
-    assert found.controls.random.passes_share > 0.5
-    assert any(one.startswith("random_judge_passes") for one in found.controls.warnings)
-    assert found.controls.human_agreement["krippendorff_alpha_nominal"].value < 0.2
+    result = section_of(ratings, {"z": coin}, raters="expert")
+    assert result.controls.random.passes_share > 0.5
+    assert any(entry.startswith("random_judge_passes") for entry in result.controls.warnings)
+    assert result.controls.human_agreement["krippendorff_alpha_nominal"].value < 0.2
 
 
 def test_a_pass_on_fewer_than_30_items_carries_a_warning():
@@ -273,7 +275,7 @@ def test_a_pass_on_fewer_than_30_items_carries_a_warning():
     [judge] = section_of(ratings, {"z": truth}).judges
     assert judge.passes
     assert judge.raters[0].test == "wilcoxon"
-    assert any(one.startswith("few_items: passes with fewer than 30") for one in judge.warnings)
+    assert any(entry.startswith("few_items: passes with fewer than 30") for entry in judge.warnings)
 
 
 @pytest.mark.parametrize(
@@ -295,8 +297,8 @@ def test_several_judges_are_also_adjusted_together():
     """One family of the raters of all judges; baselines are controls and not in it."""
     ratings, truth = panel_of(120)
     judges = {"y": truth, "z": truth, "random": dict.fromkeys(truth, "A")}
-    found = section_of(ratings, judges, source={"baselines": ("random",)})
-    y, z, baseline = found.judges
+    result = section_of(ratings, judges, source={"baselines": ("random",)})
+    y, z, baseline = result.judges
     assert y.joint.n_family == z.joint.n_family == 6
     assert y.joint.rejected == ("r0", "r1", "r2")
     assert baseline.joint is None
@@ -324,21 +326,21 @@ def test_ordered_scales_are_scored_by_rmse_of_medians():
     }
     judge = {f"i{i}": [str(x), str(min(x + 1, 5))] for i, x in enumerate(levels)}
     judges = {"z": judge, "flat": dict.fromkeys(judge, "3")}
-    found = section_of(ratings, judges, options="12345", scale="ordinal", positive=())
-    assert (found.score, found.judges[0].n_tied_verdicts) == ("neg_rmse", 0)
+    result = section_of(ratings, judges, options="12345", scale="ordinal", positive=())
+    assert (result.score, result.judges[0].n_tied_verdicts) == ("neg_rmse", 0)
     panel = Panel.of((i, r, float(v)) for r, rated in ratings.items() for i, v in rated.items())
     verdicts = {f"i{i}": (x + min(x + 1, 5)) / 2 for i, x in enumerate(levels.tolist())}
     design = AltTestDesign(score="neg_rmse", eps=0.1)
     alone = annotator_test(panel, verdicts, design, resampling=seeded(n_resamples=0))
-    assert found.judges[0].advantage.value == pytest.approx(alone.advantage.value)
-    assert found.judges[0].smallest_eps == smallest_eps(alone)
+    assert result.judges[0].advantage.value == pytest.approx(alone.advantage.value)
+    assert result.judges[0].smallest_eps == smallest_eps(alone)
     judged = list(verdicts.values())
-    each = [
+    columns = [
         np.corrcoef([float(v) for v in rated.values()], judged)[0, 1] for rated in ratings.values()
     ]
-    assert found.judges[0].pearson_mean_over_raters.value == pytest.approx(np.mean(each))
-    assert found.judges[0].pearson_mean_over_raters.interval is not None
-    assert found.judges[1].pearson_mean_over_raters.reason == "constant_labels"
+    assert result.judges[0].pearson_mean_over_raters.value == pytest.approx(np.mean(columns))
+    assert result.judges[0].pearson_mean_over_raters.interval is not None
+    assert result.judges[1].pearson_mean_over_raters.reason == "constant_labels"
 
 
 def test_without_judges_there_is_nothing_to_test():
@@ -351,14 +353,14 @@ def test_without_judges_there_is_nothing_to_test():
 def test_real_data_gives_what_the_statistics_give(truth, tmp_path, name):
     """The judges of the truth folder, tested one at a time, give the same rates and rows."""
     source = truth_source(truth, name, tmp_path, judges=3)
-    found = rater_replacement.section(prepare(source))
+    result = rater_replacement.section(prepare(source))
     panel = Panel.of(
-        ((one.item, one.rater, one.value) for one in source.task.ratings),
+        ((entry.item, entry.rater, entry.value) for entry in source.task.ratings),
         items=[item.id for item in source.items],
     )
-    design = AltTestDesign(score="accuracy", eps=found.eps)
-    for judge in found.judges:
-        verdicts = {one.item: one.value for one in source.verdicts[judge.judge]}
+    design = AltTestDesign(score="accuracy", eps=result.eps)
+    for judge in result.judges:
+        verdicts = {entry.item: entry.value for entry in source.verdicts[judge.judge]}
         alone = annotator_test(
             panel,
             verdicts,

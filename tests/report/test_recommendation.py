@@ -82,8 +82,8 @@ def test_beta_at_which_another_judge_decides_best_is_named(paired):
     even = validation.sensitivity.break_evens["decision_consistency"]
     for piece in even.pieces[1:4]:
         assert f"from {piece.low:.2f}" in line
-    own = validation.humans.beta
-    assert f"the raters' beta: {own.value:.2f}" in line
+    raters_own = validation.humans.beta
+    assert f"the raters' beta: {raters_own.value:.2f}" in line
 
 
 def test_judges_that_decide_alike_are_spoken_of_as_several():
@@ -91,10 +91,10 @@ def test_judges_that_decide_alike_are_spoken_of_as_several():
     task = indeterminate_task(n=20, paired=20)
     source = indeterminate_source(task, judges=("strict",), baselines=())
     twin = [msgspec.structs.replace(row, judge="twin") for row in source.verdicts["strict"]]
-    both = (*source.judges, JudgeFacts(name="twin"))
+    pair = (*source.judges, JudgeFacts(name="twin"))
     verdicts = source.verdicts | {"twin": twin}
     planned = dict.fromkeys(verdicts, source.planned["strict"])
-    source = replace(source, judges=both, verdicts=verdicts, planned=planned, n_resamples=100)
+    source = replace(source, judges=pair, verdicts=verdicts, planned=planned, n_resamples=100)
     text = " ".join(sentences(validate(source)))
     assert "strict and twin are best at every beta" in text
 
