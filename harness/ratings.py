@@ -15,7 +15,7 @@ import numpy as np
 from harness.errors import TaskError, VerdictError
 from harness.judging.parsing.verdict import CANNOT_ASSESS, OUTCOMES, PairValue
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
-from harness.stats.data.rating_table import RatingTable
+from harness.stats import RatingTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from harness.judging.parsing.verdict import Outcome, Value, Verdict
-    from harness.stats.data.option_space import OptionSpace
+    from harness.stats import OptionSpace
     from harness.tasks import Item, Task
 
 

@@ -10,22 +10,18 @@ import numpy as np
 
 from harness.analysis.option_scale import Scale, drawn_modes
 from harness.judging.parsing.verdict import CANNOT_ASSESS
+from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
-from harness.stats.alt_test.panel import Panel
-from harness.stats.alt_test.procedure import annotator_tests
 from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import adjust_jointly, combined_annotator_test
 from harness.stats.data.labels import medians
-from harness.stats.inference.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Unanswered
-    from harness.stats.alt_test.outcome import AltTest
-    from harness.stats.alt_test.procedure import AltTestDesign
-    from harness.stats.data.rating_table import RatingTable
+    from harness.stats import AltTest, AltTestDesign, RatingTable
 
 NO_EXPERT, NO_SET = "no_expert_ratings", "no_ratings_of_one_set"
 

@@ -10,39 +10,34 @@ import numpy as np
 
 from harness.analysis.cutoff_grid import Grid, grid_of
 from harness.analysis.serialize import DIGITS, Numbers, rows_of
-from harness.stats.data.arrays import TOLERANCE
-from harness.stats.data.rating_table import Distributions
-from harness.stats.indeterminacy.bounds import (
-    Bound,
-    Limit,
-    common_bounds,
-    free_bounds,
-    omega_bounds,
-)
-from harness.stats.indeterminacy.likelihood import (
-    CommonF,
+from harness.stats import (
+    Distributions,
+    Estimate,
     F_and_beta_by_likelihood,
-    F_by_likelihood,
+    beta_sweep,
+    common_bounds,
+    evaluate,
+    free_bounds,
+    reconstruct,
 )
+from harness.stats.data.arrays import TOLERANCE
+from harness.stats.indeterminacy.bounds import Bound, Limit, omega_bounds
+from harness.stats.indeterminacy.likelihood import CommonF, F_by_likelihood
 from harness.stats.indeterminacy.rater_error import (
     Identifiability,
     error_matrix,
     identifiability,
     mse_without_rater_error,
 )
-from harness.stats.indeterminacy.reconstruction import reconstruct
-from harness.stats.indeterminacy.sensitivity import BreakEven, beta_sweep, winning_regions
-from harness.stats.inference.estimate import Estimate
-from harness.stats.selection.evaluation import evaluate
+from harness.stats.indeterminacy.sensitivity import BreakEven, winning_regions
 from harness.stats.selection.regret import GOALS
 
 if TYPE_CHECKING:
     from typing import Any
 
     from harness.analysis.estimates import Prepared
+    from harness.stats import OptionSpace, RatingTable
     from harness.stats.data.arrays import FloatArray
-    from harness.stats.data.option_space import OptionSpace
-    from harness.stats.data.rating_table import RatingTable
 
 CURVE_BETAS = tuple(step / 10 for step in range(11))
 EPSILONS = tuple(step / 50 for step in range(16))  # 0 to 0.3: beyond, E is hardly undone

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.serialize import DIGITS, Numbers, rows_of
+from harness.stats import Distributions, aggregate
 from harness.stats.data.arrays import FloatArray, IntArray, ratio
-from harness.stats.data.rating_table import Distributions, aggregate, reaches
+from harness.stats.data.rating_table import reaches
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.stats.data.rating_table import RatingTable
+    from harness.stats import RatingTable
     from harness.stats.indeterminacy.sensitivity import BreakEven
 
 STEPS = 50  # of beta, from 0 to 1

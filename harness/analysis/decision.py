@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from harness.stats import (
+    Difference,  # noqa: TC001 -- read at run time
+    Regret,  # noqa: TC001 -- read at run time
+)
 from harness.stats.indeterminacy.sensitivity import BreakEven  # noqa: TC001 -- read at run time
-from harness.stats.selection.ranking import Difference  # noqa: TC001 -- read at run time
-from harness.stats.selection.regret import Regret  # noqa: TC001 -- read at run time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

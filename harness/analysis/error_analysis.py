@@ -16,18 +16,16 @@ from harness.analysis.rater_agreement import (
     disputed_items,
 )
 from harness.judging.parsing.verdict import CANNOT_ASSESS
+from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
 from harness.stats.data.aggregation import (
     Levels,
     levels_of_judges,
 )
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
-from harness.stats.inference.estimate import Estimate, Exclusion, estimate_all
-from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS, n_var_kappa, n_var_phi
-from harness.stats.metrics.judge_agreement import (
-    Ensemble,
-    ensemble_agreement,
-)
+from harness.stats.inference.estimate import estimate_all
+from harness.stats.metrics.confusion import DIAGNOSTICS, n_var_kappa, n_var_phi
+from harness.stats.metrics.judge_agreement import Ensemble  # noqa: TC001 -- read at run time
 from harness.stats.subsets.abstention import (
     NO_POSITIVE,
     NO_VERDICT,
@@ -44,9 +42,8 @@ from harness.stats.subsets.selective_prediction import AbstentionTest, abstentio
 
 if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
+    from harness.stats import ItemSums, RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
-    from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.estimate import ItemSums
 
 Matrix = tuple[tuple[float, ...], ...]
 LEVEL_METRICS = ("accuracy", "f1", "kappa", "phi")

@@ -11,7 +11,16 @@ from harness import plugins
 from harness.errors import PluginError, TaskError
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.ratings import human_table, judge_table
-from harness.stats.data.option_space import OptionSpace
+from harness.stats import (
+    Metric,
+    OptionSpace,
+    Resampling,
+    evaluate,
+    find_metric,
+    metrics_for,
+    primary_metric,
+    sensitivity_family,
+)
 from harness.stats.data.rating_table import check_tau
 from harness.stats.data.resolved_tables import (
     ITEM_SPACE,
@@ -20,20 +29,15 @@ from harness.stats.data.resolved_tables import (
     resolve_abstentions,
 )
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
-from harness.stats.indeterminacy.translation import sensitivity_family
-from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.interval_methods import check_level
-from harness.stats.inference.metric import Metric, find_metric
-from harness.stats.metrics.registry import metrics_for
-from harness.stats.selection.evaluation import RANKS_WITHOUT_SETS, evaluate, primary_metric
+from harness.stats.selection.evaluation import RANKS_WITHOUT_SETS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.analysis.inputs import AggregationLevel, Choices, Source
-    from harness.stats.data.rating_table import Distributions, RatingTable
+    from harness.stats import Distributions, Evaluation, RatingTable
     from harness.stats.indeterminacy.translation import SweepVariant
-    from harness.stats.selection.evaluation import Evaluation
     from harness.tasks import Item, Task
 
 

@@ -19,7 +19,7 @@ from harness.stats.selection.sample_size import sample_size_for_difference
 
 if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
-    from harness.stats.inference.metric import Metric
+    from harness.stats import Metric
 
 WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
 MIN_RATERS = 3  # with fewer, a judge is compared with one human in place of the annotator test

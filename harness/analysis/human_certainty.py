@@ -9,29 +9,37 @@ import numpy as np
 
 from harness.analysis.judge_confidence import confidences
 from harness.analysis.option_scale import Scale, shares
+from harness.stats import (
+    Estimate,
+    Exclusion,
+    ItemSums,
+    Resampling,
+    Stratum,
+    binned_divergence,
+    default_strata,
+    risk_coverage,
+    stratify,
+)
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.data.labels import means, medians, modes
-from harness.stats.inference.bootstrap import Resampling, Units
-from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums
+from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
 from harness.stats.metrics.association import correlation_metrics, correlations_by_jackknife
 from harness.stats.metrics.binned_divergence import (
-    binned_divergence,
     binned_metrics,
     binned_sums,
     bins_of,
     judge_columns,
 )
 from harness.stats.metrics.downstream import win_rate_metrics, win_sums
-from harness.stats.subsets.selective_prediction import risk_coverage
-from harness.stats.subsets.strata import Stratum, StratumResult, default_strata, stratify
+from harness.stats.subsets.strata import StratumResult  # noqa: TC001 -- read at run time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harness.analysis.estimates import Prepared
+    from harness.stats import RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
-    from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.strata_bootstrap import Cut
     from harness.stats.metrics.binned_divergence import BinBy
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harness.judging.parsing.verdict import Verdict
-    from harness.stats.data.rating_table import RatingTable
+    from harness.stats import RatingTable
 
 SEVERAL = 2  # one sample agrees with itself
 MEMBER = '"confidence"'

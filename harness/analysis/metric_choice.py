@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.inference.multiple_testing import holm
-from harness.stats.selection.confidence_set import model_confidence_set, rank_spread
-from harness.stats.selection.ranking import Difference  # noqa: TC001 -- msgspec reads it at run time
-from harness.stats.selection.regret import GOALS, Regret, regret_matrix
+from harness.stats import (
+    Difference,
+    Regret,
+    holm,
+    model_confidence_set,
+    rank_spread,
+    regret_matrix,
+)
+from harness.stats.selection.regret import GOALS
 
 if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
-    from harness.stats.selection.evaluation import Evaluation
+    from harness.stats import Evaluation
 
 USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in most publications
 ENOUGH = 2  # with one judge there is nothing to choose

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.analysis.result import Ranking, Validation
-    from harness.stats.inference.estimate import Estimate
+    from harness.stats import Estimate
 
 
 def table(validation: Validation) -> str:

@@ -13,7 +13,7 @@ from harness.stats.metrics.human_agreement import pairwise_agreement
 from harness.tasks.schema import numeric_keys
 
 if TYPE_CHECKING:
-    from harness.stats.data.rating_table import RatingTable
+    from harness.stats import RatingTable
     from harness.tasks import Task
 
 

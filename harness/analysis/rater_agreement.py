@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.analysis.option_scale import Scale, disagreement
+from harness.stats import HUMAN_AGREEMENT, Estimate, ItemSums
 from harness.stats.data.labels import modes
-from harness.stats.inference.estimate import (
-    Estimate,
-    ItemSums,
-)
 from harness.stats.metrics.alpha import alpha_metric, coincidences
-from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_RATERS
+from harness.stats.metrics.human_agreement import MIN_RATERS
 from harness.stats.selection.comparisons import human_sums
 from harness.stats.subsets.abstention import with_abstention
 from harness.tasks.schema import numeric_keys
@@ -23,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.analysis.estimates import Prepared
+    from harness.stats import RatingTable
     from harness.stats.data.arrays import FloatArray, IntArray
-    from harness.stats.data.rating_table import RatingTable
 
 MAX_DISPUTED = 20
 NOMINAL_ALPHA = "krippendorff_alpha_nominal"

@@ -16,25 +16,24 @@ from harness.analysis.annotator_variants import (
 )
 from harness.analysis.inputs import Unanswered  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.option_scale import Scale
-from harness.stats.alt_test.controls import (
-    N_DRAWS,
-    RandomControl,
+from harness.stats import (
+    AltTestDesign,
+    Estimate,
     annotator_controls,
 )
+from harness.stats.alt_test.controls import N_DRAWS, RandomControl
 from harness.stats.alt_test.outcome import RaterRow  # noqa: TC001 -- msgspec reads it at run time
-from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.alt_test.variants import (
     EpsPoint,
     adjust_jointly,
     eps_sweep,
     smallest_eps,
 )
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- msgspec reads it at run time
 
 if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
+    from harness.stats import AltTest
     from harness.stats.alt_test.controls import Controls
-    from harness.stats.alt_test.outcome import AltTest
 
 Score: TypeAlias = Literal["accuracy", "neg_rmse"]
 EPS = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}  # Calderon et al. 2025, section 3.4

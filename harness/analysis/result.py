@@ -21,17 +21,19 @@ from harness.analysis.serialize import from_json, schema_of, to_json
 from harness.analysis.translations import Translated  # noqa: TC001 -- msgspec reads it at run time
 from harness.judging.prompts.requests import Elicitation  # noqa: TC001 -- msgspec reads it at run time
 from harness.ratings import OutcomeCounts  # noqa: TC001 -- msgspec reads it at run time
+from harness.stats import (
+    Difference,  # noqa: TC001 -- msgspec reads it at run time
+    Estimate,  # noqa: TC001 -- msgspec reads it at run time
+)
 from harness.stats.data.resolved_tables import (
     AbstentionMode,  # noqa: TC001 -- msgspec reads it at run time
 )
 from harness.stats.indeterminacy.translation import (
     SweepVariant,  # noqa: TC001 -- msgspec reads it at run time
 )
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- msgspec reads it at run time
 from harness.stats.inference.interval_methods import (
     IntervalMethod,  # noqa: TC001 -- msgspec reads it at run time
 )
-from harness.stats.selection.ranking import Difference  # noqa: TC001 -- msgspec reads it at run time
 
 SCHEMA_VERSION = 1
 

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.analysis.serialize import DIGITS, Matrix, rows_of
+from harness.stats import (
+    Estimate,
+    F_hat,
+)
 from harness.stats.indeterminacy.rater_error import selection_effects
-from harness.stats.indeterminacy.translation import F_hat, F_hat_by_item, F_hat_shrunk
-from harness.stats.inference.estimate import Estimate  # noqa: TC001 -- msgspec reads it at run time
+from harness.stats.indeterminacy.translation import F_hat_by_item, F_hat_shrunk
 
 if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
+    from harness.stats import RatingTable
     from harness.stats.data.arrays import FloatArray, IntArray
-    from harness.stats.data.rating_table import RatingTable
 
 MAX_ITEMS = 10  # shown of each matrix; `harness.stats.F_hat_shrunk` gives all
 

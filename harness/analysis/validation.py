@@ -32,8 +32,8 @@ from harness.analysis.translations import translated
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.judging.prompts.requests import ELICITATIONS
 from harness.ratings import count_outcomes
+from harness.stats import primary_metric
 from harness.stats.data.rating_table import ELICITATION_OF
-from harness.stats.selection.evaluation import primary_metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from harness.analysis.error_analysis import Errors
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.ratings import OutcomeCounts
-    from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.metric import Metric
-    from harness.stats.selection.evaluation import Evaluation, TableTranslation
+    from harness.stats import Evaluation, Metric, RatingTable
+    from harness.stats.selection.evaluation import TableTranslation
 
 
 DECIDING = ("choosing", "sensitivity", "replacement", "errors")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.stats.inference.metric import Metric
+    from harness.stats import Metric
 
 
 def tasks(*, as_json: options.Json = False) -> None:
@@ -119,11 +119,9 @@ def metrics(*, as_json: options.Json = False) -> None:
 
 def metrics_by_scope() -> dict[str, Sequence[Metric]]:
     """Return all metrics by what they apply to."""
-    from harness.stats.data.option_space import OptionSpace
+    from harness.stats import HUMAN_AGREEMENT, METRICS, OptionSpace
     from harness.stats.metrics.confusion import binary_metrics
-    from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
     from harness.stats.metrics.ordinal import ordinal_metrics
-    from harness.stats.metrics.registry import METRICS
 
     return {
         "all tasks": METRICS,

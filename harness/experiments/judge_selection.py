@@ -14,18 +14,17 @@ from harness.experiments.simulation import (
     draw_sample,
     gamma_for,
 )
+from harness.stats import METRICS, Distributions, aggregate
 from harness.stats.data.arrays import FloatArray, frozen
-from harness.stats.data.rating_table import Distributions, Form, aggregate
 from harness.stats.metrics import downstream
-from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.ranking import loss
 from harness.stats.selection.regret import chosen_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.stats.data.option_space import OptionSpace
-    from harness.stats.inference.metric import Metric
+    from harness.stats import Metric, OptionSpace
+    from harness.stats.data.rating_table import Form
 
 TAUS = (0.3, 0.5, 0.7)
 CUT_FORMS: frozenset[Form] = frozenset({"hrs", "decision"})

@@ -18,14 +18,12 @@ from harness.experiments.rater_effects import (
     sampling_experiment,
 )
 from harness.experiments.simulation import Scenario, gamma_for
-from harness.stats.data.option_space import OptionSpace
-from harness.stats.inference.metric import find_metric
-from harness.stats.metrics.registry import METRICS
+from harness.stats import METRICS, OptionSpace, find_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from harness.stats.inference.metric import Metric
+    from harness.stats import Metric
 
 N_OPTIONS = 4  # of the underspecified task: every set of them may be endorsed
 GAMMAS = (0.5, 1.0, 2.0)

@@ -9,15 +9,15 @@ import numpy as np
 
 from harness.experiments.judge_selection import TAUS, judge_values, mean_and_error, spearman
 from harness.experiments.simulation import Population, Scenario, draw_population, draw_sample
-from harness.stats.data.rating_table import Distributions, aggregate, reaches
-from harness.stats.metrics.registry import METRICS
+from harness.stats import METRICS, Distributions, aggregate
+from harness.stats.data.rating_table import reaches
 from harness.stats.selection.ranking import loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from harness.stats import Metric
     from harness.stats.data.arrays import FloatArray
-    from harness.stats.inference.metric import Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

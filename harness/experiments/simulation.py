@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.stats import (
+    Distributions,
+    OptionSpace,
+)
 from harness.stats.data.arrays import FloatArray, IntArray, frozen, ratio
-from harness.stats.data.option_space import OptionSpace  # noqa: TC001 -- readers of a field need it
-from harness.stats.data.rating_table import Distributions
 from harness.stats.indeterminacy.rater_error import error_matrix, selection_effect
 
 MANY = 1e9  # ratings per item that stand for a population: what is added to counts vanishes

@@ -11,7 +11,7 @@ from harness.errors import RunError
 from harness.judging.parsing.verdict import PairValue
 from harness.judging.prompts.requests import Elicitation
 from harness.probe.attacks import CONTROL, PROBE_ATTACK, PROBE_ITEM, PROBE_KIND, PROBE_TARGET
-from harness.stats.inference.estimate import Estimate
+from harness.stats import Estimate
 from harness.stats.inference.proportions import wilson_interval
 
 if TYPE_CHECKING:

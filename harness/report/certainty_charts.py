@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.human_certainty import Certainty, JudgeBin, JudgeCertainty, PerceptionBin
     from harness.report.charts import Chart
-    from harness.stats.inference.estimate import Estimate
+    from harness.stats import Estimate
 
 STRATA = {
     "majority_share": "By the share of raters who chose the most frequent answer (PA)",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.report.charts import Chart
     from harness.report.html.details import Details
     from harness.runs import RunFolder
-    from harness.stats.inference.estimate import Estimate
+    from harness.stats import Estimate
 
 RANKING_COLUMNS = (
     *("rank", "judge", "baseline", "metric", "value", "low", "high", "level", "n_used"),

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.analysis import Validation
-    from harness.stats.inference.estimate import Estimate, Interval
+    from harness.stats import Estimate, Interval
 
 REASONS = {
     "no_items": "no item has both sides",

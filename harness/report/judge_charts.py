@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
     from harness.report.charts import Chart
     from harness.report.metric_groups import Group
-    from harness.stats.inference.estimate import Estimate
+    from harness.stats import Estimate
 
 USUAL_FORMS = ("(h/h)", "(s/s)", "(h/hrs)", "(srs/srs)")
 N_STYLES = 8

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.report.charts import Chart
+    from harness.stats import Regret
     from harness.stats.indeterminacy.sensitivity import BreakEven
-    from harness.stats.selection.regret import Regret
 
 DIGITS = 6  # of the numbers that the sliders step through
 RANK_CELL, REGRET_CELL = 64.0, 84.0

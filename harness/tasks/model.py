@@ -16,7 +16,7 @@ from harness.tasks.schema import MAX_POWERSET_OPTIONS, TaskFields
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.stats.data.option_space import OptionSpace
+    from harness.stats import OptionSpace
 
 HumanElicitation = Literal["forced_choice", "response_set"]
 JudgeElicitation = Literal["forced_choice", "response_set", "paired"]
@@ -81,7 +81,7 @@ class Task(TaskFields):
         With more than 10 options and ``response_sets: all`` the sets are unknown, and the space
         holds only the singletons.
         """
-        from harness.stats.data.option_space import OptionSpace  # noqa: PLC0415 -- numpy, when needed
+        from harness.stats import OptionSpace  # noqa: PLC0415 -- numpy, when needed
 
         keys = tuple(option.key for option in self.options)
         if self.response_sets != "all":

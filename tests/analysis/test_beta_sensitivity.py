@@ -14,15 +14,14 @@ from support.rating_tables import seeded
 from harness.analysis import beta_sensitivity, validate
 from harness.analysis.estimates import prepare
 from harness.report import page
-from harness.stats import (
-    F_by_likelihood,
-    F_hat_by_item,
-    F_hat_shrunk,
-    beta_sweep,
+from harness.stats import beta_sweep
+from harness.stats.indeterminacy.likelihood import F_by_likelihood
+from harness.stats.indeterminacy.rater_error import (
     error_matrix,
     mse_without_rater_error,
     selection_effect,
 )
+from harness.stats.indeterminacy.translation import F_hat_by_item, F_hat_shrunk
 
 GOALS = ("decision_consistency", "prevalence_bias")
 

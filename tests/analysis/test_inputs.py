@@ -11,7 +11,8 @@ from support.rating_tables import seeded
 from harness.analysis import Choices, check_choices, validate
 from harness.analysis.estimates import prepare
 from harness.errors import TaskError
-from harness.stats import distributions_at_beta, evaluate
+from harness.stats import evaluate
+from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 
 GOALS = ("decision_consistency", "prevalence_bias")
 

@@ -15,6 +15,8 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from harness import stats
+from harness.stats.data.labels import label_cells
+from harness.stats.metrics.association import correlation_metrics
 from harness.stats.metrics.human_agreement import fleiss_totals
 
 N, K, M = 10_000, 5, 5
@@ -41,17 +43,17 @@ def against_vectors(bounds: Bounds, rng: np.random.Generator) -> None:
     """Compare coefficients of two vectors."""
     human, judge = labels(N, 2, rng).T.copy()
     cohen = stats.find_metric("cohen_kappa(h/h)", stats.METRICS)
-    kendall = stats.correlation_metrics(np.arange(K), np.arange(K))[2]
+    kendall = correlation_metrics(np.arange(K), np.arange(K))[2]
     found = times_faster(
         lambda: cohen_kappa_score(human, judge),
-        lambda: float(cohen.value(stats.label_cells(human, judge, K))),
+        lambda: float(cohen.value(label_cells(human, judge, K))),
         calls=100,
         rounds=9,
     )
     bounds.at_least(f"Cohen's kappa, {N} items, K = {K}: scikit-learn", found, 30)
     found = times_faster(
         lambda: kendalltau(human, judge).statistic,
-        lambda: float(kendall.value(stats.label_cells(human, judge, K))),
+        lambda: float(kendall.value(label_cells(human, judge, K))),
         calls=100,
         rounds=25,
     )

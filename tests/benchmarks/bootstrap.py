@@ -13,6 +13,7 @@ from ratios import Bounds, cpu_s, in_child, on_one_thread, same, times_faster
 from sklearn.metrics import cohen_kappa_score
 
 from harness import stats
+from harness.stats.inference.bootstrap import Resamples
 
 N, B, PER_GROUP = 10_000, 2_000, 10
 KAPPA = "cohen_kappa(h/h)"
@@ -60,7 +61,7 @@ def table(name: str, labels: np.ndarray) -> stats.RatingTable:
 
 def drawn_items(n_units: int, n_drawn: int, seed: int, of_item: np.ndarray) -> list[np.ndarray]:
     """Spell out the items of the first resamples that `evaluate` draws from this seed."""
-    resamples = stats.Resamples.draw(n_units, n_drawn, np.random.default_rng(seed))
+    resamples = Resamples.draw(n_units, n_drawn, np.random.default_rng(seed))
     return [np.repeat(np.arange(N), w[of_item].astype(int)) for w in next(resamples.weights())]
 
 

@@ -14,7 +14,8 @@ from harness.experiments.simulation import (
     project,
     selection_matrix,
 )
-from harness.stats import OptionSpace, selection_effect
+from harness.stats import OptionSpace
+from harness.stats.indeterminacy.rater_error import selection_effect
 
 THREE = OptionSpace.powerset(("toxic", "rude", "fine"))
 

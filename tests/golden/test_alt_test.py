@@ -9,6 +9,15 @@ from support.known_answers import Result, load_dataset, reproduce
 from support.rating_tables import seeded
 
 from harness import stats
+from harness.stats.alt_test import margin_tests
+from harness.stats.alt_test.controls import optimal_verdicts
+from harness.stats.alt_test.margin_tests import one_sided_t
+from harness.stats.alt_test.variants import eps_sweep
+from harness.stats.metrics.human_agreement import (
+    pearson_by_rater,
+    pearson_mean_over_raters,
+    pearsons,
+)
 
 DESIGN = (
     *("eps", "q", "small_n", "unanswered", "min_raters_per_item", "min_items_per_rater"),
@@ -35,7 +44,7 @@ def test_alt_test_eps_sweep(golden):
 
     def adapter(inputs):
         margins = [point["eps"] for point in golden["expect"]["sweep"]]  # named nowhere else
-        points = stats.eps_sweep(run(inputs | {"eps": 0.1}, load_dataset), margins)
+        points = eps_sweep(run(inputs | {"eps": 0.1}, load_dataset), margins)
         sweep = [
             {"eps": point.eps, "omega": point.winning_rate, "rho": point.advantage}
             for point in points
@@ -51,7 +60,7 @@ def test_alt_test_optimal_judge(golden):
     def adapter(inputs):
         ratings, _ = long_form(inputs, load_dataset)
         panel, chosen = stats.Panel.of(ratings), design(inputs)
-        return Result(described(judged(panel, stats.optimal_verdicts(panel, chosen), chosen)))
+        return Result(described(judged(panel, optimal_verdicts(panel, chosen), chosen)))
 
     reproduce(golden, adapter)
 
@@ -109,7 +118,7 @@ def test_one_sided_t(golden):
     """Without variation, p is 0 or 1 by the mean, and t is NA."""
 
     def adapter(inputs):
-        t_test = stats.one_sided_t(**inputs["counts"], eps=inputs["eps"])
+        t_test = one_sided_t(**inputs["counts"], eps=inputs["eps"])
         return Result(
             {"n": t_test.n, "mean": t_test.mean, "sd": t_test.sd, "t": t_test.t, "p": t_test.p}
         )
@@ -189,7 +198,7 @@ def described(outcome):
 
 
 def signed_rank(row, eps):
-    rank_test = stats.signed_rank(row.n_judge_closer, row.n_tied, row.n_rater_closer, eps)
+    rank_test = margin_tests.signed_rank(row.n_judge_closer, row.n_tied, row.n_rater_closer, eps)
     return {
         "w_plus": rank_test.w_plus,
         "p_exact": rank_test.p_exact,
@@ -209,10 +218,10 @@ def traditional(inputs, dataset):
     for item, rater, value in ratings:
         values[items[item], raters[rater]] = float(value)
     judge = np.array([float(verdicts.get(item, "nan")) for item in items])
-    sums = stats.pearson_by_rater(values, judge).sum(axis=0)
+    sums = pearson_by_rater(values, judge).sum(axis=0)
     return {
-        "pearson_mean_over_raters": float(stats.pearson_mean_over_raters(sums)),
-        "n_raters": int((~np.isnan(stats.pearsons(sums))).sum()),
+        "pearson_mean_over_raters": float(pearson_mean_over_raters(sums)),
+        "n_raters": int((~np.isnan(pearsons(sums))).sum()),
     }
 
 

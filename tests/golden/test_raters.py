@@ -7,6 +7,11 @@ import pytest
 from support.known_answers import Result, load_dataset, reproduce
 
 from harness import stats
+from harness.stats.metrics.human_agreement import (
+    pearson_by_rater,
+    pearson_mean_over_raters,
+    pearsons,
+)
 
 MAJORITY = {
     "accuracy_majority_expected": "hit_rate(h/h)",
@@ -110,8 +115,8 @@ def pearson(ratings, verdicts):
     for item, rater, value in ratings:
         values[items[item], raters[rater]] = float(value)
     judge = np.array([float(verdicts.get(item, "nan")) for item in items])
-    sums = stats.pearson_by_rater(values, judge).sum(axis=0)
+    sums = pearson_by_rater(values, judge).sum(axis=0)
     return {
-        "pearson_mean_over_raters": float(stats.pearson_mean_over_raters(sums)),
-        "n_raters": int((~np.isnan(stats.pearsons(sums))).sum()),
+        "pearson_mean_over_raters": float(pearson_mean_over_raters(sums)),
+        "n_raters": int((~np.isnan(pearsons(sums))).sum()),
     }

@@ -9,6 +9,9 @@ import numpy as np
 from support.known_answers import Result, reproduce
 
 from harness import stats
+from harness.stats.data.rating_table import multilabel, reaches
+from harness.stats.indeterminacy.rater_error import rank_under_rater_error
+from harness.stats.indeterminacy.translation import reconstruct_theta
 
 # Kinds without an adapter so far: abstention_modes, alt_test and its variants, benjamini_yekutieli,
 # binary_agreement, binned_jsd, cluster_bootstrap_se, dataset_facts, ensemble_agreement,
@@ -45,7 +48,7 @@ def test_rank_under_rater_error(golden):
     """Error moves the difference of two judges by -2 shift; the printed condition is no test."""
 
     def adapter(inputs):
-        shift = stats.rank_under_rater_error(
+        shift = rank_under_rater_error(
             np.array(inputs["theta_star"]),
             np.array(inputs["E"]),
             (np.array(inputs["theta_judge_z"]), np.array(inputs["theta_judge_w"])),
@@ -69,7 +72,7 @@ def test_beta_sweep(golden):
             family = stats.sensitivity_family(
                 space, inputs["beta"], {negative: (positive,)}, variant=variant
             )
-            return stats.multilabel(stats.reconstruct_theta([inputs["O"]], family), space)[0]
+            return multilabel(reconstruct_theta([inputs["O"]], family), space)[0]
 
         return Result(
             {
@@ -118,6 +121,6 @@ def rating_vectors(inputs, side):
     vectors = {"h": stats.hard(forced), "s": forced}
     if f"Omega_{side}" in inputs:
         omega = np.array(inputs[f"Omega_{side}"])
-        vectors |= {"srs": omega, "hrs": stats.reaches(omega, inputs["tau"])}
+        vectors |= {"srs": omega, "hrs": reaches(omega, inputs["tau"])}
         vectors["decision"] = vectors["hrs"][:, [inputs["k"]]]
     return vectors

@@ -10,7 +10,7 @@ from harness.report.recommendation import GOAL_WORDS
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.stats.inference.estimate import Estimate
+    from harness.stats import Estimate
 
 
 NO_SWEEP = {

@@ -11,6 +11,8 @@ import pytest
 from support.rating_tables import seeded
 
 from harness import stats
+from harness.stats.alt_test.scoring import SimilarityTable
+from harness.stats.alt_test.variants import smallest_eps
 
 
 def panel_of(**ratings):
@@ -170,7 +172,7 @@ def test_na_says_why(ratings, verdicts, reason):
     for estimate in (result.winning_rate, result.advantage):
         assert (estimate.value, estimate.reason, estimate.interval) == (None, reason, None)
     assert result.passes is None
-    assert stats.smallest_eps(result) is None
+    assert smallest_eps(result) is None
 
 
 @pytest.mark.parametrize(
@@ -286,7 +288,7 @@ def test_a_similarity_table_and_its_function_agree():
     labels = ("a", "b", "c")
     panel = panel_of(**{r: coins(k, 50, *labels) for k, r in enumerate("xyz")})
     judge = coins(7, 50, *labels)
-    table = stats.SimilarityTable(labels, np.eye(3))
+    table = SimilarityTable(labels, np.eye(3))
     by_table, by_function, plain = (
         judged(panel, judge, score=score)
         for score in (table, lambda x, y: float(x == y), "accuracy")
@@ -295,7 +297,7 @@ def test_a_similarity_table_and_its_function_agree():
     with pytest.raises(ValueError, match="unknown_label"):
         judged(panel, ["d"] * 50, score=table)
     with pytest.raises(ValueError, match="similarity has shape"):
-        stats.SimilarityTable(labels, np.eye(2))
+        SimilarityTable(labels, np.eye(2))
     with pytest.raises(ValueError, match="not finite"):
         judged(panel, judge, score=lambda x, y: math.inf)
 

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from support.rating_tables import panel_by_rater, seeded
 
 from harness import stats
+from harness.stats.alt_test.controls import optimal_verdicts
+from harness.stats.alt_test.margin_tests import one_sided_t, signed_rank
+from harness.stats.alt_test.variants import eps_sweep
 
 LABELS = st.sampled_from([1, 2, 3, 4])
 COUNTS = st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(0, 12)).filter(any)
@@ -113,7 +116,7 @@ def test_the_best_verdicts_always_tie_or_win(case):
     panel = panel_by_rater(ratings)
     for score in ("accuracy", "neg_rmse"):
         design = stats.AltTestDesign(score=score, eps=0.1)
-        best = run(ratings, stats.optimal_verdicts(panel, design), score=score)
+        best = run(ratings, optimal_verdicts(panel, design), score=score)
         assert best.advantage.value in (1.0, None)
 
 
@@ -134,7 +137,7 @@ def test_equal_quality_is_no_quality(case):
 def test_a_wider_margin_never_lowers_the_winning_rate(case, low, high):
     """On t-tests the rejections only grow with the margin; the advantage stands still."""
     result = run(*case)
-    below, above = stats.eps_sweep(result, sorted((low, high)))
+    below, above = eps_sweep(result, sorted((low, high)))
     if below.winning_rate is not None:
         assert below.winning_rate <= above.winning_rate
         assert below.advantage == above.advantage
@@ -159,7 +162,7 @@ def test_the_exact_rank_test_counts_sign_patterns(counts, eps):
         }
     w = sum(rank for rank, d in zip(doubled, shifted, strict=True) if d > 0)
     exact = sum(n for total, n in ways.items() if total <= w) / 2 ** len(doubled)
-    rank_test = stats.signed_rank(minus, zero, plus, eps)
+    rank_test = signed_rank(minus, zero, plus, eps)
     assert rank_test.w_plus == w / 2
     assert rank_test.p_exact == pytest.approx(exact, rel=1e-11)
 
@@ -183,7 +186,7 @@ def test_one_sided_t_against_scipy(counts, eps):
     from scipy.stats import ttest_1samp
 
     minus, zero, plus = counts
-    t_test = stats.one_sided_t(minus, zero, plus, eps)
+    t_test = one_sided_t(minus, zero, plus, eps)
     values = np.repeat([-1.0, 0.0, 1.0], counts)
     if np.ptp(values) == 0:
         assert t_test.t is None

@@ -7,7 +7,18 @@ import pytest
 from support.rating_tables import panel_by_rater, seeded, split_options
 
 from harness import stats
-from harness.stats.alt_test.controls import mean_rater_correlations
+from harness.stats.alt_test.controls import mean_rater_correlations, optimal_verdicts
+from harness.stats.alt_test.margin_tests import one_sided_t, signed_rank
+from harness.stats.alt_test.variants import (
+    EpsPoint,
+    adjust_jointly,
+    combine_raters,
+    combined_annotator_test,
+    eps_sweep,
+    smallest_eps,
+)
+from harness.stats.inference.bootstrap import Resamples
+from harness.stats.metrics.human_agreement import pearson_by_rater, pearson_mean_over_raters
 
 
 def noisy_panel(seed, n=80, m=4, right=0.8, prefix="i"):
@@ -52,7 +63,7 @@ def test_replicates_equal_the_test_of_the_items_drawn(panel_of):
     design = stats.AltTestDesign(score="accuracy", eps=0.1, small_n="t")
     test = run(panel, verdicts, design, n_resamples=5)
     seed = int(np.random.default_rng(0).integers(2**63))
-    weights = np.concatenate(list(stats.Resamples(n, 5, seed).weights()))
+    weights = np.concatenate(list(Resamples(n, 5, seed).weights()))
     for b, times in enumerate(weights.astype(int).tolist()):
         copies = [(i, c) for i, k in zip(panel.items, times, strict=True) for c in range(k)]
         ratings = {rater: panel.ratings_of(rater) for rater in panel.raters}
@@ -106,8 +117,8 @@ def test_correlations_with_a_crowd_equal_those_of_a_dense_table(method, groups):
     [estimate] = mean_rater_correlations(
         scored, {"z": verdicts}, resampling=seeded(**options)
     ).values()
-    sums = stats.pearson_by_rater(ratings, judge)
-    dense = stats.bootstrap(sums, stats.pearson_mean_over_raters, resampling=seeded(**options))
+    sums = pearson_by_rater(ratings, judge)
+    dense = stats.bootstrap(sums, pearson_mean_over_raters, resampling=seeded(**options))
     assert estimate.value == pytest.approx(dense.value)
     assert (estimate.n_used, estimate.n_excluded) == (dense.n_used, dense.n_excluded)
     ends = [[of_way.interval.low, of_way.interval.high] for of_way in (estimate, dense)]
@@ -156,9 +167,9 @@ def test_smallest_eps_passes_and_nothing_smaller_does():
     for seed, n in ((1, 80), (2, 200), (3, 20)):
         panel, verdicts = noisy_panel(seed, n=n)
         result = run(panel, verdicts)
-        least = stats.smallest_eps(result)
+        least = smallest_eps(result)
         below = np.linspace(0.0, least, 20, endpoint=False) - 2e-9
-        points = stats.eps_sweep(result, [least, *below[below > 0]])
+        points = eps_sweep(result, [least, *below[below > 0]])
         assert points[0].passes
         assert not any(point.passes for point in points[1:])
         design_at_least = stats.AltTestDesign(score="accuracy", eps=least)
@@ -174,22 +185,22 @@ def test_smallest_eps_is_zero_for_a_judge_who_beats_everybody():
             for j, rater in enumerate("xyz")
         }
     )
-    assert stats.smallest_eps(run(panel, right)) == 0.0
+    assert smallest_eps(run(panel, right)) == 0.0
     agreeing = panel_by_rater(dict.fromkeys(("x", "y"), right))
-    assert stats.smallest_eps(run(agreeing, dict.fromkeys(right, "b"))) is None
+    assert smallest_eps(run(agreeing, dict.fromkeys(right, "b"))) is None
 
 
 def test_a_sweep_equals_the_test_done_at_each_margin():
     """The sums determine the result at every margin."""
     panel, verdicts = noisy_panel(7)
     margins = [0.0, 0.05, 0.3, 0.5, 0.999]
-    for margin, point in zip(margins, stats.eps_sweep(run(panel, verdicts), margins), strict=True):
+    for margin, point in zip(margins, eps_sweep(run(panel, verdicts), margins), strict=True):
         result = run(panel, verdicts, stats.AltTestDesign(score="accuracy", eps=margin))
-        assert point == stats.EpsPoint(
+        assert point == EpsPoint(
             margin, result.winning_rate.value, result.advantage.value, result.passes
         )
     with pytest.raises(ValueError, match="eps_out_of_range"):
-        stats.eps_sweep(run(panel, verdicts), [1.0])
+        eps_sweep(run(panel, verdicts), [1.0])
 
 
 def test_domains_are_adjusted_over_all_their_raters():
@@ -198,7 +209,7 @@ def test_domains_are_adjusted_over_all_their_raters():
     for k in range(5):
         panel, verdicts = noisy_panel(20 + k, n=60, m=3, prefix=f"d{k}-")
         tests[f"domain {k}"] = run(panel, verdicts, n_resamples=20)
-    joint = stats.adjust_jointly(tests)
+    joint = adjust_jointly(tests)
     p = [row.p for test in tests.values() for row in test.per_rater]
     rejected = stats.benjamini_yekutieli(p).rejected.tolist()
     assert [row.rejected for test in joint.values() for row in test.per_rater] == rejected
@@ -216,7 +227,7 @@ def test_a_domain_of_one_unit_is_put_together_with_others():
     for k, n_resamples in enumerate((20, 0)):
         panel, verdicts = noisy_panel(30 + k, n=60, m=3, prefix=f"d{k}-")
         tests[f"domain {k}"] = run(panel, verdicts, n_resamples=n_resamples)
-    whole, lone = stats.adjust_jointly(tests).values()
+    whole, lone = adjust_jointly(tests).values()
     assert (whole.n_family, lone.n_family) == (6, 6)
     assert whole.winning_rate.interval is not None
     assert (lone.winning_rate.interval, lone.winning_rate.value) == (None, lone.wins / 3)
@@ -227,7 +238,7 @@ def test_tests_without_equal_resamples_are_not_put_together():
     panel, verdicts = noisy_panel(1)
     tests = {str(b): run(panel, verdicts, n_resamples=b) for b in (3, 4)}
     with pytest.raises(ValueError, match="equally many resamples"):
-        stats.adjust_jointly(tests)
+        adjust_jointly(tests)
 
 
 def two_sets():
@@ -246,18 +257,16 @@ def test_combined_raters_have_the_items_of_both():
     """A pair counts as one rater of 40 items; the average runs over all six pairings."""
     panel, verdicts = two_sets()
     pairs = [("s0", "t0"), ("s1", "t1"), ("s2", "t2")]
-    combined = stats.combine_raters(panel, pairs)
+    combined = combine_raters(panel, pairs)
     assert combined.raters == ("s0+t0", "s1+t1", "s2+t2")
     assert {row.n for row in run(combined, verdicts).per_rater} == {40}
     sets = (["s0", "s1", "s2"], ["t0", "t1", "t2"])
-    result = stats.combined_annotator_test(
-        panel, verdicts, DESIGN, sets, rng=np.random.default_rng(0)
-    )
+    result = combined_annotator_test(panel, verdicts, DESIGN, sets, rng=np.random.default_rng(0))
     assert len(result.tests) == 6
     assert result.winning_rate == pytest.approx(
         np.mean([test.winning_rate.value for test in result.tests])
     )
-    sampled = stats.combined_annotator_test(
+    sampled = combined_annotator_test(
         panel, verdicts, DESIGN, sets, rng=np.random.default_rng(0), max_pairings=2
     )
     assert len(sampled.tests) == 2
@@ -274,7 +283,7 @@ def test_combined_raters_have_the_items_of_both():
 def test_raters_who_cannot_be_combined_are_refused(teams, message):
     """Unknown, twice used, or rating the same item."""
     with pytest.raises(ValueError, match=message):
-        stats.combine_raters(two_sets()[0], teams)
+        combine_raters(two_sets()[0], teams)
 
 
 def test_controls_measure_agreement_under_the_score():
@@ -316,7 +325,7 @@ def test_best_verdicts_are_known_for_two_scores_only():
     """Theorem 1 says nothing of similarities."""
     panel, _ = noisy_panel(1)
     with pytest.raises(ValueError, match="known for two scores only"):
-        stats.optimal_verdicts(panel, stats.AltTestDesign(score=max, eps=0.1))
+        optimal_verdicts(panel, stats.AltTestDesign(score=max, eps=0.1))
 
 
 def test_signed_rank_against_scipy():
@@ -324,7 +333,7 @@ def test_signed_rank_against_scipy():
 
     d: -1 four times, 0 five times, 1 three times; W+ = 21, p = 0.0869140625.
     """
-    rank_test = stats.signed_rank(4, 5, 3, 0.2)
+    rank_test = signed_rank(4, 5, 3, 0.2)
     signs = np.array(np.meshgrid(*[[0, 1]] * 12)).reshape(12, -1)
     ranks = np.array([10.5] * 4 + [3.0] * 5 + [7.0] * 3)
     assert rank_test.w_plus == 21.0
@@ -334,18 +343,18 @@ def test_signed_rank_against_scipy():
 
 def test_signed_rank_drops_and_ties_what_it_should():
     """At 0 the ties between judge and rater are dropped; at 1/2 a tie ranks with a loss."""
-    assert stats.signed_rank(2, 7, 1, 0.0).n == 3
-    assert stats.signed_rank(2, 7, 1, 0.0).w_plus == 2.0
-    assert stats.signed_rank(0, 7, 1, 0.5).w_plus == 4.5
-    nothing = stats.signed_rank(0, 7, 0, 0.0)
+    assert signed_rank(2, 7, 1, 0.0).n == 3
+    assert signed_rank(2, 7, 1, 0.0).w_plus == 2.0
+    assert signed_rank(0, 7, 1, 0.5).w_plus == 4.5
+    nothing = signed_rank(0, 7, 0, 0.0)
     assert (nothing.n, nothing.p_exact, nothing.p_normal) == (0, 1.0, None)
     with pytest.raises(ValueError, match="counts are"):
-        stats.signed_rank(0, 0, 0, 0.1)
+        signed_rank(0, 0, 0, 0.1)
 
 
 def test_a_t_test_of_one_item_has_no_p():
     """One item does not vary, and says nothing of whether others would."""
-    t_test = stats.one_sided_t(1, 0, 0, eps=0.1)
+    t_test = one_sided_t(1, 0, 0, eps=0.1)
     assert (t_test.n, t_test.mean, t_test.sd, t_test.t, t_test.p) == (1, -1.0, None, None, None)
 
 

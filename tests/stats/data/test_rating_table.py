@@ -9,7 +9,7 @@ from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
 from harness.stats import Distributions, OptionSpace, RatingTable, aggregate
-from harness.stats.data.rating_table import check_rows, tied_modes
+from harness.stats.data.rating_table import FORMS, check_rows, multilabel, tied_modes
 
 SPACE = OptionSpace.powerset(("toxic", "fine"))
 
@@ -52,7 +52,7 @@ def test_failed_sample_stays_in_the_divisor():
     judge = RatingTable(**{f: getattr(judge, f) for f in judge.__slots__} | {"outcomes": outcomes})
     dist = Distributions.of(judge)
     np.testing.assert_array_equal(dist.O[:2], [[1, 0], [1, 0]])
-    for form in stats.FORMS:
+    for form in FORMS:
         vectors = aggregate(dist, form, tau=0.5, positive=("toxic",))
         assert np.isnan(vectors[2]).all()
         shown = 1 if form.startswith("noisy") else 2  # one answer shows no noise
@@ -238,7 +238,7 @@ def test_theta_rows_sum_to_one_and_omega_lies_in_zero_one(counts):
     np.testing.assert_allclose(dist.theta[rated].sum(axis=1), 1.0)
     assert np.isnan(dist.theta[~rated]).all()
     assert ((dist.omega[rated] >= 0) & (dist.omega[rated] <= 1)).all()
-    np.testing.assert_allclose(stats.multilabel(dist.theta, space), dist.omega, atol=1e-12)
+    np.testing.assert_allclose(multilabel(dist.theta, space), dist.omega, atol=1e-12)
 
 
 @pytest.mark.parametrize("rows", [[[0.5, 0.6]], [[-0.1, 1.1]], [[np.nan, 1.0]]])
@@ -251,7 +251,7 @@ def test_rows_that_are_no_distribution_are_refused(rows):
 def test_theta_of_another_task_is_refused():
     """One column per response set."""
     with pytest.raises(ValueError, match=r"theta has shape \(1, 2\); wanted \(n, 3\)"):
-        stats.multilabel(np.array([[0.5, 0.5]]), SPACE)
+        multilabel(np.array([[0.5, 0.5]]), SPACE)
 
 
 def test_no_items_have_no_modes():

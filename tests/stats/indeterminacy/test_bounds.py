@@ -7,8 +7,11 @@ import pytest
 from support.rating_tables import count_table, random_table, split_options
 
 from harness import stats
-from harness.stats import Limit, OptionSpace, common_bounds, free_bounds, omega_bounds
-from harness.stats.indeterminacy.bounds import meets_bounds
+from harness.stats import OptionSpace, common_bounds, free_bounds
+from harness.stats.data.rating_table import multilabel, reaches
+from harness.stats.indeterminacy.bounds import Limit, meets_bounds, omega_bounds
+from harness.stats.indeterminacy.translation import reconstruct_theta
+from harness.stats.inference.bootstrap import Resamples, Units
 
 BOTH = ("toxic", "fine")
 THREE = OptionSpace.powerset(("toxic", "rude", "fine"))
@@ -59,9 +62,7 @@ def test_every_admissible_reverse_translation_stays_within_the_bounds():
     inside = THREE.membership.T.astype(float)
     for _ in range(1000):
         family = rng.dirichlet(np.full(7, 0.3), 3).T * inside + 1e-12 * inside
-        omega = stats.multilabel(
-            stats.reconstruct_theta(chosen, family / family.sum(axis=0)), THREE
-        )
+        omega = multilabel(reconstruct_theta(chosen, family / family.sum(axis=0)), THREE)
         assert (omega >= low - 1e-9).all()
         assert (omega <= high + 1e-9).all()
     meets_low, meets_high = meets_bounds(chosen, THREE, ("toxic", "rude"))
@@ -118,8 +119,8 @@ def by_grid(human, judge, low, high):
     values = []
     for beta in np.linspace(low, high, 2001):
         family = stats.sensitivity_family(space, beta, {"fine": ("toxic",)})
-        omega = stats.multilabel(stats.reconstruct_theta(dist.O, family), space)
-        decided = stats.reaches(omega[:, [space.option_index("toxic")]], 0.5)
+        omega = multilabel(reconstruct_theta(dist.O, family), space)
+        decided = reaches(omega[:, [space.option_index("toxic")]], 0.5)
         values.append([row.value(row.contributions(decided, decision).sum(axis=0)) for row in rows])
     return np.min(values, axis=0), np.max(values, axis=0)
 
@@ -171,7 +172,7 @@ def test_resampled_ends_are_those_of_the_resampled_items():
     human, judge = random_table("human", 0, n=12), random_table("z", 1, n=12)
     limit = [Limit("fine", ("toxic",), 0.0, 0.6)]
     result = common(human, [judge], limit, n_resamples=3)["z"]["decision_consistency"].low
-    seed = stats.Resamples.draw(stats.Units.of(12, None), 3, np.random.default_rng(0))
+    seed = Resamples.draw(Units.of(12, None), 3, np.random.default_rng(0))
     [weights] = seed.weights()
     lows = []
     for row in weights.astype(int):

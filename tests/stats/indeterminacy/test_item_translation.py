@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from support.rating_tables import count_table, random_table
 
-from harness.stats import F_hat, F_hat_by_item, F_hat_shrunk, OptionSpace, RatingTable
+from harness.stats import F_hat, OptionSpace, RatingTable
+from harness.stats.indeterminacy.translation import F_hat_by_item, F_hat_shrunk
 
 BOTH = ("toxic", "fine")
 SPACE = OptionSpace.powerset(BOTH)

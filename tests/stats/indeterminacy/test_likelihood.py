@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 from support.rating_tables import count_table, evaluate_judges, seeded
 
-from harness.stats import (
-    Exclusion,
-    F_and_beta_by_likelihood,
-    F_by_likelihood,
-    OptionSpace,
-    RatingTable,
-    Resampling,
-)
+from harness.stats import Exclusion, F_and_beta_by_likelihood, OptionSpace, RatingTable, Resampling
+from harness.stats.indeterminacy.likelihood import F_by_likelihood
 
 BINARY = OptionSpace.powerset(("toxic", "fine"))
 THREE = OptionSpace.powerset(("toxic", "rude", "fine"))

@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 from support.rating_tables import count_table, random_table
 
-from harness.stats import (
-    METRICS,
-    OptionSpace,
-    Resampling,
+from harness.stats import METRICS, OptionSpace, Resampling, find_metric
+from harness.stats.data.rating_table import Distributions
+from harness.stats.indeterminacy.rater_error import (
     error_matrix,
-    find_metric,
     identifiability,
     mse_without_rater_error,
     rank_under_rater_error,
     selection_effect,
     selection_effects,
 )
-from harness.stats.data.rating_table import Distributions
 
 BINARY = OptionSpace.powerset(("toxic", "fine"))
 THREE = OptionSpace.powerset(("toxic", "rude", "fine"))

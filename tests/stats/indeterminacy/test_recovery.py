@@ -15,6 +15,7 @@ from support.interval_coverage import (
 )
 
 from harness import stats
+from harness.stats.indeterminacy.rater_error import error_matrix
 
 COVERAGE_PAGE = Path(__file__).resolve().parents[3] / "docs" / "coverage.md"
 N_STATISTICS = 12
@@ -71,7 +72,7 @@ def test_stable_sets_are_recovered_through_E(n_raters):  # noqa: N802 -- E is th
     those of the stable raters again within the standard error of m of them, 0.5 / sqrt(m).
     """
     rng = np.random.default_rng(0)
-    error = stats.error_matrix(SPACE, 0.3, eta=1.0, option="toxic")
+    error = error_matrix(SPACE, 0.3, eta=1.0, option="toxic")
     apart = []
     for theta_star in rng.dirichlet((1, 1, 1), 200):
         model = stats.decompose(theta_star, F, SPACE.membership, E=error)

@@ -5,8 +5,8 @@ import pytest
 from support.rating_tables import count_table, evaluate_judges, random_table, split_options
 
 from harness import stats
-from harness.stats import beta_sweep, break_even, winning_regions
-from harness.stats.indeterminacy.sensitivity import Flips
+from harness.stats import beta_sweep, break_even
+from harness.stats.indeterminacy.sensitivity import Flips, winning_regions
 
 BOTH = ("toxic", "fine")
 ADDS = {"fine": ("toxic",)}

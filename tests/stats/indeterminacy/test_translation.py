@@ -9,6 +9,8 @@ from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
 from harness.stats import Distributions, OptionSpace, RatingTable
+from harness.stats.data.rating_table import multilabel
+from harness.stats.indeterminacy.translation import reconstruct_theta
 
 SPACE = OptionSpace.powerset(("toxic", "fine"))
 BOTH = ("toxic", "fine")
@@ -126,10 +128,10 @@ def test_beta_family_moves_mass_to_the_singleton():
         family = stats.sensitivity_family(SPACE, beta, {"fine": ("toxic",)})
         np.testing.assert_allclose(family.sum(axis=0), 1.0)
         assert (family[~SPACE.membership.T] == 0).all()
-        omega = stats.multilabel(stats.reconstruct_theta([[0.3, 0.7]], family), SPACE)
+        omega = multilabel(reconstruct_theta([[0.3, 0.7]], family), SPACE)
         np.testing.assert_allclose(omega, [[0.3 + beta * 0.7, 0.7]])
         printed = stats.sensitivity_family(SPACE, beta, {"fine": ("toxic",)}, variant="table_2")
-        omega = stats.multilabel(stats.reconstruct_theta([[0.3, 0.7]], printed), SPACE)
+        omega = multilabel(reconstruct_theta([[0.3, 0.7]], printed), SPACE)
         np.testing.assert_allclose(omega, [[0.3 + beta * 0.7, (1 - beta) * 0.7]])
 
 

@@ -7,6 +7,7 @@ from support.rating_tables import count_table, evaluate_judges, split_options
 from harness import stats
 from harness.stats.data.arrays import Rows
 from harness.stats.inference import bootstrap
+from harness.stats.inference.bootstrap import Resamples, Units
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.inference.metric import mean
 
@@ -35,7 +36,7 @@ def test_bootstrap_against_theory():
 
 def test_bootstrap_draws_with_replacement():
     """Every resample has as many items as the data, and some items more than once."""
-    weights = np.concatenate(list(stats.Resamples(50, 300, 7).weights()))
+    weights = np.concatenate(list(Resamples(50, 300, 7).weights()))
     assert weights.shape == (300, 50)
     assert (weights.sum(axis=1) == 50).all()
     assert weights.max() > 1
@@ -44,7 +45,7 @@ def test_bootstrap_draws_with_replacement():
 
 def test_weights_do_not_depend_on_the_size_of_chunks(monkeypatch):
     """Memory is a matter of the machine, the replicates are not."""
-    resamples = stats.Resamples(37, 20, 5)
+    resamples = Resamples(37, 20, 5)
     whole = np.concatenate(list(resamples.weights()))
     monkeypatch.setattr(bootstrap, "CHUNK_CELLS", 100)
     monkeypatch.setattr(bootstrap, "DRAWN_CELLS", 40)
@@ -155,11 +156,11 @@ def test_groups_are_resampled_as_a_whole():
 
 def test_item_without_a_group_is_a_group_of_its_own():
     """None never joins items together."""
-    units = stats.Units.of(5, ["a", None, "a", None, "b"])
+    units = Units.of(5, ["a", None, "a", None, "b"])
     assert units.of_item.tolist() == [0, 1, 0, 2, 3]
     assert repr(units) == "Units(5 items in 4 groups)"
     with pytest.raises(ValueError, match="groups has 2 entries for 5 items"):
-        stats.Units.of(5, ["a", "b"])
+        Units.of(5, ["a", "b"])
 
 
 def test_undefined_bootstrap_replicates_are_dropped():
@@ -239,7 +240,7 @@ def test_interval_is_read_as_covering_the_population_value():
 
 def test_reprs_fit_a_line():
     """One glance."""
-    assert repr(stats.Resamples(5, 20, 1)) == "Resamples(20 of 5 units, seed 1)"
+    assert repr(Resamples(5, 20, 1)) == "Resamples(20 of 5 units, seed 1)"
     assert repr(rows_of(np.arange(5.0))) == "Rows(5, 2)"
 
 

@@ -5,7 +5,13 @@ import pytest
 from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
-from harness.stats.metrics.human_agreement import fleiss, fleiss_totals
+from harness.stats.metrics.human_agreement import (
+    fleiss,
+    fleiss_totals,
+    pearson_by_rater,
+    pearson_mean_over_raters,
+    pearsons,
+)
 
 FLEISS_EXAMPLE = np.array(
     [
@@ -139,9 +145,9 @@ def test_human_agreement_counts_what_it_left_out():
 def test_pearson_is_a_mean_over_raters_not_with_the_mean_rating():
     """Raters (1, 2, 3) and (3, 2, 1) correlate +1 and -1 with the judge; their mean is constant."""
     ratings = np.array([[1.0, 3.0], [2.0, 2.0], [3.0, 1.0]])
-    sums = stats.pearson_by_rater(ratings, np.array([1.0, 2.0, 3.0])).sum(axis=0)
-    np.testing.assert_allclose(stats.pearsons(sums), [1.0, -1.0])
-    assert stats.pearson_mean_over_raters(sums) == pytest.approx(0.0)
+    sums = pearson_by_rater(ratings, np.array([1.0, 2.0, 3.0])).sum(axis=0)
+    np.testing.assert_allclose(pearsons(sums), [1.0, -1.0])
+    assert pearson_mean_over_raters(sums) == pytest.approx(0.0)
 
 
 def test_pearson_over_raters_against_numpy():
@@ -151,29 +157,29 @@ def test_pearson_over_raters_against_numpy():
     ratings[rng.random((30, 4)) < 0.3] = np.nan
     judge = rng.integers(1, 6, 30).astype(float)
     judge[5] = np.nan
-    sums = stats.pearson_by_rater(ratings, judge).sum(axis=0)
+    sums = pearson_by_rater(ratings, judge).sum(axis=0)
     expected = []
     for rater in ratings.T:
         both = ~(np.isnan(rater) | np.isnan(judge))
         expected.append(np.corrcoef(rater[both], judge[both])[0, 1])
-    np.testing.assert_allclose(stats.pearsons(sums), expected)
-    np.testing.assert_allclose(stats.pearsons(np.stack([sums, 2 * sums])), [expected] * 2)
+    np.testing.assert_allclose(pearsons(sums), expected)
+    np.testing.assert_allclose(pearsons(np.stack([sums, 2 * sums])), [expected] * 2)
 
 
 def test_rater_without_spread_has_no_correlation():
     """A constant rater, and one who shares a single item, stay out of the mean; all out is NA."""
     ratings = np.array([[1.0, 4.0, np.nan], [2.0, 4.0, np.nan], [3.0, 4.0, 1.0]])
-    sums = stats.pearson_by_rater(ratings, np.array([1.0, 2.0, 3.0])).sum(axis=0)
-    np.testing.assert_allclose(stats.pearsons(sums), [1.0, np.nan, np.nan])
-    assert stats.pearson_mean_over_raters(sums) == pytest.approx(1.0)
-    constant = stats.pearson_by_rater(ratings, np.array([2.0, 2.0, 2.0])).sum(axis=0)
-    assert np.isnan(stats.pearson_mean_over_raters(constant))
+    sums = pearson_by_rater(ratings, np.array([1.0, 2.0, 3.0])).sum(axis=0)
+    np.testing.assert_allclose(pearsons(sums), [1.0, np.nan, np.nan])
+    assert pearson_mean_over_raters(sums) == pytest.approx(1.0)
+    constant = pearson_by_rater(ratings, np.array([2.0, 2.0, 2.0])).sum(axis=0)
+    assert np.isnan(pearson_mean_over_raters(constant))
 
 
 def test_ratings_and_judge_of_different_length_are_refused():
     """The message names both shapes."""
     with pytest.raises(ValueError, match=r"ratings has shape \(2, 1\) and judge \(3,\)"):
-        stats.pearson_by_rater(np.ones((2, 1)), np.ones(3))
+        pearson_by_rater(np.ones((2, 1)), np.ones(3))
 
 
 def test_repr_names_the_row():

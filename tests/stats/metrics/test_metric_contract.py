@@ -15,7 +15,7 @@ from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.association import correlation_metrics
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS, binary_metrics
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
-from harness.stats.metrics.ordinal import ORDINAL_METRICS
+from harness.stats.metrics.ordinal import ORDINAL_METRICS, ordinal_metrics
 from harness.stats.selection.ranking import loss
 
 CUT = {"tau": 0.6, "positive": ("toxic",)}
@@ -297,7 +297,7 @@ def test_redundant_coefficients_are_printed_once():
 
     dropped = {
         row.name: row
-        for row in (*stats.ordinal_metrics(), *stats.binary_metrics(space, ("yes",)))
+        for row in (*ordinal_metrics(), *binary_metrics(space, ("yes",)))
         if row.name not in {one.name for one in rows}
     }
     assert len(dropped) == 8
@@ -313,7 +313,7 @@ def test_ratio_alpha_of_two_amounts_is_nominal_alpha():
     """On two options all distances are one."""
     stars = stats.OptionSpace.powerset(("1", "3"))
     rows = stats.metrics_for(stars, scale="ordinal", positive=())
-    ratio = stats.find_metric("krippendorff_alpha_ratio(h/h)", stats.ordinal_metrics([1, 3]))
+    ratio = stats.find_metric("krippendorff_alpha_ratio(h/h)", ordinal_metrics([1, 3]))
     [nominal] = [one for one in rows if ratio.name in one.also]
     cells = np.array([5.0, 2.0, 1.0, 4.0])
     assert nominal.value(cells) == pytest.approx(float(ratio.value(cells)))
@@ -332,7 +332,7 @@ def test_scale_decides_which_rows_are_added():
         for row in stats.metrics_for(stars, scale="ordinal", positive=())
         if row.name == "krippendorff_alpha_interval(h/h)"
     ]
-    steps = stats.ordinal_metrics([1.0, 2.0, 5.0])[3].value(np.array([3.0, 0, 1, 0, 2, 0, 0, 1, 2]))
+    steps = ordinal_metrics([1.0, 2.0, 5.0])[3].value(np.array([3.0, 0, 1, 0, 2, 0, 0, 1, 2]))
     assert interval == steps
 
 

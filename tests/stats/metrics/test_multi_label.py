@@ -7,6 +7,7 @@ import pytest
 from support.rating_tables import count_table, evaluate_judges, random_table
 
 from harness import stats
+from harness.stats.data.rating_table import multilabel
 from harness.stats.inference.interval_methods import bca_ends, jackknife_ends, percentile_ends
 from harness.stats.metrics import multi_label
 
@@ -105,9 +106,7 @@ def test_mse_without_rater_noise_estimates_the_population_value():
     n, m, samples = 4000, 4, 5
     theta = rng.dirichlet(np.ones(3), n)
     judged = rng.dirichlet(np.ones(3), n)
-    true = float(
-        ((stats.multilabel(theta, space) - stats.multilabel(judged, space)) ** 2).sum() / n
-    )
+    true = float(((multilabel(theta, space) - multilabel(judged, space)) ** 2).sum() / n)
 
     def rated(shares, ratings, name):
         counts = np.array([rng.multinomial(ratings, one) for one in shares])

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from harness import stats
+from harness.stats.alt_test.margin_tests import one_sided_t, signed_rank
+from harness.stats.data.labels import label_cells
 
 STORED = json.loads(Path(__file__).with_name("other_libraries.json").read_text("utf-8"))
 DATA = STORED["data"]
@@ -25,7 +27,7 @@ EXACT = {"irrCAC": 1e-11}  # it prints twelve digits
 
 
 def cells(human, judge, n_options):
-    return stats.label_cells(LABELS[human], LABELS[judge], n_options)
+    return label_cells(LABELS[human], LABELS[judge], n_options)
 
 
 def metric(name):
@@ -92,10 +94,10 @@ OURS = {
     "spearmanr(HUMAN, JUDGE)": lambda: correlation("spearman"),
     "kendalltau(HUMAN, JUDGE)": lambda: correlation("kendall_tau_b"),
     "ttest_1samp(DIFFERENCES, EPS, alternative='less')": lambda: (
-        stats.one_sided_t(*outcome_counts(), DATA["EPS"]).p
+        one_sided_t(*outcome_counts(), DATA["EPS"]).p
     ),
     "wilcoxon(DIFFERENCES - EPS, alternative='less', method='asymptotic')": lambda: (
-        stats.signed_rank(*outcome_counts(), DATA["EPS"]).p_normal
+        signed_rank(*outcome_counts(), DATA["EPS"]).p_normal
     ),
     "entropy(P, Q, axis=1).mean()": lambda: distributional("kl(s/s, human->judge)"),
     "jensenshannon(P, Q, axis=1).mean()": lambda: distributional("js_distance(s/s)"),

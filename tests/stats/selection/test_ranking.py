@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.stats import Estimate, rank
-from harness.stats.selection.ranking import loss
+from harness.stats import Estimate
+from harness.stats.selection.ranking import loss, rank
 
 
 def ranking(better, values, spread=0.01, **options):

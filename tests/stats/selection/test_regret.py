@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from support.rating_tables import evaluate_judges, random_table
 
-from harness.stats import regret_matrix, regret_of
+from harness.stats import regret_matrix
+from harness.stats.selection.regret import regret_of
 
 NONE = np.empty((3, 0))
 
