@@ -28,7 +28,7 @@ def declared() -> list[Requirement]:
     listed = project["project"]["dependencies"]
     for group in project["tool"]["uv"]["default-groups"]:
         listed = [*listed, *project["dependency-groups"][group]]
-    return [Requirement(one) for one in listed]
+    return [Requirement(line) for line in listed]
 
 
 @pytest.mark.parametrize("requirement", declared(), ids=str)
@@ -97,12 +97,12 @@ def test_wheel_runs_outside_a_checkout(unpacked, tmp_path):
         "import sys; sys.path.insert(0, sys.argv.pop(1)); import harness; "
         "assert harness.__file__.startswith(sys.path[0]); from harness.cli import main; main()"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-P", "-c", code, str(unpacked), *RUN],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     assert (tmp_path / "runs").is_dir()

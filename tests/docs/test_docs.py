@@ -88,23 +88,25 @@ def test_every_page_is_in_the_site():
 def test_reference_is_fresh(tmp_path):
     """The generated pages are those that the code generates now."""
     command = [sys.executable, "-W", "error", str(DOCS / "generate.py"), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    made = {page.name: page.read_text(encoding="utf-8") for page in tmp_path.iterdir()}
-    kept = {p.name: p.read_text(encoding="utf-8") for p in (DOCS / "reference").iterdir()}
-    stale = sorted(n for n in made.keys() | kept.keys() if made.get(n) != kept.get(n))
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    generated = {page.name: page.read_text(encoding="utf-8") for page in tmp_path.iterdir()}
+    committed = {p.name: p.read_text(encoding="utf-8") for p in (DOCS / "reference").iterdir()}
+    stale = sorted(
+        n for n in generated.keys() | committed.keys() if generated.get(n) != committed.get(n)
+    )
     assert not stale, f"stale: {', '.join(stale)}; run: python docs/generate.py"
 
 
 def test_site_builds(tmp_path):
     """`mkdocs build --strict` finds nothing to complain about."""
     pytest.importorskip("material", reason="the docs group is not installed")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path / "site")],
         cwd=CHECKOUT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     assert (tmp_path / "site" / "index.html").exists()

@@ -15,10 +15,10 @@ def test_binary_agreement(golden):
 
     def adapter(inputs):
         cells = {name: inputs[name] for name in CELLS}
-        found = point_estimates(np.array(list(cells.values())), (*BINARY, *DIAGNOSTICS))
+        estimates = point_estimates(np.array(list(cells.values())), (*BINARY, *DIAGNOSTICS))
         n = sum(cells.values())
-        values = {name: one.value for name, one in found.items()}
-        reasons = {name: one.reason for name, one in found.items() if one.reason}
+        values = {name: estimate.value for name, estimate in estimates.items()}
+        reasons = {name: estimate.reason for name, estimate in estimates.items() if estimate.reason}
         return Result(values | ({"n": n} if n else {}), reasons, cells | {"n": n})
 
     reproduce(golden, adapter)
@@ -28,9 +28,9 @@ def test_vector_correlations(golden):
     """Pearson, Spearman with midranks and Kendall's tau-b; NA on constant vectors."""
 
     def adapter(inputs):
-        found = correlations(inputs["x"], inputs["y"])
-        reasons = {one.reason for one in found.values() if one.reason}
-        values = {name: one.value for name, one in found.items()}
+        estimates = correlations(inputs["x"], inputs["y"])
+        reasons = {estimate.reason for estimate in estimates.values() if estimate.reason}
+        values = {name: estimate.value for name, estimate in estimates.items()}
         return Result(values | {"reason": reasons.pop() if reasons else None})
 
     reproduce(golden, adapter)
@@ -41,11 +41,11 @@ def test_kappa_phi_variance(golden):
 
     def adapter(inputs):
         p = np.array([[inputs["p11"], inputs["p10"]], [inputs["p01"], inputs["p00"]]])
-        found = point_estimates(p.ravel(), BINARY)
+        estimates = point_estimates(p.ravel(), BINARY)
         return Result(
             {
-                "kappa": found["kappa"].value,
-                "phi": found["phi"].value,
+                "kappa": estimates["kappa"].value,
+                "phi": estimates["phi"].value,
                 "n_var_kappa": float(n_var_kappa(p)),
                 "n_var_phi": float(n_var_phi(p)),
             }

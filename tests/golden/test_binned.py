@@ -25,7 +25,7 @@ def test_binned_jsd(golden):
             human, machine = [human[i] for i in kept], [machine[i] for i in kept]
         h, j = counts_of(human, options), counts_of(machine, options)
         scale = options if inputs["bin"] == "median" else None
-        found = binned_divergence(
+        divergence = binned_divergence(
             h,
             j,
             by=inputs["bin"],
@@ -33,17 +33,17 @@ def test_binned_jsd(golden):
             scale=scale,
             resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
         )
-        whole = [one for one in found.bins if one.label in options]
+        whole = [cell for cell in divergence.bins if cell.label in options]
         values = {
-            "js_divergence_bits": found.js_divergence_bits.value,
-            "js_distance_nat": found.js_distance_nat.value,
+            "js_divergence_bits": divergence.js_divergence_bits.value,
+            "js_distance_nat": divergence.js_distance_nat.value,
             "js_distance_nat_dropping_half_points": sum(
-                one.weight * one.distance_nat for one in whole
+                cell.weight * cell.distance_nat for cell in whole
             ),
             "bins": [
-                {name: getattr(one, name) for name in (*one.__slots__, "label")}
-                | {"bin": one.label}
-                for one in found.bins
+                {name: getattr(cell, name) for name in (*cell.__slots__, "label")}
+                | {"bin": cell.label}
+                for cell in divergence.bins
             ],
         }
         return Result(values | (beside(h, j, scale) if scale else {}))
@@ -60,9 +60,9 @@ def beside(human, judge, scale):
         for level in ("nominal", "ordinal", "interval")
     }
     return (
-        {name: one.value for name, one in median.items()}
-        | {f"{name}_median": one.value for name, one in median.items()}
-        | {f"{name}_mean": one.value for name, one in mean.items()}
+        {name: estimate.value for name, estimate in median.items()}
+        | {f"{name}_median": estimate.value for name, estimate in median.items()}
+        | {f"{name}_mean": estimate.value for name, estimate in mean.items()}
         | {f"alpha_{level}": value for level, value in alphas.items()}
         | {f"alpha_{level}_median": value for level, value in alphas.items()}
     )

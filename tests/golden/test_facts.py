@@ -22,10 +22,10 @@ def test_dataset_facts(golden):
         if data.meta["value_type"] == "int":
             return Result(numeric(data))
         table, options = rater_table(data, str)
-        found = dataset_facts(table, len(options))
-        agreement, by_pairs = found.agreement, found.by_pairs
+        facts = dataset_facts(table, len(options))
+        agreement, by_pairs = facts.agreement, facts.by_pairs
         return Result(
-            sizes(found)
+            sizes(facts)
             | {
                 "pairwise_agreement_pooled": agreement["pairwise_agreement"].value,
                 "pairwise_agreement_mean_over_items": agreement[
@@ -46,22 +46,22 @@ def test_dataset_facts(golden):
 def numeric(data):
     """Describe ratings that are numbers."""
     table, options = rater_table(data, int)
-    found = dataset_facts(table, len(options), scale=options)
+    facts = dataset_facts(table, len(options), scale=options)
     scores = np.append(options, np.nan)[np.where(np.isnan(table), -1, table).astype(int)]
-    return sizes(found) | {
-        "mae_mean_over_pairs": found.by_pairs["mae"].value,
-        "pearson_mean_over_pairs": found.by_pairs["pearson"].value,
-        "n_pairs": found.n_pairs,
-        "n_pairs_with_pearson": found.by_pairs["pearson"].n_used,
+    return sizes(facts) | {
+        "mae_mean_over_pairs": facts.by_pairs["mae"].value,
+        "pearson_mean_over_pairs": facts.by_pairs["pearson"].value,
+        "n_pairs": facts.n_pairs,
+        "n_pairs_with_pearson": facts.by_pairs["pearson"].n_used,
         "alpha_ordinal": krippendorff_alpha(scores, "ordinal").value,
         "alpha_interval": krippendorff_alpha(scores, "interval").value,
     }
 
 
-def sizes(found):
+def sizes(facts):
     """Take the counts."""
     names = ("n_raters", "n_items", "items_per_rater", "raters_per_item")
-    return {name: getattr(found, name) for name in names}
+    return {name: getattr(facts, name) for name in names}
 
 
 def rater_table(data, read):
@@ -85,19 +85,19 @@ def test_cluster_bootstrap_se(golden):
         if inputs["statistic"] != "share of items where verdict equals the rating":
             pytest.fail(f"statistic {inputs['statistic']!r} has no adapter")
         rated = {r["item"]: r["value"] for r in data.ratings if r["rater"] == inputs["rater"]}
-        given = {v["item"]: v["value"] for v in data.verdicts if v["judge"] == inputs["judge"]}
-        items = [one for one in data.items if one["id"] in rated and one["id"] in given]
-        alike = np.array([float(rated[one["id"]] == given[one["id"]]) for one in items])
+        verdicts = {v["item"]: v["value"] for v in data.verdicts if v["judge"] == inputs["judge"]}
+        items = [item for item in data.items if item["id"] in rated and item["id"] in verdicts]
+        alike = np.array([float(rated[item["id"]] == verdicts[item["id"]]) for item in items])
         share = stats.Metric(name="share", value=mean, reason=str)
         contributions = np.column_stack([alike, np.ones(len(items))])
         sums = stats.ItemSums(contributions=contributions, metrics=(share,))
-        groups = [one[inputs["cluster"]] for one in items]
+        groups = [item[inputs["cluster"]] for item in items]
         errors = []
         for of_item in (groups, None):
             units = Units.of(len(items), of_item)
             draws = Resamples.draw(units, 4000, np.random.default_rng(0))
-            [[found]] = replicate([sums], units, draws)
-            errors.append(float(found.replicates.std()))
+            [[estimate]] = replicate([sums], units, draws)
+            errors.append(float(estimate.replicates.std()))
         estimate = stats.bootstrap(
             contributions,
             mean,

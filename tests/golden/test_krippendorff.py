@@ -11,9 +11,9 @@ def test_krippendorff(golden):
     """Alpha at every level with missing ratings; NA with reason and counts where undefined."""
 
     def adapter(inputs):
-        found = krippendorff_alpha(padded(inputs["units"]), inputs["level"])
-        values = {"alpha": found.value, "reason": found.reason or None}
-        return Result(values | {f"n_{name}": n for name, n in found.counts.items()})
+        estimate = krippendorff_alpha(padded(inputs["units"]), inputs["level"])
+        values = {"alpha": estimate.value, "reason": estimate.reason or None}
+        return Result(values | {f"n_{name}": n for name, n in estimate.counts.items()})
 
     reproduce(golden, adapter)
 
@@ -32,7 +32,7 @@ def test_krippendorff_dataset(golden):
         labels = {label for unit in units for label in unit}
         return Result(
             {"alpha": alphas[inputs["level"]].value}
-            | {f"alpha_{level}": one.value for level, one in alphas.items()}
+            | {f"alpha_{level}": alpha.value for level, alpha in alphas.items()}
             | {
                 "n_items": len(units),
                 "n_ratings": sum(map(len, units)),

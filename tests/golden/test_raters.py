@@ -46,7 +46,7 @@ def test_human_agreement(golden):
         ]
         space = stats.OptionSpace.singletons(inputs["options"])
         human = stats.RatingTable.count(space, "human", items, forced_choice=ratings)
-        found = stats.evaluate(
+        estimates = stats.evaluate(
             human,
             [],
             tau=0.5,
@@ -60,8 +60,8 @@ def test_human_agreement(golden):
         }
         per_item, n_items = np.unique(human.forced_choice.sum(axis=1), return_counts=True)
         return Result(
-            {key: found[name].value for key, name in names.items()},
-            {key: found[name].reason for key, name in names.items()},
+            {key: estimates[name].value for key, name in names.items()},
+            {key: estimates[name].reason for key, name in names.items()},
             {"ratings_per_item": {str(m): int(n) for m, n in zip(per_item, n_items, strict=True)}},
         )
 
@@ -94,7 +94,7 @@ def accuracy(ratings, verdicts):
     judge = stats.RatingTable.count(
         space, "judge", items, forced_choice=[(i, str(v)) for i, v in verdicts.items()]
     )
-    found = stats.evaluate(
+    estimates = stats.evaluate(
         human,
         [judge],
         tau=0.5,
@@ -102,8 +102,8 @@ def accuracy(ratings, verdicts):
         metrics=list(MAJORITY.values()),
         resampling=stats.Resampling(n_resamples=0, rng=np.random.default_rng(0)),
     ).estimates["judge"]
-    expected = found["hit_rate(h/h)"]
-    values = {key: found[name].value for key, name in MAJORITY.items()}
+    expected = estimates["hit_rate(h/h)"]
+    values = {key: estimates[name].value for key, name in MAJORITY.items()}
     return values | {"n_items": expected.n_used, "n_tied": expected.n_tied}
 
 

@@ -1,4 +1,4 @@
-"""Python runs this as it starts, in every process that a test begins."""
+"""Run by Python at start-up, in every process that a test starts."""
 
 import loopback_only
 

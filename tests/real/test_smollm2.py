@@ -39,8 +39,8 @@ pytestmark = [
 ]
 
 
-def smollm2(**given):
-    return build(JudgeSpec(name="smollm2", kind="smollm2", **given), NO_TASK, None)
+def smollm2(**settings):
+    return build(JudgeSpec(name="smollm2", kind="smollm2", **settings), NO_TASK, None)
 
 
 def request_for(judge, text=QUESTION, sample=0):

@@ -24,34 +24,36 @@ def test_released_wax_verdicts_give_the_published_accuracy(truth, tmp_path):
     choices alone rank by JS divergence, and the sentence names a judge."""
     make_truth_task(truth, "wax", tmp_path)
     verdicts = truth / "data" / "wax" / "verdicts.csv"
-    done = run_harness("validate", "--task", "wax", "--verdicts", verdicts, "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    validation = Validation.from_json(done.stdout)
-    known = cases(truth, "judge_vs_raters", "wax")
-    assert known
+    process = run_harness(
+        "validate", "--task", "wax", "--verdicts", verdicts, "--json", cwd=tmp_path
+    )
+    assert process.returncode == 0, process.stderr
+    validation = Validation.from_json(process.stdout)
+    known_answers = cases(truth, "judge_vs_raters", "wax")
+    assert known_answers
     assert len(validation.judges) == 6
     names = {
         "accuracy_majority_expected": "hit_rate(h/h)",
         "accuracy_majority_lower": "hit_rate_ties_lost(h/h)",
         "accuracy_majority_upper": "hit_rate_ties_won(h/h)",
     }
-    for case in known:
+    for case in known_answers:
         metrics = validation.judge(case["inputs"]["judge"]).metrics
         for key, name in names.items():
             assert metrics[name].value == pytest.approx(case["expect"][key], abs=1e-9)
         assert metrics["hit_rate(h/h)"].n_used == case["expect"]["n_items"]
         assert metrics["hit_rate(h/h)"].n_tied == case["expect"]["n_tied"]
         assert metrics["decision_consistency"].reason == "no_positive_option"
-    said = render(validation)
-    assert "js_divergence(s/s)" in said
-    assert [line for line in said.splitlines() if line.startswith("Use gpt-4o")]
+    report = render(validation)
+    assert "js_divergence(s/s)" in report
+    assert [line for line in report.splitlines() if line.startswith("Use gpt-4o")]
 
 
 def run_qags(truth, tmp_path, *arguments: str) -> Validation:
     make_truth_task(truth, "qags", tmp_path)
-    done = run_harness("run", "--task", "qags", *arguments, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "lexicon skipped" in done.stderr
+    process = run_harness("run", "--task", "qags", *arguments, cwd=tmp_path)
+    assert process.returncode == 0, process.stderr
+    assert "lexicon skipped" in process.stderr
     [folder] = (tmp_path / "runs").iterdir()
     validation = Validation.from_json((folder / "metrics.json").read_text())
     assert {j.name for j in validation.judges} == {"smollm2", "random", "majority"}
@@ -75,8 +77,8 @@ def test_embedded_judges_complete_qags(truth, tmp_path):
 
     Asked as its raters were, by forced choice; the slow test below asks both ways.
     """
-    asked = ("--limit", "32", "--elicitation", "forced_choice")
-    validation = run_qags(truth, tmp_path, *asked)
+    options = ("--limit", "32", "--elicitation", "forced_choice")
+    validation = run_qags(truth, tmp_path, *options)
     assert validation.task.n_items == 32
     assert validation.ranking.metric == "js_divergence(s/s)"
     assert validation.settings.unit == "group"

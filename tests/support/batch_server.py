@@ -85,17 +85,18 @@ async def accept_batch(request, pairs, metadata) -> web.StreamResponse:
 def describe(name: str) -> dict:
     """Describe a batch with the fields of both interfaces."""
     batch = BATCHES[name]
-    done = batch["polls"] >= 2 and not MODES["hold"]
+    completed = batch["polls"] >= 2 and not MODES["hold"]
     counts = {"processing": 0, "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0}
     return {
         "id": name,
-        "status": "completed" if done else "in_progress",
-        "processing_status": "ended" if done else "in_progress",
-        "output_file_id": f"out-{name}" if done else None,
-        "error_file_id": f"err-{name}" if done and batch["spoil"] else None,
+        "status": "completed" if completed else "in_progress",
+        "processing_status": "ended" if completed else "in_progress",
+        "output_file_id": f"out-{name}" if completed else None,
+        "error_file_id": f"err-{name}" if completed and batch["spoil"] else None,
         "metadata": batch["metadata"],
         "created_at": batch["created"],
-        "request_counts": counts | {"succeeded" if done else "processing": len(batch["pairs"])},
+        "request_counts": counts
+        | {"succeeded" if completed else "processing": len(batch["pairs"])},
     }
 
 

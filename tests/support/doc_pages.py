@@ -76,7 +76,7 @@ def run_command(command: str, cwd: Path) -> tuple[int, str, str]:
         words = shlex.split(command)[1:]
         return _in_process([name for word in words for name in _matches(word, cwd)])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
         cwd=cwd,
         env={**os.environ, "PATH": path},
@@ -84,7 +84,7 @@ def run_command(command: str, cwd: Path) -> tuple[int, str, str]:
         text=True,
         check=False,
     )
-    return done.returncode, done.stdout, done.stderr
+    return process.returncode, process.stdout, process.stderr
 
 
 def _matches(word: str, cwd: Path) -> list[str]:

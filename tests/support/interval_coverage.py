@@ -83,21 +83,21 @@ def draw(seed: int, n: int = ITEMS) -> DataSet:
     rng = np.random.default_rng(seed)
     theta = rng.dirichlet((1, 1, 1), n)
     near, far = ((1 - share) * theta + share * rng.dirichlet((1, 1, 1), n) for share in (0.2, 0.4))
-    labels, *called = (
-        (rng.random((n, m)) < (one @ F.T)[:, 1:]).astype(int)
-        for one, m in ((theta, RATERS), (near, SAMPLES), (far, SAMPLES))
+    labels, *choices = (
+        (rng.random((n, m)) < (distribution @ F.T)[:, 1:]).astype(int)
+        for distribution, m in ((theta, RATERS), (near, SAMPLES), (far, SAMPLES))
     )
     judges = [
-        simulate(rng, one, name, one_hot(calls), n_sets=SAMPLES)
-        for name, one, calls in (("near", near, called[0]), ("far", far, called[1]))
+        simulate(rng, distribution, name, one_hot(calls), n_sets=SAMPLES)
+        for name, distribution, calls in (("near", near, choices[0]), ("far", far, choices[1]))
     ]
     human = simulate(rng, theta, "human", one_hot(labels), n_sets=RATERS, n_pairs=1)
-    return DataSet(human, judges, labels, called[0][:, 0], rng)
+    return DataSet(human, judges, labels, choices[0][:, 0], rng)
 
 
 def estimates(data: DataSet, n_resamples: int) -> dict[str, stats.Estimate | stats.Difference]:
     """Evaluate what `evaluate` gives: metrics, alpha, beta and differences of the judges."""
-    found = stats.evaluate(
+    evaluation = stats.evaluate(
         data.human,
         data.judges,
         tau=0.5,
@@ -106,10 +106,10 @@ def estimates(data: DataSet, n_resamples: int) -> dict[str, stats.Estimate | sta
         metrics=METRICS,
     )
     return (
-        {name: found.estimates["near"][name] for name in METRICS}
-        | {f"{ALPHA}, humans": found.human_agreement[ALPHA]}
-        | {"beta, from pairs": found.human_translation.beta}
-        | {f"difference in {name}": found.differences(name)[0] for name in DIFFERENCES}
+        {name: evaluation.estimates["near"][name] for name in METRICS}
+        | {f"{ALPHA}, humans": evaluation.human_agreement[ALPHA]}
+        | {"beta, from pairs": evaluation.human_translation.beta}
+        | {f"difference in {name}": evaluation.differences(name)[0] for name in DIFFERENCES}
     )
 
 
@@ -132,8 +132,8 @@ def advantage(data: DataSet, n_resamples: int) -> stats.Estimate:
 def design_values() -> dict[str, float]:
     """Evaluate data sets so large that chance no longer matters."""
     (n, seed), (few, other) = LARGE
-    found = estimates(draw(seed, n), 0)
-    return {name: one.value for name, one in found.items()} | {
+    by_name = estimates(draw(seed, n), 0)
+    return {name: estimate.value for name, estimate in by_name.items()} | {
         "advantage": advantage(draw(other, few), 0).value
     }
 
@@ -144,9 +144,9 @@ def interval_coverage(n_data_sets: int, n_resamples: int = RESAMPLES) -> dict[st
     hits = dict.fromkeys(targets, 0)
     for seed in range(n_data_sets):
         data = draw(seed)
-        found = estimates(data, n_resamples) | {"advantage": advantage(data, n_resamples)}
-        for name, one in found.items():
-            hits[name] += one.interval.low <= targets[name] <= one.interval.high
+        by_name = estimates(data, n_resamples) | {"advantage": advantage(data, n_resamples)}
+        for name, estimate in by_name.items():
+            hits[name] += estimate.interval.low <= targets[name] <= estimate.interval.high
     return {name: count / n_data_sets for name, count in hits.items()}
 
 
