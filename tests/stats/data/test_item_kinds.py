@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from support.rating_tables import random_table, seeded
+from support.rating_tables import seeded
 
 from harness import stats
 from harness.stats.data import item_kinds
@@ -19,13 +19,13 @@ counted = st.integers(1, 12).flatmap(lambda n: arrays(float, (n, 3), elements=st
 
 
 @given(table=counted, shift=st.sampled_from([0.0, 0.25, 1e12]))
-def test_kinds_are_the_different_rows(shift):
+def test_kinds_are_the_different_rows(table, shift):
     """Each item's kind has its counts; kinds are in the order of a sort, whatever the numbers."""
-    kinds = Kinds.of(random_table[:, :1] + shift, random_table[:, 1:])
+    kinds = Kinds.of(table[:, :1] + shift, table[:, 1:])
     wanted, first, place, times = np.unique(
-        random_table, axis=0, return_index=True, return_inverse=True, return_counts=True
+        table, axis=0, return_index=True, return_inverse=True, return_counts=True
     )
-    np.testing.assert_array_equal(random_table[kinds.first], wanted)
+    np.testing.assert_array_equal(table[kinds.first], wanted)
     np.testing.assert_array_equal(kinds.of_item, place.ravel())
     np.testing.assert_array_equal(kinds.first, first)
     np.testing.assert_array_equal(kinds.times, times)

@@ -6,7 +6,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from support.rating_tables import count_table, estimates_of, evaluate_judges, random_table
+from support.rating_tables import count_table, estimates_of, evaluate_judges
 
 from harness import stats
 from harness.stats.inference.bootstrap import Units
@@ -82,16 +82,16 @@ def test_randolph_counts_the_declared_options():
 
 @settings(deadline=None)
 @given(table=tables)
-def test_cells_give_the_rank_correlations_of_scipy():
+def test_cells_give_the_rank_correlations_of_scipy(table):
     """Contingency cells and the spelt-out vectors say the same; NA where one is constant."""
     x, y = (
-        np.repeat(one, random_table.ravel().astype(int))
-        for one in (np.indices(random_table.shape).reshape(2, -1))
+        np.repeat(one, table.ravel().astype(int))
+        for one in (np.indices(table.shape).reshape(2, -1))
     )
     constant = len(set(x)) < 2 or len(set(y)) < 2
     for value, reference in (
-        (spearman_of(random_table), scipy.stats.spearmanr),
-        (kendall_of(random_table), scipy.stats.kendalltau),
+        (spearman_of(table), scipy.stats.spearmanr),
+        (kendall_of(table), scipy.stats.kendalltau),
     ):
         if constant:
             assert np.isnan(value)
