@@ -85,6 +85,7 @@ def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:
     adjusted = 1.0 - sizes / n
     sums = np.bincount(place, weights=values - mean)
     variance = float((sums**2 / adjusted).sum() / n**2)
-    products = (np.diag(sizes) - np.outer(sizes, sizes) / n) / np.sqrt(np.outer(adjusted, adjusted))
-    freedom = float(np.trace(products) ** 2 / (products**2).sum())
+    weights = sizes**2 / adjusted
+    between = (weights.sum() ** 2 - (weights**2).sum()) / n**2  # all pairs of different clusters
+    freedom = float(n**2 / ((sizes**2).sum() + between))
     return ClusterMean(mean, float(np.sqrt(variance)), freedom, len(labels))
