@@ -124,6 +124,9 @@ class ValidationOptions(TypedDict, total=False):
     unanswered: Unanswered | None
     confidence: float | None
     interval: IntervalMethod | None
+    replies: int | float | Literal["inf"] | None
+    min_answered: float | None
+    worth: float | None
 
 
 class RunOptions(ValidationOptions, total=False):
@@ -267,7 +270,8 @@ def run(
         observer : Observer
             Is informed of progress; by default what the user should know is logged under
             ``"harness"``.
-        tau, metric, beta, family, mode, level, unanswered, confidence, interval
+        tau, metric, beta, family, mode, level, unanswered, confidence, interval, replies,
+        min_answered, worth
             As for `validate`.
 
     Returns
@@ -376,6 +380,13 @@ def validate(
             Confidence level of the intervals (0.95).
         interval : {"percentile", "bca", "jackknife"}
             Method of the intervals.
+        replies : int or inf
+            Replies per item at which judges are compared, ``math.inf`` to remove reply noise; the
+            smallest number of samples among the judges by default.
+        min_answered : float in [0, 1]
+            Share of the rated items that a ranked judge must have answered (0.9).
+        worth : float in (0, 1]
+            Smallest difference that matters, as a share of the metric's range (0.05).
 
     Raises
     ------

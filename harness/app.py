@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import Choices, check_choices, validate
-from harness.errors import ExitCode, JudgeUnavailable, RunError, TaskError, VerdictError
+from harness.errors import ExitCode, JudgeError, JudgeUnavailable, RunError, TaskError, VerdictError
 from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.pricing import price_of
@@ -32,6 +32,7 @@ from harness.ratings import select_items
 from harness.report import write_report
 from harness.runs import RunConfig, RunFolder, default_out, list_runs
 from harness.sources import source_of, source_of_verdicts
+from harness.stats.selection.replies import MIN_SAMPLES
 from harness.stopping import StopRequests, run_until_stopped
 from harness.tasks import Task, load_task
 from harness.tasks.options import DEFAULT_PROPERTY
@@ -422,7 +423,19 @@ def _plan(
         )
         for spec in specs
     )
+    _check_replies(config.choices.replies, jobs)
     return Plan(task, config, prompts, jobs, skipped)
+
+
+def _check_replies(replies: int | str | None, jobs: Sequence[Job]) -> None:
+    """Refuse a number of replies per item that no judge is asked for."""
+    most = max(job.samples for job in jobs)
+    needed = MIN_SAMPLES if replies == "inf" else int(replies or 1)
+    if needed > most:
+        raise JudgeError(
+            f"--replies {replies} needs {needed} samples per item, but no judge is asked more than "
+            f"{most}; ask for more with --samples {needed}."
+        )
 
 
 def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> None:
@@ -505,12 +518,13 @@ def _log_rates(folder: RunFolder, session: Session) -> None:
 
 
 def _exit_code(ends: Mapping[str, str], budget: CostBudget, stop: StopRequests) -> ExitCode:
+    codes = [ExitCode.INCOMPLETE] if any(ends.values()) else []
+    if budget.exhausted:
+        codes.append(ExitCode.COST_LIMIT)
     if stop.signals:
         interrupted = stop.signals[0] == signal.SIGINT
-        return ExitCode.INTERRUPTED if interrupted else ExitCode.TERMINATED
-    if budget.exhausted:
-        return ExitCode.COST_LIMIT
-    return ExitCode.INCOMPLETE if any(ends.values()) else ExitCode.DONE
+        codes.append(ExitCode.INTERRUPTED if interrupted else ExitCode.TERMINATED)
+    return ExitCode.most_important(codes)
 
 
 def _how_to_resume(command: str, budget: CostBudget, stop: StopRequests) -> str:

@@ -8,14 +8,20 @@
     │   ├── JudgeUnavailable     exit 2   it cannot run here: no key, no wheel, not applicable
     │   └── CallFailed           exit 3   a request got no usable reply
     ├── PluginError              exit 2   a plug-in is missing or cannot be loaded
-    ├── BudgetSpent              exit 1   the next request would exceed --max-cost
+    ├── BudgetSpent              exit 4   the next request would exceed --max-cost
     └── RunError                 exit 2   a run folder is missing, locked, damaged or of another version
 
 Messages say where, what was found, what was expected and what to do. They never hold a key, the text
 of an item or a reply. `harness.stats` raises `ValueError` alone.
 """  # noqa: E501 -- the tree is the documentation
 
+from __future__ import annotations
+
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class ExitCode(IntEnum):
@@ -23,11 +29,27 @@ class ExitCode(IntEnum):
 
     DONE = 0
     CHECK_FAILED = 1
-    COST_LIMIT = 1
     WRONG_INPUT = 2
     INCOMPLETE = 3
+    COST_LIMIT = 4
     INTERRUPTED = 130
     TERMINATED = 143
+
+    @classmethod
+    def most_important(cls, codes: Iterable[int]) -> ExitCode:
+        """Return the code that a command ends with where several apply; `DONE` if none does."""
+        return min(map(cls, codes), key=PRECEDENCE.index, default=cls.DONE)
+
+
+PRECEDENCE = (
+    ExitCode.INTERRUPTED,
+    ExitCode.TERMINATED,
+    ExitCode.WRONG_INPUT,
+    ExitCode.CHECK_FAILED,
+    ExitCode.COST_LIMIT,
+    ExitCode.INCOMPLETE,
+    ExitCode.DONE,
+)
 
 
 class HarnessError(Exception):

@@ -172,7 +172,7 @@ def prepare(source: Source) -> Prepared:
             criteria=compared.criteria,
         )
         metric = source.metric or _ranking_metric(compared.human, evaluation)
-        evaluation.row(metric)
+        _check_replies(source.replies, evaluation.row(metric))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
     return Prepared(
@@ -205,8 +205,12 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
         if choices.level == "item":
             _whole(task, items)
             space, positive = ITEM_SPACE, (MET,)
+        rows = _rows(task, space, positive, choices.metric)
         if choices.metric is not None:
-            find_metric(choices.metric, _rows(task, space, positive, choices.metric))
+            find_metric(choices.metric, rows)
+        if choices.replies == "inf":
+            metric = choices.metric or primary_metric(human_table(task, items))
+            _check_replies(choices.replies, find_metric(metric, rows))
         if choices.beta is not None:
             _check_level_of_beta(choices.level)
             variant = choices.family or "keeps_choice"
@@ -217,6 +221,14 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
             _recoded_to(task)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
+
+
+def _check_replies(replies: int | str | None, metric: Metric) -> None:
+    if replies == "inf" and metric.squared is None:
+        raise ValueError(
+            f"replies inf removes the reply noise of squared distances alone; compare by one, such "
+            f"as mse(s/s), in place of {metric.name}, or at a number of replies"
+        )
 
 
 def _compared(

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.stats import Metric
 
-WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
 MIN_RATERS = 3  # with fewer, a judge is compared with one human in place of the annotator test
 
 
@@ -128,12 +127,12 @@ class Evidence:
     equivalent: tuple[str, ...] = ()
 
 
-def section(p: Prepared, *, worth: float = WORTH) -> Evidence | None:
+def section(p: Prepared) -> Evidence | None:
     """Put the judges on common footing; None where there is no judge."""
     tables = [table for table in p.compared.judges if table.name not in p.baselines]
     if not tables:
         return None
-    metric = p.evaluation.row(p.metric)
+    metric, source = p.evaluation.row(p.metric), p.source
     footing = common_footing(
         p.compared.human,
         tables,
@@ -141,9 +140,11 @@ def section(p: Prepared, *, worth: float = WORTH) -> Evidence | None:
         tau=p.tau,
         positive=p.compared.positive,
         resampling=p.resampling(groups=p.compared.criteria or p.compared.groups),
+        n_replies=None if source.replies is None else float(source.replies),
+        min_answered=source.min_answered,
         implied=p.implied,
     )
-    margin = worth * _range(metric, len(p.compared.human.space.options))
+    margin = source.worth * _range(metric, len(p.compared.human.space.options))
     reason, tests = _annotator_tests(p, footing)
     names = [table.name for table in tables]
     fractions = dict(zip(names, footing.items.answered_fraction.tolist(), strict=True))

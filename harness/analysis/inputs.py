@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from harness.stats.data.resolved_tables import AbstentionMode
 from harness.stats.indeterminacy.translation import SweepVariant
 from harness.stats.inference.interval_methods import IntervalMethod
+from harness.stats.selection.shared_items import MIN_ANSWERED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +24,23 @@ if TYPE_CHECKING:
 N_RESAMPLES = 2000
 AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
 Unanswered: TypeAlias = Literal["loss", "exclude"]
+WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
+
+
+def _parse_replies(number: object) -> int | Literal["inf"] | None:
+    """Read a number of replies; infinity is a word, as JSON has no number for it."""
+    if number is None:
+        return None
+    if number in ("inf", inf):
+        return "inf"
+    if isinstance(number, int | str) and not isinstance(number, bool):
+        with suppress(ValueError):
+            if (n_replies := int(number)) >= 1:
+                return n_replies
+    raise ValueError("expected a whole number from 1, or inf")
+
+
+Replies: TypeAlias = Annotated[int | Literal["inf"] | None, BeforeValidator(_parse_replies)]
 
 
 class Frozen(BaseModel):
@@ -47,7 +67,18 @@ class JudgeFacts(Frozen):
 
 
 class Choices(Frozen):
-    """Choices of a user about the numbers; None for the task's or the default."""
+    """Choices of a user about the numbers; None for the task's or the default.
+
+    Attributes
+    ----------
+    replies : int or "inf" or None
+        Replies per item at which judges are compared; "inf" removes reply noise, None takes the
+        smallest number of samples among the judges.
+    min_answered : float or None
+        Share of the rated items that a judge must have answered to be ranked.
+    worth : float or None
+        The smallest difference that matters, as a share of the metric's range.
+    """
 
     tau: float | None = None
     metric: str | None = None
@@ -58,6 +89,9 @@ class Choices(Frozen):
     unanswered: Unanswered | None = None
     confidence: float | None = None
     interval: IntervalMethod | None = None
+    replies: Replies = None
+    min_answered: float | None = Field(None, ge=0, le=1)
+    worth: float | None = Field(None, gt=0, le=1)
 
     def explicit(self) -> dict[str, Any]:
         """Return the choices that are not None."""
@@ -78,6 +112,8 @@ class Source:
         How many units each judge was to be asked.
     tau, metric, beta, family, mode, level, unanswered, confidence, interval, seed, n_resamples
         As in `harness.analysis.result.Settings`; None for the task's own or none.
+    replies, min_answered, worth
+        As in `Choices`.
     """
 
     task: Task
@@ -94,6 +130,9 @@ class Source:
     unanswered: Unanswered = "loss"
     confidence: float = 0.95
     interval: IntervalMethod = "percentile"
+    replies: int | Literal["inf"] | None = None
+    min_answered: float = MIN_ANSWERED
+    worth: float = WORTH
     seed: int = 0
     n_resamples: int = N_RESAMPLES
     notes: tuple[str, ...] = ()

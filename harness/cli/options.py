@@ -10,7 +10,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.analysis import Choices
+    from harness.analysis import Choices, Validation
+    from harness.errors import ExitCode
     from harness.judging.prompts.requests import Elicitation
 
 
@@ -88,6 +89,29 @@ Confidence = Annotated[
 Interval = Annotated[
     str | None, typer.Option(help="Method of the intervals: percentile, bca or jackknife.")
 ]
+Replies = Annotated[
+    str | None,
+    typer.Option(
+        help="Replies per item at which judges are compared, or inf; the fewest samples by default."
+    ),
+]
+MinAnswered = Annotated[
+    float | None,
+    typer.Option(help="Share of items that a ranked judge must have answered; 0.9 by default."),
+]
+Worth = Annotated[
+    float | None,
+    typer.Option(
+        help="Smallest difference that matters, as a share of the metric's range; 0.05 by default."
+    ),
+]
+FailUnless = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERDICT",
+        help="Exit with 1 unless the verdict is use, or at least best_not_proven.",
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Criterion = Annotated[str | None, typer.Option(help="Only items with this criterion.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N items.")]
@@ -134,8 +158,20 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alo
 
 
 WITH_RESUME = frozenset(
-    {"resume", "run_name", "max_cost", "dry_run", "out", "cache", "use_cache", "quiet", "as_json"}
+    {
+        "resume",
+        "run_name",
+        "max_cost",
+        "dry_run",
+        "fail_unless",
+        "out",
+        "cache",
+        "use_cache",
+        "quiet",
+        "as_json",
+    }
 )
+VERDICTS = ("use", "best_not_proven")  # that --fail-unless can demand, the better one first
 WITHOUT_TABLE = frozenset({"name", "yes", "as_json"})
 
 
@@ -198,5 +234,24 @@ def choices(**options: object) -> Choices:
         return Choices.model_validate(options)
     except ValidationError as error:
         fault = error.errors()[0]
-        name = f"--{fault['loc'][0]}"
+        name = f"--{fault['loc'][0]}".replace("_", "-")
         raise typer.BadParameter(f"{fault['input']!r}: {fault['msg']}", param_hint=name) from None
+
+
+def check_fail_unless(least: str | None) -> None:
+    """Refuse a ``--fail-unless`` that is no verdict, before anything is paid."""
+    if least is not None and least not in VERDICTS:
+        raise typer.BadParameter(
+            f"{least!r} is not one of {', '.join(VERDICTS)}", param_hint="--fail-unless"
+        )
+
+
+def exit_code_of(validation: Validation, least: str | None) -> ExitCode:
+    """Return the exit code that ``--fail-unless`` demands, with a line on stderr if it fails."""
+    from harness.errors import ExitCode
+
+    verdict = validation.decision.verdict
+    if least is None or verdict in VERDICTS[: VERDICTS.index(least) + 1]:
+        return ExitCode.DONE
+    typer.echo(f"harness: the verdict is {verdict}, --fail-unless asks for {least}.", err=True)
+    return ExitCode.CHECK_FAILED

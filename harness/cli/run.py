@@ -48,6 +48,10 @@ def run(
     unanswered: options.Unanswered = None,
     confidence: options.Confidence = None,
     interval: options.Interval = None,
+    replies: options.Replies = None,
+    min_answered: options.MinAnswered = None,
+    worth: options.Worth = None,
+    fail_unless: options.FailUnless = None,
     seed: options.Seed = 0,
     max_cost: options.MaxCost = None,
     dry_run: options.DryRun = False,
@@ -91,8 +95,10 @@ def run(
       harness run --resume toxicity-20260101T120000Z-1a2b3c --max-cost 5
     """
     from harness.app import estimate_costs, plan_run
+    from harness.errors import ExitCode
 
     options.check_resume(ctx, resume=resume, run_name=run_name)
+    options.check_fail_unless(fail_unless)
     if resume:
         plan = plan_unfinished(run_name, out=out, max_cost=max_cost, cache=cache)
     else:
@@ -113,6 +119,9 @@ def run(
                 unanswered=unanswered,
                 confidence=confidence,
                 interval=interval,
+                replies=replies,
+                min_answered=min_answered,
+                worth=worth,
             ),
             seed=seed,
             max_cost=max_cost,
@@ -129,7 +138,8 @@ def run(
         return
     result = run_with_progress(plan, out=out, cache=cache, use_cache=use_cache, quiet=quiet)
     _print(result, quiet=quiet, as_json=as_json)
-    raise typer.Exit(result.exit_code)
+    verdict_code = options.exit_code_of(result.validation, fail_unless)
+    raise typer.Exit(ExitCode.most_important((result.exit_code, verdict_code)))
 
 
 def plan_unfinished(

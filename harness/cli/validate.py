@@ -36,6 +36,10 @@ def validate(
     unanswered: options.Unanswered = None,
     confidence: options.Confidence = None,
     interval: options.Interval = None,
+    replies: options.Replies = None,
+    min_answered: options.MinAnswered = None,
+    worth: options.Worth = None,
+    fail_unless: options.FailUnless = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -53,6 +57,7 @@ def validate(
     from harness.report.text import render
     from harness.runs import RunFolder
 
+    options.check_fail_unless(fail_unless)
     choices = options.choices(
         tau=tau,
         metric=metric,
@@ -63,6 +68,9 @@ def validate(
         unanswered=unanswered,
         confidence=confidence,
         interval=interval,
+        replies=replies,
+        min_answered=min_answered,
+        worth=worth,
     )
     validation: Validation
     if run is not None:
@@ -76,3 +84,4 @@ def validate(
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
     typer.echo(validation.to_json() if as_json else render(validation, brief=quiet))
+    raise typer.Exit(options.exit_code_of(validation, fail_unless))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 
 import pytest
@@ -247,3 +248,26 @@ def test_every_metric_says_how_to_read_it():
     assert facts["hit_rate(h/h)"].population is None
     for judge in result.judges:
         assert {e.estimand for e in judge.metrics.values()} == {"design value", "population value"}
+
+
+def evidence_under(**choices):
+    evidence = validate(indeterminate_source(indeterminate_task(20), **choices)).evidence
+    assert evidence is not None
+    return evidence
+
+
+def test_replies_min_answered_and_worth_reach_the_evidence():
+    """They had fixed values, whatever the user knew about the judges."""
+    default = evidence_under(metric="mse(s/s)")
+    wider = evidence_under(metric="mse(s/s)", min_answered=0.5, worth=0.1, replies=1)
+    assert (default.min_answered, wider.min_answered) == (0.9, 0.5)
+    assert wider.margin == pytest.approx(2 * default.margin)
+    assert wider.n_replies == 1
+    assert evidence_under(metric="mse(s/s)", replies="inf").n_replies is None
+
+
+def test_infinitely_many_replies_survive_the_manifest():
+    """JSON has no infinity; it would have come back as the default."""
+    choices = Choices(replies=math.inf)
+    assert choices.replies == "inf"
+    assert Choices.model_validate_json(choices.model_dump_json()) == choices

@@ -224,20 +224,20 @@ def test_dry_run_spends_nothing(place, stub):
     assert not (place / "runs").exists()
 
 
-def test_max_cost_ends_with_exit_1_and_can_be_resumed_with_a_higher_limit(place, stub):
+def test_max_cost_ends_with_exit_4_and_can_be_resumed_with_a_higher_limit(place, stub):
     """A run that would exceed --max-cost stops before, keeps what it has and says so."""
     price = {"input": 100, "output": 100}
     file = judges_file(place, paid=local(stub, price=price, concurrency=1))
     command = ("run", "--task", "task", "--judges", "paid", "--judges-file", file, "--no-baselines")
     done = run_harness(*command, "--max-cost", "0.1", cwd=place)
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 4, done.stderr
     again = f"harness run --resume {only_run(place).relative_to(place)} --max-cost USD"
     assert again in done.stderr
     asked = stub.stats()["requests"]
     assert 0 < asked < 48
     validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     assert 0 < validation.judge("paid").cost.usd <= 0.1
-    assert run_harness("run", "--resume", cwd=place).returncode == 1
+    assert run_harness("run", "--resume", cwd=place).returncode == 4
     done = run_harness("run", "--resume", "--max-cost", "100", cwd=place)
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == 48
