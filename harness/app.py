@@ -15,8 +15,8 @@ from harness.analysis import Choices, check_choices, validate
 from harness.errors import ExitCode, JudgeError, JudgeUnavailable, RunError, TaskError, VerdictError
 from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.config import load_judges
+from harness.judging.judges.judge_registry import build, check, resolve
 from harness.judging.judges.pricing import price_of
-from harness.judging.judges.registry import build, check, resolve
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
@@ -112,7 +112,7 @@ def plan_run(
     choices : Choices, optional
         How the verdicts are validated.
     judges_file, base_url, key_env, baselines
-        See `harness.judging.judges.registry.resolve`.
+        See `harness.judging.judges.judge_registry.resolve`.
     **settings
         Fields of `RunConfig`.
 

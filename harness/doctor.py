@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.cache_folder import cache_folder
 from harness.judging.judges.config import bundled_judges, load_judges, user_file
+from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
 from harness.judging.judges.model_list import list_models
 from harness.judging.judges.providers import PROVIDERS, provider_of
-from harness.judging.judges.registry import check, check_server_is_used, look_up
 from harness.judging.storage.response_cache import explain, read_stats
 from harness.runs import default_out
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis import Choices, JudgeFacts, Source
 from harness.errors import RunError
-from harness.judging.judges.registry import notice_of
+from harness.judging.judges.judge_registry import notice_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
 from harness.ratings import select_items

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
@@ -184,3 +185,33 @@ def test_stats_runs_where_only_numpy_and_scipy_can_be_imported():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
+
+
+def needed_modules(path: Path, names: set[str]) -> set[str]:
+    """Modules of the package that a file imports when it runs; imports for types aside."""
+    needed: set[str] = set()
+
+    def visit(node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                continue
+            if isinstance(child, ast.ImportFrom) and child.module:
+                for alias in child.names:
+                    full = f"{child.module}.{alias.name}"
+                    needed.add(full if full in names else child.module)
+            visit(child)
+
+    visit(ast.parse(path.read_text(encoding="utf-8")))
+    return needed & names
+
+
+def test_no_files_import_each_other():
+    """There is an order in which every file comes after those it imports."""
+    paths = {
+        f"harness.{module_name(path)}".rstrip("."): path
+        for path in HARNESS.rglob("*.py")
+        if "_bundled" not in path.parts
+    }
+    graph = {name: needed_modules(path, set(paths)) - {name} for name, path in paths.items()}
+    assert sum(map(len, graph.values())) > 300
+    TopologicalSorter(graph).prepare()  # raises CycleError

@@ -51,7 +51,7 @@ def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = Fa
 
 
 def _describe_judge(spec: JudgeSpec) -> dict[str, object]:
-    from harness.judging.judges.registry import check
+    from harness.judging.judges.judge_registry import check
 
     try:
         check(spec)

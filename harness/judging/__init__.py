@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec, load_judges
     from harness.judging.judges.embedded import scripted
-    from harness.judging.judges.registry import build, resolve
+    from harness.judging.judges.judge_registry import build, resolve
 
 __all__ = ["JudgeSpec", "build", "load_judges", "resolve", "scripted"]
 
 _HOMES = {
     "JudgeSpec": "harness.judging.judges.config",
-    "build": "harness.judging.judges.registry",
+    "build": "harness.judging.judges.judge_registry",
     "load_judges": "harness.judging.judges.config",
-    "resolve": "harness.judging.judges.registry",
+    "resolve": "harness.judging.judges.judge_registry",
     "scripted": "harness.judging.judges.embedded",
 }
 

@@ -158,7 +158,7 @@ def asked(folder, task, prompts, spec, *, items, samples):
     import uvloop
 
     from harness.cli.progress import watch
-    from harness.judging.judges.registry import build
+    from harness.judging.judges.judge_registry import build
     from harness.judging.running import local_executor
     from harness.judging.running.budget import CostBudget
     from harness.judging.running.services import Job

@@ -16,7 +16,7 @@ import pytest
 
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.registry import build, check
+from harness.judging.judges.judge_registry import build, check
 from harness.judging.judges.smollm2 import weights
 from harness.judging.prompts.requests import Message, Prompts, Request, Unit
 from harness.tasks import load_task

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.registry import build
+from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Message, Request
 
 KEY = "sk-canary-0123456789abcdef"

@@ -6,7 +6,7 @@ from functools import partial
 
 import uvloop
 
-from harness.judging.judges.registry import build
+from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.local_executor import LocalExecutor

@@ -11,7 +11,7 @@ from support.task_folders import make_task_folder
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging import scripted
 from harness.judging.judges.config import load_judges
-from harness.judging.judges.registry import build
+from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import read_reply
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.tasks import load_task

@@ -25,9 +25,9 @@ from support.judge_calls import (
 
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.judge_registry import check
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS
-from harness.judging.judges.registry import check
 
 STYLES = ("openai", "anthropic")
 TAILS = {"ollama": "", "ollama_chat": "", "gemini": "/v1beta"}

@@ -10,8 +10,8 @@ from support.task_folders import make_task_folder
 import harness.judging
 from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.judges.config import JudgeSpec, key_of, load_judges, user_file
+from harness.judging.judges.judge_registry import build, check, notice_of, resolve
 from harness.judging.judges.pricing import Price, estimate, price_of
-from harness.judging.judges.registry import build, check, notice_of, resolve
 from harness.judging.prompts.requests import Message, Prompts, Request, Unit
 from harness.tasks import load_task
 
@@ -267,7 +267,7 @@ def test_checking_a_guarded_judge_does_not_import_litellm(monkeypatch):
     code = (
         "import sys; from harness.judging.judges.config import load_judges;"
         "from harness.judging.judges.pricing import price_of;"
-        "from harness.judging.judges.registry import check; s = load_judges()['gpt'];"
+        "from harness.judging.judges.judge_registry import check; s = load_judges()['gpt'];"
         "check(s); price_of(s); assert 'litellm' not in sys.modules, 'imported'"
     )
     env = {**os.environ, "OPENAI_API_KEY": CANARY}

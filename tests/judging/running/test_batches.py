@@ -18,7 +18,7 @@ from support.task_folders import make_task_folder
 from harness.app import execute, plan_resumed_run, plan_run, start
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.registry import build
+from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor, JudgeBatches

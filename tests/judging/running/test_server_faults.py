@@ -19,7 +19,7 @@ from support.task_folders import make_task_folder
 
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.hosted import load_litellm
-from harness.judging.judges.registry import build
+from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.retry import RetryPolicy

@@ -12,8 +12,8 @@ from support.task_folders import make_task_folder
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.embedded import scripted
+from harness.judging.judges.judge_registry import build
 from harness.judging.judges.pricing import Price
-from harness.judging.judges.registry import build
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget

@@ -26,7 +26,7 @@ from harness.app import execute, plan_run, start
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.embedded import scripted
-from harness.judging.judges.registry import build
+from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
