@@ -481,6 +481,9 @@ class _LogObserver:
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Log nothing."""
 
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Log nothing."""
+
     def ended(self, judge: str, reason: str) -> None:
         """Log why a judge is incomplete."""
         if reason:

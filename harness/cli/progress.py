@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import typer
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
 
 LINE_EVERY_S = 10.0
+RATE_OVER_S = 30.0
 
 
 def dollars(amount: float | None) -> str:
@@ -37,6 +40,9 @@ class Silent:
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Show nothing."""
 
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Show nothing."""
+
     def ended(self, judge: str, reason: str) -> None:
         """Show why a judge is incomplete."""
         if reason:
@@ -50,6 +56,29 @@ class Silent:
             typer.echo(line, err=True)
 
 
+class CallRate:
+    """Calls per second over the last half minute, without replies from the cache or the log."""
+
+    def __init__(self) -> None:
+        self._calls: deque[tuple[float, int]] = deque()  # when, and how many since the start
+        self._n_calls = 0
+
+    def add(self, n_calls: int, now_s: float) -> None:
+        """Count calls that were answered at a time in seconds."""
+        self._n_calls += n_calls
+        self._calls.append((now_s, self._n_calls))
+        while now_s - self._calls[0][0] > RATE_OVER_S:
+            self._calls.popleft()
+
+    def per_second(self) -> float | None:
+        """Return the rate; None before two calls at different times."""
+        if not self._calls:
+            return None
+        (first_s, n_first), (last_s, n_last) = self._calls[0], self._calls[-1]
+        n = n_last - n_first
+        return n / (last_s - first_s) if n and last_s > first_s else None
+
+
 class _Tally:
     """Verdicts and costs of one judge so far."""
 
@@ -58,10 +87,13 @@ class _Tally:
         self.n_done = 0
         self.n_failed = 0
         self.n_cached = 0
+        self.rate = CallRate()
         self._receipts = Receipts()
         self._cost_usd: float | None = 0.0  # None after a reply of unknown price
 
-    def add(self, verdicts: Sequence[Verdict]) -> None:
+    def add(self, verdicts: Sequence[Verdict], *, resumed: bool = False) -> None:
+        if not resumed:
+            self.rate.add(sum(not verdict.cached for verdict in verdicts), time.monotonic())
         self.n_done += len(verdicts)
         for verdict in verdicts:
             receipts = self._receipts.new(verdict)
@@ -69,6 +101,15 @@ class _Tally:
             self.n_cached += verdict.cached
             for receipt in () if verdict.cached else receipts:
                 self._cost_usd = _sum(self._cost_usd, receipt.cost_usd)
+
+    @property
+    def speed(self) -> str:
+        """Calls per second and the time that the rest takes at this rate; "" before any call."""
+        per_second = self.rate.per_second()
+        if not per_second:
+            return ""
+        left = timedelta(seconds=round((self.n_planned - self.n_done) / per_second))
+        return f"{per_second:.1f}/s, {left} left"
 
     @property
     def cost(self) -> str:
@@ -92,6 +133,10 @@ class Lines(Silent):
         if time.monotonic() >= self._due_s[judge]:
             self._due_s[judge] = time.monotonic() + LINE_EVERY_S
             self._print(judge)
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Count what an earlier start of the run received."""
+        self._tallies[judge].add(verdicts, resumed=True)
 
     def ended(self, judge: str, reason: str) -> None:
         """Print a judge's final counts."""
@@ -117,7 +162,6 @@ class Bars(Silent):
             MofNCompleteColumn,
             Progress,
             TextColumn,
-            TimeRemainingColumn,
         )
 
         self._tallies = {judge: _Tally(n) for judge, n in n_planned.items()}
@@ -125,13 +169,12 @@ class Bars(Silent):
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[speed]}"),
             TextColumn("{task.fields[cost]}"),
-            TimeRemainingColumn(),
             console=Console(stderr=True),
         )
         self._bars = {
-            judge: self._progress.add_task(judge, total=n, rate="", cost="")
+            judge: self._progress.add_task(judge, total=n, speed="", cost="")
             for judge, n in n_planned.items()
         }
 
@@ -144,11 +187,18 @@ class Bars(Silent):
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Move a judge's bar."""
+        self._move(judge, verdicts)
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Move a judge's bar by what an earlier start of the run received."""
+        self._move(judge, verdicts, resumed=True)
+
+    def _move(self, judge: str, verdicts: Sequence[Verdict], *, resumed: bool = False) -> None:
         tally = self._tallies[judge]
-        tally.add(verdicts)
-        bar = self._progress.tasks[self._bars[judge]]
-        rate = f"{bar.speed:.1f}/s" if bar.speed else ""
-        self._progress.update(bar.id, completed=tally.n_done, rate=rate, cost=tally.cost)
+        tally.add(verdicts, resumed=resumed)
+        self._progress.update(
+            self._bars[judge], completed=tally.n_done, speed=tally.speed, cost=tally.cost
+        )
 
     def say(self, line: str) -> None:
         """Print a line above the bars."""

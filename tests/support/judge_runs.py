@@ -27,6 +27,9 @@ class RecordingObserver:
     def advanced(self, judge, verdicts):
         pass
 
+    def resumed(self, judge, verdicts):
+        pass
+
     def ended(self, judge, reason):
         pass
 

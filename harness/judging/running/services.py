@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from harness.tasks import Item
 
 
+PAIR_LAG = 100  # items between a response set and the pair that begins with its reply
+
+
 class NotAsked(Exception):  # noqa: N818 -- a state of the run, not a mistake
     """A request may not be sent now; its unit stays unasked.
 
@@ -46,12 +49,26 @@ class Job:
     elicitations: tuple[Elicitation, ...]
     samples: int
 
+    def questions(self) -> Iterator[tuple[Item, Elicitation]]:
+        """Yield what is asked, item by item, so that a cost limit cuts items, not elicitations.
+
+        Where response sets are asked too, pairs follow `PAIR_LAG` items later: the first turn of a
+        pair is the stored reply to the response set.
+        """
+        late = "paired" if "response_set" in self.elicitations else None
+        at_once = [elicitation for elicitation in self.elicitations if elicitation != late]
+        behind = PAIR_LAG if late in self.elicitations else 0
+        for position in range(len(self.items) + behind):
+            for item in self.items[position : position + 1]:
+                yield from ((item, elicitation) for elicitation in at_once)
+            if behind and position >= behind:
+                yield self.items[position - behind], "paired"
+
     def units(self) -> Iterator[Unit]:
-        """Yield units in the order of asking: by elicitation, so that prompts share prefixes."""
-        for elicitation in self.elicitations:
-            for item in self.items:
-                for sample in range(self.samples):
-                    yield Unit(item=item.id, elicitation=elicitation, sample=sample)
+        """Yield units in the order of asking."""
+        for item, elicitation in self.questions():
+            for sample in range(self.samples):
+                yield Unit(item=item.id, elicitation=elicitation, sample=sample)
 
     @property
     def planned(self) -> dict[Elicitation, int]:
@@ -228,7 +245,10 @@ class Observer(Protocol):
     """Watches a run: progress bars, plain lines, nobody."""
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Receive verdicts that stand in the log, new or from an earlier start of the run."""
+        """Receive verdicts that were written to the log."""
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Receive verdicts that the log held from an earlier start of the run."""
 
     def ended(self, judge: str, reason: str) -> None:
         """Receive the end of a judge; ``reason`` is empty if it was asked everything."""

@@ -148,19 +148,18 @@ class JudgeRun:
     def open_units(self) -> Iterator[WorkUnit]:
         """Yield units that the log does not answer, or answers to another request."""
         job, session = self.job, self.session
-        for elicitation in job.elicitations:
-            for item in job.items:
-                request = self.judge.request(Unit(item.id, elicitation))
-                for sample, request_hash in enumerate(request.hashes(job.samples)):
-                    verdict = session.previous(self.name, Unit(item.id, elicitation, sample))
-                    if (
-                        verdict
-                        and verdict.outcome != "failed"
-                        and _first_request(verdict) == request_hash
-                    ):
-                        session.observer.advanced(self.name, [verdict])
-                    else:
-                        yield WorkUnit(item.id, elicitation, request, (sample,), (request_hash,))
+        for item, elicitation in job.questions():
+            request = self.judge.request(Unit(item.id, elicitation))
+            for sample, request_hash in enumerate(request.hashes(job.samples)):
+                verdict = session.previous(self.name, Unit(item.id, elicitation, sample))
+                if (
+                    verdict
+                    and verdict.outcome != "failed"
+                    and _first_request(verdict) == request_hash
+                ):
+                    session.observer.resumed(self.name, [verdict])
+                else:
+                    yield WorkUnit(item.id, elicitation, request, (sample,), (request_hash,))
 
     def without_stored(self, units: Sequence[WorkUnit]) -> list[WorkUnit]:
         """Record the units whose reply is stored; return the others and all pairs."""

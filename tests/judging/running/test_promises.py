@@ -48,7 +48,10 @@ PLANNED = N_ITEMS * SAMPLES * len(BOTH)
 FAST = RetryPolicy(attempts=2, backoff_s=0.0001, backoff_max_s=0.0002)
 FATES = ("answer", "answer", "answer", "busy", "wrong")
 OBSERVER = SimpleNamespace(
-    advanced=lambda judge, verdicts: None, ended=lambda judge, why: None, say=lambda line: None
+    advanced=lambda judge, verdicts: None,
+    resumed=lambda judge, verdicts: None,
+    ended=lambda judge, why: None,
+    say=lambda line: None,
 )
 
 

@@ -82,6 +82,9 @@ class Clock:
     def advanced(self, judge, verdicts):
         pass
 
+    def resumed(self, judge, verdicts):
+        pass
+
     def ended(self, judge, reason):
         self.ended_s[judge] = time.monotonic() - self.start
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from support.task_folders import make_task_folder
@@ -37,6 +38,9 @@ class Watching:
         self.lines = []
 
     def advanced(self, judge, verdicts):
+        self.verdicts += verdicts
+
+    def resumed(self, judge, verdicts):
         self.verdicts += verdicts
 
     def ended(self, judge, reason):
@@ -406,6 +410,36 @@ def test_max_cost_stops_before_it_is_exceeded(run, task):
     assert budget.exhausted
     assert sum(judge.asked.values()) == 5 == len(log.final)
     assert budget.spent_usd == pytest.approx(0.05)
+
+
+def test_max_cost_cuts_items_and_not_response_sets(run, task):
+    """Asked by elicitation, a limited run had every forced choice and no response set at all."""
+
+    async def costly(judge, request):
+        return {"text": "A", "cost_usd": 0.01}
+
+    price = Price(input=0, output=1000)
+    judge = Acting(spec(price=price, params={"max_tokens": 10}, concurrency=1), task, costly)
+    both = ("forced_choice", "response_set")
+    _, log, _ = run(judge, elicitations=both, samples=1, budget=CostBudget(0.065))
+    received = Counter(verdict.item for verdict in log.final.values())
+    assert sorted(received.values()) == [2, 2, 2]
+
+
+def test_pairs_follow_the_response_sets_that_they_begin_with(task):
+    """Each pair is asked once, after its set; without sets, together with its item."""
+    judge = build(spec(), task, Prompts.load(task))
+    items = tuple(replace(task.items[0], id=f"i{n}") for n in range(250))
+    every = ("forced_choice", "response_set", "paired")
+    order = [
+        (item.id, elicitation) for item, elicitation in Job(judge, items, every, 1).questions()
+    ]
+    assert len(set(order)) == len(order) == 750
+    for item in items:
+        apart = order.index((item.id, "paired")) - order.index((item.id, "response_set"))
+        assert apart > 50
+    two = Job(judge, items, ("forced_choice", "paired"), 1).questions()
+    assert [item.id for item, _ in two] == [item.id for item in items for _ in range(2)]
 
 
 def test_drain_receives_what_is_in_flight_and_sends_nothing_more(run, task):
