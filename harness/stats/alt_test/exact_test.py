@@ -7,7 +7,6 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 if TYPE_CHECKING:
@@ -139,6 +138,8 @@ def _score(n: int, wins: FloatArray, losses: FloatArray, eps: float) -> FloatArr
 
 def _largest_probability(n: int, won: FloatArray, lost: FloatArray, eps: float) -> float:
     """Maximise over P(win); there are several local maxima, some of them at an end."""
+    from scipy.optimize import minimize_scalar  # noqa: PLC0415 -- takes a while to load
+
     tied = n - won - lost
     ways = gammaln(n + 1.0) - gammaln(won + 1.0) - gammaln(lost + 1.0) - gammaln(tied + 1.0)
 

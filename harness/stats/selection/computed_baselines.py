@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, islice
 from math import comb, isinf
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,16 @@ from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.selection.replies import MAX_DRAWS, Replies, draw_probability
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from harness.stats.data.arrays import BoolArray, IntArray
     from harness.stats.inference.metric import SquaredDistance
     from harness.stats.selection.replies import Contributions, Vectors
 
+    Totals = Callable[[Sequence[FloatArray]], list[FloatArray]]
+
 BASELINES = ("uniform", "prior", "most_frequent")
+DRAWS_PER_PRODUCT = 32  # of replies, whose totals one matrix product adds up
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -114,7 +117,7 @@ def baseline_values(
         totals = _totals_by_draw(score, inside, W, n_replies)
     else:
         totals = _totals_in_closed_form(human, vectors, inside, n_replies, squared)
-    values = {name: value(totals(shares)) for name, shares in distributions.items()}
+    values = dict(zip(distributions, map(value, totals(list(distributions.values()))), strict=True))
     most_frequent = _most_frequent(pooled)
     values["most_frequent"] = _constant_values(score, value, inside, most_frequent)
     return {name: values[name] for name in BASELINES}
@@ -135,9 +138,7 @@ def _constant_values(
     return ratio(values.sum(axis=1), most_frequent.sum(axis=1).astype(np.float64))
 
 
-def _totals_by_draw(
-    score: Vectors, weights: FloatArray, W: int, n_replies: float
-) -> Callable[[FloatArray], FloatArray]:
+def _totals_by_draw(score: Vectors, weights: FloatArray, W: int, n_replies: float) -> Totals:
     """Return a function from (B, W) distributions to (B, d) totals expected from r replies."""
 
     def at_distribution(shares: FloatArray) -> FloatArray:
@@ -145,18 +146,23 @@ def _totals_by_draw(
         return np.array(rows)
 
     if isinf(n_replies):
-        return at_distribution
+        return lambda distributions: [at_distribution(shares) for shares in distributions]
     r = int(n_replies)
     if comb(W + r - 1, r) > MAX_DRAWS:
         raise ValueError(f"{r} replies of {W} answers have too many different draws to enumerate")
 
-    def over_draws(shares: FloatArray) -> FloatArray:
-        replies, totals = Replies.of_distribution(shares), np.zeros(0)
-        for answers in combinations_with_replacement(range(W), r):
-            drawn = np.bincount(answers, minlength=W).astype(np.float64)
-            sums = weights @ score(drawn[None] / r)
-            added = draw_probability(replies, drawn)[:, None] * sums
-            totals = added + totals if totals.size else added
+    def over_draws(distributions: Sequence[FloatArray]) -> list[FloatArray]:
+        replies = [Replies.of_distribution(shares) for shares in distributions]
+        totals: list[FloatArray] = [np.zeros(()) for _ in replies]
+        answers = combinations_with_replacement(range(W), r)
+        while batch := list(islice(answers, DRAWS_PER_PRODUCT)):
+            draws = [np.bincount(drawn, minlength=W).astype(np.float64) for drawn in batch]
+            scores = np.stack([score(drawn[None] / r) for drawn in draws], axis=1)
+            n, M, d = scores.shape
+            sums = (weights @ scores.reshape(n, M * d)).reshape(len(weights), M, d)
+            for i, judge in enumerate(replies):
+                probability = np.column_stack([draw_probability(judge, drawn) for drawn in draws])
+                totals[i] = totals[i] + np.einsum("bm,bmd->bd", probability, sums)
         return totals
 
     return over_draws
@@ -168,7 +174,7 @@ def _totals_in_closed_form(
     weights: FloatArray,
     n_replies: float,
     squared: SquaredDistance,
-) -> Callable[[FloatArray], FloatArray]:
+) -> Totals:
     """Do as `_totals_by_draw` for a squared distance."""
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)
     raters = squared.linear(np.where(rated[:, None], human, 0.0))
@@ -184,4 +190,4 @@ def _totals_in_closed_form(
             [squared.per_entry(judge.shape[1]) * (distance + n_items * noise), n_items]
         )
 
-    return totals
+    return lambda distributions: [totals(shares) for shares in distributions]
