@@ -175,8 +175,14 @@ def block_json(value: object) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- only for pages
 
+    from harness.report.html.compiled_templates import (  # noqa: PLC0415 -- needs jinja2
+        compiled_templates,
+    )
+
+    templates = HERE / "templates"
     environment = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+        loader=FileSystemLoader(templates),
+        bytecode_cache=compiled_templates(templates),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

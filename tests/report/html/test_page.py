@@ -9,8 +9,10 @@ import re
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+from jinja2 import Environment, FileSystemLoader
 from support.hostile_run import BAD_NAME, HOSTILE, N_ITEMS
 
 from harness.app import validate_verdicts
@@ -18,6 +20,7 @@ from harness.report import page
 from harness.report.annotator_charts import variant_label
 from harness.report.checklist import checklist
 from harness.report.formatting import cut, duration
+from harness.report.html.compiled_templates import compiled_templates
 from harness.report.html.findings import facts
 from harness.report.html.page import block_json
 from harness.report.judge_card import latex, markdown, paragraph, paragraph_latex
@@ -258,3 +261,24 @@ def test_paragraph_names_what_a_reader_needs(validation, details):
         assert words in text
     assert validation.settings.metric in text
     assert r"js\_divergence" in paragraph_latex(validation, details)
+
+
+def test_compiled_templates_are_written_once(tmp_path):
+    """A compiled template is read again; where none can be written, pages are rendered too."""
+    (tmp_path / "sum.jinja").write_text("{{ 1 + 1 }}", encoding="utf-8")
+    compiled = compiled_templates(tmp_path)
+
+    def render():
+        loader = FileSystemLoader(tmp_path)
+        environment = Environment(loader=loader, bytecode_cache=compiled, autoescape=True)
+        return environment.get_template("sum.jinja").render()
+
+    assert render() == "2"
+    [file] = Path(compiled.directory).iterdir()
+    written_ns = file.stat().st_mtime_ns
+    assert render() == "2"
+    assert file.stat().st_mtime_ns == written_ns
+    file.unlink()
+    Path(compiled.directory).rmdir()
+    Path(compiled.directory).touch()  # a folder that cannot be written to
+    assert render() == "2"
