@@ -20,9 +20,8 @@ from harness.judging.judges.pricing import price_of
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
-from harness.judging.running.budget import CostBudget
+from harness.judging.running.budget import CostBudget, receipts_of
 from harness.judging.running.cost_estimate import quote_of
-from harness.judging.running.paid_replies import receipts_of
 from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger

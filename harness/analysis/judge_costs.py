@@ -6,7 +6,7 @@ from statistics import median_high
 from typing import TYPE_CHECKING
 
 from harness.analysis.result import Cost
-from harness.judging.running.paid_replies import receipts_of
+from harness.judging.running.budget import receipts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from harness.judging.running.paid_replies import Receipts
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
@@ -83,6 +81,8 @@ class _Tally:
     """Verdicts and costs of one judge so far."""
 
     def __init__(self, n_planned: int) -> None:
+        from harness.judging.running.budget import Receipts  # needs pydantic, which takes a while
+
         self.n_planned = n_planned
         self.n_done = 0
         self.n_failed = 0

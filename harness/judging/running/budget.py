@@ -1,4 +1,7 @@
-"""Budget of a run: the most that a call may cost is reserved, then replaced by its real cost."""
+"""Budget of a run, and which replies were paid for.
+
+The most that a call may cost is reserved, then replaced by its real cost.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from harness.errors import BudgetSpent
 from harness.judging.judges.pricing import estimate, price_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Self
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.parsing.verdict import Reply
+    from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.requests import Request
 
 
@@ -125,3 +128,48 @@ def worst_cost(spec: JudgeSpec, request: Request, n: int = 1) -> float:
     prompt_tokens, completion_tokens = estimate(spec, request)
     written_tokens = prompt_tokens if price.cache_write and price.cache_write > price.input else 0
     return price.cost_usd(prompt_tokens, completion_tokens * n, written_tokens=written_tokens)
+
+
+class Receipts:
+    """Counts each paid reply once, from verdict to verdict.
+
+    A pair's first turn may be the reply to a response set. It is if it took the same time: without
+    a cache, the same was bought twice. So response sets come before the pairs that begin with them,
+    as they do while judges are asked. It keeps 64 bits of each reply but forced choices, which
+    serve one unit alone.
+    """
+
+    def __init__(self) -> None:
+        self._counted: set[int] = set()
+
+    def new(self, verdict: Verdict) -> Sequence[Verdict | Reply]:
+        """Return a verdict's replies that no verdict before it had; a verdict stands for its own.
+
+        They were paid for unless the verdict is ``cached``.
+        """
+        own = _own(verdict)
+        if verdict.elicitation == "forced_choice":
+            return own
+        turns = own if verdict.first is None else (verdict.first, *own)
+        return [turn for turn in turns if self._is_new(turn)]
+
+    def _is_new(self, receipt: Verdict | Reply) -> bool:
+        n_counted = len(self._counted)
+        self._counted.add(hash((receipt.request, receipt.latency_s)))
+        return len(self._counted) > n_counted
+
+
+def receipts_of(
+    verdicts: Iterable[Verdict],
+) -> Iterator[tuple[Verdict, Sequence[Verdict | Reply]]]:
+    """Yield verdicts, pairs last, each with the replies that no verdict before it had."""
+    verdicts = list(verdicts)
+    pairs = [verdict for verdict in verdicts if verdict.elicitation == "paired"]
+    new = Receipts().new if pairs else _own  # only pairs share replies with others
+    yield from ((verdict, new(verdict)) for verdict in verdicts if verdict.elicitation != "paired")
+    yield from ((verdict, new(verdict)) for verdict in pairs)
+
+
+def _own(verdict: Verdict) -> Sequence[Verdict | Reply]:
+    """Return the reply that a verdict was read from: the verdict stands for it."""
+    return (verdict,) if verdict.reply is not None else ()

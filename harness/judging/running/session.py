@@ -16,10 +16,10 @@ from harness.judging.parsing.verdict import Reader
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.local_executor import LocalExecutor
 from harness.judging.running.rate_limit import rate_gate
-from harness.judging.running.recorder import Recorder
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import WorkUnit
-from harness.judging.storage.verdict_log import UnitKey
+from harness.judging.storage.response_cache import CacheUnwritable
+from harness.judging.storage.verdict_log import UnitKey, unit_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from harness.judging.running.services import Cache, Executor, Job, Observer, Outcome
     from harness.judging.storage.verdict_log import VerdictLog
     from harness.tasks import Task
+
+FLUSH_EVERY_S = 0.2  # how long a logged reply may wait to be stored
+FLUSH_AGAIN_S = 5.0  # after a failure, which may have waited for a lock
 
 
 class Session:
@@ -78,7 +81,7 @@ class Session:
         self.retry = retry or RetryPolicy()
         self.reader = Reader(task)
         self.recorder = Recorder(log, cache, observer, self.drain)
-        self._done = done
+        self.done = done
         self._judges = [JudgeRun(job, self) for job in jobs]
         self._executor = executor(self)
 
@@ -117,10 +120,6 @@ class Session:
         for judge in self._judges:
             judge.gate.shut()
 
-    def previous(self, judge: str, unit: Unit) -> Verdict | None:
-        """Return the verdict on a unit that the log held when the session began."""
-        return self._done.get(UnitKey(judge, *unit)) if self._done else None
-
 
 class JudgeRun:
     """One judge during a session.
@@ -151,7 +150,8 @@ class JudgeRun:
         for item, elicitation in job.questions():
             request = self.judge.request(Unit(item.id, elicitation))
             for sample, request_hash in enumerate(request.hashes(job.samples)):
-                verdict = session.previous(self.name, Unit(item.id, elicitation, sample))
+                key = UnitKey(self.name, item.id, elicitation, sample)
+                verdict = session.done.get(key)
                 if (
                     verdict
                     and verdict.outcome != "failed"
@@ -178,8 +178,7 @@ class JudgeRun:
 
     def numbered(self, verdict: Verdict) -> Verdict:
         """Count how often a unit was attempted, over all sessions of the run."""
-        unit = Unit(verdict.item, verdict.elicitation, verdict.sample)
-        previous = self.session.previous(verdict.judge, unit)
+        previous = self.session.done.get(unit_key(verdict)) if self.session.done else None
         return replace(verdict, attempt=previous.attempt + 1) if previous else verdict
 
     def record(self, verdicts: Iterable[Verdict], received: Sequence[Reply] = ()) -> None:
@@ -226,6 +225,95 @@ class JudgeRun:
         if self._failures and not self.stop_reason:
             [(self.stop_reason, _)] = self._failures.most_common(1)
         observer.ended(self.name, self.stop_reason)
+
+
+class Recorder:
+    """Records verdicts: first in the log, then for the observer; their replies go to the cache.
+
+    Parameters
+    ----------
+    log : VerdictLog
+        Where verdicts are written; afterwards their replies are received.
+    cache : Cache
+        Where their replies are stored; the locks on their requests are released then.
+    observer : Observer
+        Receives what was written.
+    stop : callable
+        Called when the log cannot be written.
+    """
+
+    def __init__(
+        self, log: VerdictLog, cache: Cache, observer: Observer, stop: Callable[[], None]
+    ) -> None:
+        self._log = log
+        self._cache = cache
+        self._observer = observer
+        self._stop = stop
+        self._unwritten: list[tuple[str, Sequence[Verdict], Sequence[Reply]]] = []
+        self._unstored: list[Reply] = []
+
+    async def record_soon(
+        self, judge: str, verdicts: Sequence[Verdict], received: Sequence[Reply]
+    ) -> None:
+        """Write verdicts in one call with all others that are recorded at the same time.
+
+        Raises
+        ------
+        RunError
+            Here and in `record`: if they cannot be written.
+        """
+        self._unwritten.append((judge, verdicts, received))
+        try:
+            await asyncio.sleep(0)
+        finally:
+            self._write()
+
+    def record(
+        self, judge: str, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()
+    ) -> None:
+        """Write verdicts, and keep what was received for them to be stored."""
+        self._unwritten.append((judge, verdicts, received))
+        self._write()
+
+    def write_only(self, verdicts: Sequence[Verdict]) -> None:
+        """Write verdicts to the log that are not final."""
+        self._log.append(verdicts)
+
+    def _write(self) -> None:
+        if not self._unwritten:
+            return
+        records, self._unwritten = self._unwritten, []
+        for _, _, received in records:
+            self._unstored += received  # even if the log is full: the cache may not be
+        try:
+            self._log.append(verdict for _, verdicts, _ in records for verdict in verdicts)
+        except RunError:
+            self._stop()
+            raise
+        for judge, verdicts, _ in records:
+            self._observer.advanced(judge, verdicts)
+
+    async def flush_regularly(self) -> None:
+        """Flush at intervals, so that other runs find the replies that they wait for."""
+        pause_s = FLUSH_EVERY_S
+        while True:
+            await asyncio.sleep(pause_s)
+            pause_s = FLUSH_EVERY_S if self.flush() else FLUSH_AGAIN_S
+
+    def flush(self, *, last: bool = False) -> bool:
+        """Store replies that are in the log; return False if that is not possible now."""
+        if not self._unstored:
+            return True
+        try:
+            self._cache.add_many(self._unstored)
+        except CacheUnwritable as error:
+            if last:
+                self._observer.say(f"{error}; the replies are safe in {self._log.path}")
+            return False
+        for reply in self._unstored:
+            self._cache.locks.release(reply.request)
+        self._unstored.clear()
+        return True
 
 
 def _first_request(verdict: Verdict) -> str:

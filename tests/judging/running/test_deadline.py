@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from harness.judging.running.deadline import Deadline
+from harness.judging.running.local_executor import Deadline
 
 SHORT_S, LONG_S = 0.02, 60
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import RunError
 from harness.judging.parsing.verdict import Reply, Verdict
-from harness.judging.running.recorder import Recorder
+from harness.judging.running.session import Recorder
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 
