@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-import time
 from pathlib import Path
-
-UNSETTLED_NS = 20_000_000  # a folder may change twice within one step of its time stamp
 
 
 def cache_folder() -> Path:
@@ -32,25 +29,13 @@ def leave_note(folder: Path, target: Path) -> None:
     part.replace(note)
 
 
-class NoteFolder:
-    """Names of the notes in a folder; listed again when the folder has changed."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._modified_ns = -1
-        self._names: list[str] = []
-
-    def names(self) -> list[str]:
-        """Return the names of all notes; empty where there is no folder."""
-        try:
-            modified_ns = os.stat(self._folder).st_mtime_ns  # noqa: PTH116 -- at every look-up
-            if modified_ns != self._modified_ns or time.time_ns() - modified_ns < UNSETTLED_NS:
-                names = os.listdir(self._folder)  # noqa: PTH208 -- the same
-                self._names = [name for name in names if not name.endswith(".part")]
-                self._modified_ns = modified_ns
-        except OSError:  # not created yet, or deleted
-            return []
-        return self._names
+def note_names(folder: Path) -> list[str]:
+    """Return the names of all notes in a folder; empty where there is none."""
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 -- at every look-up
+    except OSError:  # not created yet, or deleted
+        return []
+    return [name for name in names if not name.endswith(".part")]
 
 
 def read_note(note: Path) -> Path:

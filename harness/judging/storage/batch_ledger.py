@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError
 from harness.judging.cache_folder import (
-    NoteFolder,
     leave_note,
+    note_names,
     note_path,
     read_note,
     resume_command,
@@ -103,7 +103,6 @@ class OutstandingBatches:
     def __init__(self, cache: Path, say: Callable[[str], None]) -> None:
         self._cache = cache
         self._folder = cache / "batches"
-        self._notes = NoteFolder(self._folder)
         self._say = say
         self._own: Path | None = None
         self._snapshots: dict[Path, _Snapshot] = {}
@@ -139,7 +138,7 @@ class OutstandingBatches:
         return commands
 
     def _ledgers(self) -> Iterator[Path]:
-        for name in self._notes.names():
+        for name in note_names(self._folder):
             with suppress(FileNotFoundError):  # removed just now
                 yield read_note(self._folder / name)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import time
 from contextlib import contextmanager
@@ -104,8 +103,3 @@ class FileLocks:
 
     def __repr__(self) -> str:
         return f"FileLocks({len(self._offsets)} held)"
-
-
-def lock_name(text: str) -> str:
-    """Return a hash for what is no request."""
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -19,10 +19,10 @@ import msgspec
 from diskcache.core import DBNAME, MODE_RAW
 
 from harness.errors import RunError, VerdictError
-from harness.judging.cache_folder import NoteFolder, leave_note, note_path, read_note
+from harness.judging.cache_folder import leave_note, note_names, note_path, read_note
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.batch_ledger import OutstandingBatches
-from harness.judging.storage.request_locks import FileLocks, lock_name
+from harness.judging.storage.request_locks import FileLocks
 from harness.judging.storage.verdict_log import LogReading, read_log, replies_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 10.0  # for a write of another process to end
 REPLIES_PER_TRANSACTION = 1000  # when a log is read back
-OPENING = lock_name(DBNAME)  # held while the database is opened or replaced
+OPENING = "f" * 64  # stands for a request: held while the database is opened or replaced
 DATABASE_FILES = (DBNAME, f"{DBNAME}-journal", f"{DBNAME}-shm", f"{DBNAME}-wal")
 SETTINGS = {
     "eviction_policy": "none",  # a paid reply is never dropped
@@ -84,8 +84,9 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
     def fetch(self, mode: object, filename: object, value: object, read: object = None) -> bytes:
         """Convert a value from the database; empty for a row that is not plain bytes."""
         del read
-        plain = mode == MODE_RAW and filename is None and isinstance(value, bytes)
-        return value if plain and isinstance(value, bytes) else b""
+        if mode == MODE_RAW and filename is None and isinstance(value, bytes):
+            return value
+        return b""
 
     def remove(self, file_path: object) -> None:
         """Remove no file."""
@@ -146,13 +147,6 @@ class ResponseCache:
     say : callable
         Receives one line for each damaged database that is moved aside, now or later.
 
-    Attributes
-    ----------
-    locks : FileLocks
-        The right to send a request; released when this process ends.
-    batches : OutstandingBatches
-        Requests that other runs have handed in.
-
     Raises
     ------
     RunError
@@ -163,7 +157,6 @@ class ResponseCache:
         self.folder = folder
         self._say = say
         self._notes = folder / "logs"
-        self._note_folder = NoteFolder(self._notes)
         self._log: Path | None = None
         self._behind = False
         self._missing: set[str] = set()  # request hashes without a reply, since the last write
@@ -173,10 +166,8 @@ class ResponseCache:
             self.locks = FileLocks(folder / "locks")
             self._open()
             self._notes.mkdir(exist_ok=True)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise self._unusable(error) from None
-        except OSError as error:
-            raise _unwritable(folder, error) from None
         self.batches = OutstandingBatches(folder, say)
 
     def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
@@ -253,13 +244,13 @@ class ResponseCache:
             if ledger is not None:
                 self.batches.register(ledger)
         except OSError as error:
-            raise _unwritable(self.folder, error) from None
+            raise self._unusable(error) from None
 
     def _recover_logs(self) -> bool:
         """Store the replies that killed runs had logged; return whether there were any."""
         if not self.locks.supported:
             return False
-        orphans = [name for name in self._note_folder.names() if self.locks.claim(name)]
+        orphans = [name for name in note_names(self._notes) if self.locks.claim(name)]
         for name in orphans:
             note = self._notes / name
             try:
@@ -433,6 +424,7 @@ PROBLEMS = {  # by a part of SQLite's message: what is wrong, and what to do
     "locked": ("locked by another program", "wait for it, choose another with --cache DIR"),
     "no such": ("a database of another program", "choose another with --cache DIR"),
     "full": ("its disk is full", "free some space, choose another with --cache DIR"),
+    "space": ("its disk is full", "free some space, choose another with --cache DIR"),
     "": ("it cannot be opened", "check who may read and write it, choose another with --cache DIR"),
 }
 
@@ -441,13 +433,6 @@ def explain(error: sqlite3.Error | OSError) -> tuple[str, str]:
     """Return what is wrong with a cache, and what to do about it."""
     message = str(error.strerror if isinstance(error, OSError) else error)  # without its path
     return next(problem for part, problem in PROBLEMS.items() if part in message)
-
-
-def _unwritable(folder: Path, error: OSError) -> RunError:
-    return RunError(
-        f"{folder}: the cache cannot be written ({error.strerror}); "
-        "free some space, choose another with --cache DIR, or use --no-cache."
-    )
 
 
 def _read(entry: bytes | None) -> list[Reply]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from harness.judging.prompts.requests import Elicitation
 
+REPLY_FIELDS = tuple(name for name in Reply.__struct_fields__ if name != "text")
+
 
 class UnitKey(NamedTuple):
     """Identifies the unit of a verdict within a run."""
@@ -182,17 +184,5 @@ def replies_of(verdict: Verdict) -> Iterator[Reply]:
         yield verdict.first
     if verdict.reply is None:
         return
-    yield Reply(
-        request=verdict.request,
-        text=verdict.reply,
-        model=verdict.model,
-        finish_reason=verdict.finish_reason,
-        prompt_tokens=verdict.prompt_tokens,
-        completion_tokens=verdict.completion_tokens,
-        cached_tokens=verdict.cached_tokens,
-        cost_usd=verdict.cost_usd,
-        latency_s=verdict.latency_s,
-        logprobs=verdict.logprobs,
-        derived=verdict.derived,
-        cache_key=verdict.cache_key,
-    )
+    members = {name: getattr(verdict, name) for name in REPLY_FIELDS}
+    yield Reply(text=verdict.reply, **members)
