@@ -33,6 +33,7 @@ from harness.stats.indeterminacy.sensitivity import BreakEven, winning_regions
 from harness.stats.selection.regret import GOALS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from harness.analysis.estimates import Prepared
@@ -226,11 +227,19 @@ class Sensitivity:
     human_translation: CommonMatrix | None = None
 
 
-def section(p: Prepared) -> Sensitivity:
-    """Estimate how the comparison of judges depends on the response sets behind choices."""
+def section(p: Prepared, candidates: Sequence[str]) -> Sensitivity:
+    """Estimate how the comparison of judges depends on the response sets behind choices.
+
+    Parameters
+    ----------
+    p : Prepared
+        The validation's inputs.
+    candidates : sequence of str
+        Judges that may be the best.
+    """
     space, adds = p.task.space, p.task.sensitivity
     reason = _why_no_sweep(p)
-    parts: dict[str, Any] = {} if reason else _sweep(p)
+    parts: dict[str, Any] = {} if reason else _sweep(p, candidates)
     parts["bounds_reason"] = _why_no_bounds(p)
     if not parts["bounds_reason"]:
         parts |= _without_sets(p)
@@ -255,11 +264,15 @@ def _why_no_sweep(p: Prepared) -> str:
     return "" if p.compared.human.forced_choice.any() else "no_forced_choices"
 
 
-def _sweep(p: Prepared) -> dict[str, Any]:
+def _sweep(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
     human, judges = p.compared.human, p.compared.judges
+    rivals = [table for table in judges if table.name in candidates]
     settings: dict[str, Any] = {"adds": p.task.sensitivity, "positive": p.compared.positive}
     taus = tuple(sorted({*TAUS, p.tau}))
     regions = {goal: winning_regions(human, judges, goal, taus=taus, **settings) for goal in GOALS}
+    at_tau = {
+        goal: winning_regions(human, rivals, goal, taus=(p.tau,), **settings) for goal in GOALS
+    }
     points = beta_sweep(
         human,
         judges,
@@ -278,7 +291,7 @@ def _sweep(p: Prepared) -> dict[str, Any]:
             }
             for table in judges
         },
-        "break_evens": {goal: rows[taus.index(p.tau)] for goal, rows in regions.items()},
+        "break_evens": {goal: best for goal, (best,) in at_tau.items()},
         "regions": regions,
         "grid": grid_of(human, judges, regions, taus=taus, tau=p.tau, **settings),
     }

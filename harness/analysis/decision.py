@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
 
     from harness.analysis.beta_sensitivity import Sensitivity
     from harness.analysis.error_analysis import Errors
+    from harness.analysis.evidence import Evidence, JudgeEvidence
     from harness.analysis.metric_choice import Choosing
-    from harness.analysis.rater_replacement import Replacement
-    from harness.analysis.result import HumanResult, JudgeResult, Ranking
+    from harness.analysis.result import HumanResult, JudgeResult
 
 GOAL = "decision_consistency"
-MIN_ANSWERED = 0.9
-MAX_GROWTH = 50  # times the present items that nobody will collect
+THRESHOLD = 0.5  # of the winning rate
+EQUAL = 1e-12  # values this close are equal
 Verdict: TypeAlias = Literal["use", "best_not_proven", "none"]
 
 
@@ -79,12 +78,14 @@ class NextStep:
     Attributes
     ----------
     n_items : int
-        Items behind the leader's value.
+        Items on which the judges were compared.
+    worth : float
+        The difference that matters, in the unit of the metric that ranks.
     n_items_needed : int or None
-        Items at which the observed differences would be significant; None where none is needed, or
-        no attainable number suffices.
-    inseparable : str or None
-        A judge that more items are unlikely to separate from the leader.
+        Items that detect a difference of ``worth`` between the first two judges in 80 % of data
+        sets; None where there are enough, or no other judge may be the best.
+    equivalent : tuple of str
+        Judges that surely differ from the first by less than ``worth``.
     advice : str
         Which ratings to collect, as `Identifiability` advises; "" where raters gave response sets.
     n_missing, n_planned : int
@@ -94,8 +95,9 @@ class NextStep:
     """
 
     n_items: int = 0
+    worth: float = 0.0
     n_items_needed: int | None = None
-    inseparable: str | None = None
+    equivalent: tuple[str, ...] = ()
     advice: str = ""
     n_missing: int = 0
     n_planned: int = 0
@@ -109,30 +111,34 @@ class Decision:
     Attributes
     ----------
     verdict : str
-        "use": use ``judge``; "none": none of the judges can be recommended.
+        "use": ``judge`` is better than every baseline, may replace a rater and answered enough;
+        "best_not_proven": it is better than the baselines, and ``missing`` is not shown;
+        "none": no judge can be recommended.
     reason : str
-        Why the verdict is "none": "no_verdicts", "metric_undefined" or "baseline_first"; else "".
+        Why the verdict is "none": "no_verdicts", "metric_undefined", "too_few_answered" or
+        "not_better_than_baselines"; else "".
     judge : str or None
-        The recommended judge.
+        The recommended or best judge; None where the verdict is "none".
     leader : str or None
-        The first of the ranking, which may be a baseline. What follows compares with it.
+        The first judge on common footing. What follows compares with it.
+    missing : tuple of str
+        Checks that ``judge`` did not pass.
     not_distinguishable : tuple of str
-        Other judges that are not significantly different: those in the model confidence set, or
-        without one, those whose paired difference has an interval that holds 0.
+        Other judges that are not significantly different from it.
     significantly_worse : tuple of str
         The other ranked judges.
     unranked : tuple of str
-        Judges whose metric is NA.
+        Judges that answered too little to be compared, or whose metric is NA.
     differences : dict of str to Difference
         How much worse each ranked judge is than the leader.
-    first_share : float or None
-        Share of the resamples in which the leader is first; None where nobody else is ranked.
     first_by_goal : dict of str to tuple of str
         Who is first by each downstream goal; baselines included.
     checks : dict of str to Check
-        ``beats_baselines``, ``annotator_test`` and ``answered``, of the leader.
+        ``beats_baselines``, ``annotator_test``, ``one_human``, ``answered`` and
+        ``with_losses`` (first, too, where unanswered items are losses), of the leader.
     break_even : BreakEven or None
-        At which beta of the raters the best judge by decision consistency changes.
+        At which beta of the raters the best judge by decision consistency changes; None where
+        no other judge is significantly worse.
     usual_choices : tuple of UsualChoice
         What hit rate and kappa would have picked.
     disputed : tuple of str
@@ -145,11 +151,11 @@ class Decision:
     reason: str = ""
     judge: str | None = None
     leader: str | None = None
+    missing: tuple[str, ...] = ()
     not_distinguishable: tuple[str, ...] = ()
     significantly_worse: tuple[str, ...] = ()
     unranked: tuple[str, ...] = ()
     differences: dict[str, Difference]
-    first_share: float | None = None
     first_by_goal: dict[str, tuple[str, ...]]
     checks: dict[str, Check]
     break_even: BreakEven | None = None
@@ -161,11 +167,10 @@ class Decision:
 def decide(
     humans: HumanResult,
     judges: Sequence[JudgeResult],
-    ranking: Ranking | None,
+    evidence: Evidence | None,
     *,
     choosing: Choosing | None,
     sensitivity: Sensitivity | None,
-    replacement: Replacement | None,
     errors: Errors | None,
 ) -> Decision:
     """Make the decision from a validation's parts.
@@ -175,72 +180,151 @@ def decide(
     humans : HumanResult
         What the raters gave.
     judges : sequence of JudgeResult
-        Every judge, baselines included.
-    ranking : Ranking or None
-        By the metric that ranks; None without judges.
-    choosing, sensitivity, replacement, errors
+        Every judge.
+    evidence : Evidence or None
+        The judges on common footing; None without any.
+    choosing, sensitivity, errors
         The sections of the validation that bear on it.
     """
     disputed = tuple(item.item for item in errors.disputed) if errors else ()
-    leader = _leader(ranking)
-    if ranking is None or leader is None:
+    rows = evidence.judges if evidence else ()
+    ranked = [row for row in rows if row.value is not None]
+    unranked = tuple(row.judge for row in rows if row.value is None)
+    if evidence is None or not ranked:
         return Decision(
             verdict="none",
-            reason="no_verdicts" if ranking is None else "metric_undefined",
-            unranked=tuple(row.judge for row in ranking.rows) if ranking else (),
+            reason=_reason_nothing(evidence),
+            unranked=unranked,
             differences={},
             first_by_goal={},
             checks={},
             disputed=disputed,
             next_step=NextStep(),
         )
+    leader, *others = ranked
+    checks = _checks(leader, evidence)
+    missing = _missing(checks, evidence)
+    proven = checks["beats_baselines"].passed
+    verdict: Verdict = "none" if not proven else "best_not_proven" if missing else "use"
+    close = tuple(row.judge for row in others if row.close_to_first)
     by_name = {judge.name: judge for judge in judges}
-    winner = by_name[leader]
-    close = _not_distinguishable(ranking, choosing, leader)
-    ranked = [row.judge for row in ranking.rows if row.rank is not None and row.judge != leader]
+    winner = by_name[leader.judge]
     return Decision(
-        verdict="none" if winner.baseline else "use",
-        reason="baseline_first" if winner.baseline else "",
-        judge=None if winner.baseline else leader,
-        leader=leader,
+        verdict=verdict,
+        reason="" if proven else "not_better_than_baselines",
+        judge=leader.judge if proven else None,
+        leader=leader.judge,
+        missing=missing if proven else (),
         not_distinguishable=close,
-        significantly_worse=tuple(name for name in ranked if name not in close),
-        unranked=tuple(row.judge for row in ranking.rows if row.rank is None),
-        differences={row.judge: row.difference for row in ranking.rows if row.difference},
-        first_share=_first_share(ranking, choosing, leader) if ranked else None,
+        significantly_worse=tuple(row.judge for row in others if row.judge not in close),
+        unranked=unranked,
+        differences={row.judge: row.difference for row in others if row.difference},
         first_by_goal=_first_by_goal(choosing),
-        checks={
-            "beats_baselines": _beats_baselines(winner, judges),
-            "annotator_test": _annotator_test(winner, replacement),
-            "answered": _answered(winner),
-        },
-        break_even=_break_even(sensitivity),
-        usual_choices=_usual_choices(winner, ranking, choosing, by_name),
+        checks=checks,
+        break_even=_break_even(sensitivity) if others and not close else None,
+        usual_choices=_usual_choices(leader.judge, evidence.metric, choosing, by_name),
         disputed=disputed,
-        next_step=_next_step(winner, ranking, close, humans, sensitivity),
+        next_step=_next_step(winner, evidence, humans, sensitivity, close=bool(close)),
     )
 
 
-def _leader(ranking: Ranking | None) -> str | None:
-    rows = ranking.rows if ranking else ()
-    return next((row.judge for row in rows if row.rank is not None), None)
+def _reason_nothing(evidence: Evidence | None) -> str:
+    if evidence is None:
+        return "no_verdicts"
+    too_few = evidence.judges and not any(row.ranked for row in evidence.judges)
+    return "too_few_answered" if too_few and evidence.n_rated else "metric_undefined"
 
 
-def _not_distinguishable(
-    ranking: Ranking, choosing: Choosing | None, leader: str
-) -> tuple[str, ...]:
-    """Name the ranked judges in the leader's model confidence set, in order."""
-    order = choosing.orders.get(ranking.metric) if choosing else None
-    inside = {place.judge for place in order.places if place.in_best_set} if order else set()
-    inside = inside or {
-        row.judge for row in ranking.rows if row.difference and not row.difference.separated
+def _checks(leader: JudgeEvidence, evidence: Evidence) -> dict[str, Check]:
+    return {
+        "beats_baselines": _beats_baselines(leader, evidence),
+        "annotator_test": _annotator_test(leader, evidence),
+        "one_human": _one_human(leader, evidence),
+        "answered": _answered(leader, evidence),
+        "with_losses": _with_losses(leader, evidence),
     }
-    return tuple(row.judge for row in ranking.rows if row.judge in inside - {leader})
 
 
-def _first_share(ranking: Ranking, choosing: Choosing | None, leader: str) -> float | None:
-    places = choosing.orders[ranking.metric].places if choosing else ()
-    return next((place.p_best for place in places if place.judge == leader), None)
+def _missing(checks: Mapping[str, Check], evidence: Evidence) -> tuple[str, ...]:
+    """Name the checks that "use" needs and that are not passed.
+
+    Where the annotator test does not apply, non-inferiority to one human stands in its place.
+    """
+    human = "one_human" if evidence.annotator_reason else "annotator_test"
+    needed = (human, "answered", "with_losses")
+    return tuple(name for name in needed if not checks[name].passed)
+
+
+def _beats_baselines(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    if not leader.better_than:
+        return Check(passed=False, reason="no_baselines", n=evidence.n_items)
+    sign = -1.0 if evidence.better == "higher" else 1.0
+    losses = {row.name: sign * row.value for row in evidence.baselines if row.value is not None}
+    strongest = min(losses, key=losses.__getitem__)
+    unbeaten = [name for name, better in leader.better_than.items() if not better]
+    rival = min(unbeaten or [strongest], key=losses.__getitem__)
+    return Check(
+        passed=not unbeaten,
+        reason=f"not_better_than_{rival}" if unbeaten else "",
+        value=leader.value,
+        threshold=sign * losses[rival],
+        n=evidence.n_items,
+    )
+
+
+def _annotator_test(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    test = leader.annotator_test
+    if test is None:
+        return Check(passed=None, reason=evidence.annotator_reason)
+    n = sum(rater.p is not None for rater in test.raters.values())
+    reason = "winning_rate_below_threshold" if test.passes is False else test.reason
+    return Check(
+        passed=test.passes, reason=reason, value=test.winning_rate, threshold=THRESHOLD, n=n
+    )
+
+
+def _one_human(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    human = leader.human
+    if human is None or human.high is None or human.difference is None:
+        return Check(passed=None, reason="single_rating", threshold=evidence.margin)
+    passed = human.high < evidence.margin
+    return Check(
+        passed=passed,
+        reason="" if passed else "not_shown_non_inferior",
+        value=human.difference,
+        threshold=evidence.margin,
+        n=human.n_items,
+    )
+
+
+def _answered(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    fraction, threshold = leader.answered_fraction, evidence.min_answered
+    passed = fraction is not None and fraction >= threshold
+    return Check(
+        passed=passed,
+        reason="" if passed else "too_few_answered",
+        value=fraction,
+        threshold=threshold,
+        n=evidence.n_rated,
+    )
+
+
+def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    values = {
+        row.judge: row.value_with_losses
+        for row in evidence.judges
+        if row.ranked and row.value_with_losses is not None
+    }
+    own = values.pop(leader.judge, None)
+    if own is None:
+        complete = leader.answered_fraction == 1.0
+        return Check(
+            passed=complete or None, reason="" if complete else "no_mean", n=evidence.n_rated
+        )
+    sign = -1.0 if evidence.better == "higher" else 1.0
+    ahead = [name for name, value in values.items() if sign * value < sign * own - EQUAL]
+    reason = f"{ahead[0]}_first_with_losses" if ahead else ""
+    return Check(passed=not ahead, reason=reason, value=own, n=evidence.n_rated)
 
 
 def _first_by_goal(choosing: Choosing | None) -> dict[str, tuple[str, ...]]:
@@ -253,64 +337,26 @@ def _first_by_goal(choosing: Choosing | None) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _beats_baselines(winner: JudgeResult, judges: Sequence[JudgeResult]) -> Check:
-    n_baselines = sum(judge.baseline for judge in judges)
-    if not n_baselines:
-        return Check(passed=None, reason="no_baselines")
-    if winner.baseline:
-        return Check(passed=False, reason="baseline_first", n=n_baselines)
-    return Check(passed=True, n=n_baselines)
-
-
-def _annotator_test(winner: JudgeResult, replacement: Replacement | None) -> Check:
-    if replacement is None or replacement.reason:
-        return Check(passed=None, reason=replacement.reason if replacement else "not_computed")
-    test = next((row for row in replacement.judges if row.judge == winner.name), None)
-    if test is None:
-        return Check(passed=None, reason="not_tested")
-    reason = test.winning_rate.reason if test.passes is None else ""
-    return Check(
-        passed=test.passes,
-        reason="winning_rate_below_threshold" if test.passes is False else reason,
-        value=test.winning_rate.value,
-        threshold=replacement.threshold,
-        n=test.n_tested,
-    )
-
-
-def _answered(winner: JudgeResult) -> Check:
-    fraction = winner.answered_fraction
-    passed = None if fraction is None else fraction >= MIN_ANSWERED
-    return Check(
-        passed=passed,
-        reason="nothing_planned" if passed is None else "" if passed else "too_few_answered",
-        value=fraction,
-        threshold=MIN_ANSWERED,
-        n=winner.n_planned,
-    )
-
-
 def _break_even(sensitivity: Sensitivity | None) -> BreakEven | None:
     even = sensitivity.break_evens.get(GOAL) if sensitivity else None
     return even if even and even.pieces and even.pieces[0].winners else None
 
 
 def _usual_choices(
-    winner: JudgeResult,
-    ranking: Ranking,
+    leader: str,
+    ranking_metric: str,
     choosing: Choosing | None,
     judges: Mapping[str, JudgeResult],
 ) -> tuple[UsualChoice, ...]:
     """Work out what selecting by hit rate or kappa would have cost."""
     if choosing is None or len(choosing.candidates) < 2:  # noqa: PLR2004 -- nothing to choose
         return ()
-    selected = set(choosing.regret[ranking.metric][GOAL].selected)
     choices = []
     for metric in choosing.usual:
         regret = choosing.regret[metric][GOAL]
-        if metric == ranking.metric or not regret.selected:
+        if metric == ranking_metric or not regret.selected:
             continue
-        same = not winner.baseline and set(regret.selected) == selected
+        same = set(regret.selected) == {leader}
         involved = dict.fromkeys((*regret.selected, *regret.best))
         choices.append(
             UsualChoice(
@@ -325,45 +371,28 @@ def _usual_choices(
 
 def _next_step(
     winner: JudgeResult,
-    ranking: Ranking,
-    close: Sequence[str],
+    evidence: Evidence,
     humans: HumanResult,
     sensitivity: Sensitivity | None,
+    *,
+    close: bool,
 ) -> NextStep:
-    n_items = winner.metrics[ranking.metric].n_used
-    needed, inseparable = _items_needed(ranking, close, n_items)
+    needed = evidence.n_items_for_margin
     counts = winner.outcomes
-    few = winner.answered_fraction is not None and winner.answered_fraction < MIN_ANSWERED
+    least, answered = evidence.min_answered, winner.answered_fraction
+    few = answered is not None and answered < least
     replies = [(count.answered, count.planned - count.not_asked) for count in counts]
     return NextStep(
-        n_items=n_items,
-        n_items_needed=needed,
-        inseparable=inseparable,
+        n_items=evidence.n_items,
+        worth=evidence.margin,
+        n_items_needed=needed
+        if close and needed is not None and needed > evidence.n_items
+        else None,
+        equivalent=evidence.equivalent,
         advice=sensitivity.identifiability.advice
         if sensitivity and not humans.n_response_sets
         else "",
         n_missing=sum(count.not_asked for count in counts),
         n_planned=sum(count.planned for count in counts),
-        unusable=few and any(answered < MIN_ANSWERED * n for answered, n in replies),
+        unusable=few and any(n_answered < least * n for n_answered, n in replies),
     )
-
-
-def _items_needed(
-    ranking: Ranking, close: Sequence[str], n_items: int
-) -> tuple[int | None, str | None]:
-    """Return the items that would separate judges, or the judge that more items will not separate.
-
-    Intervals shrink with the root of the number of items: an interval of half-width h around a
-    difference d excludes 0 at ``n (h / d)^2`` items.
-    """
-    needed = 0
-    for row in ranking.rows:
-        worse = row.difference
-        if row.judge not in close or worse is None or not worse.interval or worse.value is None:
-            continue
-        half = (worse.interval.high - worse.interval.low) / 2.0
-        growth = (half / worse.value) ** 2 if worse.value > 0.0 else math.inf
-        if growth > MAX_GROWTH:
-            return None, row.judge
-        needed = max(needed, math.ceil(n_items * growth / 10) * 10)
-    return (needed if needed > n_items else None), None

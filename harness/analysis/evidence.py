@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.analysis.annotator_variants import Annotators
+from harness.analysis.judge_costs import cost_of
 from harness.analysis.option_scale import Scale
 from harness.analysis.rater_replacement import design_of
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
+from harness.stats.inference.estimate import Interval
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.selection.footing import Footing, HumanReference, common_footing
-from harness.stats.selection.ranking import loss
+from harness.stats.selection.ranking import Difference, compare, loss
 from harness.stats.selection.sample_size import sample_size_for_difference
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.analysis.estimates import Prepared
     from harness.stats import Metric
 
+EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
 MIN_RATERS = 3  # with fewer, a judge is compared with one human in place of the annotator test
 
 
@@ -36,8 +41,9 @@ class JudgeEvidence:
         Share of the rated items that it answered with enough replies; None without items.
     ranked : bool
         Whether it answered enough to be compared.
-    value : float or None
-        The metric on the shared items; None where it is not ranked, or undefined.
+    value, low, high : float or None
+        The metric on the shared items and its interval over resamples; None where it is not
+        ranked, or undefined.
     ranks : (int, int) or None
         Best and worst rank that it may have.
     better_than : dict of str to bool
@@ -48,17 +54,26 @@ class JudgeEvidence:
         By tests of valid size; None where the test does not apply.
     value_with_losses : float or None
         The metric with unanswered items counted as losses.
+    difference : Difference or None
+        How much worse it is than the first judge; None for that one.
+    close_to_first : bool
+        Whether it is not significantly different from the first judge: its rank set allows it to
+        be first.
     """
 
     judge: str
     answered_fraction: float | None
     ranked: bool
     value: float | None = None
+    low: float | None = None
+    high: float | None = None
     ranks: tuple[int, int] | None = None
     better_than: dict[str, bool]
     human: HumanReference | None = None
     annotator_test: DecidingAnnotatorTest | None = None
     value_with_losses: float | None = None
+    difference: Difference | None = None
+    close_to_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +163,19 @@ def section(p: Prepared) -> Evidence | None:
     reason, tests = _annotator_tests(p, footing)
     names = [table.name for table in tables]
     fractions = dict(zip(names, footing.items.answered_fraction.tolist(), strict=True))
+    order = _order(p, footing, fractions)
+    close = _not_distinguishable(footing)
     judges = [
-        _judge_evidence(footing, name, fractions[name], tests.get(name)) for name in footing.order
+        JudgeEvidence(
+            judge=name,
+            answered_fraction=_number(fractions[name]),
+            ranked=True,
+            annotator_test=tests.get(name),
+            difference=_difference(p, footing, name, order[0]) if name != order[0] else None,
+            close_to_first=name in close,
+            **_footing_facts(footing, name),
+        )
+        for name in order
     ]
     judges += [
         JudgeEvidence(
@@ -159,7 +185,7 @@ def section(p: Prepared) -> Evidence | None:
         if name not in footing.judges
     ]
     low, high = _winner_interval(footing)
-    n_needed, equivalent = _worthwhile(footing, margin)
+    n_needed, equivalent = _worthwhile(footing, order, margin)
     return Evidence(
         metric=metric.name,
         display_name=metric.display_name,
@@ -186,21 +212,61 @@ def _range(metric: Metric, n_options: int) -> float:
     return high - low
 
 
-def _judge_evidence(
-    footing: Footing, name: str, fraction: float, test: DecidingAnnotatorTest | None
-) -> JudgeEvidence:
+def _footing_facts(footing: Footing, name: str) -> dict[str, Any]:
     j = footing.judges.index(name)
-    return JudgeEvidence(
-        judge=name,
-        answered_fraction=_number(fraction),
-        ranked=True,
-        value=_number(footing.values[j]),
-        ranks=footing.ranks.ranks[j] if footing.ranks else None,
-        better_than=dict(zip(footing.baselines, footing.beats[j].tolist(), strict=True)),
-        human=footing.references[j],
-        annotator_test=test,
-        value_with_losses=_number(footing.values_with_losses[j]),
-    )
+    defined = {name for name, value in footing.baselines.items() if isfinite(value)}
+    beaten = dict(zip(footing.baselines, footing.beats[j].tolist(), strict=True))
+    low, high = percentile_ends(footing.replicates[j], footing.level) or (None, None)
+    return {
+        "value": _number(footing.values[j]),
+        "low": low,
+        "high": high,
+        "ranks": footing.ranks.ranks[j] if footing.ranks else None,
+        "better_than": {name: beats for name, beats in beaten.items() if name in defined},
+        "human": footing.references[j],
+        "value_with_losses": _number(footing.values_with_losses[j]),
+    }
+
+
+def _order(p: Prepared, footing: Footing, answered: dict[str, float]) -> tuple[str, ...]:
+    """Order judges by the metric; equal ones by what they answered, then by their price."""
+    losses = loss(footing.values, footing.metric.better)
+    price = {name: cost_of(p.source.verdicts[name]).usd_per_answered for name in footing.judges}
+
+    def key(name: str) -> tuple[bool, float, float, float]:
+        value = float(losses[footing.judges.index(name)])
+        usd = price[name]
+        return (
+            not isfinite(value),
+            round(value, EQUAL_DIGITS) if isfinite(value) else 0.0,
+            -answered[name],
+            inf if usd is None else usd,
+        )
+
+    return tuple(sorted(footing.judges, key=key))
+
+
+def _not_distinguishable(footing: Footing) -> frozenset[str]:
+    """Return the judges whose rank set allows the first rank; all where there are no rank sets."""
+    if footing.ranks is None:
+        return frozenset(footing.judges)
+    ranks = zip(footing.judges, footing.ranks.ranks, strict=True)
+    return frozenset(name for name, (low, _) in ranks if low == 1)
+
+
+def _difference(p: Prepared, footing: Footing, name: str, first: str) -> Difference:
+    """Compare a judge with the first, with the interval of all pairs of judges at once."""
+    rows = [footing.judges.index(name), footing.judges.index(first)]
+    losses = loss(footing.values, footing.metric.better)[rows]
+    drawn = loss(footing.replicates, footing.metric.better)[rows]
+    unit = p.evaluation.units.kind
+    difference = compare((name, first), losses, drawn, level=p.source.confidence, unit=unit)
+    if footing.ranks is None or footing.ranks.critical_value is None or difference.value is None:
+        return difference
+    reach = footing.ranks.critical_value * float(np.std(drawn[0] - drawn[1], ddof=1))
+    low, high = difference.value - reach, difference.value + reach
+    interval = Interval(low, high, p.source.confidence, "simultaneous", unit)
+    return replace(difference, interval=interval, separated=low > 0)
 
 
 def _annotator_tests(p: Prepared, footing: Footing) -> tuple[str, dict[str, DecidingAnnotatorTest]]:
@@ -236,14 +302,18 @@ def _winner_interval(footing: Footing) -> tuple[float | None, float | None]:
     winner = footing.winner
     if winner is None or winner.low is None or winner.high is None:
         return None, None
+    low, high = winner.low, winner.high
     if footing.metric.better == "higher":
-        return -winner.high, -winner.low
-    return winner.low, winner.high
+        low, high = -high, -low
+    least, most = footing.metric.bounds
+    return max(low, least), min(high, most)
 
 
-def _worthwhile(footing: Footing, margin: float) -> tuple[int | None, tuple[str, ...]]:
+def _worthwhile(
+    footing: Footing, order: Sequence[str], margin: float
+) -> tuple[int | None, tuple[str, ...]]:
     """Return the items that detect a difference of the margin, and who surely differs by less."""
-    order, metric = footing.order, footing.metric
+    metric = footing.metric
     if len(order) < 2 or not footing.replicates.shape[1] or margin <= 0:  # noqa: PLR2004 -- a pair
         return None, ()
     losses = loss(footing.replicates, metric.better)

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from statistics import median_high
 from typing import TYPE_CHECKING
 
-from harness.analysis.result import Cost
 from harness.judging.running.budget import receipts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.judging.parsing.verdict import Reply, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Cost of a judge's replies.
+
+    Attributes
+    ----------
+    usd : float or None
+        Paid in this run; None where a price is unknown.
+    n_paid, n_cached : int
+        Replies that were paid for in this run, and verdicts that the cache gave.
+    usd_per_answered : float or None
+        What all replies cost when they were bought, cached ones too, per answered verdict. None
+        where a price is unknown or nothing was answered.
+    prompt_tokens, completion_tokens, cached_tokens : int
+        Of the replies paid for; cached are those of the prompt that the provider had in its cache.
+    """
+
+    usd: float | None
+    n_paid: int
+    n_cached: int
+    usd_per_answered: float | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
 
 
 def cost_of(verdicts: Sequence[Verdict]) -> Cost:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from harness.stats import Evaluation
 
 USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in most publications
-ENOUGH = 2  # with one judge there is nothing to choose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +100,7 @@ class Choosing:
     differences : tuple of PairedDifference
         Every pair of judges, on the metric that ranks and on the goals.
     candidates : tuple of str
-        Judges to choose from: all but the baselines, if that leaves two.
+        Judges to choose from: those that are ranked.
     regret : dict of str to dict of str to Regret
         By the metric one selects by, then by goal.
     usual : tuple of str
@@ -116,13 +115,19 @@ class Choosing:
     usual: tuple[str, ...]
 
 
-def section(p: Prepared) -> Choosing | None:
-    """Return the orders and the regret of choosing by them; None without judges."""
+def section(p: Prepared, candidates: tuple[str, ...]) -> Choosing | None:
+    """Return the orders and the regret of choosing by them; None without judges.
+
+    Parameters
+    ----------
+    p : Prepared
+        The validation's inputs.
+    candidates : tuple of str
+        Judges to choose from.
+    """
     evaluation = p.evaluation
     if not evaluation.judges:
         return None
-    judged = tuple(judge for judge in evaluation.judges if judge not in p.baselines)
-    candidates = judged if len(judged) >= ENOUGH else evaluation.judges
     compared = dict.fromkeys((p.metric, *GOALS))
     return Choosing(
         goals=GOALS,

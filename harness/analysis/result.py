@@ -14,6 +14,7 @@ from harness.analysis.inputs import (
     AggregationLevel,  # noqa: TC001 -- msgspec reads it at run time
     Unanswered,  # noqa: TC001 -- msgspec reads it at run time
 )
+from harness.analysis.judge_costs import Cost  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.metric_choice import Choosing  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.notebook import table
 from harness.analysis.rater_replacement import Replacement  # noqa: TC001 -- msgspec reads it at run time
@@ -155,32 +156,6 @@ class HumanResult:
     beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
     translated: Translated | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """Cost of a judge's replies.
-
-    Attributes
-    ----------
-    usd : float or None
-        Paid in this run; None where a price is unknown.
-    n_paid, n_cached : int
-        Replies that were paid for in this run, and verdicts that the cache gave.
-    usd_per_answered : float or None
-        What all replies cost when they were bought, cached ones too, per answered verdict. None
-        where a price is unknown or nothing was answered.
-    prompt_tokens, completion_tokens, cached_tokens : int
-        Of the replies paid for; cached are those of the prompt that the provider had in its cache.
-    """
-
-    usd: float | None
-    n_paid: int
-    n_cached: int
-    usd_per_answered: float | None = None
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

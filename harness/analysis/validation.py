@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from harness.stats.selection.evaluation import TableTranslation
 
 
-DECIDING = ("choosing", "sensitivity", "replacement", "errors")
+DECIDING = ("evidence", "choosing", "sensitivity", "errors")
 POPULATION_ROWS = {
     "mse(s/s)": "mse_without_rater_noise(s/s)",
     "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
@@ -87,7 +87,7 @@ def validate(source: Source) -> Validation:
         humans=humans,
         judges=judges,
         ranking=ranking,
-        decision=decide(humans, judges, ranking, **parts),
+        decision=decide(humans, judges, **parts),
         metrics=tuple(_metric_facts(row) for row in p.evaluation.metrics),
         notes=(*source.notes, *_left_out(humans), *_notes(p)),
         **sections,
@@ -96,10 +96,12 @@ def validate(source: Source) -> Validation:
 
 def _sections(p: Prepared) -> dict[str, Any]:
     """Compute the sections of a validation beside its metrics."""
+    common = evidence.section(p)
+    candidates = tuple(row.judge for row in common.judges if row.ranked) if common else ()
     return {
-        "evidence": evidence.section(p),
-        "choosing": metric_choice.section(p),
-        "sensitivity": beta_sensitivity.section(p),
+        "evidence": common,
+        "choosing": metric_choice.section(p, candidates),
+        "sensitivity": beta_sensitivity.section(p, candidates),
         "certainty": human_certainty.section(p),
         "replacement": rater_replacement.section(p),
         "errors": error_analysis.section(p),

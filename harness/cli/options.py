@@ -154,6 +154,10 @@ Cache = Annotated[
     Path | None, typer.Option(help="Folder of the response cache; $HARNESS_CACHE by default.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Details = Annotated[
+    bool,
+    typer.Option("--details", help="Print outcomes, costs and all evidence."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alone.")]
 
 
@@ -169,6 +173,7 @@ WITH_RESUME = frozenset(
         "use_cache",
         "quiet",
         "as_json",
+        "details",
     }
 )
 VERDICTS = ("use", "best_not_proven")  # that --fail-unless can demand, the better one first

@@ -81,6 +81,7 @@ def run(
         bool,
         typer.Option("--item-text/--no-item-text", help="Keep the items' texts in the run folder."),
     ] = True,
+    details: options.Details = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -137,7 +138,7 @@ def run(
         print_costs(estimate_costs(plan), as_json=as_json)
         return
     result = run_with_progress(plan, out=out, cache=cache, use_cache=use_cache, quiet=quiet)
-    _print(result, quiet=quiet, as_json=as_json)
+    _print(result, quiet=quiet, as_json=as_json, details=details)
     verdict_code = options.exit_code_of(result.validation, fail_unless)
     raise typer.Exit(ExitCode.most_important((result.exit_code, verdict_code)))
 
@@ -175,13 +176,13 @@ def run_with_progress(
         )
 
 
-def _print(result: RunResult, *, quiet: bool, as_json: bool) -> None:
+def _print(result: RunResult, *, quiet: bool, as_json: bool, details: bool) -> None:
     from harness.report.text import render
 
     if as_json:
         typer.echo(result.validation.to_json())
         return
-    typer.echo(render(result.validation, brief=quiet))
+    typer.echo(render(result.validation, details=details))
     if not quiet:
         print_folder(result)
 

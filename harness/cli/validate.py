@@ -42,6 +42,7 @@ def validate(
     fail_unless: options.FailUnless = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
+    details: options.Details = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Validate verdicts against human ratings; without verdicts, describe the human ratings.
@@ -83,5 +84,7 @@ def validate(
         )
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
-    typer.echo(validation.to_json() if as_json else render(validation, brief=quiet))
+    typer.echo(
+        validation.to_json() if as_json else render(validation, details=details and not quiet)
+    )
     raise typer.Exit(options.exit_code_of(validation, fail_unless))

@@ -34,7 +34,17 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def span(interval: Interval | None, digits: int = 3) -> str:
     """Return an interval in brackets, or nothing."""
-    return "" if interval is None else f"[{interval.low:z.{digits}f}, {interval.high:z.{digits}f}]"
+    return "" if interval is None else bounds(interval.low, interval.high, digits)
+
+
+def with_bounds(value: float | None, low: float | None, high: float | None, digits: int = 3) -> str:
+    """Return a number with the ends of its interval, where they are defined."""
+    return f"{number(value, digits)} {bounds(low, high, digits)}".rstrip()
+
+
+def bounds(low: float | None, high: float | None, digits: int = 3) -> str:
+    """Return the ends of an interval in brackets, or nothing where they are undefined."""
+    return "" if low is None or high is None else f"[{low:z.{digits}f}, {high:z.{digits}f}]"
 
 
 def estimate(result: Estimate, digits: int = 3) -> str:
@@ -71,6 +81,13 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= HOUR_MIN else f"{minutes} min"
+
+
+def replies_each(n_replies: float | None) -> str:
+    """Return how many replies a metric was evaluated at; None where reply noise was removed."""
+    if n_replies is None:
+        return "without reply noise"
+    return "one reply each" if n_replies == 1 else f"{n_replies:g} replies each"
 
 
 def counted(counts: Iterable[int], noun: str = "item") -> str:
@@ -119,8 +136,8 @@ def headline(validation: Validation) -> str:
     ]
     if humans.n_response_sets:
         parts.append(counted([humans.n_response_sets], "response set"))
-    if validation.judges:
-        parts.append(counted([len(validation.judges)], "judge"))
+    if n_judges := sum(not judge.baseline for judge in validation.judges):
+        parts.append(counted([n_judges], "judge"))
     return "  ".join(parts)
 
 

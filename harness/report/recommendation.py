@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from harness.report.formatting import (
     READING,
     counted,
-    estimate,
     in_unit,
     number,
     percent,
     reason,
+    replies_each,
     resting,
     share,
     span,
+    with_bounds,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +30,32 @@ METRIC_WORDS = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "kappa"}
 OUTCOMES = ("abstained", "refused", "invalid", "failed", "not_asked")
 MAX_CHANGES = 3
 HALF = 0.5
+NOT_PASSED = {
+    "annotator_test": "it does not pass the alternative annotator test",
+    "one_human": "it is not shown to be as good as another rater",
+    "answered": "it answered too few items",
+}
+UNDECIDED = {
+    "annotator_test": "the alternative annotator test is undefined",
+    "one_human": "it cannot be compared with another rater",
+    "answered": "no item could be answered",
+    "with_losses": "unanswered items cannot be counted as losses",
+}
+CHECK_REASONS = {
+    "too_few_groups": "fewer than 10 groups with a win or a loss",
+    "too_few_items": "fewer than 10 items of each rater",
+    "single_rating": "a single rating per item",
+    "no_mean": "the metric is not a mean over items",
+}
+BASELINE_WORDS = {
+    "uniform": "guessing",
+    "prior": "the raters' marginal distribution",
+    "most_frequent": "the most frequent answer",
+}
+NO_TEST = {
+    "positional_raters": "the ratings do not name their raters",
+    "too_few_raters": "it needs at least three raters",
+}
 
 
 def sentences(v: Validation) -> list[str]:
@@ -42,13 +69,24 @@ def sentences(v: Validation) -> list[str]:
     parts = [
         _choice(v, leader),
         _evidence(v, leader),
+        _human(v),
+        _annotator_test(v, leader),
         _others(v),
         _beta(v),
         _usual(v),
-        _annotator_test(v, leader),
         *_next(v),
         *_notice(v),
     ]
+    return [sentence for sentence in parts if sentence]
+
+
+def summary(v: Validation) -> list[str]:
+    """Return the verdict, one line of why, other judges that may do, and the next step."""
+    decision = v.decision
+    if decision.reason == "no_verdicts" or decision.leader is None:
+        return sentences(v)
+    leader = v.judge(decision.leader)
+    parts = [_choice(v, leader), _human(v), _others(v), *_next(v), *_notice(v)]
     return [sentence for sentence in parts if sentence]
 
 
@@ -58,29 +96,92 @@ def decision(v: Validation) -> str:
 
 
 def _undefined(v: Validation) -> str:
-    metric, first = v.settings.metric, v.judge(v.decision.unranked[0])
-    return f"No judge can be recommended: {metric} is NA for all of them ({why_na(v, first)})."
+    evidence = v.evidence
+    assert evidence is not None
+    if v.decision.reason == "too_few_answered":
+        names = [_answered_part(v, row.judge, row.answered_fraction) for row in evidence.judges]
+        needed = f"{evidence.min_answered:.0%} of {evidence.n_rated} items"
+        return f"No judge can be recommended: none answered {needed}: {', '.join(names)}."
+    why = why_na(v, v.judge(v.decision.unranked[0]))
+    return (
+        f"No judge can be recommended: the {evidence.display_name} is NA for all of them ({why})."
+    )
 
 
 def _choice(v: Validation, leader: JudgeResult) -> str:
+    """Say what to do; with an assumed beta, under which assumption."""
     cutoff = f" at tau {v.settings.tau:g}" if v.task.positive else ""
     assumed = "" if v.settings.beta is None else f" if beta is {v.settings.beta:g}"
     job = f"to judge {v.task.property}{cutoff}{assumed}"
-    if v.decision.verdict == "none":
-        return f"Use none {job}: none of these judges is better than the baseline {leader.name}."
-    return f"Use {leader.name} {job}."
+    if v.decision.verdict == "use":
+        return f"Use {leader.name} {job}."
+    assert v.evidence is not None
+    alone = sum(row.value is not None for row in v.evidence.judges) == 1
+    if v.decision.verdict == "best_not_proven":
+        missing = listed([_missing(v, name) for name in v.decision.missing])
+        best = "better than the baselines" if alone else "the best of the judges"
+        return f"{leader.name} is {best} {job}, but not proven good enough: {missing}."
+    check = v.decision.checks["beats_baselines"]
+    unbeaten = check.reason.removeprefix("not_better_than_")
+    baseline = f"{BASELINE_WORDS[unbeaten]} ({number(check.threshold)})"
+    best = "" if alone else "the best, "
+    who = f"{leader.name} ({best}{number(check.value)}) is"
+    return f"Use none {job}: {who} not significantly better than {baseline}."
+
+
+def _missing(v: Validation, name: str) -> str:
+    """Say which condition of "use" is not met, and why it cannot be decided."""
+    check = v.decision.checks[name]
+    if check.passed is None:
+        why = CHECK_REASONS.get(check.reason, check.reason.replace("_", " "))
+        return f"{UNDECIDED[name]} ({why})" if why else UNDECIDED[name]
+    if name == "with_losses":
+        other = check.reason.removesuffix("_first_with_losses")
+        return f"{other} is better if unanswered items count as losses"
+    return NOT_PASSED[name]
 
 
 def _evidence(v: Validation, leader: JudgeResult) -> str:
-    assert v.ranking is not None
-    metric = leader.metrics[v.ranking.metric]
-    text = f"Its {v.ranking.metric} is {in_unit(estimate(metric), v.ranking.unit)} on "
-    text += f"{counted([metric.n_used])} ({READING[v.ranking.better]})"
+    """Give the leader's number on the shared items, and what it is compared with."""
+    evidence, metric = v.evidence, v.settings.metric
+    assert evidence is not None
+    row = evidence.judges[0]
+    unit = next(facts.unit for facts in v.metrics if facts.name == metric)
+    value = in_unit(with_bounds(row.value, evidence.winner_low, evidence.winner_high), unit)
+    text = f"Its {evidence.display_name} is {value} on {counted([evidence.n_items])}"
+    if evidence.n_items < evidence.n_rated:
+        text += f" that all ranked judges answered, of {evidence.n_rated}"
+    text += f" ({READING[evidence.better]}; {replies_each(evidence.n_replies)})"
+    baselines = ", ".join(
+        f"{BASELINE_WORDS[baseline.name]} {number(baseline.value)}"
+        for baseline in evidence.baselines
+        if baseline.value is not None
+    )
     consistency = leader.metrics[CONSISTENCY]
-    if v.ranking.metric != CONSISTENCY and consistency.value is not None:
-        decided = f"{percent(consistency.value)} of {consistency.n_used}"
+    if metric != CONSISTENCY and consistency.value is not None:
+        decided = f"{percent(consistency.value)} of {counted([consistency.n_used])}"
         text += f"; it decides as the raters do on {decided}"
-    return f"{text}; it answered {share(leader.answered_fraction, leader.n_planned)} planned."
+    answered = share(row.answered_fraction, evidence.n_rated)
+    return f"{text}. It answered {answered} items. Baselines: {baselines or 'NA'}."
+
+
+def _human(v: Validation) -> str:
+    """Compare the leader with the baselines, and with one human on the same remaining ratings."""
+    check, beats = v.decision.checks["one_human"], v.decision.checks["beats_baselines"].passed
+    assert v.evidence is not None
+    human = v.evidence.judges[0].human
+    if human is None or human.difference is None or check.passed is None:
+        return "It is better than every baseline." if beats else ""
+    difference = with_bounds(human.difference, human.low, human.high)
+    detail = f"(difference {difference} on {human.n_items} items, margin {number(check.threshold)})"
+    if check.passed:
+        rater = f"disagrees with the raters no more than another rater does {detail}"
+        return f"It {rater}{' and is better than every baseline' if beats else ''}."
+    if human.low is not None and human.low > 0:
+        rater = f"disagrees with the raters more than another rater does {detail}"
+    else:
+        rater = f"may disagree with the raters more than another rater does {detail}"
+    return f"It is better than every baseline, but {rater}." if beats else f"It {rater}."
 
 
 def _others(v: Validation) -> str:
@@ -92,11 +193,8 @@ def _others(v: Validation) -> str:
         parts.append(f"{listed(names)} {verb} not significantly different.")
     elif decision.significantly_worse:
         noun = "ranked judge" if decision.unranked else "judge"
-        level = f"{v.settings.confidence:.0%}".replace("%", " %")
+        level = f"{v.settings.confidence:.0%}"
         parts.append(f"Every other {noun} is significantly worse ({level}).")
-    if decision.first_share is not None:
-        times = f"{percent(decision.first_share)} of {v.settings.n_resamples}"
-        parts.append(f"{decision.leader} comes first in {times} resamples.")
     if decision.unranked:
         parts.append(_unranked(v, decision.unranked))
     return " ".join(parts)
@@ -110,9 +208,26 @@ def _with_difference(v: Validation, name: str) -> str:
 
 
 def _unranked(v: Validation, names: Sequence[str]) -> str:
-    verb, its = ("has", "its") if len(names) == 1 else ("have", "their")
-    reasons = ", ".join(dict.fromkeys(why_na(v, v.judge(name)) for name in names))
-    return f"{listed(names)} {verb} no rank: {its} {v.settings.metric} is NA ({reasons})."
+    """Say who is not ranked: for answering too little, or for an undefined metric."""
+    assert v.evidence is not None
+    parts, needed = [], f"{v.evidence.min_answered:.0%}"
+    silent = [row for row in v.evidence.judges if not row.ranked]
+    if silent:
+        few = [_answered_part(v, row.judge, row.answered_fraction) for row in silent]
+        parts.append(f"Not ranked, as less than {needed} was answered: {', '.join(few)}.")
+    undefined = [name for name in names if name not in {row.judge for row in silent}]
+    if undefined:
+        verb, its = ("has", "its") if len(undefined) == 1 else ("have", "their")
+        reasons = ", ".join(dict.fromkeys(why_na(v, v.judge(name)) for name in undefined))
+        metric = v.evidence.display_name
+        parts.append(f"{listed(undefined)} {verb} no rank: {its} {metric} is NA ({reasons}).")
+    return " ".join(parts)
+
+
+def _answered_part(v: Validation, name: str, fraction: float | None) -> str:
+    """Return a judge with the share it answered and the outcomes of its other replies."""
+    outcomes = _not_answered(v.judge(name))
+    return f"{name} {percent(fraction)} ({outcomes})" if outcomes else f"{name} {percent(fraction)}"
 
 
 def why_na(v: Validation, judge: JudgeResult) -> str:
@@ -120,10 +235,16 @@ def why_na(v: Validation, judge: JudgeResult) -> str:
     text = reason(judge.metrics[v.settings.metric])
     if any(counts.answered for counts in judge.outcomes):
         return text
+    outcomes = _not_answered(judge)
+    return f"{text}: {outcomes}" if outcomes else text
+
+
+def _not_answered(judge: JudgeResult) -> str:
+    """Count the outcomes of the replies that are no answer."""
     totals = {name: sum(getattr(counts, name) for counts in judge.outcomes) for name in OUTCOMES}
     outcomes = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
     n_planned = sum(counts.planned for counts in judge.outcomes)
-    return f"{text}: {outcomes} of {n_planned}" if outcomes else text
+    return f"{outcomes} of {n_planned} replies" if outcomes else ""
 
 
 def _beta(v: Validation) -> str:
@@ -167,38 +288,37 @@ def _picked(choice: UsualChoice) -> str:
 
 
 def _annotator_test(v: Validation, leader: JudgeResult) -> str:
-    """Say whether the alternative annotator test allows a judge to replace a rater."""
-    section = v.replacement
-    if section is None or section.reason:
-        positional = section is not None and section.reason == "positional_raters"
-        return "No annotator test: the ratings do not name their raters." if positional else ""
-    name, eps = "The alternative annotator test", f"eps {section.eps:g}"
-    random = section.controls.random.passes_share if section.controls else None
+    """Say whether the annotator test allows the leader to replace a rater."""
+    section, check = v.replacement, v.decision.checks["annotator_test"]
+    if check.reason in NO_TEST:
+        return f"No annotator test: {NO_TEST[check.reason]}."
+    assert v.evidence is not None
+    test = v.evidence.judges[0].annotator_test
+    random = section.controls.random.passes_share if section and section.controls else None
     warning = f"; but {percent(random)} of random judges pass too" if (random or 0) > HALF else ""
-    if v.decision.verdict == "none":
-        passing = [row.judge for row in section.judges if row.passes and not row.baseline]
-        judges = listed(passing) if passing else "none of these judges"
-        return f"{name} allows {judges} to replace a rater ({eps}{warning if passing else ''})."
-    check = v.decision.checks["annotator_test"]
-    test = next((row for row in section.judges if row.judge == leader.name), None)
+    name = "The alternative annotator test"
     if test is None or check.passed is None:
-        why = f" ({reason(test.winning_rate)})" if test else ""
-        return f"{name} cannot say whether it may replace a rater{why}."
-    raters = counted([check.n], "rater")
-    rate = f"winning rate {estimate(test.winning_rate, 2)} over {raters}, {eps}"
+        why = CHECK_REASONS.get(check.reason, check.reason.replace("_", " "))
+        return f"{name} of {leader.name} is undefined{f' ({why})' if why else ''}."
+    rate = f"winning rate {number(test.winning_rate, 2)} over {counted([check.n], 'rater')}"
+    advantage = with_bounds(test.advantage, test.low, test.high, 2)
+    detail = f"{rate}, advantage {advantage}"
+    detail += f", eps {section.eps:g}" if section else ""
     verb = "allows" if check.passed else "does not allow"
-    return f"{name} {verb} it to replace a rater ({rate}{warning if check.passed else ''})."
+    detail += warning if check.passed else ""
+    return f"{name} {verb} {leader.name} to replace a rater ({detail})."
 
 
 def _next(v: Validation) -> list[str]:
     """Say what to collect where the answer is not firm."""
     step, parts = v.decision.next_step, []
-    if step.inseparable is not None:
-        parts.append(f"More items are unlikely to separate {step.inseparable} from it.")
-    elif step.n_items_needed is not None:
+    if step.equivalent:
+        verb = "differs" if len(step.equivalent) == 1 else "differ"
+        parts.append(f"{listed(step.equivalent)} {verb} from it by less than {number(step.worth)}.")
+    if step.n_items_needed is not None:
         parts.append(
-            f"About {step.n_items_needed} items, in place of {step.n_items}, would separate them "
-            "if the differences stay the same."
+            f"{step.n_items_needed} items, in place of {step.n_items}, would show a difference of "
+            f"{number(step.worth)} between the first two judges with a power of 80%."
         )
     parts.append(step.advice)
     if step.n_missing:

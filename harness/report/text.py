@@ -4,44 +4,69 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.report.formatting import counted, estimate, headline, number, percent, reason, span
-from harness.report.recommendation import sentences
+from harness.report.formatting import (
+    counted,
+    estimate,
+    headline,
+    number,
+    percent,
+    replies_each,
+    with_bounds,
+)
+from harness.report.recommendation import sentences, summary
 from harness.report.text_table import draw_table, paragraph
 from harness.stats.inference.metric import DESIGN_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from harness.analysis import JudgeResult, Ranking, Validation
-    from harness.analysis.result import RankedJudge, Settings
+    from harness.analysis.evidence import Evidence
+    from harness.analysis.result import Settings
 
-SECONDARY = ("decision_consistency", "prevalence_bias")  # the first that does not rank is shown
-HEADS = {"decision_consistency": "consistency tau={tau:g}", "prevalence_bias": "bias tau={tau:g}"}
+BASELINE_NAMES = {"uniform": "guessing", "prior": "marginal", "most_frequent": "most frequent"}
 UNITS = {"item": "items", "group": "groups", "criterion": "criteria"}
 
 
-def render(validation: Validation, *, brief: bool = False) -> str:
+def render(validation: Validation, *, details: bool = False) -> str:
     """Return the ranking and the decision as text.
 
     Parameters
     ----------
     validation : Validation
         Every number shown.
-    brief : bool, optional
-        Leave out the counts and costs of the replies.
+    details : bool, optional
+        Add how intervals are made, the outcomes and costs of replies, and the rest of what bears
+        on the decision.
     """
     parts = [headline(validation)]
-    if validation.task.notice:
+    if validation.task.notice and validation.evidence is None:
         parts.append(f"({validation.task.notice})")
-    if validation.ranking is None:
+    if validation.evidence is None:
         parts += ["", _human_agreement(validation)]
     else:
-        parts += ["", *_ranking(validation, validation.ranking)]
-        if not brief:
+        parts += [*filter(None, [_compared_on(validation.evidence)]), ""]
+        parts += [_ranking(validation, validation.evidence)]
+        if details and validation.ranking is not None:
+            parts += [paragraph(line) for line in _legend(validation, validation.ranking)]
             parts += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
-    parts += ["", *map(paragraph, sentences(validation))]
+    lines = sentences(validation) if details else summary(validation)
+    parts += ["", *map(paragraph, lines)]
     return "\n".join(parts)
+
+
+def _compared_on(evidence: Evidence) -> str:
+    """Say on which items and replies the judges are compared; nothing where none is ranked."""
+    n_ranked = sum(row.ranked for row in evidence.judges)
+    if not n_ranked:
+        return ""
+    if evidence.n_items == evidence.n_rated:
+        items = f"all {counted([evidence.n_items])} with ratings"
+    else:
+        who = "the judge" if n_ranked == 1 else "all ranked judges"
+        items = f"the {evidence.n_items} of {evidence.n_rated} items that {who} answered"
+    return f"Compared on {items}, {replies_each(evidence.n_replies)}."
 
 
 def cost_lines(validation: Validation) -> Iterator[str]:
@@ -62,70 +87,65 @@ def cost_lines(validation: Validation) -> Iterator[str]:
         yield line
 
 
-def _ranking(validation: Validation, ranking: Ranking) -> list[str]:
-    secondary = _secondary(validation, ranking)
-    metrics = [ranking.metric, *secondary]
-    heads = [HEADS[metric].format(tau=validation.settings.tau) for metric in secondary]
-    rows = []
-    for ranked in ranking.rows:
-        judge = validation.judge(ranked.judge)
+def _ranking(validation: Validation, evidence: Evidence) -> str:
+    """Draw judges, one human and the computed baselines on one scale."""
+    rows: list[tuple[str, ...]] = []
+    heads = ("rank", "judge", evidence.metric, "alike", "beta-hat", "answered", "$/1,000")
+    for place, row in enumerate(evidence.judges):
+        judge = validation.judge(row.judge)
+        if place == 0 and row.value is not None:
+            value = with_bounds(row.value, evidence.winner_low, evidence.winner_high)
+        elif row.ranked:
+            value = with_bounds(row.value, row.low, row.high)
+        else:
+            value = estimate(judge.metrics[evidence.metric])
+        alike = judge.metrics["decision_consistency"].value
+        usd = judge.cost.usd_per_answered
         rows.append(
             (
-                _rank(validation, ranking, ranked),
-                judge.name + (" *" if judge.baseline else ""),
-                *(_cell(judge, metric) for metric in metrics),
-                percent(judge.answered_fraction),
-                str(judge.metrics[ranking.metric].n_used),
+                _rank_set(row.ranks),
+                row.judge,
+                value,
+                "NA" if alike is None else f"{alike:.0%}",
+                _beta_hat(validation, judge),
+                percent(row.answered_fraction),
+                "" if usd is None else f"{1000 * usd:.2f}",
             )
         )
-    lines = [draw_table(("rank", "judge", ranking.metric, *heads, "answered", "items"), rows)]
-    if any(judge.baseline for judge in validation.judges):
-        lines.append("* baseline")
-    lines += [
-        _items_of(validation, metric) for metric in secondary if _n_differ(validation, metric)
+    human = next((row.human for row in evidence.judges if row.human), None)
+    if human is not None and human.human is not None:
+        rows.append(("", "one human", number(human.human), *[""] * 4))
+    rows += [
+        (
+            "",
+            BASELINE_NAMES[row.name],
+            with_bounds(row.value, row.low, row.high),
+            *[""] * 4,
+        )
+        for row in evidence.baselines
+        if row.value is not None
     ]
-    lines += _undefined(validation, metrics)
-    if not secondary:
-        lines.append(_undefined_for_all(validation, SECONDARY[0]))
-    return lines + [paragraph(line) for line in _legend(validation, ranking)]
+    priced = any(row[-1] for row in rows)
+    width = len(heads) - (not priced)
+    return draw_table(heads[:width], [row[:width] for row in rows])
 
 
-def _secondary(validation: Validation, ranking: Ranking) -> list[str]:
-    """Return the metric shown beside the ranking one, if it is defined for any judge."""
-    metric = next(name for name in SECONDARY if name != ranking.metric)
-    defined = any(judge.metrics[metric].value is not None for judge in validation.judges)
-    return [metric] if defined else []
+def _rank_set(ranks: tuple[int, int] | None) -> str:
+    if ranks is None:
+        return "-"
+    low, high = ranks
+    return str(low) if low == high else f"{low}-{high}"
 
 
-def _n_differ(validation: Validation, metric: str) -> bool:
-    """Return whether a metric rests on other numbers of items than the one that ranks."""
-    ranks = validation.settings.metric
-    return any(
-        judge.metrics[metric].value is not None
-        and judge.metrics[metric].n_used != judge.metrics[ranks].n_used
-        for judge in validation.judges
-    )
-
-
-def _items_of(validation: Validation, metric: str) -> str:
-    estimates = [judge.metrics[metric] for judge in validation.judges]
-    n_items = counted(result.n_used for result in estimates if result.value is not None)
-    return f"{metric.replace('_', ' ')} is on {n_items}"
-
-
-def _undefined(validation: Validation, metrics: Sequence[str]) -> list[str]:
-    """Say why single values of the table are NA."""
-    return [
-        f"{judge.name}: {metric} is {estimate(judge.metrics[metric])}"
-        for judge in validation.judges
-        for metric in metrics
-        if judge.metrics[metric].value is None
-    ]
-
-
-def _undefined_for_all(validation: Validation, metric: str) -> str:
-    reasons = dict.fromkeys(reason(judge.metrics[metric]) for judge in validation.judges)
-    return f"{metric.replace('_', ' ')} is NA for every judge ({', '.join(reasons)})"
+def _beta_hat(validation: Validation, judge: JudgeResult) -> str:
+    """Return beta-hat by pairs, or by likelihood from independent calls, marked with a tilde."""
+    if judge.beta.value is not None:
+        return number(judge.beta.value, 2)
+    sensitivity = validation.sensitivity
+    fitted = sensitivity.judge_betas.get(judge.name) if sensitivity else None
+    if fitted is None or fitted.value is None:
+        return "NA"
+    return f"~{number(fitted.value, 2)}"
 
 
 def _legend(validation: Validation, ranking: Ranking) -> list[str]:
@@ -152,21 +172,6 @@ def _method(settings: Settings) -> str:
         return f"jackknife of {units}"
     corrected = " (BCa)" if settings.interval == "bca" else ""
     return f"bootstrap of {units}{corrected}, {settings.n_resamples} resamples"
-
-
-def _rank(validation: Validation, ranking: Ranking, ranked: RankedJudge) -> str:
-    """Write a rank with its interval, as in 2 (1-3)."""
-    if ranked.rank is None or validation.choosing is None:
-        return "-"
-    places = validation.choosing.orders[ranking.metric].places
-    place = next(place for place in places if place.judge == ranked.judge)
-    ranks = f" ({place.rank_low}-{place.rank_high})" if place.rank_low else ""
-    return f"{ranked.rank}{ranks}"
-
-
-def _cell(judge: JudgeResult, metric: str) -> str:
-    result = judge.metrics[metric]
-    return f"{number(result.value)} {span(result.interval)}".strip()
 
 
 def _outcomes(validation: Validation) -> str:

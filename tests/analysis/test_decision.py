@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
@@ -66,14 +68,15 @@ def test_holm_against_by_hand():
         holm([1.5])
 
 
-def test_baselines_are_no_candidates_when_two_judges_are_left(result):
-    """Regret is about the judges one may use."""
-    assert result.choosing.candidates == ("strict", "lenient")
-    for by_goal in result.choosing.regret.values():
+def test_candidates_are_the_judges_that_are_ranked(result):
+    """Regret is about the judges one may use: no baseline, and none that answered too little."""
+    assert result.choosing.candidates == ("lenient",)
+    source = indeterminate_source(indeterminate_task(24), baselines=("random",))
+    both = validate(replace(source, min_answered=0.8))
+    assert set(both.choosing.candidates) == {"strict", "lenient"}
+    for by_goal in both.choosing.regret.values():
         for cell in by_goal.values():
             assert "random" not in cell.selected
-    alone = validate(indeterminate_source(indeterminate_task(24), judges=("strict", "random")))
-    assert alone.choosing.candidates == ("strict", "random")
 
 
 def test_regret_of_a_goal_by_itself_is_nothing(result):

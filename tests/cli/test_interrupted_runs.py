@@ -93,7 +93,7 @@ def kill_and_resume(place, stub, *, kills: int, seed: int) -> None:
     assert len(reading.final) == reading.n_lines == PLANNED
     assert Counter(v.outcome for v in reading.final.values()) == {"answered": PLANNED}
     assert PLANNED <= stub.stats()["requests"] <= PLANNED + kills * CONCURRENCY
-    assert "Use local" in out
+    assert "Compared on all 40 items with ratings" in out
 
 
 def test_kill_at_ten_random_moments_loses_nothing_and_repeats_only_what_was_in_flight(place, stub):

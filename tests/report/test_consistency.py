@@ -22,12 +22,17 @@ def close_judges():
     source = indeterminate_source(
         indeterminate_task(n=30, paired=30, seed=4), judges=("strict", "lenient"), baselines=()
     )
-    return replace(source, tau=0.9, n_resamples=200)
+    return replace(source, tau=0.9, n_resamples=200, min_answered=0.8)
+
+
+def best_judge():
+    """A judge that may be used."""
+    return indeterminate_source(indeterminate_task(n=120, paired=120), baselines=())
 
 
 def baseline_first():
-    """A baseline before every judge."""
-    return indeterminate_source(indeterminate_task(), baselines=("strict", "lenient"))
+    """A computed baseline before the judges."""
+    return indeterminate_source(indeterminate_task(n=20), judges=("lenient",), baselines=())
 
 
 def no_replies():
@@ -43,9 +48,10 @@ def undefined_metric():
 
 def assumed_beta():
     """An order that depends on beta, with regret."""
-    return indeterminate_source(
+    source = indeterminate_source(
         indeterminate_task(), beta=0.5, metric="decision_consistency", baselines=()
     )
+    return replace(source, min_answered=0.8)
 
 
 def no_judges():
@@ -53,7 +59,15 @@ def no_judges():
     return indeterminate_source(indeterminate_task(n=20), judges=(), baselines=())
 
 
-CASES = (close_judges, baseline_first, no_replies, undefined_metric, assumed_beta, no_judges)
+CASES = (
+    close_judges,
+    best_judge,
+    baseline_first,
+    no_replies,
+    undefined_metric,
+    assumed_beta,
+    no_judges,
+)
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.__name__)
@@ -77,7 +91,7 @@ def page_of(validation, source):
 def test_every_sentence_stands_in_terminal_page_and_card(case):
     """Nobody rephrases the decision."""
     validation, source = case
-    terminal = words(render(validation))
+    terminal = words(render(validation, details=True))
     card = words(re.sub(r"\\(.)", r"\1", judge_card(validation)))
     _, text = page_of(validation, source)
     for sentence in sentences(validation):
@@ -88,21 +102,24 @@ def test_every_sentence_stands_in_terminal_page_and_card(case):
 
 
 def test_sentences_state_what_the_json_states(case):
-    """The judge, those not significantly different, the items needed and the usual choices."""
+    """The verdict, judges not significantly different, the items needed and the usual choices."""
     validation, _ = case
     stated = json.loads(validation.to_json())["decision"]
     text = " ".join(sentences(validation))
-    if stated["judge"]:
-        assert text.startswith(f"Use {stated['judge']} to judge")
-    elif stated["leader"]:
-        assert f"better than the baseline {stated['leader']}." in text
+    assert text.startswith(f"Use {stated['judge']} to judge") == (stated["verdict"] == "use")
+    if stated["verdict"] == "best_not_proven":
+        assert text.startswith(f"{stated['judge']} is ")
+        assert "but not proven good enough: " in text
+    if stated["reason"] == "not_better_than_baselines":
+        assert text.startswith("Use none to judge")
+        assert f"{stated['leader']} (" in text
     close = re.search(r"(?:^|\. )((?:(?!\. ).)*) (?:is|are) not significantly different\.", text)
     named = re.findall(r"(\w+) \(worse by", close[1]) if close else []
     assert named == stated["not_distinguishable"]
     if not named and stated["significantly_worse"]:
-        assert re.search(r"Every other (ranked )?judge is significantly worse \(95 %\)\.", text)
+        assert re.search(r"Every other (ranked )?judge is significantly worse \(95%\)\.", text)
     needed = stated["next_step"]["n_items_needed"]
-    assert (f"About {needed} items" in text) == (needed is not None)
+    assert (f"{needed} items, in place of" in text) == (needed is not None)
     for choice in stated["usual_choices"]:
         if not choice["same"] and not choice["arbitrary"]:
             assert f"would have picked {listed(choice['regret']['selected'])}" in text

@@ -11,9 +11,9 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import JudgeFacts, validate
 from harness.report import decision, render
-from harness.report.formatting import counted, number, p_value, span
+from harness.report.formatting import number, p_value, span
 from harness.report.html.findings import facts
-from harness.report.recommendation import sentences
+from harness.report.recommendation import sentences, summary
 from harness.stats.inference.estimate import Interval
 
 
@@ -35,145 +35,214 @@ def terminal():
     return render(validate(indeterminate_source(indeterminate_task(n=40, paired=40))))
 
 
+def ranked_source(task, **choices):
+    """Make a source in which strict is ranked, though it abstains on every ninth item."""
+    return replace(indeterminate_source(task), min_answered=0.8, **choices)
+
+
 def test_first_sentence_names_the_judge_the_job_and_the_cut_off():
     """Whoever reads one sentence knows what to do."""
     text, validation = recommended(indeterminate_task(n=120, paired=120), tau=0.4)
-    judge = validation.ranking.rows[0].judge
+    assert validation.decision.verdict == "use"
+    judge = validation.decision.judge
     assert text[0] == f"Use {judge} to judge whether it is toxic at tau 0.4."
     assert decision(validation).startswith(text[0])
+    assert summary(validation)[0] == text[0]
 
 
-def test_best_baseline_means_none_of_the_judges():
-    """A judge that a baseline beats is not recommended."""
-    text, _ = recommended(indeterminate_task(), baselines=("strict", "lenient"))
-    assert text[0].startswith("Use none to judge whether it is toxic")
-    assert "none of these judges is better than the baseline strict" in text[0]
-    assert not any("the same judge" in sentence for sentence in text)
+def test_judge_that_is_not_better_than_a_baseline_is_not_recommended():
+    """The sentence names the best baseline that is not beaten, and both numbers."""
+    text, validation = recommended(
+        indeterminate_task(), beta=0.5, metric="decision_consistency", judges=("lenient",)
+    )
+    values = {row.name: row.value for row in validation.evidence.baselines}
+    assert max(values, key=values.get) == "most_frequent"
+    assert text[0] == (
+        "Use none to judge whether it is toxic at tau 0.5 if beta is 0.5: lenient (0.600) is not "
+        "significantly better than the most frequent answer (1.000)."
+    )
+    assert validation.decision.judge is None
+
+
+def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
+    """The annotator test is undefined with few groups; the sentence says so, and why."""
+    text, validation = recommended(
+        indeterminate_task(n=30, paired=30, seed=4), judges=("lenient",), tau=0.9
+    )
+    assert validation.decision.verdict == "best_not_proven"
+    assert validation.decision.missing == ("annotator_test",)
+    assert text[0].startswith("lenient is better than the baselines to judge whether it is toxic")
+    assert "the alternative annotator test is undefined (fewer than 10 groups" in text[0]
 
 
 def test_judge_without_a_value_is_named_after_the_sentence_about_the_best():
     """Sentences about the best judge are not about a judge without a rank."""
-    task = indeterminate_task(n=20)
-    source = indeterminate_source(task, baselines=())
+    source = indeterminate_source(indeterminate_task(n=20), baselines=())
     silent = {**source.verdicts, "random": []}
     text = sentences(validate(replace(source, verdicts=silent, n_resamples=100)))
-    [line] = [sentence for sentence in text if "no rank" in sentence]
-    assert "random has no rank: its js_divergence(s/s) is NA (" in line
-    assert line.index("comes first") < line.index("random has no rank")
+    [place] = [i for i, sentence in enumerate(text) if "Not ranked" in sentence]
+    assert "random 0.0% (40 not asked of 40 replies)" in text[place]
+    assert "lenient (" in text[0]
+    assert place > 0
 
 
 def test_judge_whose_replies_all_failed_says_so():
-    """Beside NA stands what became of its replies; who is left alone does not come first."""
-    task = indeterminate_task(n=20)
-    source = indeterminate_source(task, judges=("strict", "lenient"), baselines=())
+    """Beside the share that it answered stands what became of its replies."""
+    source = indeterminate_source(
+        indeterminate_task(n=20), judges=("strict", "lenient"), baselines=()
+    )
     replies = source.verdicts["lenient"]
     failed = [msgspec.structs.replace(row, outcome="failed", value=None) for row in replies]
-    validation = validate(replace(source, verdicts={**source.verdicts, "lenient": failed}))
+    source = replace(source, verdicts={**source.verdicts, "lenient": failed})
+    validation = validate(replace(source, min_answered=0.8))
     text = " ".join(sentences(validation))
-    assert "lenient has no rank: its js_divergence(s/s) is NA (no forced choices: 40 failed" in text
-    assert "comes first" not in text
+    assert "Not ranked, as less than 80% was answered: lenient 0.0% (40 failed of 40" in text
+    assert "significantly worse" not in text
     assert "Not significantly different" not in {row.name for row in facts(validation)}
 
 
-def test_beta_at_which_another_judge_decides_best_is_named(paired):
-    """The break points of the section, and the raters' own beta where they gave both."""
-    text, validation = paired
-    [line] = [sentence for sentence in text if "the best judge" in sentence]
-    even = validation.sensitivity.break_evens["decision_consistency"]
+def test_no_judge_that_answered_enough_means_no_recommendation():
+    """Each is named with what it answered."""
+    text, validation = recommended(indeterminate_task(), judges=("strict",), baselines=())
+    assert validation.decision.reason == "too_few_answered"
+    assert text[0] == (
+        "No judge can be recommended: none answered 90% of 60 items: "
+        "strict 88.3% (14 abstained of 120 replies)."
+    )
+
+
+def test_beta_at_which_another_judge_decides_best_is_named():
+    """The break points among ranked judges, and the raters' own beta where they gave both."""
+    validation = validate(ranked_source(indeterminate_task(n=400, paired=400)))
+    assert validation.decision.significantly_worse
+    even = validation.decision.break_even
+    assert {name for piece in even.pieces for name in piece.winners} == {"strict", "lenient"}
+    [line] = [sentence for sentence in sentences(validation) if "the best judge" in sentence]
     for piece in even.pieces[1:4]:
         assert f"from {piece.low:.2f}" in line
     raters_own = validation.humans.beta
     assert f"the raters' beta: {raters_own.value:.2f}" in line
 
 
-def test_judges_that_decide_alike_are_spoken_of_as_several():
-    """Two judges with the same answers decide best together, whatever beta is."""
-    task = indeterminate_task(n=20, paired=20)
-    source = indeterminate_source(task, judges=("strict",), baselines=())
-    twin = [msgspec.structs.replace(row, judge="twin") for row in source.verdicts["strict"]]
+def test_break_even_is_silent_where_judges_are_not_distinguishable():
+    """Two judges with the same answers share the first rank, whatever beta is."""
+    task = indeterminate_task(n=40, paired=40)
+    source = indeterminate_source(task, judges=("lenient",), baselines=())
+    twin = [msgspec.structs.replace(row, judge="twin") for row in source.verdicts["lenient"]]
     pair = (*source.judges, JudgeFacts(name="twin"))
     verdicts = source.verdicts | {"twin": twin}
-    planned = dict.fromkeys(verdicts, source.planned["strict"])
-    source = replace(source, judges=pair, verdicts=verdicts, planned=planned, n_resamples=100)
-    text = " ".join(sentences(validate(source)))
-    assert "strict and twin are best at every beta" in text
+    planned = dict.fromkeys(verdicts, source.planned["lenient"])
+    validation = validate(replace(source, judges=pair, verdicts=verdicts, planned=planned))
+    text = " ".join(sentences(validation))
+    assert [row.ranks for row in validation.evidence.judges] == [(1, 2), (1, 2)]
+    assert "twin (worse by 0.000" in text
+    assert "not significantly different" in text
+    assert "every beta" not in text
 
 
-def test_the_only_ranked_judge_comes_first_of_nobody():
+def test_the_only_ranked_judge_is_the_best_of_nobody():
     """It came "first in 100.0% of 2000 resamples" before judges that have no rank."""
     source = indeterminate_source(
         indeterminate_task(n=20), judges=("strict", "lenient"), baselines=()
     )
-    silent = {**source.verdicts, "lenient": []}
+    silent = {**source.verdicts, "strict": []}
     text = " ".join(sentences(validate(replace(source, verdicts=silent, n_resamples=100))))
-    assert "lenient has no rank" in text
-    assert "comes first" not in text
+    assert "Not ranked, as less than 90% was answered: strict 0.0%" in text
+    for words in ("the best", "best at every beta", "Every other", "would have picked"):
+        assert words not in text
 
 
 def test_assumed_beta_is_part_of_the_recommendation():
     """Numbers that rest on an assumption never stand without it."""
     text, _ = recommended(indeterminate_task(), beta=0.4, metric="decision_consistency")
-    assert text[0].endswith("at tau 0.5 if beta is 0.4.")
+    assert "at tau 0.5 if beta is 0.4" in text[0]
 
 
 def test_usual_metrics_are_named_with_the_regret_of_their_choice():
     """Hit rate and kappa pick strict where lenient decides better, at the section's regret."""
     task = indeterminate_task(n=120)
-    text, validation = recommended(task, beta=0.5, metric="decision_consistency", baselines=())
-    [line] = [sentence for sentence in text if "would have picked" in sentence]
+    source = ranked_source(task, beta=0.5, metric="decision_consistency")
+    validation = validate(source)
+    [line] = [sentence for sentence in sentences(validation) if "would have picked" in sentence]
     cell = validation.choosing.regret["hit_rate(h/h)"]["decision_consistency"]
     assert cell.selected == ("strict",)
     assert cell.value > 0
     assert f"picked strict, with regret {cell.value:.3f} [" in line
     assert "in consistency on 106 to 120 items." in line
-    assert validation.ranking.rows[0].judge == "lenient"
+    assert validation.decision.leader == "lenient"
 
 
-def test_replacement_test_is_said_for_the_recommended_judge(paired):
+def test_usual_metrics_choose_among_the_judges_that_are_ranked():
+    """Hit rate "would have picked lexicon" while a judge of the same table had a higher one."""
+    task = indeterminate_task(n=60)
+    source = indeterminate_source(task, beta=0.5, metric="decision_consistency", baselines=())
+    validation = validate(source)
+    ranked = {row.judge for row in validation.evidence.judges if row.ranked}
+    assert ranked == {"lenient", "random"}
+    assert set(validation.choosing.candidates) == ranked
+    rates = {name: validation.judge(name).metrics["hit_rate(h/h)"].value for name in ranked}
+    [choice] = [
+        choice
+        for choice in validation.decision.usual_choices
+        if choice.regret.metric == "hit_rate(h/h)"
+    ]
+    assert choice.regret.selected == (max(rates, key=rates.get),)
+
+
+def test_annotator_test_is_said_for_the_leader(paired):
     """Whether it may replace a rater, with the winning rate and the margin."""
     text, validation = paired
-    best = validation.ranking.rows[0].judge
     [line] = [sentence for sentence in text if "alternative annotator test" in sentence]
-    test = next(row for row in validation.replacement.judges if row.judge == best)
+    test = validation.evidence.judges[0].annotator_test
     assert ("does not allow" in line) == (not test.passes)
-    assert f"winning rate {test.winning_rate.value:.2f}" in line
+    assert f"winning rate {test.winning_rate:.2f}" in line
+    assert f"advantage {test.advantage:.2f} [{test.low:.2f}, {test.high:.2f}]" in line
     assert f"eps {validation.replacement.eps:g}" in line
 
 
-def test_positional_raters_have_no_replacement_test():
-    """The sentence says why."""
-    text, _ = recommended(indeterminate_task(rater_ids="positional"))
+def test_one_human_takes_the_place_of_the_annotator_test_of_anonymous_raters():
+    """The sentence says why there is no test; non-inferiority to one human decides."""
+    text, validation = recommended(
+        indeterminate_task(rater_ids="positional"), judges=("lenient",), baselines=()
+    )
     assert "No annotator test: the ratings do not name their raters." in text
+    decided = validation.decision
+    assert decided.checks["annotator_test"].passed is None
+    assert (decided.verdict == "use") == bool(decided.checks["one_human"].passed)
 
 
 def test_what_to_collect_next_is_said_where_the_answer_is_not_firm():
     """Response sets where there are none; more items where judges do not differ."""
     text, _ = recommended(indeterminate_task())
     assert any("response sets" in sentence and "Maybe" in sentence for sentence in text)
-    text, validation = recommended(
-        indeterminate_task(n=30, paired=30, seed=4), judges=("strict", "lenient"), tau=0.9
-    )
-    rival = validation.ranking.rows[1]
-    if not rival.difference.separated:
-        [line] = [sentence for sentence in text if "separate" in sentence]
-        assert re.search(r"About \d+ items, in place of \d+|More items are unlikely", line)
-    else:
-        assert not any("in place of" in sentence for sentence in text)
+    task = indeterminate_task(n=30, paired=30, seed=4)
+    validation = validate(ranked_source(task, tau=0.9))
+    step, text = validation.decision.next_step, sentences(validation)
+    needed = [sentence for sentence in text if "in place of" in sentence]
+    assert bool(needed) == (step.n_items_needed is not None)
+    assert validation.decision.not_distinguishable
+    assert f"{step.n_items_needed} items, in place of {step.n_items}, would show" in needed[0]
 
 
-def test_judge_that_leaves_much_unanswered_is_warned_about():
-    """88 % of the replies could be used."""
-    text, validation = recommended(indeterminate_task(), judges=("strict",), baselines=())
-    assert validation.judge("strict").answered_fraction < 0.9
-    assert any("could not be used" in sentence for sentence in text)
+def test_judge_half_of_whose_replies_are_unreadable_is_warned_about():
+    """Every item has an answer, so it is ranked; the second reply to each is invalid."""
+    source = indeterminate_source(indeterminate_task(), judges=("lenient",), baselines=())
+    rows = source.verdicts["lenient"]
+    second = [msgspec.structs.replace(row, sample=1, outcome="invalid", value=None) for row in rows]
+    planned = {"lenient": {"forced_choice": 120, "response_set": 120}}
+    source = replace(source, verdicts={"lenient": rows + second}, planned=planned)
+    validation = validate(source)
+    assert validation.decision.leader == "lenient"
+    assert validation.evidence.judges[0].answered_fraction == 1.0
+    assert any("could not be used" in sentence for sentence in sentences(validation))
 
 
 def test_replies_that_were_not_asked_for_are_not_called_unusable():
     """An interrupted run says what is missing; nothing is wrong with what came."""
     source = indeterminate_source(indeterminate_task(n=20), judges=("lenient",), baselines=())
-    half = {"lenient": source.verdicts["lenient"][:20]}
-    text = " ".join(sentences(validate(replace(source, verdicts=half, n_resamples=100))))
-    assert "20 of its 40 planned replies are missing; collect them before relying on it." in text
+    part = {"lenient": source.verdicts["lenient"][:38]}
+    text = " ".join(sentences(validate(replace(source, verdicts=part, n_resamples=100))))
+    assert "2 of its 40 planned replies are missing; collect them before relying on it." in text
     assert "could not be used" not in text
 
 
@@ -181,57 +250,79 @@ def test_metric_that_is_na_for_all_recommends_nobody():
     """With the reason."""
     text, _ = recommended(indeterminate_task(), metric="decision_consistency")
     assert text[0] == (
-        "No judge can be recommended: decision_consistency is NA for all of them "
-        "(no response sets)."
+        "No judge can be recommended: the share of decisions that match the raters' is NA for all "
+        "of them (no response sets)."
     )
 
 
 @pytest.mark.parametrize(
     "choices", [{}, {"beta": 0.3}, {"interval": "jackknife"}, {"level": "macro"}, {"tau": 0.2}]
 )
-def test_terminal_output_fits_eighty_columns_and_one_screen(choices, terminal):
-    """Ranking with rank intervals, legend and sentences."""
+def test_terminal_output_fits_eighty_columns_and_half_a_screen(choices, terminal):
+    """Ranking, verdict and next step; a table of at most seven columns."""
     if choices:
         terminal = render(
             validate(indeterminate_source(indeterminate_task(n=40, paired=40), **choices))
         )
     lines = terminal.splitlines()
     assert max(map(len, lines)) <= 80
-    assert len(lines) <= 45
-    assert re.search(r"^1 \(1-\d\) ", terminal, re.MULTILINE)
+    assert len(lines) <= 24
+    [heads] = [line for line in lines if line.startswith("rank ")]
+    assert len(re.split(r"  +", heads)) <= 7
+    assert re.search(r"^1 ", terminal, re.MULTILINE)
 
 
-def test_numbers_of_the_terminal_stand_beside_their_n(paired):
-    """Items in each line of the ranking, and of beta; raters of a winning rate."""
+def test_rows_of_one_human_and_baselines_stand_on_the_same_scale(terminal):
+    """Below the judges; without a rank."""
+    rows = terminal.split("\n\n")[1].splitlines()
+    names = [re.split(r"  +", row.strip())[0] for row in rows[-4:]]
+    assert names == ["one human", "guessing", "marginal", "most frequent"]
+
+
+def test_judge_that_is_not_ranked_stands_with_its_own_numbers():
+    """On the items that it answered."""
+    validation = validate(indeterminate_source(indeterminate_task()))
+    value = validation.judge("strict").metrics["js_divergence(s/s)"].value
+    assert re.search(rf"^- +strict +{value:.3f} \[", render(validation), re.MULTILINE)
+
+
+def test_details_add_legend_outcomes_and_all_evidence(paired):
+    """What the summary leaves out stands behind --details, and nothing is lost there."""
     text, validation = paired
-    ranked = {}
-    for line in render(validation).split("rank ")[1].splitlines()[1:]:
-        if not re.match(r"\d+ \(", line):
-            break
-        ranked[line.split()[2]] = int(line.split()[-1])
-    metric = validation.ranking.metric
-    assert ranked == {judge.name: judge.metrics[metric].n_used for judge in validation.judges}
-    text = " ".join(text)
-    assert re.search(rf"the raters' beta: [^)]* on {validation.humans.beta.n_used} items", text)
-    best = validation.judge(validation.ranking.rows[0].judge)
-    assert f"it answered {best.answered_fraction:.1%} of {best.n_planned} planned." in text
-    n_raters = validation.replacement.judges[0].n_tested
+    short, long = render(validation), render(validation, details=True)
+    assert "not asked" in long
+    assert "not asked" not in short
+    for sentence in text:
+        assert sentence in " ".join(long.split())
+    for sentence in summary(validation):
+        assert sentence in text
+
+
+def test_numbers_of_the_sentences_stand_beside_their_n(paired):
+    """Items of the metric, of one human and of beta; raters of a winning rate."""
+    text, validation = paired
+    text, evidence = " ".join(text), validation.evidence
+    leader = evidence.judges[0]
+    assert f"on {evidence.n_items} items (lower is better; one reply each)" in text
+    assert f"It answered {leader.answered_fraction:.1%} of {evidence.n_rated} items." in text
+    assert re.search(rf"\(difference [^)]* on {leader.human.n_items} items, margin", text)
+    n_raters = validation.decision.checks["annotator_test"].n
     assert re.search(rf"winning rate [^)]* over {n_raters} raters", text)
 
 
-def test_items_of_a_second_metric_are_named_where_they_differ():
-    """The column of items is that of the metric that ranks."""
-    source = indeterminate_source(indeterminate_task(n=60, paired=30))
-    assert "consistency is on" not in render(validate(source))
-    validation = validate(replace(source, metric="js_divergence(s/s)"))
-    n_items = {judge.metrics["decision_consistency"].n_used for judge in validation.judges}
-    assert f"decision consistency is on {counted(n_items)}\n" in render(validation)
+def test_items_that_not_all_judges_answered_are_left_out_of_the_comparison():
+    """The line above the table says how many are shared."""
+    validation = validate(ranked_source(indeterminate_task()))
+    line = "Compared on the 53 of 60 items that all ranked judges answered, one reply each."
+    assert line in " ".join(render(validation).split())
+    alone = render(validate(indeterminate_source(indeterminate_task())))
+    assert "Compared on all 60 items with ratings, one reply each." in alone
 
 
 def test_design_of_a_single_rating_per_item_is_in_the_singular():
     """One rating is no ratings."""
     validation = validate(indeterminate_source(indeterminate_task(n=20, raters=1)))
-    assert "The design has 1 rating per item;" in render(validation)
+    assert "The design has 1 rating per item;" in render(validation, details=True)
 
 
 def test_what_rounds_to_zero_has_no_sign_and_no_p_is_zero():
@@ -244,12 +335,16 @@ def test_what_rounds_to_zero_has_no_sign_and_no_p_is_zero():
     assert p_value(None) == "NA"
 
 
-def test_legend_names_method_unit_and_estimand(terminal):
+def test_legend_names_method_unit_and_estimand():
     """What an interval covers is never left to the reader."""
+    source = indeterminate_source(indeterminate_task(n=40, paired=40))
+    terminal = render(validate(source), details=True)
     assert "95% intervals: bootstrap of groups, 300 resamples, design value." in terminal
     assert "for infinitely many see\nmse_without_rater_noise(srs/srs)." in terminal
     task = indeterminate_task(n=40, paired=40)
     noise = validate(
         indeterminate_source(task, metric="mse_without_rater_noise(s/s)", interval="bca")
     )
-    assert "bootstrap of groups (BCa), 300 resamples, population value." in render(noise)
+    assert "bootstrap of groups (BCa), 300 resamples, population value." in render(
+        noise, details=True
+    )

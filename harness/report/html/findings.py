@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.formatting import counted, in_unit, number, percent, resting, span
+from harness.report.formatting import (
+    bounds,
+    counted,
+    in_unit,
+    number,
+    percent,
+    resting,
+    span,
+    with_bounds,
+)
 from harness.report.recommendation import GOAL_WORDS
 
 if TYPE_CHECKING:
@@ -40,18 +49,19 @@ def no_sweep_reason(v: Validation) -> str:
 
 def facts(v: Validation) -> list[Fact]:
     """Return the figures behind the decision; none where no judge is ranked."""
-    if v.ranking is None or v.decision.leader is None:
+    if v.evidence is None or v.ranking is None or v.decision.leader is None:
         return []
-    leader = v.judge(v.decision.leader)
-    estimate = leader.metrics[v.ranking.metric]
-    value = in_unit(number(estimate.value), v.ranking.unit)
-    rows = [Fact(f"{leader.name}: {v.ranking.metric}", value, _interval_note(estimate))]
+    leader, row = v.judge(v.decision.leader), v.evidence.judges[0]
+    value = in_unit(number(row.value), v.ranking.unit)
+    ends = bounds(v.evidence.winner_low, v.evidence.winner_high)
+    note = f"{ends}, {counted([v.evidence.n_items])}".removeprefix(", ")
+    rows = [Fact(f"{leader.name}: {v.evidence.display_name}", value, note)]
     consistency = leader.metrics["decision_consistency"]
     if consistency.value is not None:
         note = _interval_note(consistency)
         rows.append(Fact("Decides as the raters do", number(consistency.value), note))
-    note = f"of {leader.n_planned}; {counted([estimate.n_used])} used"
-    answered = Fact("Answered", percent(leader.answered_fraction), note)
+    note = f"of {counted([v.evidence.n_rated])}"
+    answered = Fact("Answered", percent(row.answered_fraction), note)
     return [*rows, *_close_judges(v), answered, *_annotator_test(v), *_usual_choice(v)]
 
 
@@ -73,10 +83,11 @@ def _close_judges(v: Validation) -> list[Fact]:
 
 def _annotator_test(v: Validation) -> list[Fact]:
     check = v.decision.checks["annotator_test"]
-    if v.replacement is None or check.passed is None:
+    test = v.evidence.judges[0].annotator_test if v.evidence else None
+    if test is None or check.passed is None:
         return []
-    test = next(test for test in v.replacement.judges if test.judge == v.decision.leader)
-    note = f"beats {test.wins} of {test.n_tested} raters; advantage {number(test.advantage.value)}"
+    rate = f"winning rate {number(check.value, 2)} over {counted([check.n], 'rater')}"
+    note = f"{rate}; advantage {with_bounds(test.advantage, test.low, test.high, 2)}"
     return [Fact("May replace a rater", "yes" if check.passed else "no", note)]
 
 

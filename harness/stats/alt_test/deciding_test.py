@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.rater_comparisons import RaterComparisons
     from harness.stats.data.arrays import FloatArray, IntArray
 
-MOST_EXACT = 100  # items up to which the exact p-value is computed
+MOST_EXACT = 60  # items up to which the exact p-value is computed; the other's size is then .06
 MIN_ITEMS = 10
 MIN_RATERS = 2
 MIN_GROUPS = 10  # that hold a win or loss; with fewer the simulated size is above .07
@@ -39,7 +39,7 @@ class DecidingTest:
     p : float or None
         One-sided p-value of H0: P(loss) - P(win) >= eps; None where it is undefined.
     method : {"exact", "score", "cluster_robust"}
-        Tango's statistic with its exact p-value up to 100 items, with the normal approximation
+        Tango's statistic with its exact p-value up to 60 items, with the normal approximation
         above, or a t-test with CR2 errors where items come in groups.
     n, wins, losses : int
         Items, and those that the judge wins and loses.

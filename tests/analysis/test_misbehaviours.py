@@ -1,0 +1,112 @@
+"""Decisions that were once wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.analysis_inputs import source_of, task_of
+
+from harness.analysis import validate
+from harness.tasks import CANNOT_ASSESS
+
+RATERS = ("r0", "r1", "r2", "r3", "r4")
+
+
+def rated_items(seed, n=80, accuracy=0.85):
+    """Make a task whose raters give the right answer with a probability, and those answers."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(["A", "B"], n)
+    other = {"A": "B", "B": "A"}
+    ratings = {
+        rater: {
+            f"i{i}": answer if rng.random() < accuracy else other[answer]
+            for i, answer in enumerate(truth)
+        }
+        for rater in RATERS
+    }
+    return task_of(ratings), truth, rng
+
+
+def coin(rng, n, samples=1):
+    """Return answers at random: one per item, or several."""
+    return {f"i{i}": [str(choice) for choice in rng.choice(["A", "B"], samples)] for i in range(n)}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_fair_coins_are_not_recommended(seed):
+    """ "Use X" was printed in 60 of 60 data sets in which all judges are fair coins."""
+    task, truth, rng = rated_items(seed)
+    judges = {f"coin{z}": coin(rng, len(truth)) for z in range(4)}
+    decision = validate(source_of(task, judges)).decision
+    assert decision.verdict == "none"
+    assert decision.judge is None
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_constant_judge_is_not_recommended(share):
+    """It was recommended, and allowed to replace a rater; it is the most frequent answer."""
+    rng = np.random.default_rng(3)
+    ratings = {
+        rater: {f"i{i}": "A" if rng.random() < share else "B" for i in range(60)}
+        for rater in RATERS
+    }
+    judges = {"constant": {f"i{i}": "A" for i in range(60)}}
+    decision = validate(source_of(task_of(ratings), judges)).decision
+    assert decision.verdict == "none"
+    assert decision.reason == "not_better_than_baselines"
+
+
+def test_copy_that_abstains_on_hard_items_does_not_beat_the_original():
+    """A copy of a judge beat it by abstaining on the items that are coin flips."""
+    task, truth, rng = rated_items(5, n=100)
+    answers = {f"i{i}": str(answer) for i, answer in enumerate(truth)}
+    hard = [f"i{i}" for i in range(30)]
+    answers |= {item: str(rng.choice(["A", "B"])) for item in hard}
+    much = answers | dict.fromkeys(hard, CANNOT_ASSESS)
+    little = answers | dict.fromkeys(hard[:8], CANNOT_ASSESS)
+    validation = validate(source_of(task, {"abstains": much, "original": answers}))
+    assert validation.decision.leader == "original"
+    assert validation.decision.unranked == ("abstains",)
+    validation = validate(source_of(task, {"abstains": little, "original": answers}))
+    first, second = validation.evidence.judges
+    assert (first.judge, second.judge) == ("original", "abstains")
+    assert first.value == second.value
+    assert first.ranks == second.ranks == (1, 2)
+
+
+def test_guessing_ten_times_ties_with_guessing_once():
+    """`random` asked ten times scored 0.313 and beat the word list; asked once, 0.714."""
+    task, truth, rng = rated_items(7, n=100)
+    judges = {"ten": coin(rng, len(truth), 10), "once": coin(rng, len(truth))}
+    validation = validate(source_of(task, judges))
+    assert validation.evidence.n_replies == 1
+    assert [row.ranks for row in validation.evidence.judges] == [(1, 2), (1, 2)]
+    assert validation.decision.verdict == "none"
+
+
+def test_identical_judges_need_no_number_of_items():
+    """Identical judges got a number of items in 74 % of data sets."""
+    task, truth, _ = rated_items(9)
+    answers = {f"i{i}": str(answer) for i, answer in enumerate(truth)}
+    decision = validate(source_of(task, {"judge": answers, "twin": answers})).decision
+    assert decision.next_step.n_items_needed is None
+    assert decision.next_step.equivalent == ("twin",)
+
+
+def test_good_judge_may_be_used():
+    """One that is right where raters are right in 85 % passes every check."""
+    task, truth, _ = rated_items(11, n=150)
+    answers = {f"i{i}": str(answer) for i, answer in enumerate(truth)}
+    validation = validate(source_of(task, {"good": answers}))
+    assert validation.decision.verdict == "use"
+    assert all(check.passed for check in validation.decision.checks.values())
+
+
+def test_equal_judges_are_ordered_by_what_they_answered():
+    """Exact ties went to the judge that was named first."""
+    task, truth, _ = rated_items(13)
+    answers = {f"i{i}": str(answer) for i, answer in enumerate(truth)}
+    fewer = {item: answer for item, answer in answers.items() if item not in {"i0", "i1"}}
+    validation = validate(source_of(task, {"fewer": fewer, "all": answers}))
+    assert [row.judge for row in validation.evidence.judges] == ["all", "fewer"]
+    assert validation.decision.leader == "all"
