@@ -202,10 +202,8 @@ def decide(
             next_step=NextStep(),
         )
     leader, *others = ranked
-    checks = _checks(leader, evidence)
-    missing = _missing(checks, evidence)
-    proven = checks["beats_baselines"].passed
-    verdict: Verdict = "none" if not proven else "best_not_proven" if missing else "use"
+    verdict, checks, missing = verdict_of(evidence)
+    proven = verdict != "none"
     close = tuple(row.judge for row in others if row.close_to_first)
     by_name = {judge.name: judge for judge in judges}
     winner = by_name[leader.judge]
@@ -226,6 +224,16 @@ def decide(
         disputed=disputed,
         next_step=_next_step(winner, evidence, humans, sensitivity, close=bool(close)),
     )
+
+
+def verdict_of(evidence: Evidence) -> tuple[Verdict, dict[str, Check], tuple[str, ...]]:
+    """Judge the first ranked judge: the verdict, its checks, and those that "use" lacks."""
+    leader = next(row for row in evidence.judges if row.value is not None)
+    checks = _checks(leader, evidence)
+    missing = _missing(checks, evidence)
+    if not checks["beats_baselines"].passed:
+        return "none", checks, missing
+    return "best_not_proven" if missing else "use", checks, missing
 
 
 def _reason_nothing(evidence: Evidence | None) -> str:

@@ -164,7 +164,7 @@ def section(p: Prepared) -> Evidence | None:
     names = [table.name for table in tables]
     fractions = dict(zip(names, footing.items.answered_fraction.tolist(), strict=True))
     order = _order(p, footing, fractions)
-    close = _not_distinguishable(footing)
+    close = close_to_first(footing)
     judges = [
         JudgeEvidence(
             judge=name,
@@ -173,7 +173,7 @@ def section(p: Prepared) -> Evidence | None:
             annotator_test=tests.get(name),
             difference=_difference(p, footing, name, order[0]) if name != order[0] else None,
             close_to_first=name in close,
-            **_footing_facts(footing, name),
+            **footing_facts(footing, name),
         )
         for name in order
     ]
@@ -212,7 +212,8 @@ def _range(metric: Metric, n_options: int) -> float:
     return high - low
 
 
-def _footing_facts(footing: Footing, name: str) -> dict[str, Any]:
+def footing_facts(footing: Footing, name: str) -> dict[str, Any]:
+    """Return the fields of `JudgeEvidence` that common footing gives."""
     j = footing.judges.index(name)
     defined = {name for name, value in footing.baselines.items() if isfinite(value)}
     beaten = dict(zip(footing.baselines, footing.beats[j].tolist(), strict=True))
@@ -246,7 +247,7 @@ def _order(p: Prepared, footing: Footing, answered: dict[str, float]) -> tuple[s
     return tuple(sorted(footing.judges, key=key))
 
 
-def _not_distinguishable(footing: Footing) -> frozenset[str]:
+def close_to_first(footing: Footing) -> frozenset[str]:
     """Return the judges whose rank set allows the first rank; all where there are no rank sets."""
     if footing.ranks is None:
         return frozenset(footing.judges)
