@@ -2,7 +2,8 @@
 
     python tests/benchmarks/crowd.py [--items 10000] [--raters 500] [--judges 10]
 
-Every item has five ratings by five of the raters. The bounds hold on two cores.
+Every item has five ratings by five of the raters. The bound in seconds is on the processor's time,
+which does not depend on what else the machine does; the time that passed stands beside it.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ def main() -> None:
     options = parser.parse_args()
     source = crowd_source(options.items, options.raters, options.judges)
     before = peak_mib()
-    start = time.perf_counter()
+    start, start_cpu = time.perf_counter(), time.process_time()
     validation = validate(source)
-    seconds = time.perf_counter() - start
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - start_cpu
     print(f"{len(validation.judges)} judges; {before:.0f} MiB before the validation")
-    holds = report("seconds for a validation", seconds, MAX_SECONDS, at_least=False)
+    print(f"{seconds:.3f} seconds passed")
+    holds = report("CPU seconds for a validation", cpu_seconds, MAX_SECONDS, at_least=False)
     holds &= report("MiB at its peak", peak_mib(), MAX_MIB, at_least=False)
     sys.exit(not holds)
 

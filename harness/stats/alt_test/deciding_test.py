@@ -185,10 +185,11 @@ def deciding_annotator_test(
     comparisons = scored.against(scored.coded(verdicts))
     difference = comparisons.outcome.astype(np.float64) - 1.0
     clusters = None if groups is None else groups[comparisons.item]
+    by_rater = np.argsort(comparisons.rater, kind="stable")
+    starts = np.searchsorted(comparisons.rater[by_rater], np.arange(1, len(panel.raters)))
     tests = {}
-    for j, rater in enumerate(panel.raters):
-        rows = comparisons.rater == j
-        if rows.any():
+    for rater, rows in zip(panel.raters, np.split(by_rater, starts), strict=True):
+        if len(rows):
             of_rater = None if clusters is None else clusters[rows]
             tests[rater] = deciding_test(difference[rows], design.eps, groups=of_rater)
     p = np.array([np.nan if test.p is None else test.p for test in tests.values()])

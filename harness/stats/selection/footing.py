@@ -339,9 +339,11 @@ class _Scoring:
         """Evaluate judges and baselines on all items and on the same resamples of them."""
         units = resampling.units(len(shared))
         resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
+        together = np.hstack([np.empty((len(shared), 0)), *sums])
 
         def values(weights: FloatArray) -> FloatArray:
-            of_judges = [self.metric.value(weights @ judge_sums) for judge_sums in sums]
+            totals = np.split(weights @ together, len(sums), axis=1) if sums else []
+            of_judges = [self.metric.value(total) for total in totals]
             of_baselines = baseline_values(
                 self.metric.contributions,
                 self.metric.value,
@@ -357,7 +359,8 @@ class _Scoring:
 
         point = values(np.ones((1, len(shared))))[:, 0]
         blocks = resamples.blocks() if resamples.n_replicates else iter(())
-        drawn = [values(by_unit[:, units.of_item]) for by_unit in blocks]
+        of_items = slice(None) if units.kind == "item" else units.of_item
+        drawn = [values(by_unit[:, of_items]) for by_unit in blocks]
         every = np.concatenate(drawn, axis=1) if drawn else np.empty((len(point), 0))
         J = len(sums)
         return (
