@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 MOST_EXACT = 60  # items up to which the exact p-value is computed; the other's size is then .06
 MIN_ITEMS = 10
 MIN_RATERS = 2
-MIN_GROUPS = 10  # that hold a win or loss; with fewer the simulated size is above .07
+MIN_GROUPS = 10  # that hold a win or loss, and half of all groups up to ENOUGH_GROUPS;
+ENOUGH_GROUPS = 20  # with fewer the simulated size is above .07
 Method: TypeAlias = Literal["exact", "score", "cluster_robust"]
 
 
@@ -44,7 +45,8 @@ class DecidingTest:
     n, wins, losses : int
         Items, and those that the judge wins and loses.
     reason : str
-        Why ``p`` is None: "too_few_items", or "too_few_groups" with a win or loss.
+        Why ``p`` is None: "too_few_items", or "too_few_groups" with a win or loss (10, and half of
+        all groups or 20 of them).
     """
 
     p: float | None
@@ -101,9 +103,10 @@ def _clustered(
     if not wins and not losses and estimate.n_clusters >= MIN_GROUPS:
         p = _exact_p(estimate.n_clusters, 0, 0, eps)  # as if a group were one item
         return DecidingTest(p, "cluster_robust", n, wins, losses)
-    if len(np.unique(groups[difference != 0])) < MIN_GROUPS:
+    n_needed = min(ENOUGH_GROUPS, max(MIN_GROUPS, estimate.n_clusters / 2.0))
+    if len(np.unique(groups[difference != 0])) < n_needed:
         return DecidingTest(None, "cluster_robust", n, wins, losses, "too_few_groups")
-    statistic = estimate.t_statistic(eps)
+    statistic = estimate.score_statistic(eps)
     if np.isnan(statistic):  # all won, or all lost
         return DecidingTest(float(losses > 0), "cluster_robust", n, wins, losses)
     p = float(stdtr(estimate.degrees_of_freedom, statistic))

@@ -35,11 +35,16 @@ class ClusterMean:
     degrees_of_freedom: float
     n_clusters: int
 
-    def t_statistic(self, null: float) -> float:
-        """Return (mean - null) / standard error; nan where the error is 0 or undefined."""
+    def score_statistic(self, null: float) -> float:
+        """Return (mean - null) / standard error under H0; nan where the error is 0 or undefined.
+
+        Deviations are taken from the null, which adds (mean - null)^2 / n_clusters to the variance:
+        where values are skewed, few clusters otherwise reject too often.
+        """
         if not self.standard_error > 0:
             return float("nan")
-        return (self.mean - null) / self.standard_error
+        apart = self.mean - null
+        return float(apart / np.hypot(self.standard_error, apart / np.sqrt(self.n_clusters)))
 
     def interval(self, level: float) -> tuple[float, float] | None:
         """Return mean -/+ a t quantile times the standard error; None where it is undefined."""

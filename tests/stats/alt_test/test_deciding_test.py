@@ -32,12 +32,13 @@ def test_recorded_size_of_the_signed_rank_test():
     assert binom.pmf(losses, 29, EPS)[rejected].sum() <= 0.05
 
 
+@pytest.mark.parametrize("p_win", [0.0, 0.05, 0.1])
 @pytest.mark.parametrize("n_groups", [5, 10, 40])
-def test_size_with_groups(n_groups):
+def test_size_with_groups(n_groups, p_win):
     """Alike items within a group: at most 7.5 % of 1,000 data sets at the margin are rejected."""
     rng = np.random.default_rng(n_groups)
     groups = np.repeat(np.arange(n_groups), 6)
-    shares = np.array([0.1, 0.1 + EPS, 0.8 - EPS])
+    shares = np.maximum([p_win, p_win + EPS, 1.0 - 2.0 * p_win - EPS], 1e-9)
     rejected = 0
     for _ in range(1000):
         by_group = rng.dirichlet(shares * 7 / 3, n_groups).cumsum(axis=1)[groups]
