@@ -136,6 +136,15 @@ def _round_step(span: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """A range of the axis behind the rows of an interval chart."""
+
+    name: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class IntervalRow:
     """One estimate of an interval chart.
 
@@ -173,6 +182,7 @@ def interval_chart(
     reference: float | None = None,
     reach: Sequence[float | None] = (),
     width: float = WIDTH,
+    band: Band | None = None,
 ) -> Chart:
     """Draw a dot with its interval for each row.
 
@@ -184,17 +194,22 @@ def interval_chart(
         Value marked by a vertical line.
     reach : sequence of float, optional
         Values that the axis must include.
+    band : Band, optional
+        A range to compare the rows with, named above them.
     """
     lines = [(text, list(group)) for text, group in groupby(rows, lambda row: row.line or row.name)]
     left = min(max((len(text) for text, _ in lines), default=0) * CHARACTER, MAX_LABEL) + 12
-    ends = [*interval_ends(rows), reference, *reach]
+    ends = [*interval_ends(rows), reference, *reach, *((band.low, band.high) if band else ())]
     scale = Scale.around(ends, left + MARGIN, width - MARGIN, within=within)
-    bottom = TOP + ROW * len(lines)
-    marks = _x_axis(scale, TOP, bottom, titles.x)
+    top = TOP + (LINE if band else 0.0)
+    bottom = top + ROW * len(lines)
+    marks = _x_axis(scale, top, bottom, titles.x)
+    if band is not None:
+        marks = [*_draw_band(band, scale, bottom), *marks]
     if reference is not None:
-        marks.append(line(scale(reference), TOP, scale(reference), bottom, "reference"))
+        marks.append(line(scale(reference), top, scale(reference), bottom, "reference"))
     for i, (text, group) in enumerate(lines):
-        y = TOP + ROW * (i + 0.5)
+        y = top + ROW * (i + 0.5)
         kind = group[0].kind if len(group) == 1 else "judge"
         marks.append(label(left, y + 4, clip(text, left - 12), f"name {kind}", "end"))
         heights = [y + ROW_GAP * (k - (len(group) - 1) / 2) for k in range(len(group))]
@@ -206,6 +221,18 @@ def interval_chart(
     cells = tuple((r.name, r.value, r.low, r.high, r.reason) for r in rows)
     fields = (titles.name, titles.title, titles.alt, width, bottom + AXIS, tuple(marks))
     return Chart(*fields, columns, cells)
+
+
+def _draw_band(band: Band, scale: Scale, bottom: float) -> list[Mark]:
+    left, right = (min(max(scale(end), scale.start), scale.end) for end in (band.low, band.high))
+    place = {"x": left, "y": TOP + 4, "width": max(right - left, 2.0), "height": bottom - TOP - 4}
+    half = len(band.name) * SMALL_CHARACTER / 2
+    middle = min(max((left + right) / 2, scale.start + half - MARGIN), scale.end + MARGIN - half)
+    title = f"{band.name}: [{number(band.low)}, {number(band.high)}]"
+    return [
+        mark("rect", "band", place, title=title),
+        label(middle, TOP, band.name, "small", "middle"),
+    ]
 
 
 def interval_ends(rows: Sequence[IntervalRow]) -> list[float | None]:

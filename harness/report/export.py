@@ -153,7 +153,7 @@ def write_parquet(v: Validation, path: Path) -> None:
 
 def all_charts(v: Validation, details: Details | None = None) -> list[Chart]:
     """Return every chart of the page, in its order."""
-    charts = [judge_charts.ranking_chart(v)] if v.ranking else []
+    charts = [judge_charts.evidence_chart(v)] if v.evidence else []
     for _, usual, further in judge_charts.metric_charts(v):
         charts += [*usual, *further]
     return [

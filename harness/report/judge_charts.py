@@ -6,15 +6,24 @@ import hashlib
 import math
 from typing import TYPE_CHECKING
 
-from harness.report.charts import IntervalRow, Scale, Titles, interval_chart, interval_ends
-from harness.report.formatting import READING, counted, reason
+from harness.report.charts import (
+    Band,
+    IntervalRow,
+    Scale,
+    Titles,
+    interval_chart,
+    interval_ends,
+)
+from harness.report.formatting import READING, counted, number, reason, replies_each
 from harness.report.metric_groups import grouped
-from harness.report.recommendation import GOAL_WORDS
+from harness.report.recommendation import GOAL_WORDS, capitalized
+from harness.report.text import BASELINE_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from harness.analysis import JudgeResult, Validation
+    from harness.analysis.evidence import Evidence, JudgeEvidence
     from harness.report.charts import Chart
     from harness.report.metric_groups import Group
     from harness.stats import Estimate
@@ -22,6 +31,8 @@ if TYPE_CHECKING:
 USUAL_FORMS = ("(h/h)", "(s/s)", "(h/hrs)", "(srs/srs)")
 N_STYLES = 8
 TABLE_CHART_WIDTH = 170.0
+FIRST_CHART_WIDTH = 420.0
+MAX_CHART_JUDGES = 8  # of the first screen's chart; the ranking lists all
 SMALL_CHART_WIDTH = 340.0
 
 
@@ -36,7 +47,7 @@ def judge_kinds(v: Validation) -> dict[str, str]:
     """Return whether each judge is "best", "tied" with the best, "baseline", or "judge"."""
     kinds = {judge.name: "baseline" if judge.baseline else "judge" for judge in v.judges}
     for row in v.ranking.rows if v.ranking else ():
-        if not row.baseline and row.rank == 1:
+        if not row.baseline and row.judge == v.decision.leader:
             kinds[row.judge] = "best"
         elif not row.baseline and row.judge in v.decision.not_distinguishable:
             kinds[row.judge] = "tied"
@@ -89,19 +100,63 @@ def unique_slug(name: str) -> str:
     return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
-def ranking_chart(v: Validation) -> Chart:
-    """Draw the ranking metric of every judge."""
-    assert v.ranking is not None
-    metric, reading = v.ranking.metric, READING[v.ranking.better]
-    unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
-    rows = metric_intervals(v, metric)
-    titles = Titles(
-        "ranking",
-        f"Judges by {metric}",
-        f"Dots with intervals, best judge first, {reading}. {described(rows)}.",
-        x=f"{metric}{unit} ({reading}), {items_used(v, metric)}",
+def evidence_chart(v: Validation) -> Chart:
+    """Draw the judges, the computed baselines and one human on one axis.
+
+    The human stands as far from the first judge as on the same remaining ratings.
+    """
+    assert v.evidence is not None
+    evidence = v.evidence
+    rows = [*_judge_rows(v, evidence), *_baseline_rows(evidence)]
+    human = human_band(evidence)
+    title = capitalized(evidence.display_name)
+    sizes = f"{counted([evidence.n_items])}, {replies_each(evidence.n_replies)}"
+    alt = f"{title} of judges and computed baselines, {READING[evidence.better]}, on {sizes}."
+    if human:
+        alt += f" {human.name}: {number(human.low)} to {number(human.high)}."
+    reach = () if evidence.better == "higher" else (0.0,)
+    titles = Titles("ranking", title, f"{alt} {described(rows)}.", x=READING[evidence.better])
+    return interval_chart(
+        titles, rows, within=_limits(rows), reach=reach, width=FIRST_CHART_WIDTH, band=human
     )
-    return interval_chart(titles, rows, within=_limits(rows))
+
+
+def _judge_rows(v: Validation, evidence: Evidence) -> list[IntervalRow]:
+    kinds = judge_kinds(v)
+    rows = []
+    for row in evidence.judges[:MAX_CHART_JUDGES]:
+        low, high = ends_of(row, evidence)
+        why = "" if row.value is not None else "not ranked"
+        rows.append(IntervalRow(row.judge, row.value, low, high, kinds[row.judge], why))
+    return rows
+
+
+def ends_of(row: JudgeEvidence, evidence: Evidence) -> tuple[float | None, float | None]:
+    """Return a judge's interval; that of the first is wide enough for having been chosen."""
+    if row is evidence.judges[0] and evidence.winner_low is not None:
+        return evidence.winner_low, evidence.winner_high
+    return row.low, row.high
+
+
+def _baseline_rows(evidence: Evidence) -> list[IntervalRow]:
+    return [
+        IntervalRow(BASELINE_NAMES[row.name], row.value, row.low, row.high, "baseline")
+        for row in evidence.baselines
+        if row.value is not None
+    ]
+
+
+def human_band(evidence: Evidence) -> Band | None:
+    """Return the interval of one human beside the first judge's value; None where it is open."""
+    first = evidence.judges[0]
+    human = first.human
+    if human is None or human.low is None or human.high is None or first.value is None:
+        return None
+    if evidence.better == "lower":
+        return Band("one human", first.value - human.high, first.value - human.low)
+    if evidence.better == "higher":
+        return Band("one human", first.value + human.low, first.value + human.high)
+    return None
 
 
 def described(rows: Iterable[IntervalRow]) -> str:
@@ -122,7 +177,7 @@ def metric_charts(v: Validation) -> list[tuple[Group, list[Chart], list[Chart]]]
         return []
     groups = []
     for group, names in grouped(v, v.judges[0].metrics):
-        defined = [name for name in names if is_defined(v, name)]
+        defined = [name for name in names if is_drawn(metric_intervals(v, name))]
         usual = [_metric_chart(v, name) for name in defined if is_usual(v, name)]
         further = [_metric_chart(v, name) for name in defined if not is_usual(v, name)]
         groups.append((group, usual, further) if usual else (group, further[:3], further[3:]))
@@ -133,6 +188,29 @@ def is_usual(v: Validation, metric: str) -> bool:
     """Whether a metric compares like with like, or a hard judge with what the raters allow."""
     usual = v.choosing.usual if v.choosing else ()
     return metric.endswith(USUAL_FORMS) or metric in (*GOAL_WORDS, *usual, v.settings.metric)
+
+
+def is_drawn(rows: Sequence[IntervalRow]) -> bool:
+    """Whether a chart of these rows shows anything: not when all are NA, or all are equal."""
+    values = [(row.value, row.low, row.high) for row in rows if row.value is not None]
+    return len(values) == 1 or len(set(values)) > 1
+
+
+def constant_metrics(v: Validation) -> dict[str, list[str]]:
+    """Return, by group, the metrics that are the same for every judge, with their value."""
+    constant: dict[str, list[str]] = {}
+    for group, names in grouped(v, v.judges[0].metrics) if v.judges else ():
+        texts = constant.setdefault(group.title, [])
+        for name in names:
+            rows = [row for row in metric_intervals(v, name) if row.value is not None]
+            if rows and not is_drawn(metric_intervals(v, name)):
+                texts.append(f"{name} {number(rows[0].value)}")
+    return constant
+
+
+def option_label(v: Validation, key: str) -> str:
+    """Return the label of an option; other answers stay as they are."""
+    return v.task.options.get(key, key)
 
 
 def undefined_metrics(v: Validation) -> dict[str, dict[str, list[str]]]:

@@ -52,6 +52,16 @@ BASELINE_WORDS = {
     "prior": "the raters' marginal distribution",
     "most_frequent": "the most frequent answer",
 }
+STEP_FOR = {
+    "annotator_test": "Have more items rated, by at least three raters each.",
+    "one_human": "Have more items rated, by at least two raters each.",
+    "answered": "Find out why so many replies could not be used.",
+    "with_losses": "Find out why items were not answered, or ask again for them.",
+}
+NEXT_STEP = {
+    "use": "Use it with this model and prompt, and validate again when either changes.",
+    "none": "See where the judges fail, improve the prompt or try other judges; validate again.",
+}
 NO_TEST = {
     "positional_raters": "the ratings do not name their raters",
     "too_few_raters": "it needs at least three raters",
@@ -86,8 +96,23 @@ def summary(v: Validation) -> list[str]:
     if decision.reason == "no_verdicts" or decision.leader is None:
         return sentences(v)
     leader = v.judge(decision.leader)
-    parts = [_choice(v, leader), _human(v), _others(v), *_next(v), *_notice(v)]
+    parts = [_choice(v, leader), *reasons(v), *next_steps(v), *_notice(v)]
     return [sentence for sentence in parts if sentence]
+
+
+def reasons(v: Validation) -> list[str]:
+    """Return what the verdict rests on, and the other judges that may do."""
+    if v.decision.leader is None:
+        return []
+    return [sentence for sentence in (_human(v), _others(v)) if sentence]
+
+
+def next_steps(v: Validation) -> list[str]:
+    """Return what to do next; never empty."""
+    steps = [step for step in _next(v) if step]
+    if v.decision.verdict == "best_not_proven":
+        return steps or [STEP_FOR[name] for name in v.decision.missing]
+    return steps or [NEXT_STEP[v.decision.verdict]]
 
 
 def decision(v: Validation) -> str:
@@ -110,8 +135,11 @@ def _undefined(v: Validation) -> str:
 
 def _choice(v: Validation, leader: JudgeResult) -> str:
     """Say what to do; with an assumed beta, under which assumption."""
-    cutoff = f" at tau {v.settings.tau:g}" if v.task.positive else ""
-    assumed = "" if v.settings.beta is None else f" if beta is {v.settings.beta:g}"
+    cutoff = f" at a cut-off of {v.settings.tau:g}" if v.task.positive else ""
+    assumed = ""
+    if v.settings.beta is not None:
+        share_of = f"{100 * v.settings.beta:g} % of the raters who chose a negative option"
+        assumed = f" if {share_of} would accept a positive one too"
     job = f"to judge {v.task.property}{cutoff}{assumed}"
     if v.decision.verdict == "use":
         return f"Use {leader.name} {job}."

@@ -103,11 +103,11 @@ def _ranking(validation: Validation, evidence: Evidence) -> str:
         usd = judge.cost.usd_per_answered
         rows.append(
             (
-                _rank_set(row.ranks),
+                rank_set(row.ranks),
                 row.judge,
                 value,
                 "NA" if alike is None else f"{alike:.0%}",
-                _beta_hat(validation, judge),
+                beta_hat(validation, judge),
                 percent(row.answered_fraction),
                 "" if usd is None else f"{1000 * usd:.2f}",
             )
@@ -130,14 +130,15 @@ def _ranking(validation: Validation, evidence: Evidence) -> str:
     return draw_table(heads[:width], [row[:width] for row in rows])
 
 
-def _rank_set(ranks: tuple[int, int] | None) -> str:
+def rank_set(ranks: tuple[int, int] | None) -> str:
+    """Return a rank, or the first and last of several; a hyphen where there is none."""
     if ranks is None:
         return "-"
     low, high = ranks
     return str(low) if low == high else f"{low}-{high}"
 
 
-def _beta_hat(validation: Validation, judge: JudgeResult) -> str:
+def beta_hat(validation: Validation, judge: JudgeResult) -> str:
     """Return beta-hat by pairs, or by likelihood from independent calls, marked with a tilde."""
     if judge.beta.value is not None:
         return number(judge.beta.value, 2)

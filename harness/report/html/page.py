@@ -21,9 +21,18 @@ from harness.report import (
 )
 from harness.report.charts import Mark, draw_interval, label, line
 from harness.report.checklist import checklist
-from harness.report.html.findings import changes, facts, no_sweep_reason
+from harness.report.html.summaries import (
+    GLOSSARY,
+    band_note,
+    changes,
+    compared_on,
+    figures,
+    no_sweep_reason,
+    section_results,
+)
 from harness.report.judge_card import paragraph_latex, paragraph_markdown
-from harness.report.recommendation import GOAL_WORDS, sentences
+from harness.report.recommendation import GOAL_WORDS, next_steps, reasons, sentences, summary
+from harness.report.text import BASELINE_NAMES, beta_hat, rank_set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,12 +53,11 @@ POLICY = (
 SECTIONS = (
     ("decision", "Decision"),
     ("ranking", "Ranking"),
-    ("sensitivity", "Sensitivity"),
+    ("sensitivity", "Sensitivity and usual metrics"),
     ("certainty", "Human certainty"),
     ("replacement", "Annotator test"),
     ("errors", "Error analysis"),
-    ("checklist", "Checklist"),
-    ("provenance", "Provenance"),
+    ("provenance", "Provenance and checklist"),
 )
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
 PAGE_SIZE = 25
@@ -73,6 +81,7 @@ def page(v: Validation, details: Details | None = None) -> str:
     """
     grid = sensitivity_charts.slider_grid(v)
     items = details and _items_block(details.items)
+    practices = checklist(v, details)
     return render(
         "report.html.jinja",
         {
@@ -87,13 +96,14 @@ def page(v: Validation, details: Details | None = None) -> str:
             "sensitivity_charts": sensitivity_charts,
             "headline": formatting.headline(v).replace("  ", " · "),
             "options": formatting.options(v),
-            "sentences": sentences(v),
-            "facts": facts(v),
+            **_first_screen(v),
+            "results": section_results(v, practices),
             "changes": changes(v),
+            "glossary": GLOSSARY,
             "no_sweep_reason": no_sweep_reason(v),
             "outcomes": OUTCOMES,
             "page_size": PAGE_SIZE,
-            "checklist": checklist(v, details),
+            "checklist": practices,
             "paragraphs": {
                 "Markdown": paragraph_markdown(v, details),
                 "LaTeX": paragraph_latex(v, details),
@@ -101,6 +111,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "calls": {calls.name: calls for calls in details.calls} if details else {},
             "provenance": _provenance(v, details),
             "bounds": _bounds(v),
+            "common": _common_rows(v),
             **_ranking(v),
         },
         block={"grid": grid, "items": items, "pageSize": PAGE_SIZE},
@@ -236,6 +247,64 @@ def _items_block(table: ItemTable) -> dict[str, object]:
         for row in table.rows
     ]
     return {"rows": rows, "answers": list(indices)}
+
+
+def _first_screen(v: Validation) -> dict[str, Any]:
+    """Return the verdict, its reasons, the numbers and the next steps; ``rest`` is the rest."""
+    verdict, why, steps = summary(v)[0], reasons(v), next_steps(v)
+    shown = {verdict, *why, *steps, f"Note: {v.task.notice}."}
+    band = judge_charts.human_band(v.evidence) if v.evidence else None
+    return {
+        "verdict": verdict,
+        "reasons": why,
+        "next_steps": steps,
+        "figures": figures(v),
+        "compared_on": compared_on(v),
+        "chart_note": f"{band_note(band, v.decision.leader or '')}Grey: computed baselines.",
+        "rest": [sentence for sentence in sentences(v) if sentence not in shown],
+    }
+
+
+def _common_rows(v: Validation) -> list[dict[str, str]]:
+    """Return the judges, one human and the baselines on common footing, as texts."""
+    evidence = v.evidence
+    if evidence is None:
+        return []
+    kinds = judge_charts.judge_kinds(v)
+    rows = []
+    for row in evidence.judges:
+        judge = v.judge(row.judge)
+        difference, usd = row.difference, judge.cost.usd_per_answered
+        low, high = judge_charts.ends_of(row, evidence)
+        rows.append(
+            {
+                "name": row.judge,
+                "kind": kinds[row.judge],
+                "rank": rank_set(row.ranks),
+                "value": formatting.with_bounds(row.value, low, high),
+                "difference": f"{formatting.number(difference.value)} "
+                f"{formatting.span(difference.interval)}"
+                if difference
+                else "",
+                "alike": formatting.percent(judge.metrics["decision_consistency"].value),
+                "beta_hat": beta_hat(v, judge),
+                "answered": formatting.percent(row.answered_fraction),
+                "cost": "unknown" if usd is None else f"{1000 * usd:.2f}",
+            }
+        )
+    human = judge_charts.human_band(evidence)
+    if human is not None:
+        rows.append(_common_row("one human", f"{human.low:z.3f} to {human.high:z.3f}"))
+    rows += [
+        _common_row(BASELINE_NAMES[row.name], formatting.with_bounds(row.value, row.low, row.high))
+        for row in evidence.baselines
+    ]
+    return rows
+
+
+def _common_row(name: str, value: str) -> dict[str, str]:
+    blank = dict.fromkeys(("rank", "difference", "alike", "beta_hat", "answered", "cost"), "")
+    return {"name": name, "kind": "baseline", "value": value, **blank}
 
 
 def _ranking(v: Validation) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from harness.analysis import Validation, validate
 from harness.report import details_of, page
 from harness.report.html.page import PAGE_SIZE
 from harness.report.judge_charts import unique_slug
+from harness.report.text import BASELINE_NAMES
 from harness.sources import source_of, source_of_verdicts
 
 HEIGHTS = re.compile(r"[ML][\d.-]+ ([\d.-]+)")  # of the points of a path
@@ -28,14 +29,23 @@ def tab(browser, folder):
     """The page opened from disk, with its requests and console messages."""
     context = browser.new_context(viewport=WIDE, accept_downloads=True)
     opened = context.new_page()
+    opened.set_default_timeout(5000)
     opened.requests, opened.messages = [], []
     opened.on("request", lambda request: opened.requests.append(request.url))
     opened.on("console", lambda message: opened.messages.append(message.text))
     opened.on("pageerror", lambda error: opened.messages.append(str(error)))
     opened.on("dialog", lambda dialog: opened.messages.append(dialog.message))
     opened.goto((folder.path / "report.html").as_uri())
+    unfold(opened)
     yield opened
     context.close()
+
+
+def unfold(opened) -> None:
+    """Open every section and group."""
+    opened.evaluate(
+        "document.querySelectorAll('.part, .group').forEach(element => { element.open = true })"
+    )
 
 
 def slide(tab, name: str, step: int) -> None:
@@ -77,23 +87,25 @@ def test_hostile_texts_do_nothing(tab):
     tab.locator("#find").fill("onerror")
     assert HOSTILE[2] in tab.locator("#items tbody").inner_text()
     tab.locator("#find").fill("")
-    assert BAD_NAME in tab.locator(".ranking").inner_text()
+    assert BAD_NAME in tab.locator(".ranking.own").inner_text()
     assert tab.evaluate("window.hit") is None
 
 
 def test_dots_stand_where_metrics_json_says(tab, validation):
-    """Each dot of the ranking, read back through the axis, is its judge's value."""
-    metric = validation.ranking.metric
+    """Each dot of the first chart, read back through the axis, is what the evidence says."""
     slope, start = axis(tab, "ranking", "x")
     pixels = dict(
         tab.locator("#chart-ranking circle.dot").evaluate_all(
             "dots => dots.map(d => [d.dataset.of, Number(d.getAttribute('cx'))])"
         )
     )
-    assert pixels.keys() == {judge.name for judge in validation.judges}
-    for judge in validation.judges:
-        value = start + slope * pixels[judge.name]
-        assert value == pytest.approx(judge.metrics[metric].value, abs=2 * ROUNDING * abs(slope))
+    evidence = validation.evidence
+    values = {row.judge: row.value for row in evidence.judges if row.value is not None}
+    values |= {BASELINE_NAMES[row.name]: row.value for row in evidence.baselines}
+    assert pixels.keys() == values.keys()
+    for name, value in values.items():
+        drawn = start + slope * pixels[name]
+        assert drawn == pytest.approx(value, abs=2 * ROUNDING * abs(slope))
 
 
 def test_intervals_reach_as_far_as_metrics_json_says(tab, validation):
@@ -256,6 +268,7 @@ def brief(browser, folder):
     """The page with one element of each kind, as axe reports all alike."""
     opened = browser.new_page(viewport=WIDE)
     opened.goto((folder.path / "report.html").as_uri())
+    unfold(opened)
     remove(
         opened,
         *(".multiples > :nth-child(n + 2)", "tbody tr:nth-child(n + 3)"),
@@ -291,12 +304,12 @@ def test_page_fits_400_pixels(tab):
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     hidden = "frames => frames.some(frame => frame.scrollWidth > frame.clientWidth)"
     assert not tab.locator("svg[data-x]").locator("..").evaluate_all(hidden)
-    frame = tab.locator(".scroll:has(> .ranking)")
+    frame = tab.locator(".scroll:has(> .ranking.own)")
     expect = "f => getComputedStyle(f, '::before').content"
-    tab.wait_for_function("document.querySelector('.scroll.more > .ranking')")
+    tab.wait_for_function("document.querySelector('.scroll.more > .ranking.own')")
     assert "more to the right" in frame.evaluate(expect)
     tab.set_viewport_size(WIDE)
-    tab.wait_for_function("!document.querySelector('.scroll.more > .ranking')")
+    tab.wait_for_function("!document.querySelector('.scroll.more > .ranking.own')")
 
 
 def test_row_names_stay_visible_while_scrolling(browser, validation, tmp_path):
@@ -312,13 +325,17 @@ def test_row_names_stay_visible_while_scrolling(browser, validation, tmp_path):
     (tmp_path / "wide.html").write_text(page(wide_validation), encoding="utf-8")
     opened = browser.new_page(viewport=NARROW)
     opened.goto((tmp_path / "wide.html").as_uri())
+    unfold(opened)
     name = f"#chart-confusion-{unique_slug(first.judge)} > .scroll"
     stub, cell = (
         opened.locator(f"{name} {selector}").first for selector in (".stub", "svg:not(.stub) .heat")
     )
     edge = stub.bounding_box()["x"] + stub.bounding_box()["width"]
     assert 0 <= cell.bounding_box()["x"] - edge < 3  # px: no name shows a second time between them
-    for frame, named in ((name, ".stub text.name"), (".scroll:has(> .ranking)", "tbody th")):
+    for frame, named in (
+        (name, ".stub text.name"),
+        (".scroll:has(> .ranking:not(.own))", "tbody th"),
+    ):
         scrolled = opened.locator(frame)
         scrolled.evaluate("frame => { frame.scrollLeft = 300 }")
         assert scrolled.evaluate("frame => frame.scrollLeft") > 100
@@ -335,8 +352,9 @@ def test_page_is_complete_without_its_script(browser, folder, validation):
     context = browser.new_context(java_script_enabled=False)
     still = context.new_page()
     still.goto((folder.path / "report.html").as_uri())
+    still.locator("#ranking > summary").click()
     for judge in validation.judges:
-        assert judge.name in still.locator(".ranking").inner_text()
+        assert judge.baseline or judge.name in still.locator(".ranking:not(.own)").inner_text()
     assert still.locator("#items tbody tr").count() == PAGE_SIZE
     assert not still.locator("#beta").is_visible()
     assert not still.locator("#theme").is_visible()
@@ -349,7 +367,7 @@ def test_page_can_be_printed(tab):
     assert not tab.locator("nav").is_visible()
     assert not tab.locator("#beta").is_visible()
     assert not tab.locator("button[data-copy]").first.is_visible()
-    assert tab.locator(".ranking").is_visible()
+    assert tab.locator(".ranking:not(.own)").is_visible()
     ink = tab.evaluate("getComputedStyle(document.body).color")
     assert max(map(int, re.findall(r"\d+", ink)[:3])) < 128
     tab.set_viewport_size(PAPER)
@@ -365,6 +383,7 @@ def test_item_table_without_texts_has_no_empty_column(browser, tmp_path):
     (tmp_path / "labels.html").write_text(page(validate(source), details_of(source)), "utf-8")
     opened = browser.new_page()
     opened.goto((tmp_path / "labels.html").as_uri())
+    unfold(opened)
     assert opened.locator("#items td").first.is_visible() is False
     assert opened.locator("#items th.text").is_visible() is False
     assert opened.locator("#items td").nth(1).is_visible()

@@ -21,15 +21,12 @@ from harness.report.annotator_charts import variant_label
 from harness.report.checklist import checklist
 from harness.report.formatting import cut, duration
 from harness.report.html.compiled_templates import compiled_templates
-from harness.report.html.findings import facts
 from harness.report.html.page import block_json
+from harness.report.html.summaries import figures
 from harness.report.judge_card import latex, markdown, paragraph, paragraph_latex
 from harness.report.metric_groups import OTHER, grouped
 
-PARTS = (
-    *("decision", "ranking", "sensitivity", "certainty"),
-    *("replacement", "errors", "checklist", "provenance"),
-)
+PARTS = ("ranking", "sensitivity", "certainty", "replacement", "errors", "provenance")
 
 
 class Elements(HTMLParser):
@@ -84,9 +81,10 @@ def test_policy_holds_the_hashes_of_style_and_script(html):
 
 
 def test_parts_stand_in_their_order(elements):
-    """The decision comes first, provenance last."""
-    ids = [attributes.get("id") for tag, attributes in elements.elements if tag == "h2"]
-    assert tuple(ids) == PARTS
+    """Six folded sections follow the decision; none is open."""
+    folded = [a for tag, a in elements.elements if tag == "details" and a.get("class") == "part"]
+    assert tuple(attributes["id"] for attributes in folded) == PARTS
+    assert not any("open" in attributes for attributes in folded)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -137,7 +135,6 @@ def test_page_of_human_ratings_alone_says_what_it_lacks():
     html = page(validate_verdicts("diagnoses", None))
     assert html.count('class="skipped"') >= 5
     assert "no verdicts were given" in html
-    assert "What would change the decision" not in html
     assert "We had 30 items" in html
     assert "0 judges" not in html
     assert not re.search(r"</h3>\s*(<h3|</section)", html)
@@ -199,12 +196,23 @@ def test_every_metric_is_in_a_group_of_the_papers_table(validation):
     assert sorted(name for _, members in groups for name in members) == sorted(names)
 
 
-def test_figures_name_the_judges_that_are_not_significantly_different(validation):
-    """The figure beside the decision names the judges that its sentences name."""
-    [fact] = [fact for fact in facts(validation) if fact.name == "Not significantly different"]
-    text = f"{fact.value} {fact.note}"
-    for judge in validation.judges:
-        assert (judge.name in text) == (judge.name in validation.decision.not_distinguishable)
+def test_three_numbers_stand_beside_the_chart(validation):
+    """How often the judge decides alike or how far it is off, how sure that is, and the cost."""
+    alike, certainty, cost = figures(validation)
+    first = validation.evidence.judges[0]
+    assert alike.value in {
+        f"{validation.judge(first.judge).metrics['decision_consistency'].value or 0:.1%}",
+        f"{first.value:.3f}",
+    }
+    assert certainty.value == f"{first.human.difference:.3f}"
+    assert f"[{first.human.low:.3f}, {first.human.high:.3f}]" in certainty.meaning
+    assert "100.0% of 60 items answered" in cost.meaning
+
+
+def test_ranking_marks_the_judges_that_are_not_significantly_different(validation, html):
+    """A tag marks each of them once."""
+    n_marked = html.count('<span class="tag">not significantly different</span>')
+    assert n_marked == len(validation.decision.not_distinguishable)
 
 
 def test_checklist_answers_eleven_practices(validation, details):

@@ -214,6 +214,27 @@
     showPage(0);
   }
 
+  // ---- Folded sections: the address names those that are open, as in #open=ranking,errors
+
+  const parts = [...document.querySelectorAll("details.part")];
+  const readAddress = () => {
+    const address = decodeURIComponent(location.hash.slice(1));
+    const names = new URLSearchParams(address).get("open")?.split(",");
+    if (names) parts.forEach((part) => { part.open = names.includes(part.id); });
+    const target = names ? byId(names[0]) : address && byId(address);
+    for (let element = target; element; element = element.parentElement) {
+      if (element.tagName === "DETAILS") element.open = true;
+    }
+    target?.scrollIntoView?.();
+  };
+  const writeAddress = () => {
+    const names = parts.filter((part) => part.open).map((part) => part.id);
+    history.replaceState(null, "", names.length ? "#open=" + names.join(",") : "#");
+  };
+  readAddress();
+  addEventListener("hashchange", readAddress);
+  parts.forEach((part) => part.addEventListener("toggle", writeAddress));
+
   // ---- Hints on frames that scroll, and folded charts in print
 
   const resized = new ResizeObserver((entries) => {
@@ -223,7 +244,13 @@
     }
   });
   document.querySelectorAll(".scroll, .scroll > *").forEach((element) => resized.observe(element));
+  const folded = "details.part:not([open]), details.group:has(figure, .own):not([open])";
+  let unfolded = [];
   addEventListener("beforeprint", () => {
-    document.querySelectorAll("details.group:has(figure)").forEach((group) => { group.open = true; });
+    unfolded = [...document.querySelectorAll(folded)];
+    unfolded.forEach((element) => { element.open = true; });
+  });
+  addEventListener("afterprint", () => {
+    unfolded.forEach((element) => { element.open = false; });
   });
 })();

@@ -1,0 +1,311 @@
+"""The numbers of the first screen, and the line that opens each folded section."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.report import annotator_charts
+from harness.report.confusion_charts import ranked_errors
+from harness.report.formatting import (
+    counted,
+    number,
+    percent,
+    replies_each,
+    tenths,
+    with_bounds,
+)
+from harness.report.judge_charts import option_label
+from harness.report.recommendation import CONSISTENCY, GOAL_WORDS, METRIC_WORDS, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.analysis import JudgeResult, Validation
+    from harness.analysis.evidence import JudgeEvidence
+    from harness.report.charts import Band
+    from harness.report.checklist import Practice
+    from harness.stats import Estimate
+
+NO_SWEEP = {
+    "no_sensitivity": "the task does not say which options may be endorsed along with a negative "
+    "one (`sensitivity` in task.yaml)",
+    "no_positive_option": "the task names no positive option (`positive` in task.yaml)",
+}
+UNUSABLE = ("abstained", "refused", "invalid", "failed", "not_asked")
+MSE = (
+    "mean squared difference between the share of raters who accept an option and the share of the "
+    "judge's replies that do, summed over options; 0 is none"
+)
+FORMS = (
+    "h: the most frequent answer; s: shares of choices; hrs: options that at least tau of the "
+    "raters accept; srs: shares of raters that accept them; as in mse(srs/srs)"
+)
+MAX_NAMES = 3  # judges listed in one rank; more are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number of the first screen and what it means."""
+
+    value: str
+    meaning: str
+
+
+def figures(v: Validation) -> list[Figure]:
+    """Return how often the first judge decides as the raters do, how sure that is, and its cost.
+
+    Empty where no judge is compared.
+    """
+    if v.evidence is None or v.decision.leader is None:
+        return []
+    row, judge = v.evidence.judges[0], v.judge(v.decision.leader)
+    return [_alike(v, row, judge), _certainty(v, row), _cost(v, row, judge)]
+
+
+def _alike(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
+    consistency = judge.metrics[CONSISTENCY]
+    if consistency.value is None:
+        assert v.evidence is not None
+        return Figure(number(row.value), v.evidence.display_name)
+    ends = _percent_span(consistency)
+    return Figure(percent(consistency.value), f"of items decided as the raters do {ends}".strip())
+
+
+def _percent_span(estimate: Estimate) -> str:
+    interval = estimate.interval
+    if interval is None:
+        return ""
+    return f"[{percent(interval.low)}, {percent(interval.high)}]"
+
+
+def _certainty(v: Validation, row: JudgeEvidence) -> Figure:
+    """Return the difference from one human, else from the best baseline, with its interval."""
+    human, check = row.human, v.decision.checks["one_human"]
+    if human is not None and human.difference is not None and check.passed is not None:
+        ends = with_bounds(human.difference, human.low, human.high).partition(" ")[2]
+        limit = f"up to {number(check.threshold)} is no worse than one human"
+        return Figure(
+            number(human.difference), f"distance beyond that of one human {ends}; {limit}"
+        )
+    assert v.evidence is not None
+    low, high = v.evidence.winner_low, v.evidence.winner_high
+    if low is None or high is None:
+        return Figure("unsure", "too few items for an interval")
+    level = f"{v.settings.confidence:.0%}".replace("%", " %")
+    meaning = f"{v.evidence.display_name}, {level} interval; one human cannot be compared"
+    return Figure(f"{number(low)} to {number(high)}", meaning)
+
+
+def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
+    assert v.evidence is not None
+    usd = judge.cost.usd_per_answered
+    answered = f"{percent(row.answered_fraction)} of {counted([v.evidence.n_rated])} answered"
+    unusable = _unusable(judge)
+    note = f"{answered}; {unusable}" if unusable else answered
+    if usd is None:
+        answered = percent(row.answered_fraction)
+        return Figure(answered, f"{note.removeprefix(answered).strip()}; cost unknown")
+    others = [v.judge(name) for name in v.decision.not_distinguishable[:MAX_NAMES]]
+    prices = [
+        f"{other.name} {_per_thousand(other.cost.usd_per_answered)}"
+        for other in others
+        if other.cost.usd_per_answered is not None
+    ]
+    compared = f" ({', '.join(prices)})" if prices else ""
+    return Figure(_per_thousand(usd), f"per 1,000 answers{compared}; {note}")
+
+
+def _per_thousand(usd: float | None) -> str:
+    return "unknown" if usd is None else f"${1000 * usd:.2f}"
+
+
+def _unusable(judge: JudgeResult) -> str:
+    totals = {name: sum(getattr(counts, name) for counts in judge.outcomes) for name in UNUSABLE}
+    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
+
+
+def compared_on(v: Validation) -> str:
+    """Return which items the judges are compared on, and with how many replies."""
+    evidence = v.evidence
+    if evidence is None or v.decision.leader is None:
+        return ""
+    n_ranked = sum(row.ranked for row in evidence.judges)
+    answered = "it answered" if n_ranked == 1 else "all ranked judges answered"
+    replies = replies_each(evidence.n_replies)
+    return f"compared on the {counted([evidence.n_items])} that {answered}, {replies}"
+
+
+def band_note(band: Band | None, leader: str) -> str:
+    """Return how to read the band of one human; "" where none is drawn."""
+    if band is None:
+        return ""
+    return f"The band is one human compared with {leader} on the same remaining ratings. "
+
+
+def section_results(v: Validation, practices: Sequence[Practice]) -> dict[str, str]:
+    """Return the result of each folded section in a line."""
+    complete = sum(practice.state != "missing" for practice in practices)
+    return {
+        "ranking": _ranking(v),
+        "sensitivity": _sensitivity(v),
+        "certainty": _strata(v),
+        "replacement": _annotator_test(v),
+        "errors": _errors(v),
+        "provenance": f"{complete} of {len(practices)} items of the checklist complete",
+    }
+
+
+def _ranking(v: Validation) -> str:
+    if v.evidence is None:
+        return "no verdicts were given"
+    by_ranks: dict[tuple[int, int], list[str]] = {}
+    for row in v.evidence.judges:
+        if row.ranks is not None and row.value is not None:
+            by_ranks.setdefault(row.ranks, []).append(row.judge)
+    parts = [
+        f"{_named(names)} rank {low}" + ("" if low == high else f" to {high}")
+        for (low, high), names in by_ranks.items()
+    ]
+    if v.decision.unranked:
+        parts.append(f"{_named(v.decision.unranked)} not ranked")
+    return "; ".join(parts) or f"{_named([row.judge for row in v.evidence.judges])} without ranks"
+
+
+def _named(names: Sequence[str]) -> str:
+    return listed(names) if len(names) <= MAX_NAMES else f"{len(names)} judges"
+
+
+def _sensitivity(v: Validation) -> str:
+    parts = []
+    even = v.sensitivity.break_evens.get(CONSISTENCY) if v.sensitivity else None
+    if v.humans.beta.value is not None:
+        parts.append(f"the raters' beta is {number(v.humans.beta.value, 2)}")
+    if even is not None and even.pieces:
+        n_changes = len(even.pieces) - 1
+        times = counted([n_changes], "time")
+        parts.append(f"the best judge changes {times} over beta" if n_changes else
+                     "the same judge is best at every beta")  # fmt: skip
+    picks: dict[str, list[str]] = {}
+    for choice in v.decision.usual_choices:
+        pick = "any" if choice.arbitrary else listed(choice.regret.selected)
+        name = METRIC_WORDS.get(choice.regret.metric, choice.regret.metric)
+        picks.setdefault(pick, []).append(name)
+    parts += [f"{listed(names)} would have picked {pick}" for pick, names in picks.items()]
+    return "; ".join(parts) or "not computed"
+
+
+def _strata(v: Validation) -> str:
+    """Name the strata where the first judge agrees best and worst with the raters."""
+    certainty, leader = v.certainty, v.decision.leader
+    results = [r for r in certainty.judges if r.judge == leader] if certainty else []
+    alphas = [
+        (round(estimate.value, 2), row.stratum.name)
+        for result in results
+        for row in result.strata
+        for name, estimate in row.hw_mw.items()
+        if name.startswith("krippendorff_alpha")
+        and estimate.value is not None
+        and row.n_items
+        and row.stratum.by != "n_labels"
+    ]
+    if not alphas:
+        return "not computed" if certainty is None else "no stratum has a defined agreement"
+    (worst, where_worst), (best, where_best) = min(alphas), max(alphas)
+    if worst == best:
+        return f"{leader}: agreement {number(best, 2)} wherever it is defined"
+    best_text, worst_text = f"{number(best, 2)} in {where_best}", f"{number(worst, 2)} in"
+    return f"{leader}: agreement {best_text}, {worst_text} {where_worst}"
+
+
+def _annotator_test(v: Validation) -> str:
+    check = v.decision.checks.get("annotator_test")
+    if check is None or check.passed is None:
+        reason = check.reason if check else v.replacement.reason if v.replacement else "no_judges"
+        text = annotator_charts.REASONS.get(reason, reason.replace("_", " "))
+        return f"not decided: {text}" if text else "not decided"
+    rate = f"winning rate {number(check.value, 2)} over {counted([check.n], 'rater')}"
+    return f"{'yes' if check.passed else 'no'}, {v.decision.leader}: {rate}"
+
+
+def _errors(v: Validation) -> str:
+    """Name the confusion that the first judge makes most often."""
+    errors = next((e for e in ranked_errors(v) if e.judge == v.decision.leader), None)
+    if errors is None or not errors.confusion.n_items:
+        return "no items with answers of raters and judge"
+    table = errors.confusion
+    wrong = [
+        (n, human, judge)
+        for human, cells in zip(table.human, table.cells, strict=True)
+        for judge, n in zip(table.judge, cells, strict=True)
+        if human != judge and n > 0
+    ]
+    if not wrong:
+        return f"{errors.judge} answers as most raters do on all {table.n_items} items"
+    total = tenths(sum(n for n, _, _ in wrong))
+    n, human, judge = max(wrong)
+    pair = f"{option_label(v, human)!r} as {option_label(v, judge)!r} on {tenths(n)}"
+    return f"{errors.judge} differs from most raters on {total} of {table.n_items} items: {pair}"
+
+
+def no_sweep_reason(v: Validation) -> str:
+    """Return why there is no sweep over beta; "" if there is one."""
+    if v.sensitivity is None:
+        return "not computed for this validation"
+    reason = v.sensitivity.reason
+    return NO_SWEEP.get(reason, reason.replace("_", " "))
+
+
+def changes(v: Validation) -> list[str]:
+    """State what would change the decision, or why that is not known."""
+    return [*_by_beta(v), *_by_goal(v)] if v.judges else []
+
+
+def _by_beta(v: Validation) -> list[str]:
+    if v.sensitivity is None:
+        return []
+    if v.sensitivity.grid is None:
+        reason = no_sweep_reason(v)
+        return [f"Sensitivity to beta is not known: {reason}."] if reason else []
+    lines = []
+    for goal, even in v.sensitivity.break_evens.items():
+        if goal == CONSISTENCY and v.decision.break_even is not None:
+            continue  # the decision says it
+        name = GOAL_WORDS.get(goal, goal)
+        pieces = [
+            (" and ".join(piece.winners) or "none", piece.low, piece.high) for piece in even.pieces
+        ]
+        if len(pieces) > 1:
+            ranges = [f"{names} from {low:.2f} to {high:.2f}" for names, low, high in pieces]
+            lines.append(f"The best judge by {name} depends on beta: {'; '.join(ranges)}.")
+        elif pieces:
+            lines.append(f"The best judge by {name} is {pieces[0][0]} at every beta.")
+    return lines
+
+
+def _by_goal(v: Validation) -> list[str]:
+    return [
+        f"Best by {GOAL_WORDS.get(goal, goal)}: {' and '.join(first)}."
+        for goal, first in v.decision.first_by_goal.items()
+        if first and v.decision.leader not in first
+    ]
+
+
+GLOSSARY = (
+    ("item, rater, judge", "what is rated; a person who rates; a model that rates in their place"),
+    ("disagreement with raters (mse)", MSE),
+    ("forms in brackets, judge/human", FORMS),
+    ("response set", "all options that a rater accepts as reasonable, not only the one chosen"),
+    ("beta", "share of the raters who chose a negative option and would accept a positive one"),
+    ("tau, cut-off", "an item is positive when at least this share of raters accepts it as such"),
+    ("eps", "margin of the annotator test: by how much a judge may lose to a rater and pass"),
+    ("margin", "the smallest difference that matters; a judge within it is no worse than a human"),
+    ("one human", "a rater left out in turn and scored by the others, on the judge's ratings"),
+    ("guessing", "computed baseline: all options are equally likely"),
+    ("marginal", "computed baseline: the shares of all the raters' answers"),
+    ("most frequent", "computed baseline: the answer that raters gave most often"),
+    ("alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance"),
+    ("interval in brackets", "95 % of such intervals hold the value that more items would give"),
+    ("rank 1 to 2", "the ranks of this judge that cannot be excluded at 95 %"),
+    ("NA", "not defined on these data; the reason stands beside it"),
+)
