@@ -9,6 +9,7 @@ from harness.report.formatting import counted
 from harness.report.judge_charts import (
     described,
     interval_row,
+    is_drawn,
     judge_kinds,
     judge_styles,
     unique_slug,
@@ -56,16 +57,17 @@ def annotator_charts(v: Validation) -> list[Chart]:
     test = v.replacement
     if test is None or not test.judges:
         return []
-    return [
+    charts = [
         _estimates(v, test, "winning_rate", "Winning rate", test.threshold),
         _estimates(v, test, "advantage", "Advantage probability", None),
         _winning_rate_by_eps(v, test),
     ]
+    return [chart for chart in charts if chart is not None]
 
 
 def _estimates(
     v: Validation, test: Replacement, name: str, title: str, threshold: float | None
-) -> Chart:
+) -> Chart | None:
     kinds = judge_kinds(v)
     rows = [
         interval_row(result.judge, getattr(result, name), kinds.get(result.judge, "judge"))
@@ -74,6 +76,8 @@ def _estimates(
     if test.controls:
         value = getattr(test.controls.random, name)
         rows.append(IntervalRow("random answers", value, kind="baseline"))
+    if not is_drawn(rows):
+        return None
     passes = f" ({threshold:.0%} passes)" if threshold is not None else ""
     axis = f"{title.lower()}{passes}, {_n_raters(test)}"
     alt = f"{title} of each judge at eps {test.eps:g}. {described(rows)}."
@@ -132,4 +136,4 @@ def rater_chart(result: JudgeReplacement) -> Chart:
         f"raters. {described(rows)}.",
         x="share of items at least as close to the other raters",
     )
-    return interval_chart(titles, rows, within=(0.0, 1.0))
+    return interval_chart(titles, rows, within=(0.0, 1.0), reach=(0.0, 1.0))

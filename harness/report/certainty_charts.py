@@ -18,8 +18,10 @@ from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,
     interval_row,
+    is_drawn,
     judge_kinds,
     judge_styles,
+    option_label,
     ranked_judges,
     slug,
     unique_slug,
@@ -50,6 +52,8 @@ def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
     ends = [end for stratum_rows in rows.values() for end in interval_ends(stratum_rows)]
     charts: dict[str, list[Chart]] = {}
     for i, row in strata:
+        if not is_drawn(rows[i]):
+            continue
         chart = _stratum(v.certainty, i, rows[i], ends)
         charts.setdefault(
             STRATA.get(row.stratum.by, f"By {row.stratum.by.replace('_', ' ')}"), []
@@ -95,27 +99,34 @@ def perception_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
     """Draw, per judge, the answers of raters and judge in each bin of the raters' answers."""
     if v.certainty is None:
         return []
-    c, bins = v.certainty, {human.label: human for human in v.certainty.bins}
+    _c, bins = v.certainty, {human.label: human for human in v.certainty.bins}
     return [
         (
             result.judge,
-            [_bin(c, result.judge, bins[b.label], b) for b in result.bins if b.label in bins],
+            [_bin(v, result.judge, bins[b.label], b) for b in result.bins if b.label in bins],
         )
         for result in _ranked_results(v)
         if result.bins
     ]
 
 
-def _bin(c: Certainty, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -> Chart:
+def _bin(v: Validation, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -> Chart:
+    assert v.certainty is not None
+    c = v.certainty
     rows = [
-        IntervalRow(f"{side}: {option}", labels.get(option, 0.0), kind=kind, line=option)
+        IntervalRow(
+            f"{side}: {option_label(v, option)}",
+            labels.get(option, 0.0),
+            kind=kind,
+            line=option_label(v, option),
+        )
         for option in c.options
         for side, kind, labels in (
             ("raters", "rater", human.labels),
             (judge, "best", judge_bin.labels),
         )
     ]
-    name = bin_name(human.label, c.options)
+    name = _labelled(v, bin_name(human.label, c.options))
     share = f"{percent(human.share_of_items)} of items ({tenths(human.n_items)})"
     titles = Titles(
         f"perception-{unique_slug(judge)}-{unique_slug(human.label)}",
@@ -126,6 +137,15 @@ def _bin(c: Certainty, judge: str, human: PerceptionBin, judge_bin: JudgeBin) ->
     )
     width = SMALL_CHART_WIDTH
     return interval_chart(titles, rows, within=(0.0, 1.0), reach=(0.0, 1.0), width=width)
+
+
+def _labelled(v: Validation, name: str) -> str:
+    """Return the name of a bin with labels for keys; "between" holds two of them."""
+    words = ("between ", " and ")
+    if not name.startswith(words[0]):
+        return option_label(v, name)
+    below, _, above = name.removeprefix(words[0]).partition(words[1])
+    return f"between {option_label(v, below)} and {option_label(v, above)}"
 
 
 def bin_name(label: str, options: Sequence[str]) -> str:

@@ -10,7 +10,9 @@ from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,
     interval_row,
+    is_drawn,
     judge_kinds,
+    option_label,
     ranked_judges,
     slug,
     unique_slug,
@@ -40,11 +42,12 @@ def ranked_errors(v: Validation) -> list[JudgeErrors]:
 
 def confusion_charts(v: Validation) -> list[Chart]:
     """Draw each judge's confusion matrix, in items."""
-    errors = ranked_errors(v)
-    return [_confusion(e.judge, e.confusion) for e in errors if e.confusion.n_items]
+    errors = [e for e in ranked_errors(v) if e.confusion.n_items]
+    top = max((cell for e in errors for row in e.confusion.cells for cell in row), default=1.0)
+    return [_confusion(v, e.judge, e.confusion, top) for e in errors]
 
 
-def _confusion(judge: str, confusion: Confusion) -> Chart:
+def _confusion(v: Validation, judge: str, confusion: Confusion, top: float) -> Chart:
     rows = [i for i, cells in enumerate(confusion.cells) if any(cells)]
     n_options = len(confusion.human) - 1  # without CANNOT_ASSESS
     columns = [
@@ -53,7 +56,7 @@ def _confusion(judge: str, confusion: Confusion) -> Chart:
         if j < n_options or any(cells[j] for cells in confusion.cells)
     ]
     cells = [[confusion.cells[i][j] for j in columns] for i in rows]
-    names = [confusion.judge[j] for j in columns]
+    names = [option_label(v, confusion.judge[j]) for j in columns]
     is_whole = all(float(cell).is_integer() for row in cells for cell in row)
     titles = Titles(
         f"confusion-{unique_slug(judge)}",
@@ -65,10 +68,10 @@ def _confusion(judge: str, confusion: Confusion) -> Chart:
     )
     return heat_map(
         titles,
-        [confusion.human[i] for i in rows],
+        [option_label(v, confusion.human[i]) for i in rows],
         names,
         cells,
-        top=max((cell for row in cells for cell in row), default=1.0),
+        top=top,
         digits=0 if is_whole else 1,
         cell_width=_cell_width(names, 46.0),
     )
@@ -91,6 +94,8 @@ def leniency_charts(v: Validation) -> list[Chart]:
         if not estimates:
             continue
         rows = [interval_row(judge, value, kinds[judge]) for judge, value in estimates.items()]
+        if not is_drawn(rows):
+            continue
         n_items = counted(value.n_used for value in estimates.values() if value.value is not None)
         axis = f"{name.replace('_', ' ')}, {n_items}"
         titles = Titles(f"leniency-{slug(name)}", title, f"{title}. {described(rows)}.", x=axis)
@@ -144,8 +149,8 @@ def _translation(
     return heat_map(
         titles,
         [set_names[i] for i in defined],
-        list(v.task.options),
+        list(v.task.options.values()),
         [columns[i] for i in defined],
-        cell_width=_cell_width(list(v.task.options), 54.0),
+        cell_width=_cell_width(list(v.task.options.values()), 54.0),
         row_counts=[n_endorsed[i] for i in defined] if n_endorsed else (),
     )

@@ -15,7 +15,12 @@ from harness.report.certainty_charts import bin_name, perception_charts, strata_
 from harness.report.charts import CHARACTER, Scale, Series, Titles, clip, heat_map, line_chart
 from harness.report.comparison import comparison
 from harness.report.formatting import reach
-from harness.report.judge_charts import items_used, n_items_used, unique_slug
+from harness.report.judge_charts import (
+    items_used,
+    n_items_used,
+    option_label,
+    unique_slug,
+)
 from harness.report.sensitivity_charts import nearest_index, regret_rows
 
 ROUNDING = 0.011  # px: marks have two decimals
@@ -195,7 +200,7 @@ def test_perception_charts_hold_the_shares_of_both_sides(validated):
         for chart, judge_bin in zip(charts, results[judge].bins, strict=True):
             sides = (("raters", human_bins[judge_bin.label]), (judge, judge_bin))
             assert [row[:2] for row in chart.rows] == [
-                (f"{side}: {option}", shares.labels.get(option, 0.0))
+                (f"{side}: {option_label(validated, option)}", shares.labels.get(option, 0.0))
                 for option in certainty.options
                 for side, shares in sides
             ]
@@ -228,7 +233,9 @@ def test_charts_of_regret_confusion_and_translation_hold_their_numbers(charts, v
             chart = confusions[f"{errors.judge} · {confusion.n_items} items"]
             assert sum(row[2] for row in chart.rows) == pytest.approx(confusion.n_items)
             cells = {
-                (human, judge): confusion.cells[i][j]
+                (option_label(validated, human), option_label(validated, judge)): (
+                    confusion.cells[i][j]
+                )
                 for i, human in enumerate(confusion.human)
                 for j, judge in enumerate(confusion.judge)
             }
@@ -341,7 +348,8 @@ def test_options_of_perception_charts_are_named_in_full(validated):
     certainty = replace(validated.certainty, options=names)
     for _, charts in perception_charts(replace(validated, certainty=certainty)):
         for chart in charts:
-            assert set(names) <= {mark.text for mark in with_classes(chart, "name")}
+            labels = {option_label(validated, name) for name in names}
+            assert labels <= {mark.text for mark in with_classes(chart, "name")}
 
 
 def test_medians_of_a_scale_of_words_are_named():

@@ -12,7 +12,6 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 from harness.analysis import JudgeFacts, validate
 from harness.report import decision, render
 from harness.report.formatting import number, p_value, span
-from harness.report.html.findings import facts
 from harness.report.recommendation import sentences, summary
 from harness.stats.inference.estimate import Interval
 
@@ -45,7 +44,7 @@ def test_first_sentence_names_the_judge_the_job_and_the_cut_off():
     text, validation = recommended(indeterminate_task(n=120, paired=120), tau=0.4)
     assert validation.decision.verdict == "use"
     judge = validation.decision.judge
-    assert text[0] == f"Use {judge} to judge whether it is toxic at tau 0.4."
+    assert text[0] == f"Use {judge} to judge whether it is toxic at a cut-off of 0.4."
     assert decision(validation).startswith(text[0])
     assert summary(validation)[0] == text[0]
 
@@ -98,7 +97,6 @@ def test_judge_whose_replies_all_failed_says_so():
     text = " ".join(sentences(validation))
     assert "Not ranked, as less than 80% was answered: lenient 0.0% (40 failed of 40" in text
     assert "significantly worse" not in text
-    assert "Not significantly different" not in {row.name for row in facts(validation)}
 
 
 def test_no_judge_that_answered_enough_means_no_recommendation():

@@ -15,7 +15,7 @@ from harness.report.formatting import cut
 from harness.stats.data.rating_table import ELICITATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.analysis import Source
     from harness.judging.parsing.verdict import Verdict
@@ -157,11 +157,11 @@ def details_of(
     disputed : sequence of str
         Ids of the items to show in full; by default the first of the table.
     """
-    task = source.task
+    task, labels = source.task, _labels(source)
     ratings: dict[str, list[Answer]] = {item.id: [] for item in source.items}
     for rating in task.ratings:
         if rating.item in ratings:
-            answer = Answer(rating.rater, rating.elicitation, answer_text(rating.value))
+            answer = Answer(rating.rater, rating.elicitation, answer_text(rating.value, labels))
             ratings[rating.item].append(answer)
     manifest = folder.manifest if folder else None
     table = _item_table(source, ratings)
@@ -172,7 +172,7 @@ def details_of(
         state=manifest.state if manifest else "",
         asking_s=manifest.asking_s if manifest else None,
         scale=task.scale,
-        sets=tuple(answer_text(response_set) for response_set in task.space.sets),
+        sets=tuple(answer_text(response_set, labels) for response_set in task.space.sets),
         raters=task.raters,
         source=task.source,
         licence=task.licence,
@@ -185,22 +185,32 @@ def details_of(
     )
 
 
-def answer_text(value: object) -> str:
-    """Return a value as text: an option key, a set in braces, or a set and the choice from it."""
+def answer_text(value: object, labels: Mapping[str, str]) -> str:
+    """Return a value as text: an option, a set in braces, or a set and the choice from it.
+
+    Parameters
+    ----------
+    labels : mapping of str to str
+        The label of each option key.
+    """
     match value:
         case None:
             return ""
         case PairValue():
-            return f"{answer_text(value.set)} > {value.choice}"
+            return f"{answer_text(value.set, labels)} > {answer_text(value.choice, labels)}"
         case tuple() | list():
-            return "{" + ", ".join(map(str, value)) + "}"
+            return "{" + ", ".join(answer_text(key, labels) for key in value) + "}"
         case _:
-            return str(value)
+            return labels.get(str(value), str(value))
 
 
-def _verdict_text(verdict: Verdict) -> str:
+def _labels(source: Source) -> dict[str, str]:
+    return {option.key: option.label or option.key for option in source.task.options}
+
+
+def _verdict_text(verdict: Verdict, labels: Mapping[str, str]) -> str:
     is_answered = verdict.outcome == "answered"
-    return answer_text(verdict.value) if is_answered else verdict.outcome
+    return answer_text(verdict.value, labels) if is_answered else verdict.outcome
 
 
 def _tally(answers: Iterable[tuple[str, str]]) -> str:
@@ -225,7 +235,7 @@ def _text(item: Item, fields: Sequence[str]) -> str:
 
 
 def _item_table(source: Source, ratings: dict[str, list[Answer]]) -> ItemTable:
-    task, items = source.task, source.items
+    task, items, labels = source.task, source.items, _labels(source)
     judges = tuple(judge.name for judge in source.judges)
     verdicts: dict[tuple[str, str], list[Verdict]] = {}
     for name in judges:
@@ -240,7 +250,10 @@ def _item_table(source: Source, ratings: dict[str, list[Answer]]) -> ItemTable:
             raters=_tally((rating.elicitation, rating.text) for rating in ratings[item.id]),
             disagreement=None if isnan(share) else share,
             judges=tuple(
-                _tally((v.elicitation, _verdict_text(v)) for v in verdicts.get((name, item.id), ()))
+                _tally(
+                    (v.elicitation, _verdict_text(v, labels))
+                    for v in verdicts.get((name, item.id), ())
+                )
                 for name in judges
             ),
             n_judges_apart=n_apart,
@@ -256,11 +269,14 @@ def _disputed_items(
     source: Source, ratings: dict[str, list[Answer]], ids: Sequence[str]
 ) -> tuple[DisputedItem, ...]:
     replies: dict[str, list[Answer]] = {item_id: [] for item_id in ids}
+    labels = _labels(source)
     for judge in source.judges:
         for verdict in source.verdicts[judge.name]:
             if verdict.item in replies and verdict.sample == 0:
                 reply = cut(verdict.reply or "", MAX_REPLY)
-                answer = Answer(judge.name, verdict.elicitation, _verdict_text(verdict), reply)
+                answer = Answer(
+                    judge.name, verdict.elicitation, _verdict_text(verdict, labels), reply
+                )
                 replies[verdict.item].append(answer)
     items = {item.id: item for item in source.items if item.id in replies}
     return tuple(

@@ -87,7 +87,7 @@ def test_hostile_texts_do_nothing(tab):
     tab.locator("#find").fill("onerror")
     assert HOSTILE[2] in tab.locator("#items tbody").inner_text()
     tab.locator("#find").fill("")
-    assert BAD_NAME in tab.locator(".ranking.own").inner_text()
+    assert BAD_NAME in tab.locator(".ranking.own").text_content()
     assert tab.evaluate("window.hit") is None
 
 
@@ -304,12 +304,12 @@ def test_page_fits_400_pixels(tab):
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     hidden = "frames => frames.some(frame => frame.scrollWidth > frame.clientWidth)"
     assert not tab.locator("svg[data-x]").locator("..").evaluate_all(hidden)
-    frame = tab.locator(".scroll:has(> .ranking.own)")
+    frame = tab.locator(".scroll:has(> .ranking:not(.own))")
     expect = "f => getComputedStyle(f, '::before').content"
-    tab.wait_for_function("document.querySelector('.scroll.more > .ranking.own')")
+    tab.locator(".scroll.more > .ranking:not(.own)").wait_for()
     assert "more to the right" in frame.evaluate(expect)
     tab.set_viewport_size(WIDE)
-    tab.wait_for_function("!document.querySelector('.scroll.more > .ranking.own')")
+    tab.locator(".scroll.more > .ranking:not(.own)").wait_for(state="detached")
 
 
 def test_row_names_stay_visible_while_scrolling(browser, validation, tmp_path):

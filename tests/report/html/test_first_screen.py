@@ -106,7 +106,7 @@ def test_address_names_the_open_sections(fresh):
     opened = fresh("")
     for name in ("errors", "ranking"):
         opened.locator(f"#{name} > summary").click()
-    opened.wait_for_function("location.hash === '#open=ranking,errors'")
+    opened.wait_for_url("**/*#open=ranking,errors")
     assert open_sections(fresh(opened.evaluate("location.hash"))) == ["ranking", "errors"]
 
 
@@ -115,5 +115,5 @@ def test_address_of_a_place_opens_its_section(fresh):
     assert open_sections(fresh("#glossary")) == ["provenance"]
     opened = fresh("")
     opened.locator("nav a[href='#certainty']").click()
-    opened.wait_for_function("document.getElementById('certainty').open")
+    opened.locator("#certainty[open]").wait_for()
     assert open_sections(opened) == ["certainty"]
