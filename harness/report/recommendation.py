@@ -96,7 +96,7 @@ def summary(v: Validation) -> list[str]:
     if decision.reason == "no_verdicts" or decision.leader is None:
         return sentences(v)
     leader = v.judge(decision.leader)
-    parts = [_choice(v, leader), *reasons(v), *next_steps(v), *_notice(v)]
+    parts = [_choice(v, leader), *reasons(v), *_next(v), *_notice(v)]
     return [sentence for sentence in parts if sentence]
 
 
@@ -112,6 +112,8 @@ def next_steps(v: Validation) -> list[str]:
     steps = [step for step in _next(v) if step]
     if v.decision.verdict == "best_not_proven":
         return steps or [STEP_FOR[name] for name in v.decision.missing]
+    if v.decision.reason == "no_verdicts":
+        return [f"Run judges on it: `harness run --task {v.task.name} --judges NAME`."]
     return steps or [NEXT_STEP[v.decision.verdict]]
 
 

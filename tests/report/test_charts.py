@@ -12,7 +12,16 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 from harness.analysis import validate
 from harness.report import all_charts
 from harness.report.certainty_charts import bin_name, perception_charts, strata_charts
-from harness.report.charts import CHARACTER, Scale, Series, Titles, clip, heat_map, line_chart
+from harness.report.charts import (
+    CHARACTER,
+    MAX_LABEL,
+    Scale,
+    Series,
+    Titles,
+    clip,
+    heat_map,
+    line_chart,
+)
 from harness.report.comparison import comparison
 from harness.report.formatting import reach
 from harness.report.judge_charts import (
@@ -348,7 +357,7 @@ def test_options_of_perception_charts_are_named_in_full(validated):
     certainty = replace(validated.certainty, options=names)
     for _, charts in perception_charts(replace(validated, certainty=certainty)):
         for chart in charts:
-            labels = {option_label(validated, name) for name in names}
+            labels = {clip(option_label(validated, name), MAX_LABEL) for name in names}
             assert labels <= {mark.text for mark in with_classes(chart, "name")}
 
 

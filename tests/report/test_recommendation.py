@@ -57,7 +57,8 @@ def test_judge_that_is_not_better_than_a_baseline_is_not_recommended():
     values = {row.name: row.value for row in validation.evidence.baselines}
     assert max(values, key=values.get) == "most_frequent"
     assert text[0] == (
-        "Use none to judge whether it is toxic at tau 0.5 if beta is 0.5: lenient (0.600) is not "
+        "Use none to judge whether it is toxic at a cut-off of 0.5 if 50 % of the raters who chose "
+        "a negative option would accept a positive one too: lenient (0.600) is not "
         "significantly better than the most frequent answer (1.000)."
     )
     assert validation.decision.judge is None
@@ -153,7 +154,7 @@ def test_the_only_ranked_judge_is_the_best_of_nobody():
 def test_assumed_beta_is_part_of_the_recommendation():
     """Numbers that rest on an assumption never stand without it."""
     text, _ = recommended(indeterminate_task(), beta=0.4, metric="decision_consistency")
-    assert "at tau 0.5 if beta is 0.4" in text[0]
+    assert "at a cut-off of 0.5 if 40 % of the raters who chose a negative option" in text[0]
 
 
 def test_usual_metrics_are_named_with_the_regret_of_their_choice():
