@@ -139,7 +139,6 @@ class RunOptions(ValidationOptions, total=False):
     criterion: str | None
     seed: int
     max_cost: float | None
-    baselines: bool
     base_url: str | None
     key_env: str | None
     judges_file: str | Path | None
@@ -246,8 +245,6 @@ def run(
             Of everything random.
         max_cost : float
             USD; the run stops before it costs more.
-        baselines : bool
-            Whether baseline judges are included (True).
         base_url, key_env : str
             OpenAI-compatible server for judges that are not aliases, and the environment variable
             that holds its key.
@@ -286,7 +283,7 @@ def run(
 
     Examples
     --------
-    >>> run = harness.run("toxicity", judges=["lexicon"], limit=20, baselines=False)
+    >>> run = harness.run("toxicity", judges=["lexicon"], limit=20)
     >>> run
     Run('toxicity-...', done, judges: lexicon, $0.0000)
     >>> run.validation.judge("lexicon").metrics["mse(srs/srs)"].n_used
@@ -468,7 +465,7 @@ def load_run(run: str | Path | None = None, *, out: str | Path | None = None) ->
 
     Examples
     --------
-    >>> run = harness.run("toxicity", judges=["lexicon"], limit=20, baselines=False)
+    >>> run = harness.run("toxicity", judges=["lexicon"], limit=20)
     >>> harness.load_run(run.path).verdicts.shape[0]
     40
     """

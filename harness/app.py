@@ -54,7 +54,7 @@ class Plan:
     Attributes
     ----------
     jobs : tuple of Job
-        One per judge, named judges first, baselines last.
+        One per judge.
     skipped : dict of str to str
         Judges that do not apply, with the reason.
     folder : RunFolder or None
@@ -97,7 +97,6 @@ def plan_run(
     judges_file: Path | None = None,
     base_url: str | None = None,
     key_env: str | None = None,
-    baselines: bool = True,
     **settings: Any,  # noqa: ANN401 -- checked by RunConfig
 ) -> Plan:
     """Check everything that a new run needs; nothing is asked and nothing is written.
@@ -110,7 +109,7 @@ def plan_run(
         Aliases and model strings; every embedded judge that applies by default.
     choices : Choices, optional
         How the verdicts are validated.
-    judges_file, base_url, key_env, baselines
+    judges_file, base_url, key_env
         See `harness.judging.judges.judge_registry.resolve`.
     **settings
         Fields of `RunConfig`.
@@ -132,7 +131,6 @@ def plan_run(
         judges,
         loaded,
         load_judges(judges_file),
-        baselines=baselines,
         base_url=base_url,
         key_env=key_env,
     )

@@ -56,8 +56,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         task=task,
         items=items,
         judges=tuple(
-            JudgeFacts(name=spec.name, kind=spec.kind, model=spec.model, baseline=spec.baseline)
-            for spec in manifest.judges
+            JudgeFacts(name=spec.name, kind=spec.kind, model=spec.model) for spec in manifest.judges
         ),
         verdicts=verdicts,
         planned={

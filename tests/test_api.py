@@ -35,7 +35,7 @@ MAPPING = {
     "judges": ["gpt"],
     "positive": ["polite"],
 }
-OPTIONS = {"judges": ["lexicon"], "limit": 8, "baselines": False}
+OPTIONS = {"judges": ["lexicon"], "limit": 8}
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +154,7 @@ def hanging(place, stub):
     make_task_folder(place / "task", 30)
     judge = {"model": "stub", "base_url": stub.url(ms=100), "concurrency": 2, "samples": 1}
     (place / "judges.yaml").write_text(json.dumps({"judges": {"slow": judge}}), encoding="utf-8")
-    return {"judges": ["slow"], "judges_file": "judges.yaml", "baselines": False}
+    return {"judges": ["slow"], "judges_file": "judges.yaml"}
 
 
 def wait_for_requests(stub):
@@ -240,7 +240,7 @@ def test_rows_and_frames_are_tasks():
     ]
     assert {task.content_hash for task in tasks} == {tasks[0].content_hash}
     assert (tasks[0].name, len(tasks[0].items), len(tasks[0].ratings)) == ("tone", 4, 7)
-    run = harness.run(pd.DataFrame(RATINGS), judges="random", mapping=MAPPING, baselines=False)
+    run = harness.run(pd.DataFrame(RATINGS), judges="random", mapping=MAPPING)
     assert run.exit_code == ExitCode.DONE
     assert harness.load_run(run.path).validation.task.name == "tone"
 

@@ -93,7 +93,6 @@ def injection(
             samples=samples,
             seed=seed,
             max_cost=max_cost,
-            baselines=False,
             base_url=base_url,
             key_env=key_env,
             judges_file=judges_file,

@@ -56,9 +56,6 @@ def run(
     max_cost: options.MaxCost = None,
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
-    baselines: Annotated[
-        bool, typer.Option("--baselines/--no-baselines", help="Include baseline judges.")
-    ] = True,
     base_url: options.BaseUrl = None,
     key_env: options.KeyEnv = None,
     judges_file: options.JudgesFile = None,
@@ -126,7 +123,6 @@ def run(
             ),
             seed=seed,
             max_cost=max_cost,
-            baselines=baselines,
             base_url=base_url,
             key_env=key_env,
             judges_file=judges_file,

@@ -58,7 +58,7 @@ def measured(port: int, n: int) -> dict[str, object]:
         write_task(folder / "task", N_ITEMS)
         write_judges(folder / "judges.yaml", port, samples=n // N_ITEMS)
         command = ["run", "--task", "task", "--judges", "local", "--judges-file", "judges.yaml"]
-        more = ["--elicitation", "forced_choice", "--no-baselines", "--cache", "cache"]
+        more = ["--elicitation", "forced_choice", "--cache", "cache"]
         done = subprocess.run(
             [sys.executable, "-c", CODE, *command, *more],
             cwd=folder,

@@ -89,7 +89,7 @@ def main() -> None:
 
 def command(judges: str) -> list[str]:
     """Arguments of `harness` for a run."""
-    more = ["--judges-file", "judges.yaml", "--no-baselines", "--cache", "cache", "--quiet"]
+    more = ["--judges-file", "judges.yaml", "--cache", "cache", "--quiet"]
     return ["run", "--task", "task", "--judges", judges, *more]
 
 

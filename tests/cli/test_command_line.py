@@ -196,9 +196,7 @@ def test_wrong_words_are_one_line(place, command, words):
 
 def test_unreadable_runs_are_counted(place):
     """A run folder that cannot be read is told, not passed over."""
-    run_command(
-        "harness run --task toxicity --judges random --no-baselines --limit 3 --quiet", place
-    )
+    run_command("harness run --task toxicity --judges random --limit 3 --quiet", place)
     for name in ("broken", "older"):
         (place / "runs" / name).mkdir()
         (place / "runs" / name / "manifest.json").write_text("{", encoding="utf-8")

@@ -46,7 +46,7 @@ def test_dry_run_predicts_the_cost_within_a_tenth(place, stub):
     """In all three elicitations; and the account of a run is what the stub counted."""
     every = ("forced_choice", "response_set", "paired")
     file = judges_file(place, far=local(stub))
-    words = ("run", "--task", "task", "--judges", "far", "--judges-file", file, "--no-baselines")
+    words = ("run", "--task", "task", "--judges", "far", "--judges-file", file)
     words += ("--elicitation", ",".join(every), "--json", "--dry-run")
     [quote] = json.loads(invoke(*words).stdout)
     spec, task = load_judges(place / file)["far"], load_task("task")
@@ -107,7 +107,7 @@ def test_what_a_run_paid_names_the_judges_whose_price_is_unknown(place, stub):
     """A sum that lacks them does not pass for the whole."""
     file = judges_file(place, far=local(stub), dear=local(stub, price=None, model="other"))
     words = ("run", "--task", "task", "--judges", "far,dear", "--judges-file", file)
-    shown = invoke(*words, "--no-baselines", "--elicitation", "forced_choice")
+    shown = invoke(*words, "--elicitation", "forced_choice")
     assert shown.stdout.splitlines()[-1].endswith(", not counting dear (unknown price)")
 
 
@@ -117,7 +117,7 @@ def test_dry_run_of_a_batch_is_half_where_that_is_offered(place, stub):
     judges = {"far": local(stub, price=price), "gem": {"model": "gemini/gemini-2.5-flash"}}
     file = judges_file(place, **judges, claude={"model": "claude-haiku-4-5"})
     words = ("run", "--task", "task", "--judges", "far,gem,claude", "--judges-file", file)
-    words += ("--no-baselines", "--dry-run", "--json")
+    words += ("--dry-run", "--json")
     shown = {}
     for batch in ((), ("--batch",)):
         quotes = json.loads(invoke(*words, *batch).stdout)
@@ -134,7 +134,7 @@ def test_useful_verdicts_carry_the_cost_of_useless_ones(place, stub):
     useless = stub.url(say="I would rather talk of something else")
     file = judges_file(place, far=local(stub), lost=local(stub, base_url=useless))
     words = ("run", "--task", "task", "--judges", "far,lost", "--judges-file", file)
-    words += ("--no-baselines", "--elicitation", "forced_choice", "--details")
+    words += ("--elicitation", "forced_choice", "--details")
     shown = invoke(*words)
     assert shown.exit_code == 0, shown.output
     [folder] = (place / "runs").iterdir()

@@ -94,7 +94,7 @@ def test_run_ranks_judges_and_writes_its_folder(finished):
     }
     assert {path.name for path in folder.iterdir()} == names
     validation = Validation.from_json((folder / "metrics.json").read_text())
-    assert {judge.name for judge in validation.judges} == {"good", "odd", "random", "majority"}
+    assert {judge.name for judge in validation.judges} == {"good", "odd"}
     rows = list(csv.DictReader((folder / "ranking.csv").read_text().splitlines()))
     assert rows[0]["rank"] == "1"
     assert json.loads((folder / "manifest.json").read_text())["state"] == "done"
@@ -128,7 +128,7 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
     address = "http://127.0.0.1:1/v1"
     file = judges_file(place, gone={"model": "stub", "base_url": address, "samples": 1})
     config = RunConfig(task=str(place / "task"), elicitations=("forced_choice",))
-    plan = plan_run(**dict(config), judges=["gone"], judges_file=place / file, baselines=False)
+    plan = plan_run(**dict(config), judges=["gone"], judges_file=place / file)
     folder = start(plan, place / "runs")
     hearing = RecordingObserver()
     result = execute(plan, folder, observer=hearing, use_cache=False, retry=QUICK_RETRIES)
@@ -144,7 +144,7 @@ def test_what_cannot_pass_is_told_with_its_number(place, stub):
     """A reply too long to be asked for is final: the run is done, and says how many and why."""
     file = judges_file(place, small=local(stub, "context"))
     command = ("run", "--task", "task", "--judges", "small", "--judges-file", file)
-    done = run_harness(*command, "--limit", "3", "--no-baselines", cwd=place)
+    done = run_harness(*command, "--limit", "3", cwd=place)
     assert done.returncode == 0
     assert "small: 0/12 replies, 12 failed" in done.stderr
     told = done.stdout.replace("\n", " ")
@@ -228,7 +228,7 @@ def test_max_cost_ends_with_exit_4_and_can_be_resumed_with_a_higher_limit(place,
     """A run that would exceed --max-cost stops before, keeps what it has and says so."""
     price = {"input": 100, "output": 100}
     file = judges_file(place, paid=local(stub, price=price, concurrency=1))
-    command = ("run", "--task", "task", "--judges", "paid", "--judges-file", file, "--no-baselines")
+    command = ("run", "--task", "task", "--judges", "paid", "--judges-file", file)
     done = run_harness(*command, "--max-cost", "0.1", cwd=place)
     assert done.returncode == 4, done.stderr
     again = f"harness run --resume {only_run(place).relative_to(place)} --max-cost USD"

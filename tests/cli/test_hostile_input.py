@@ -32,7 +32,7 @@ def test_the_key_is_in_no_file_log_traceback_or_process_listing(tmp_path, stub):
     faults = {"bad": "401", "rude": "trunc*1,400"}
     urls = {"good": stub.url(ms=50)} | {name: stub.url(fault=f) for name, f in faults.items()}
     (tmp_path / "judges.yaml").write_text(JUDGES.format(**urls), encoding="utf-8")
-    arguments = ["run", "--task", "task", "--judges", "good,bad,rude", "--no-baselines"]
+    arguments = ["run", "--task", "task", "--judges", "good,bad,rude"]
     process = subprocess.Popen(
         [sys.executable, "-m", "harness", *arguments, "--judges-file", "judges.yaml"],
         cwd=tmp_path,

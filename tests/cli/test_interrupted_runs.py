@@ -45,7 +45,6 @@ ARGUMENTS = (
     "local",
     "--judges-file",
     "judges.yaml",
-    "--no-baselines",
 )
 
 

@@ -25,10 +25,9 @@ from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.tasks.strict_yaml import read_yaml
 
-BuiltInKind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "majority", "scripted"]
+BuiltInKind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "scripted"]
 BUILT_IN_KINDS: tuple[str, ...] = get_args(BuiltInKind)
 LOCAL_KINDS = frozenset(BUILT_IN_KINDS) - {"litellm", "endpoint"}
-BASELINES = ("random", "majority")
 VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 Script = dict[
@@ -49,7 +48,6 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     },
     "lexicon": {"model": "vader"},
     "random": {"model": "uniform", "samples": 10},
-    "majority": {"model": "mode of the human ratings (in-sample)"},
     "scripted": {"model": "script"},
 }
 _RESERVED = frozenset(
@@ -142,11 +140,6 @@ class JudgeSpec(BaseModel):
     price: Price | None = None
     allow_redirects: bool = False
     replies: Script = {}
-
-    @property
-    def baseline(self) -> bool:
-        """Whether it is a baseline."""
-        return self.kind in BASELINES
 
     @property
     def remote(self) -> bool:

@@ -1,4 +1,4 @@
-"""Judges that need no network: a base class, a word list, and a script of replies.
+"""Judges that need no network: a base class, a word list, a random choice, and a script of replies.
 
 They reply in text, which is parsed like the replies of other judges. All that decides a reply is in
 the request, so that its hash is a valid cache key.
@@ -168,6 +168,22 @@ class LexiconJudge(EmbeddedJudge):
 
             self._polarity_scores = SentimentIntensityAnalyzer().polarity_scores
         return float(self._polarity_scores(text)["compound"])
+
+
+class RandomJudge(EmbeddedJudge):
+    """Chooses uniformly, as a function of the seed and the request alone."""
+
+    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
+        super().__init__(spec, task, prompts, seed=seed)
+        self._params["seed"] = seed
+
+    async def ask(self, request: Request) -> Reply:
+        """Draw an option, or a response set."""
+        draw = int(request.hash, 16)  # 256 bits: the remainder is uniform to within 2**-240
+        if request.params["elicitation"] == "response_set":
+            return self._reply(request, self._sets[draw % len(self._sets)])
+        candidates = self._candidates(request)
+        return self._reply(request, candidates[draw % len(candidates)])
 
 
 class ScriptedJudge(Judge):

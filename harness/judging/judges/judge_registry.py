@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from harness import plugins
 from harness.errors import JudgeError, JudgeUnavailable, PluginError
-from harness.judging.judges.config import BASELINES, BUILT_IN_KINDS, JudgeSpec, first_problem
+from harness.judging.judges.config import BUILT_IN_KINDS, JudgeSpec, first_problem
 from harness.judging.judges.providers import PROVIDERS, provider_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ def resolve(
     task: Task,
     registry: Mapping[str, JudgeSpec],
     *,
-    baselines: bool = True,
     base_url: str | None = None,
     key_env: str | None = None,
 ) -> Resolved:
@@ -48,16 +47,14 @@ def resolve(
         What is rated.
     registry : mapping
         Specifications by alias, see `load_judges`.
-    baselines : bool
-        Whether to include ``random`` and ``majority``.
     base_url, key_env : str or None
         From the command line: names that are no alias are models of the server at this address.
 
     Returns
     -------
     Resolved
-        Named judges in order, then the baselines. Keys of hosted judges are not checked here, as a
-        plan needs none (see `check`).
+        Named judges in order. Keys of hosted judges are not checked here, as a plan needs none
+        (see `check`).
 
     Raises
     ------
@@ -80,11 +77,7 @@ def resolve(
             judge_type.check(spec, task)
         specs.append(spec)
     candidates = [s for s in registry.values() if s.kind in DEFAULT_KINDS and names is None]
-    if baselines:
-        candidates += [s for kind in BASELINES for s in registry.values() if s.kind == kind]
     for spec in candidates:
-        if spec.name in {named.name for named in specs}:
-            continue
         try:
             check(spec, task)
         except JudgeUnavailable as reason:
@@ -92,7 +85,8 @@ def resolve(
         else:
             specs.append(spec)
     if not specs:
-        raise JudgeError("no judge is left to run; name one, e.g. --judges gpt")
+        reasons = "".join(f"; {reason}" for _, reason in skipped)
+        raise JudgeError(f"no judge is left to run; name one, e.g. --judges gpt{reasons}")
     return Resolved(specs, skipped)
 
 
@@ -166,11 +160,6 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
 
 def notice_of(spec: JudgeSpec) -> str:
     """Return a caveat about the results of a judge in one line, mostly empty."""
-    if spec.kind == "majority":
-        return (
-            f"{spec.name}: the mode of all human ratings, so it has seen the answers (in-sample); "
-            "ties go to the option that comes first"
-        )
     if spec.kind == "litellm" and provider_of(spec.model) not in PROVIDERS:
         return f"{spec.name}: redirects are followed, with key and text (--allow-redirects)"
     return ""
@@ -205,13 +194,9 @@ def _judge_type(kind: str) -> type[Judge]:  # noqa: PLR0911 -- a kind per line
 
             return ScriptedJudge
         case "random":
-            from harness.judging.judges.baselines import RandomJudge  # noqa: PLC0415
+            from harness.judging.judges.embedded import RandomJudge  # noqa: PLC0415
 
             return RandomJudge
-        case "majority":
-            from harness.judging.judges.baselines import MajorityJudge  # noqa: PLC0415
-
-            return MajorityJudge
         case _:
             return _plugin_type(kind)
 

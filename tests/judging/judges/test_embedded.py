@@ -1,4 +1,4 @@
-"""Judges without a network: baselines, word list, script."""
+"""Judges without a network: random choice, word list, script."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def verdict_of(task, judge, item, elicitation="forced_choice", sample=0):
     return read_reply(reply, unit, judge.spec.name, task, first=first)
 
 
-@pytest.mark.parametrize("kind", ["random", "majority", "lexicon"])
+@pytest.mark.parametrize("kind", ["random", "lexicon"])
 @pytest.mark.parametrize("elicitation", ["forced_choice", "response_set", "paired"])
 def test_every_embedded_judge_answers_every_elicitation(make, kind, elicitation):
     """Their replies are text that the one parser reads; they cost nothing."""
@@ -103,47 +103,6 @@ def test_random_chooses_within_the_set_it_just_gave(make):
     values = [verdict_of(task, judge, "i2", "paired", s).value for s in range(60)]
     assert all(value.choice in value.set for value in values)
     assert {value.choice for value in values if len(value.set) == 2} == {"A", "B"}
-
-
-# -- majority ---------------------------------------------------------------------------------
-
-
-def test_majority_is_the_mode_of_all_human_ratings(make):
-    """Of 6 x 3 forced choices 9 - 3 = 6 say A and 12 say B, so it says B of every item."""
-    task = make()
-    judge = judge_of(task, "majority")
-    assert {ask(judge, f"i{i}").text for i in range(6)} == {"B"}
-
-
-def test_majority_breaks_ties_by_the_order_of_the_options(make):
-    """Four items of which 0, 1, 2, 3 of three raters say A: six of each, so A, which is first."""
-    task = make(n=4)
-    choices = Counter(r.value for r in task.ratings if isinstance(r.value, str))
-    assert choices == {"A": 6, "B": 6}
-    assert ask(judge_of(task, "majority"), "i0").text == "A"
-
-
-def test_majority_takes_the_most_frequent_human_set(make):
-    """Where humans gave sets it is elicited from them; else derived from the mode and marked."""
-    task = make(n=9)
-    counts = Counter(r.value for r in task.ratings if isinstance(r.value, tuple))
-    most = max(task.space.sets, key=lambda members: counts[members])
-    assert counts[most] > sorted(counts.values())[-2]
-    reply = ask(judge_of(task, "majority"), "i0", "response_set")
-    assert (reply.text, reply.derived) == (", ".join(most), False)
-    bare = make(response_sets=False)
-    reply = ask(judge_of(bare, "majority"), "i0", "response_set")
-    assert (reply.text, reply.derived) == ("B", True)
-
-
-def test_majority_has_the_ratings_in_its_key(make):
-    """Other ratings, other requests: a cached answer is never that of other people."""
-    unit = Unit(item="i0", elicitation="forced_choice")
-    three, four = make(raters=3), make(raters=4)
-    assert (
-        judge_of(three, "majority").request(unit).hash
-        != judge_of(four, "majority").request(unit).hash
-    )
 
 
 # -- word list --------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def test_shipped_aliases_are_those_the_readme_names():
     judges = load_judges()
     hosted = {name: spec for name, spec in judges.items() if spec.kind == "litellm"}
     assert set(hosted) == {"gpt", "claude", "gemini", "mistral", "llama"}
-    assert set(judges) - set(hosted) == {"smollm2", "lexicon", "random", "majority"}
+    assert set(judges) - set(hosted) == {"smollm2", "lexicon", "random"}
     assert all(spec.key_env for spec in hosted.values())
 
 
@@ -60,7 +60,7 @@ def test_defaults_follow_the_kind():
     judges = load_judges()
     assert {name: spec.samples for name, spec in judges.items()} == {
         **dict.fromkeys(("gpt", "claude", "gemini", "mistral", "llama", "random"), 10),
-        **dict.fromkeys(("smollm2", "lexicon", "majority"), 1),
+        **dict.fromkeys(("smollm2", "lexicon"), 1),
     }
     assert judges["gpt"].params["temperature"] == 1.0
     assert judges["smollm2"].params["temperature"] == 0.0
@@ -170,21 +170,23 @@ def test_a_key_written_in_the_wrong_place_is_not_repeated(own):
 # -- who runs ---------------------------------------------------------------------------------
 
 
-def test_without_names_all_embedded_judges_run(task):
-    """What applies runs; what does not is skipped with a reason; the baselines come last."""
-    specs, skipped = resolve(None, task, load_judges())
-    assert [spec.name for spec in specs][-2:] == ["random", "majority"]
-    assert [name for name, _ in skipped if name != "smollm2"] == ["lexicon"]
-    assert "lexicon:" in dict(skipped)["lexicon"]
+def test_without_names_the_embedded_judges_that_apply_run(task):
+    """What applies runs; what does not is skipped with a reason; ``random`` must be named."""
+    lexicon = task.model_copy(update={"lexicon": {"positive": "B", "negative": "A"}})
+    specs, skipped = resolve(None, lexicon, load_judges())
+    assert {spec.name for spec in specs} | {name for name, _ in skipped} == {"smollm2", "lexicon"}
+    assert "lexicon" in {spec.name for spec in specs}
+    bare = {name: spec for name, spec in load_judges().items() if name != "smollm2"}
+    with pytest.raises(JudgeError, match=r"no judge is left.*lexicon: task 'small' does not say"):
+        resolve(None, task, bare)
 
 
-def test_baselines_join_every_run_unless_told_not_to(task):
-    """random and majority are there whoever is named."""
+def test_no_judge_joins_a_run_that_was_not_named(task):
+    """Baselines are computed from the ratings; they were asked, and took rows of calls."""
     judges = load_judges()
-    assert [s.name for s in resolve(["gpt"], task, judges).specs] == ["gpt", "random", "majority"]
-    assert [s.name for s in resolve(["gpt"], task, judges, baselines=False).specs] == ["gpt"]
-    named = resolve(["majority", "gpt"], task, judges).specs
-    assert [s.name for s in named] == ["majority", "gpt", "random"]
+    assert [spec.name for spec in resolve(["gpt"], task, judges).specs] == ["gpt"]
+    named = resolve(["random", "gpt"], task, judges).specs
+    assert [spec.name for spec in named] == ["random", "gpt"]
 
 
 def test_a_named_judge_that_does_not_apply_is_an_error(task):
@@ -195,9 +197,7 @@ def test_a_named_judge_that_does_not_apply_is_an_error(task):
 
 def test_any_model_string_works_as_it_is(task):
     """A name with a slash needs no alias; its provider's key variable is known."""
-    (spec, other) = resolve(
-        ["openai/gpt-4o", "ollama/llama3"], task, load_judges(), baselines=False
-    ).specs
+    (spec, other) = resolve(["openai/gpt-4o", "ollama/llama3"], task, load_judges()).specs
     assert (spec.name, spec.kind, spec.model) == ("openai/gpt-4o", "litellm", "openai/gpt-4o")
     assert spec.key_env == "OPENAI_API_KEY"
     assert other.key_env is None
@@ -209,7 +209,6 @@ def test_a_base_url_makes_model_names_endpoints(task):
         ["qwen"],
         task,
         load_judges(),
-        baselines=False,
         base_url="http://127.0.0.1:1/v1",
         key_env="MY_KEY",
     ).specs
@@ -283,17 +282,15 @@ def test_a_provider_that_cannot_be_guarded_needs_permission():
     assert "redirects are followed" in notice_of(spec)
 
 
-def test_what_a_reader_should_know_is_one_line():
-    """The majority has seen the answers and breaks ties by order; most judges need no remark."""
-    notices = {name: notice_of(spec) for name, spec in load_judges().items()}
-    assert "in-sample" in notices.pop("majority")
-    assert set(notices.values()) == {""}
+def test_shipped_judges_need_no_remark():
+    """A caveat is for judges of providers that are not known."""
+    assert {notice_of(spec) for spec in load_judges().values()} == {""}
 
 
 def test_reprs_fit_a_line(task):
     """A judge tells what it is at a glance."""
     prompts = Prompts.load(task)
-    for name in ("random", "majority"):
+    for name in ("random", "gpt"):
         spec = load_judges()[name]
         for shown in (repr(spec), repr(build(spec, task, prompts))):
             assert "\n" not in shown

@@ -322,9 +322,7 @@ def test_other_run_that_waits_for_batches_is_named(tmp_path, provider, batch):
     judge = {"model": "stub", "base_url": provider.url(), "price": PRICE, "batch_poll_s": 0.02}
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
     config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",), batch=batch)
-    plan = plan_run(
-        **dict(config), judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False
-    )
+    plan = plan_run(**dict(config), judges=["far"], judges_file=tmp_path / "judges.yaml")
     first, second = (start(plan, tmp_path / "runs") for _ in range(2))
     BatchLedger(first.batches).put(PendingBatch("far", "token", time.time(), N_ITEMS, "batch_1"))
     hearing = RecordingObserver()
@@ -407,7 +405,7 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     judge |= {"batch_poll_s": 0.02}
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
     options = ["--task", "task", "--judges", "far", "--judges-file", "judges.yaml"]
-    options += ["--no-baselines", "--batch", "--elicitation", "forced_choice", "--quiet"]
+    options += ["--batch", "--elicitation", "forced_choice", "--quiet"]
     options += ["--cache", "cache"]
     run = start_harness("run", *options, cwd=tmp_path)
     ends = time.monotonic() + 60
@@ -420,9 +418,7 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     assert json.loads((folder / "batches.json").read_text())[0]["id"] == "batch_1"
     provider.post("/go")
     config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",))
-    plan = plan_run(
-        **dict(config), judges=["far"], judges_file=tmp_path / "judges.yaml", baselines=False
-    )
+    plan = plan_run(**dict(config), judges=["far"], judges_file=tmp_path / "judges.yaml")
     other, hearing = start(plan, tmp_path / "others"), RecordingObserver()
     cache = tmp_path / "cache"
     result = execute(plan, other, observer=hearing, cache=cache, retry=QUICK_RETRIES)

@@ -166,9 +166,7 @@ def test_damaged_lines_are_kept_beside_the_log_and_said(tmp_path, task):
         'judges: {j: {kind: scripted, replies: {"*": "A"}}}', encoding="utf-8"
     )
     config = RunConfig(task=str(task.folder), elicitations=("forced_choice",))
-    plan = plan_run(
-        **dict(config), judges=["j"], judges_file=tmp_path / "judges.yaml", baselines=False
-    )
+    plan = plan_run(**dict(config), judges=["j"], judges_file=tmp_path / "judges.yaml")
     folder = start(plan, tmp_path / "runs")
     execute(plan, folder, observer=RecordingObserver(), use_cache=False)
     lines = folder.verdicts.read_bytes().splitlines(keepends=True)
