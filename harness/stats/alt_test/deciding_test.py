@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import bdtr, stdtr, stdtrit
 
 from harness.stats.alt_test.exact_test import exact_margin_test, score_test
 from harness.stats.alt_test.rater_comparisons import ScoredPanel
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.crossed_raters import satterthwaite
 from harness.stats.inference.multiple_testing import benjamini_yekutieli
+from harness.stats.inference.special_functions import bdtr, stdtr, stdtrit
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping

@@ -7,7 +7,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln
+
+from harness.stats.inference.special_functions import gammaln
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
+
+from harness.stats.inference.special_functions import stdtrit
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray

@@ -44,6 +44,16 @@ def stdtr(df: ArrayLike, t: ArrayLike) -> FloatArray:
     return _call("stdtr", df, t)
 
 
+def stdtrit(df: ArrayLike, p: ArrayLike) -> FloatArray:
+    """Quantile p of Student's t with df degrees of freedom."""
+    return _call("stdtrit", df, p)
+
+
+def binom(n: ArrayLike, k: ArrayLike) -> FloatArray:
+    """Binomial coefficient n over k."""
+    return _call("binom", n, k)
+
+
 def _call(name: str, *arguments: ArrayLike) -> FloatArray:
     from scipy import special  # noqa: PLC0415 -- heavy
 

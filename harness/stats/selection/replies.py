@@ -8,9 +8,9 @@ from math import comb, inf, isinf
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from scipy.special import binom, gammaln, xlogy
 
 from harness.stats.data.arrays import BoolArray, FloatArray, frozen
+from harness.stats.inference.special_functions import binom, gammaln, xlogy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
