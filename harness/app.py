@@ -20,7 +20,7 @@ from harness.judging.judges.pricing import price_of
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
-from harness.judging.running.budget import CostBudget, receipts_of
+from harness.judging.running.budget import CostBudget, paid_replies
 from harness.judging.running.cost_estimate import quote_of
 from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
@@ -367,7 +367,7 @@ def logged_cost_usd(log: LogReading) -> float:
     """Return the cost of the replies in a log in USD, each counted once; cached ones are free."""
     return sum(
         reply.cost_usd or 0.0
-        for verdict, replies in receipts_of(log.final.values())
+        for verdict, replies in paid_replies(log.final.values())
         if not verdict.cached
         for reply in replies
     )

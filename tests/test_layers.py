@@ -167,6 +167,12 @@ def test_help_and_tasks_import_nothing_heavy():
         assert result.returncode == 0, result.stderr
 
 
+def test_asking_imports_no_scipy():
+    """A run imports scipy with its statistics, after the last reply."""
+    code = "import sys, harness.app; assert 'scipy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_stats_runs_where_only_numpy_and_scipy_can_be_imported():
     """`from harness import stats` works when every other package is out of reach."""
     code = (

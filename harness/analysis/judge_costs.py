@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median_high
 from typing import TYPE_CHECKING
 
-from harness.judging.running.budget import receipts_of
+from harness.judging.running.budget import paid_replies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ def cost_of(verdicts: Sequence[Verdict]) -> Cost:
     """Return the cost of one judge's verdicts."""
     bought: list[Verdict | Reply] = []
     paid: list[Verdict | Reply] = []
-    for verdict, new in receipts_of(verdicts):
+    for verdict, new in paid_replies(verdicts):
         bought += new
         if not verdict.cached:
             paid += new
@@ -56,15 +56,15 @@ def cost_of(verdicts: Sequence[Verdict]) -> Cost:
         n_paid=len(paid),
         n_cached=sum(verdict.cached for verdict in verdicts),
         usd_per_answered=total / n_answered if useful and total is not None else None,
-        prompt_tokens=sum(receipt.prompt_tokens or 0 for receipt in paid),
-        completion_tokens=sum(receipt.completion_tokens or 0 for receipt in paid),
-        cached_tokens=sum(receipt.cached_tokens or 0 for receipt in paid),
+        prompt_tokens=sum(reply.prompt_tokens or 0 for reply in paid),
+        completion_tokens=sum(reply.completion_tokens or 0 for reply in paid),
+        cached_tokens=sum(reply.cached_tokens or 0 for reply in paid),
     )
 
 
-def _usd(receipts: Sequence[Verdict | Reply]) -> float | None:
-    prices = [receipt.cost_usd for receipt in receipts if receipt.cost_usd is not None]
-    return sum(prices, 0.0) if len(prices) == len(receipts) else None
+def _usd(replies: Sequence[Verdict | Reply]) -> float | None:
+    prices = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
+    return sum(prices, 0.0) if len(prices) == len(replies) else None
 
 
 def median_latency_s(verdicts: Sequence[Verdict]) -> float | None:

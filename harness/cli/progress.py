@@ -81,14 +81,16 @@ class _Tally:
     """Verdicts and costs of one judge so far."""
 
     def __init__(self, n_planned: int) -> None:
-        from harness.judging.running.budget import Receipts  # needs pydantic, which takes a while
+        from harness.judging.running.budget import (
+            PaidReplies,  # needs pydantic, which takes a while
+        )
 
         self.n_planned = n_planned
         self.n_done = 0
         self.n_failed = 0
         self.n_cached = 0
         self.rate = CallRate()
-        self._receipts = Receipts()
+        self._paid = PaidReplies()
         self._cost_usd: float | None = 0.0  # None after a reply of unknown price
 
     def add(self, verdicts: Sequence[Verdict], *, resumed: bool = False) -> None:
@@ -96,11 +98,11 @@ class _Tally:
             self.rate.add(sum(not verdict.cached for verdict in verdicts), time.monotonic())
         self.n_done += len(verdicts)
         for verdict in verdicts:
-            receipts = self._receipts.new(verdict)
+            replies = self._paid.new(verdict)
             self.n_failed += verdict.outcome == "failed"
             self.n_cached += verdict.cached
-            for receipt in () if verdict.cached else receipts:
-                self._cost_usd = _sum(self._cost_usd, receipt.cost_usd)
+            for reply in () if verdict.cached else replies:
+                self._cost_usd = _sum(self._cost_usd, reply.cost_usd)
 
     @property
     def speed(self) -> str:

@@ -160,24 +160,24 @@ async def _ask_samples(unit: WorkUnit, services: Services) -> Outcome:
     name, locks = services.judge.spec.name, services.locks
     verdict = partial(services.reader.verdict, judge=name)
     claims = Claims(unit.split(), (), ()) if unit.claimed else claim_many(unit.split(), services)
-    asked = [part for part in claims.units if part.claimed]
+    claimed = [part for part in claims.units if part.claimed]
     later = [part for part in claims.units if not part.claimed]
     later += [part._replace(claimed=False) for part, _ in claims.pending]
     verdicts = [verdict(r, part.unit(), cached=True) for part, r in claims.stored]
     replies: list[Reply] = []
     failure: CallFailed | None = None
     try:
-        if asked:
-            replies = await _call([part.request_for() for part in asked], services)
+        if claimed:
+            replies = await _call([part.request_for() for part in claimed], services)
     except CallFailed as error:
         failure = error
     except NotAsked:
         return Outcome(verdicts)
     finally:
-        for part in asked[len(replies) :]:
+        for part in claimed[len(replies) :]:
             locks.release(part.hashes[0])
-    verdicts += [verdict(reply, part.unit()) for part, reply in zip(asked, replies, strict=False)]
-    missing = [part._replace(claimed=False) for part in asked[len(replies) :]]
+    verdicts += [verdict(reply, part.unit()) for part, reply in zip(claimed, replies, strict=False)]
+    missing = [part._replace(claimed=False) for part in claimed[len(replies) :]]
     if failure is None or failure.reason in NO_SAMPLES:
         return Outcome(verdicts, replies, unanswered=missing + later, too_few=bool(missing))
     given_up = missing[:1] if failure.stops_judge else missing

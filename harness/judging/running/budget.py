@@ -130,7 +130,7 @@ def worst_cost(spec: JudgeSpec, request: Request, n: int = 1) -> float:
     return price.cost_usd(prompt_tokens, completion_tokens * n, written_tokens=written_tokens)
 
 
-class Receipts:
+class PaidReplies:
     """Counts each paid reply once, from verdict to verdict.
 
     A pair's first turn may be the reply to a response set. It is if it took the same time: without
@@ -153,19 +153,19 @@ class Receipts:
         turns = own if verdict.first is None else (verdict.first, *own)
         return [turn for turn in turns if self._is_new(turn)]
 
-    def _is_new(self, receipt: Verdict | Reply) -> bool:
+    def _is_new(self, reply: Verdict | Reply) -> bool:
         n_counted = len(self._counted)
-        self._counted.add(hash((receipt.request, receipt.latency_s)))
+        self._counted.add(hash((reply.request, reply.latency_s)))
         return len(self._counted) > n_counted
 
 
-def receipts_of(
+def paid_replies(
     verdicts: Iterable[Verdict],
 ) -> Iterator[tuple[Verdict, Sequence[Verdict | Reply]]]:
     """Yield verdicts, pairs last, each with the replies that no verdict before it had."""
     verdicts = list(verdicts)
     pairs = [verdict for verdict in verdicts if verdict.elicitation == "paired"]
-    new = Receipts().new if pairs else _own  # only pairs share replies with others
+    new = PaidReplies().new if pairs else _own  # only pairs share replies with others
     yield from ((verdict, new(verdict)) for verdict in verdicts if verdict.elicitation != "paired")
     yield from ((verdict, new(verdict)) for verdict in pairs)
 

@@ -1,4 +1,4 @@
-"""What a judge would cost, before anything is sent: what is to be expected, and the most."""
+"""Estimates of what a judge will cost before anything is sent: the expected cost, and the most."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from harness.judging.running.services import Job
     from harness.tasks import Task
 
-THINKS = frozenset(
-    {"reasoning_effort", "reasoning", "thinking"}
-)  # such replies are as long as may be
+REASONING_PARAMS = frozenset({"reasoning_effort", "reasoning", "thinking"})
 WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeQuote:
-    """What one judge would cost if nothing were cached.
+    """Estimated cost of one judge if no reply is cached.
 
     Attributes
     ----------
@@ -36,10 +34,11 @@ class JudgeQuote:
     prompt_tokens : int
         4 bytes each, and 4 around every message.
     completion_tokens, expected_completion_tokens : int
-        The most that the replies may have, and what replies in the prompt's grammar have.
+        The most that the replies may have, and those of replies in the prompt's grammar; with
+        reasoning, both are the most.
     cost_usd, expected_usd : float or None
-        The most, and what is to be expected; None where no price is known. Neither knows what the
-        provider will find in its cache.
+        The most, and the expected cost; None where no price is listed. Discounts for prompts in
+        the provider's cache are not included.
     """
 
     judge: str
@@ -52,7 +51,7 @@ class JudgeQuote:
 
 
 def quote_of(job: Job, task: Task) -> JudgeQuote:
-    """Add up what a judge would be asked; nothing is sent.
+    """Estimate the cost of a judge; nothing is sent.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
                 calls += sent
                 prompt += sent * tokens.prompt
                 completion += job.samples * tokens.completion
-                short = tokens.completion if THINKS & spec.params.keys() else reply
+                short = tokens.completion if REASONING_PARAMS & spec.params.keys() else reply
                 expected += job.samples * min(tokens.completion, short)
     price = price_of(spec)
     most, likely = _usd(price, prompt, completion), _usd(price, prompt, expected)
@@ -89,7 +88,7 @@ def _usd(price: Price | None, prompt: int, completion: int) -> float | None:
 
 
 def _turns(job: Job, task: Task, first: Request) -> Iterator[Request]:
-    """Both turns of a pair, the first reply a set of average length."""
+    """Yield both turns of a pair, with a first reply of average length."""
     yield first
     sets = sorted(task.space.sets, key=len)
     text = render(tuple(sets[len(sets) // 2]), task.options)
@@ -97,14 +96,14 @@ def _turns(job: Job, task: Task, first: Request) -> Iterator[Request]:
 
 
 def _asked_as_set(job: Job, item: str, first: Request) -> bool:
-    """Whether a pair's first turn is what the response set asks: it is bought once."""
+    """Return whether a pair's first turn is also asked as a response set, so paid for once."""
     if "response_set" not in job.elicitations:
         return False
     return job.judge.request(Unit(item=item, elicitation="response_set")).hash == first.hash
 
 
 def _reply_tokens(task: Task, elicitation: Elicitation) -> int:
-    """Tokens of an average reply: each word and each mark is one, long words are more."""
+    """Estimate the tokens of an average reply: one per 4 letters of a word or punctuation mark."""
     values: list[str | tuple[str, ...]] = [option.key for option in task.options]
     if elicitation == "response_set":
         values = [tuple(members) for members in task.space.sets]
