@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LINE_EVERY_S = 10.0
 RATE_OVER_S = 30.0
+RATE_STEP_S = 0.1
 
 
 def dollars(amount: float | None) -> str:
@@ -64,6 +65,8 @@ class CallRate:
     def add(self, n_calls: int, now_s: float) -> None:
         """Count calls that were answered at a time in seconds."""
         self._n_calls += n_calls
+        if len(self._calls) > 1 and now_s - self._calls[-2][0] < RATE_STEP_S:
+            self._calls.pop()  # keeps one entry per step and the last
         self._calls.append((now_s, self._n_calls))
         while now_s - self._calls[0][0] > RATE_OVER_S:
             self._calls.popleft()
@@ -81,9 +84,7 @@ class _Tally:
     """Verdicts and costs of one judge so far."""
 
     def __init__(self, n_planned: int) -> None:
-        from harness.judging.running.budget import (
-            PaidReplies,  # needs pydantic, which takes a while
-        )
+        from harness.judging.running.budget import PaidReplies  # needs pydantic: slow to import
 
         self.n_planned = n_planned
         self.n_done = 0
