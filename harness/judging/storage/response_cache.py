@@ -39,6 +39,8 @@ SETTINGS = {
     "eviction_policy": "none",  # a paid reply is never dropped
     "cull_limit": 0,
     "sqlite_auto_vacuum": 0,
+    "sqlite_cache_size": 512,  # pages; with more, memory grows with the cache, as with a map
+    "sqlite_mmap_size": 0,
     "sqlite_wal_autocheckpoint": 8000,  # pages, so that one that many replies share is written once
 }
 SCHEMA = {"Cache": "table", "Settings": "table", "Cache_key_raw": "index"}  # of every diskcache
