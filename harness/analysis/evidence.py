@@ -197,7 +197,7 @@ def section(p: Prepared) -> Evidence | None:
         margin=margin,
         annotator_reason=reason,
         judges=tuple(judges),
-        baselines=tuple(_baseline(footing, name) for name in footing.baselines),
+        baselines=tuple(baseline_evidence(footing, name) for name in footing.baselines),
         winner_low=low,
         winner_high=high,
         n_items_for_margin=n_needed,
@@ -294,7 +294,8 @@ def _annotator_tests(p: Prepared, footing: Footing) -> tuple[str, dict[str, Deci
     }
 
 
-def _baseline(footing: Footing, name: str) -> BaselineEvidence:
+def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
+    """Return a baseline's value and interval."""
     ends = percentile_ends(footing.baseline_replicates[name], footing.level) or (None, None)
     return BaselineEvidence(name, _number(footing.baselines[name]), *ends)
 

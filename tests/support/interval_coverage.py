@@ -1,6 +1,8 @@
 """How often 95 % intervals hold the design value, on simulated data sets.
 
-    python tests/support/interval_coverage.py [data sets] > docs/coverage.md
+    python tests/support/interval_coverage.py [data sets]
+
+Prints the first part of docs/coverage.md; `tests/benchmarks/decision.py` writes the second.
 
 Seeds 0, 1, 2, ... each give 300 items, 7 raters, and two judges of 10 samples. The design value is
 the expectation over items and over this many raters and samples: statistics of item sums come as
