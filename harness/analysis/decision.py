@@ -377,6 +377,13 @@ def _usual_choices(
     return tuple(choices)
 
 
+def _within(difference: Difference | None, margin: float) -> bool:
+    """Whether the interval of a difference lies within the margin."""
+    if difference is None or difference.interval is None:
+        return False
+    return max(abs(difference.interval.low), abs(difference.interval.high)) < margin
+
+
 def _next_step(
     winner: JudgeResult,
     evidence: Evidence,
@@ -385,7 +392,12 @@ def _next_step(
     *,
     close: bool,
 ) -> NextStep:
-    needed = evidence.n_items_for_margin
+    second = next((row for row in evidence.judges[1:] if row.difference), None)
+    equivalent = tuple(
+        row.judge for row in evidence.judges if _within(row.difference, evidence.margin)
+    )
+    alike = second is not None and second.judge in equivalent
+    needed = None if alike else evidence.n_items_for_margin
     counts = winner.outcomes
     least, answered = evidence.min_answered, winner.answered_fraction
     few = answered is not None and answered < least
@@ -396,7 +408,7 @@ def _next_step(
         n_items_needed=needed
         if close and needed is not None and needed > evidence.n_items
         else None,
-        equivalent=evidence.equivalent,
+        equivalent=equivalent,
         advice=sensitivity.identifiability.advice
         if sensitivity and not humans.n_response_sets
         else "",

@@ -204,6 +204,11 @@ def _human(v: Validation) -> str:
         return "It is better than every baseline." if beats else ""
     difference = with_bounds(human.difference, human.low, human.high)
     detail = f"(difference {difference} on {human.n_items} items, margin {number(check.threshold)})"
+    if check.passed and human.low is not None and human.low > 0:
+        rater = (
+            f"disagrees with the raters by less than the margin more than another rater {detail}"
+        )
+        return f"It {rater}{' and is better than every baseline' if beats else ''}."
     if check.passed:
         rater = f"disagrees with the raters no more than another rater does {detail}"
         return f"It {rater}{' and is better than every baseline' if beats else ''}."
