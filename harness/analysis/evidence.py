@@ -116,13 +116,14 @@ class Evidence:
         Ranked ones first, best first.
     baselines : tuple of BaselineEvidence
         Computed, not asked.
+    human_value, human_low, human_high : float or None
+        One human on the scale of the judges: the first judge's metric less its difference from a
+        human who was scored on the same remaining ratings.
     winner_low, winner_high : float or None
         Interval of the first judge's metric, wide enough for having been chosen.
     n_items_for_margin : int or None
         Items needed to detect a difference of the margin between the first two judges; None where
         they never differ.
-    equivalent : tuple of str
-        Judges whose difference from the first is surely smaller than the margin.
     """
 
     metric: str
@@ -136,10 +137,12 @@ class Evidence:
     annotator_reason: str
     judges: tuple[JudgeEvidence, ...]
     baselines: tuple[BaselineEvidence, ...]
+    human_value: float | None = None
+    human_low: float | None = None
+    human_high: float | None = None
     winner_low: float | None = None
     winner_high: float | None = None
     n_items_for_margin: int | None = None
-    equivalent: tuple[str, ...] = ()
 
 
 def section(p: Prepared) -> Evidence | None:
@@ -185,7 +188,7 @@ def section(p: Prepared) -> Evidence | None:
         if name not in footing.judges
     ]
     low, high = _winner_interval(footing)
-    n_needed, equivalent = _worthwhile(footing, order, margin)
+    n_needed = _items_for(footing, order, margin)
     return Evidence(
         metric=metric.name,
         display_name=metric.display_name,
@@ -198,10 +201,10 @@ def section(p: Prepared) -> Evidence | None:
         annotator_reason=reason,
         judges=tuple(judges),
         baselines=tuple(baseline_evidence(footing, name) for name in footing.baselines),
+        **_one_human(footing, judges[0]),
         winner_low=low,
         winner_high=high,
         n_items_for_margin=n_needed,
-        equivalent=equivalent,
     )
 
 
@@ -300,6 +303,21 @@ def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
     return BaselineEvidence(name, _number(footing.baselines[name]), *ends)
 
 
+def _one_human(footing: Footing, first: JudgeEvidence) -> dict[str, float | None]:
+    """Return one human on the judges' scale, with the interval of the difference."""
+    human, sign = first.human, -1.0 if footing.metric.better == "higher" else 1.0
+    if first.value is None or human is None or human.difference is None:
+        return {}
+    least, most = footing.metric.bounds
+    ends = [human.difference, human.high, human.low]
+    value, low, high = (
+        None if end is None else min(max(first.value - sign * end, least), most) for end in ends
+    )
+    if sign < 0:
+        low, high = high, low
+    return {"human_value": value, "human_low": low, "human_high": high}
+
+
 def _winner_interval(footing: Footing) -> tuple[float | None, float | None]:
     winner = footing.winner
     if winner is None or winner.low is None or winner.high is None:
@@ -311,25 +329,15 @@ def _winner_interval(footing: Footing) -> tuple[float | None, float | None]:
     return max(low, least), min(high, most)
 
 
-def _worthwhile(
-    footing: Footing, order: Sequence[str], margin: float
-) -> tuple[int | None, tuple[str, ...]]:
-    """Return the items that detect a difference of the margin, and who surely differs by less."""
-    metric = footing.metric
+def _items_for(footing: Footing, order: Sequence[str], margin: float) -> int | None:
+    """Return the items that detect a difference of the margin between the first two judges."""
     if len(order) < 2 or not footing.replicates.shape[1] or margin <= 0:  # noqa: PLR2004 -- a pair
-        return None, ()
-    losses = loss(footing.replicates, metric.better)
-    first = footing.judges.index(order[0])
-    equivalent = []
-    for name in order[1:]:
-        apart = losses[footing.judges.index(name)] - losses[first]
-        ends = percentile_ends(apart, footing.level)
-        if ends is not None and max(abs(ends[0]), abs(ends[1])) < margin:
-            equivalent.append(name)
-    apart = losses[footing.judges.index(order[1])] - losses[first]
+        return None
+    losses = loss(footing.replicates, footing.metric.better)
+    first, second = (footing.judges.index(name) for name in order[:2])
     n = int(footing.items.shared.sum())
-    sd = float(np.nanstd(apart, ddof=1)) * n**0.5  # of an item, its design effect included
-    return sample_size_for_difference(sd, margin) if isfinite(sd) else None, tuple(equivalent)
+    sd = float(np.nanstd(losses[second] - losses[first], ddof=1)) * n**0.5  # of an item
+    return sample_size_for_difference(sd, margin) if isfinite(sd) else None
 
 
 def _number(value: float) -> float | None:

@@ -112,9 +112,9 @@ def _ranking(validation: Validation, evidence: Evidence) -> str:
                 "" if usd is None else f"{1000 * usd:.2f}",
             )
         )
-    human = next((row.human for row in evidence.judges if row.human), None)
-    if human is not None and human.human is not None:
-        rows.append(("", "one human", number(human.human), *[""] * 4))
+    if evidence.human_value is not None:
+        human = with_bounds(evidence.human_value, evidence.human_low, evidence.human_high)
+        rows.append(("", "one human", human, *[""] * 4))
     rows += [
         (
             "",
