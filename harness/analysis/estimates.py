@@ -30,7 +30,7 @@ from harness.stats.data.resolved_tables import (
 )
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.inference.interval_methods import check_level
-from harness.stats.selection.evaluation import RANKS_WITHOUT_SETS
+from harness.stats.selection.evaluation import RANKS_ON_ORDERED_SCALES, RANKS_WITHOUT_SETS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,7 +171,7 @@ def prepare(source: Source) -> Prepared:
             implied=implied,
             criteria=compared.criteria,
         )
-        metric = source.metric or _ranking_metric(compared.human, evaluation)
+        metric = source.metric or _ranking_metric(source, compared.human, evaluation)
         _check_replies(source.replies, evaluation.row(metric))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
@@ -209,7 +209,8 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
         if choices.metric is not None:
             find_metric(choices.metric, rows)
         if choices.replies == "inf":
-            metric = choices.metric or primary_metric(human_table(task, items))
+            ordinal = is_ordinal(task, choices.level)
+            metric = choices.metric or primary_metric(human_table(task, items), ordinal=ordinal)
             _check_replies(choices.replies, find_metric(metric, rows))
         if choices.beta is not None:
             _check_level_of_beta(choices.level)
@@ -344,8 +345,16 @@ def _implied(source: Source, human: RatingTable) -> Distributions | None:
     return distributions_at_beta(human, source.beta, _adds(source.task), variant=source.family)
 
 
-def _ranking_metric(human: RatingTable, evaluation: Evaluation) -> str:
+def is_ordinal(task: Task, level: AggregationLevel | None) -> bool:
+    """Return whether options are ordered; a verdict on a whole item is a yes or a no."""
+    return task.scale == "ordinal" and level != "item"
+
+
+def _ranking_metric(source: Source, human: RatingTable, evaluation: Evaluation) -> str:
     """Return the metric that ranks by default: for what the raters gave, if any judge gave it."""
-    primary = primary_metric(human)
+    ordinal = is_ordinal(source.task, source.level)
+    primary = primary_metric(human, ordinal=ordinal)
     defined = any(e[primary].n_used for e in evaluation.estimates.values())
-    return primary if defined or not evaluation.judges else RANKS_WITHOUT_SETS
+    if defined or not evaluation.judges:
+        return primary
+    return RANKS_ON_ORDERED_SCALES if ordinal else RANKS_WITHOUT_SETS

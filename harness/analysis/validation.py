@@ -15,7 +15,7 @@ from harness.analysis import (
     rater_replacement,
 )
 from harness.analysis.decision import decide
-from harness.analysis.estimates import Prepared, prepare
+from harness.analysis.estimates import Prepared, is_ordinal, prepare
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.result import (
     HumanResult,
@@ -138,7 +138,8 @@ def _left_out(humans: HumanResult) -> list[str]:
 
 
 def _notes(p: Prepared) -> list[str]:
-    primary, notes = primary_metric(p.compared.human), []
+    ordinal, notes = is_ordinal(p.task, p.source.level), []
+    primary = primary_metric(p.compared.human, ordinal=ordinal)
     if not p.source.metric and p.metric != primary and p.source.judges:
         notes.append(f"no judge has a reply that {primary} needs, so {p.metric} ranks")
     if p.source.beta is not None:

@@ -19,6 +19,7 @@ from harness.stats.inference.estimate import (
     estimate_all,
 )
 from harness.stats.inference.metric import Metric, find_metric
+from harness.stats.metrics.ranked_probability import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.comparisons import Cut, Side, beta_sums, human_sums, judge_sums
 from harness.stats.selection.ranking import Difference, Ranking, compare, loss, rank
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 RANKS_WITH_SETS = "mse(srs/srs)"
 RANKS_WITHOUT_SETS = "js_divergence(s/s)"
+RANKS_ON_ORDERED_SCALES = RANKED_PROBABILITY_SCORE.name
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -244,13 +246,16 @@ def _alike(tables: Sequence[RatingTable], units: Units) -> tuple[Sequence[Rating
     return [table.only(kinds.first) for table in tables], Units.alike(kinds.times)
 
 
-def primary_metric(human: RatingTable) -> str:
+def primary_metric(human: RatingTable, *, ordinal: bool = False) -> str:
     """Name the metric that ranks unless the user says otherwise.
 
-    ``mse(srs/srs)`` where the humans gave response sets or pairs, else ``js_divergence(s/s)``.
+    ``mse(srs/srs)`` where the humans gave response sets or pairs, else
+    ``ranked_probability_score(s/s)`` on an ordered scale, whose order ``js_divergence(s/s)``
+    ignores, and the latter on any other.
     """
-    gave_sets = human.response_set.any() or (human.joint is not None and human.joint.any())
-    return RANKS_WITH_SETS if gave_sets else RANKS_WITHOUT_SETS
+    if human.response_set.any() or (human.joint is not None and human.joint.any()):
+        return RANKS_WITH_SETS
+    return RANKS_ON_ORDERED_SCALES if ordinal else RANKS_WITHOUT_SETS
 
 
 def _estimates(results: Mapping[str, Estimated]) -> dict[str, Estimate]:

@@ -173,12 +173,15 @@ def test_fully_specified_task_needs_no_response_sets():
 
 
 def test_metric_that_ranks_follows_what_the_humans_gave():
-    """mse(srs/srs) with response sets or pairs, else js_divergence(s/s)."""
+    """mse(srs/srs) with response sets or pairs; else by order where there is one."""
     assert stats.primary_metric(count_table("h", [["toxic"]])) == "js_divergence(s/s)"
     assert stats.primary_metric(count_table("h", sets=[[("toxic",)]])) == "mse(srs/srs)"
     paired = count_table("h", pairs=[[(("toxic",), "toxic")]])
     only_joint = replace(paired, response_set=np.zeros((1, 3), int))
     assert stats.primary_metric(only_joint) == "mse(srs/srs)"
+    ordered = stats.primary_metric(count_table("h", [["toxic"]]), ordinal=True)
+    assert ordered == "ranked_probability_score(s/s)"
+    assert stats.primary_metric(only_joint, ordinal=True) == "mse(srs/srs)"
     names = [row.name for row in stats.METRICS]
     assert {"js_divergence(s/s)", "mse(srs/srs)"} <= set(names)
 
