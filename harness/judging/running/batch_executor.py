@@ -82,7 +82,7 @@ class BatchExecutor:
 class PendingUnit(NamedTuple):
     """A unit that waits for the reply to a request.
 
-    Of a pair's second turn, with the first, and whether that was paid for in this session.
+    Of a pair's second turn, with the first, and whether that was paid for in this run.
     """
 
     unit: WorkUnit
