@@ -75,7 +75,7 @@ def run_qags(truth, tmp_path, *arguments: str) -> Validation:
 def test_embedded_judges_complete_qags(truth, tmp_path):
     """32 sentences of QAGS with their articles: the judges that apply run to the end.
 
-    Asked as its raters were, by forced choice; the slow test below asks both ways.
+    Asked as its raters were, by forced choice; the tests below ask both ways.
     """
     options = ("--limit", "32", "--elicitation", "forced_choice")
     validation = run_qags(truth, tmp_path, *options)
@@ -85,6 +85,14 @@ def test_embedded_judges_complete_qags(truth, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.real
+@pytest.mark.timeout(1800)
+def test_embedded_judges_complete_qags_both_ways(truth, tmp_path):
+    """60 sentences, by forced choice and by response set."""
+    assert run_qags(truth, tmp_path, "--limit", "60").task.n_items == 60
+
+
+@pytest.mark.hour
 @pytest.mark.real
 @pytest.mark.timeout(7200)
 def test_embedded_judges_complete_all_of_qags(truth, tmp_path):
