@@ -317,6 +317,10 @@ def _answered(leader: JudgeEvidence, evidence: Evidence) -> Check:
     )
 
 
+def _loss(value: float, better: str) -> float:
+    return -value if better == "higher" else abs(value) if better == "zero" else value
+
+
 def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
     values = {
         row.judge: row.value_with_losses
@@ -329,8 +333,8 @@ def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
         return Check(
             passed=complete or None, reason="" if complete else "no_mean", n=evidence.n_rated
         )
-    sign = -1.0 if evidence.better == "higher" else 1.0
-    ahead = [name for name, value in values.items() if sign * value < sign * own - EQUAL]
+    losses = {name: _loss(value, evidence.better) for name, value in values.items()}
+    ahead = [name for name, lost in losses.items() if lost < _loss(own, evidence.better) - EQUAL]
     reason = f"{ahead[0]}_first_with_losses" if ahead else ""
     return Check(passed=not ahead, reason=reason, value=own, n=evidence.n_rated)
 

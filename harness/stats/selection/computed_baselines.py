@@ -106,8 +106,10 @@ def baseline_values(
     weights = np.ones((1, n)) if weights is None else weights
     inside = weights if evaluated is None else weights * evaluated
     pooled = weights @ counts
+    uniform = np.full((len(weights), W), 1.0 / W)
+    unrated = pooled.sum(axis=1) == 0
     prior = ratio(pooled, pooled.sum(axis=1, keepdims=True))
-    distributions = {"uniform": np.full((len(weights), W), 1.0 / W), "prior": prior}
+    distributions = {"uniform": uniform, "prior": np.where(unrated[:, None], uniform, prior)}
 
     def score(shares: FloatArray) -> FloatArray:
         judge = vectors(shares)
@@ -118,6 +120,7 @@ def baseline_values(
     else:
         totals = _totals_in_closed_form(human, vectors, inside, n_replies, squared)
     values = dict(zip(distributions, map(value, totals(list(distributions.values()))), strict=True))
+    values["prior"] = np.where(unrated, np.nan, values["prior"])
     most_frequent = _most_frequent(pooled)
     values["most_frequent"] = _constant_values(score, value, inside, most_frequent)
     return {name: values[name] for name in BASELINES}

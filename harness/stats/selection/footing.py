@@ -12,6 +12,7 @@ from harness.stats.data.arrays import frozen
 from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
 from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.inference.metric import mean
 from harness.stats.selection.computed_baselines import BASELINES, baseline_values
 from harness.stats.selection.one_human import one_human
 from harness.stats.selection.rank_sets import (
@@ -275,8 +276,8 @@ class _Scoring:
         implied: Distributions | None,
     ) -> _Scoring:
         dist, cut = Distributions.of(human) if implied is None else implied, tuple(positive)
-        counts = np.asarray(_counts(human, metric.human_form), dtype=np.float64)
-        if implied is not None and ELICITATION_OF[metric.human_form] == "response_set":
+        counts = np.asarray(_counts(human, metric.judge_form), dtype=np.float64)
+        if implied is not None and ELICITATION_OF[metric.judge_form] == "response_set":
             counts = np.nan_to_num(implied.theta) * np.nan_to_num(implied.n_sets)[:, None]
         return cls(
             metric=metric,
@@ -284,7 +285,8 @@ class _Scoring:
             human_vectors=aggregate(dist, metric.human_form, tau=tau, positive=cut),
             human_form=_vectors_of(human, metric.human_form, tau=tau, positive=cut),
             judge_form=_vectors_of(human, metric.judge_form, tau=tau, positive=cut),
-            can_leave_out=implied is None,
+            can_leave_out=implied is None
+            and ELICITATION_OF[metric.human_form] == ELICITATION_OF[metric.judge_form],
         )
 
     @property
@@ -371,8 +373,12 @@ class _Scoring:
     def reference(
         self, replies: Replies, shared: BoolArray, resampling: Resampling
     ) -> HumanReference:
-        """Score the judge and one human on the same remaining ratings of the shared items."""
-        if not self.can_leave_out:
+        """Score the judge and one human on the same remaining ratings of the shared items.
+
+        Defined for metrics that are means over items, of which less or more is better.
+        """
+        is_mean = self.metric.value is mean and self.metric.better != "zero"
+        if not (self.can_leave_out and is_mean):
             return HumanReference(None, None, None, None, None, 0, 0)
         sides = one_human(
             self.metric.contributions,

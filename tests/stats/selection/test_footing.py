@@ -8,7 +8,7 @@ import pytest
 from harness.stats.data.option_space import OptionSpace
 from harness.stats.data.rating_table import RatingTable
 from harness.stats.inference.bootstrap import Resampling
-from harness.stats.inference.metric import find_metric
+from harness.stats.inference.metric import find_metric, mean
 from harness.stats.metrics.ranked_probability import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.footing import common_footing, samples_per_item
@@ -165,3 +165,15 @@ def test_unanswered_items_can_count_as_losses():
     result = footing(table("human", human), [table("judge", judge), table("silent", silent)])
     assert result.values.tolist() == [0.0, 0.0]
     assert result.values_with_losses.tolist() == [0.0, 0.1]
+
+
+@pytest.mark.parametrize("metric", [m.name for m in METRICS])
+def test_any_metric_can_be_put_on_common_footing(metric):
+    """Only a mean over items has a human reference; others have none, and no made-up number."""
+    rng = np.random.default_rng(5)
+    human = draws(rng, rng.beta(0.5, 0.5, 40), 5)
+    judge = draws(rng, human[:, 0] / 5 * 0.8 + 0.1, 1)
+    result = footing(table("human", human), [table("judge", judge)], metric=metric)
+    if result.metric.value is not mean:
+        assert all(reference.difference is None for reference in result.references)
+    assert len(result.values) == len(result.judges) == len(result.references)
