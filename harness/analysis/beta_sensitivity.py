@@ -200,11 +200,11 @@ class Sensitivity:
         Where raters and at least two judges gave response sets of the same items, at most 127 sets
         are admissible, and an option is positive.
     judge_betas : dict of str to Estimate
-        beta of each judge, baselines apart, from its independent calls, by maximum likelihood for
+        beta of each judge, from its independent calls, by maximum likelihood for
         one F, its interval by jackknife; that of pairs stands with the judge. NA, "not_computed",
         where items times response sets exceed 100,000.
     judge_translations, human_translation : dict of str to CommonMatrix; CommonMatrix or None
-        F of each judge, baselines apart, and of the raters, from the same calls. Nothing for those
+        F of each judge, and of the raters, from the same calls. Nothing for those
         who gave no calls of both kinds on an item; F of pairs stands with judge and raters.
     """
 
@@ -417,7 +417,7 @@ def _by_likelihood(p: Prepared) -> dict[str, Any]:
     human = p.compared.human
     if human.space.fully_specified or not human.space.sets_known:
         return {}
-    tables = [table for table in p.compared.judges if table.name not in p.baselines]
+    tables = p.compared.judges
     fits = {table.name: _fitted(p, table) for table in tables}
     matrices = {name: matrix for name, (matrix, _) in fits.items() if matrix is not None}
     betas = {name: beta for name, (_, beta) in fits.items() if beta is not None}

@@ -132,7 +132,7 @@ class Decision:
     differences : dict of str to Difference
         How much worse each ranked judge is than the leader.
     first_by_goal : dict of str to tuple of str
-        Who is first by each downstream goal; baselines included.
+        Who is first by each downstream goal.
     checks : dict of str to Check
         ``beats_baselines``, ``annotator_test``, ``one_human``, ``answered`` and
         ``with_losses`` (first, too, where unanswered items are losses), of the leader.

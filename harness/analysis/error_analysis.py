@@ -41,6 +41,8 @@ from harness.stats.subsets.abstention import (
 from harness.stats.subsets.selective_prediction import AbstentionTest, abstention_test
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.analysis.estimates import Prepared
     from harness.stats import ItemSums, RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
@@ -129,7 +131,6 @@ class JudgeErrors:
     """
 
     judge: str
-    baseline: bool
     confusion: Confusion
     leniency: dict[str, Estimate]
     leniency_reason: str
@@ -152,7 +153,7 @@ class Errors:
     abstention_by_judge : AbstentionTest or None
         Whether abstaining depends on the judge, items being compared with themselves.
     ensemble : Ensemble or None
-        How the judges that are no baselines agree with each other; None with fewer than two.
+        How the judges agree with each other; None with fewer than two.
     ensemble_same_as : dict of str to str
         Its coefficients that are the same number up to a finite-sample correction: report one.
     ensemble_tied_votes : int
@@ -182,8 +183,7 @@ def section(p: Prepared) -> Errors:
     levels, levels_reason = _levels(p)
     abstained = {table.name: _abstained(table) for table in p.judges}
     tests = _abstention_tests(p, abstained)
-    candidates = [table for table in p.judges if table.name not in p.baselines]
-    ensemble, n_tied_votes = _ensemble(p, candidates)
+    ensemble, n_tied_votes = _ensemble(p, p.judges)
     return Errors(
         options=p.task.space.options,
         positive=p.task.positive,
@@ -192,7 +192,6 @@ def section(p: Prepared) -> Errors:
         judges=tuple(
             JudgeErrors(
                 judge=name,
-                baseline=name in p.baselines,
                 confusion=_confusion(p, cells[name], excluded[name]),
                 leniency=estimates[name].get("leniency", {}),
                 leniency_reason="" if p.task.positive else NO_POSITIVE,
@@ -203,7 +202,7 @@ def section(p: Prepared) -> Errors:
             )
             for name in classes
         ),
-        abstention_by_judge=_by_judge(p, {t.name: abstained[t.name] for t in candidates}),
+        abstention_by_judge=_by_judge(p, abstained),
         ensemble=ensemble,
         ensemble_same_as=ENSEMBLE_SAME_AS if ensemble else {},
         ensemble_tied_votes=n_tied_votes,
@@ -393,7 +392,7 @@ def _by_judge(p: Prepared, abstained: dict[str, FloatArray]) -> AbstentionTest |
     return abstention_test(shares, names, rng=p.rng(), groups=items)
 
 
-def _ensemble(p: Prepared, judges: list[RatingTable]) -> tuple[Ensemble | None, int]:
+def _ensemble(p: Prepared, judges: Sequence[RatingTable]) -> tuple[Ensemble | None, int]:
     """Return the agreement among judges, and how many of their votes were drawn."""
     if len(judges) < SEVERAL:
         return None, 0

@@ -118,11 +118,6 @@ class Prepared:
         """The cut-off."""
         return self.evaluation.tau
 
-    @property
-    def baselines(self) -> frozenset[str]:
-        """Names of the baselines."""
-        return frozenset(judge.name for judge in self.source.judges if judge.baseline)
-
     def rng(self) -> np.random.Generator:
         """Return a new generator with the run's seed."""
         return np.random.default_rng(self.source.seed)

@@ -147,7 +147,7 @@ class Evidence:
 
 def section(p: Prepared) -> Evidence | None:
     """Put the judges on common footing; None where there is no judge."""
-    tables = [table for table in p.compared.judges if table.name not in p.baselines]
+    tables = p.compared.judges
     if not tables:
         return None
     metric, source = p.evaluation.row(p.metric), p.source
@@ -336,8 +336,12 @@ def _items_for(footing: Footing, order: Sequence[str], margin: float) -> int | N
     losses = loss(footing.replicates, footing.metric.better)
     first, second = (footing.judges.index(name) for name in order[:2])
     n = int(footing.items.shared.sum())
-    sd = float(np.nanstd(losses[second] - losses[first], ddof=1)) * n**0.5  # of an item
-    return sample_size_for_difference(sd, margin) if isfinite(sd) else None
+    differences = losses[second] - losses[first]
+    defined = differences[np.isfinite(differences)]
+    if len(defined) < 2:  # noqa: PLR2004 -- a standard deviation needs two
+        return None
+    sd = float(np.std(defined, ddof=1)) * n**0.5  # of an item
+    return sample_size_for_difference(sd, margin)
 
 
 def _number(value: float) -> float | None:

@@ -134,7 +134,6 @@ class JudgeCertainty:
     """
 
     judge: str
-    baseline: bool
     strata: tuple[StratumResult, ...]
     binned: dict[str, Estimate]
     bins: tuple[JudgeBin, ...]
@@ -196,7 +195,6 @@ def section(p: Prepared) -> Certainty:
         judges=tuple(
             JudgeCertainty(
                 judge=table.name,
-                baseline=table.name in p.baselines,
                 strata=tuple(map(_judge_part, by_judge[table.name])),
                 bins=_judge_bins(human, judges[table.name], by, scale),
                 **everywhere[table.name],

@@ -56,14 +56,11 @@ class JudgeFacts(Frozen):
     ----------
     kind : str
         How it was reached; ``external`` if its verdicts were made elsewhere.
-    baseline : bool
-        Whether it is a baseline, which is never recommended.
     """
 
     name: str
     kind: str = "external"
     model: str = ""
-    baseline: bool = False
 
 
 class Choices(Frozen):

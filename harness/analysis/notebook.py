@@ -38,7 +38,7 @@ def _ranks(validation: Validation, ranking: Ranking) -> list[Sequence[str]]:
         rows.append(
             (
                 str(row.rank or ""),
-                row.judge + (" *" if row.baseline else ""),
+                row.judge,
                 _number(result),
                 str(result.n_used),
                 "NA" if answered is None else f"{answered:.1%} of {judge.n_planned}",

@@ -61,7 +61,7 @@ class JudgeReplacement:
     smallest_eps : float or None
         The smallest margin at which it passes; None if it passes at none.
     joint : AnnotatorSummary or None
-        Over all judges; None for a baseline, or a judge tested alone.
+        Over all judges; None for a judge tested alone.
     variants : dict of str to AnnotatorSummary
         What the other named variants say, by what they change: ``small_n`` (the t-test, or
         skipping, for raters with few items), ``unanswered``, ``weighting=ipw`` (items weighted by
@@ -78,7 +78,6 @@ class JudgeReplacement:
     """
 
     judge: str
-    baseline: bool
     winning_rate: Estimate
     advantage: Estimate
     passes: bool | None
@@ -202,8 +201,7 @@ def _tested(
         options=scale.options if scale.numbers is None else scale.numbers.tolist(),
         n_draws=N_DRAWS,
     )
-    rivals = {name: test for name, test in tests.items() if name not in p.baselines}
-    joint = adjust_jointly(rivals, design.q) if len(rivals) > 1 else {}
+    joint = adjust_jointly(tests, design.q) if len(tests) > 1 else {}
     variant_tests, criteria = variants(annotators, design), by_criterion(annotators, design)
     pairings, correlations = combined(annotators, design), rater_correlations(annotators)
     return _controls(controls), tuple(
@@ -211,7 +209,6 @@ def _tested(
             test,
             name=name,
             n_tied=annotators.n_tied[name],
-            baseline=name in p.baselines,
             joint=AnnotatorSummary.of(joint[name]) if name in joint else None,
             variants=variant_tests[name],
             criteria=criteria.get(name, {}),

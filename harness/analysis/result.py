@@ -177,7 +177,6 @@ class JudgeResult:
     name: str
     kind: str
     model: str
-    baseline: bool
     reported_models: tuple[str, ...]
     derived: tuple[Elicitation, ...]
     outcomes: tuple[OutcomeCounts, ...]
@@ -204,7 +203,6 @@ class RankedJudge:
     """
 
     judge: str
-    baseline: bool
     rank: int | None
     difference: Difference | None
 

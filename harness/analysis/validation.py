@@ -79,7 +79,7 @@ def validate(source: Source) -> Validation:
         _judge_result(p, facts, table)
         for facts, table in zip(source.judges, p.compared.judges, strict=True)
     )
-    ranking = _ranking(source, p.metric, p.evaluation) if judges else None
+    ranking = _ranking(p.metric, p.evaluation) if judges else None
     parts = {name: sections[name] for name in DECIDING}
     return Validation(
         task=_task_facts(source),
@@ -223,7 +223,6 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
         name=facts.name,
         kind=facts.kind,
         model=facts.model,
-        baseline=facts.baseline,
         reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
         derived=tuple(e for e in ELICITATIONS if e in derived),
         outcomes=outcomes,
@@ -253,20 +252,14 @@ def _matrix(translation: TableTranslation) -> tuple[tuple[float | None, ...], ..
     return rows_of(translation.translation.F)
 
 
-def _ranking(source: Source, metric: str, evaluation: Evaluation) -> Ranking:
+def _ranking(metric: str, evaluation: Evaluation) -> Ranking:
     ranked = evaluation.ranking(metric)
-    baselines = {facts.name for facts in source.judges if facts.baseline}
     return Ranking(
         metric=metric,
         better=ranked.better,
         unit=evaluation.row(metric).unit,
         rows=tuple(
-            RankedJudge(
-                judge=row.judge,
-                baseline=row.judge in baselines,
-                rank=row.rank,
-                difference=row.difference,
-            )
+            RankedJudge(judge=row.judge, rank=row.rank, difference=row.difference)
             for row in ranked.rows
         ),
     )

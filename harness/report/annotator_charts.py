@@ -118,7 +118,7 @@ def _winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
 def rater_charts(v: Validation) -> list[Chart]:
     """Draw how often each judge is at least as good as each rater, and the rater as the judge."""
     results = judges_by_advantage(v)
-    return [rater_chart(result) for result in results if result.raters and not result.baseline]
+    return [rater_chart(result) for result in results if result.raters]
 
 
 def rater_chart(result: JudgeReplacement) -> Chart:

@@ -190,7 +190,7 @@ def _ensemble(v: Validation, _: Details | None) -> Practice:
     instruction = "For an ensemble, report an agreement statistic and each confusion matrix"
     ensemble = v.errors.ensemble if v.errors else None
     if ensemble is None:
-        return Practice(instruction, "not needed", "fewer than two judges that are no baselines")
+        return Practice(instruction, "not needed", "fewer than two judges")
     name, agreement = next(iter(ensemble.agreement.items()))
     judges = f"{name} of the {len(ensemble.confusions)} judges"
     text = f"{judges} is {estimate(agreement)}; matrices as in practice 4"

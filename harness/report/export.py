@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.stats import Estimate
 
 RANKING_COLUMNS = (
-    *("rank", "judge", "baseline", "metric", "value", "low", "high", "level", "n_used"),
+    *("rank", "judge", "metric", "value", "low", "high", "level", "n_used"),
     *("n_excluded", "answered_fraction", "n_planned"),
     *("worse_by", "worse_low", "worse_high", "reason"),
 )
@@ -56,7 +56,6 @@ def ranking_csv(v: Validation) -> str:
             {
                 "rank": row.rank,
                 "judge": _escape_formula(row.judge),
-                "baseline": row.baseline,
                 "metric": ranking.metric,
                 "value": estimate.value,
                 "low": interval and interval.low,
@@ -84,13 +83,12 @@ def metric_table(v: Validation) -> list[dict[str, object]]:
     """Return a row for each judge and metric, and for each agreement among the raters."""
     families = {facts.name: facts.family for facts in v.metrics}
     rows = [
-        _metric_row(judge.name, metric, estimate)
-        | {"family": families.get(metric, ""), "baseline": judge.baseline}
+        _metric_row(judge.name, metric, estimate) | {"family": families.get(metric, "")}
         for judge in v.judges
         for metric, estimate in judge.metrics.items()
     ]
     return rows + [
-        _metric_row("raters", name, estimate) | {"family": "raters", "baseline": False}
+        _metric_row("raters", name, estimate) | {"family": "raters"}
         for name, estimate in v.humans.agreement.items()
     ]
 
@@ -141,7 +139,6 @@ def write_parquet(v: Validation, path: Path) -> None:
     texts = ("judge", "metric", "family", "reason", "method", "unit", "estimand", "excluded")
     types = dict.fromkeys(texts, pa.string())
     types |= dict.fromkeys(("n_used", "n_excluded", "n_tied"), pa.int64())
-    types["baseline"] = pa.bool_()
     rows = metric_table(v)
     names = rows[0].keys() if rows else types.keys()
     schema = pa.schema([(name, types.get(name, pa.float64())) for name in names])

@@ -136,7 +136,7 @@ def headline(validation: Validation) -> str:
     ]
     if humans.n_response_sets:
         parts.append(counted([humans.n_response_sets], "response set"))
-    if n_judges := sum(not judge.baseline for judge in validation.judges):
+    if n_judges := len(validation.judges):
         parts.append(counted([n_judges], "judge"))
     return "  ".join(parts)
 

@@ -88,7 +88,7 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
 def _result(v: Validation, judge: JudgeResult) -> str:
     assert v.ranking is not None
     result = judge.metrics[v.ranking.metric]
-    name = judge.name + (" (baseline)" if judge.baseline else "")
+    name = judge.name
     answered = share(judge.answered_fraction, judge.n_planned)
     return f"{name} {estimate(result)} on {counted([result.n_used])}, {answered} answered"
 
@@ -141,7 +141,7 @@ def _card_table(v: Validation) -> list[str]:
         judge = v.judge(row.judge)
         consistency = judge.metrics["decision_consistency"]
         models = ", ".join(judge.reported_models) or judge.model
-        name = judge.name + (" (baseline)" if judge.baseline else "")
+        name = judge.name
         cells = (
             number(row.rank, 0) if row.rank else "NA",
             name,

@@ -44,27 +44,22 @@ def ranked_judges(v: Validation) -> list[JudgeResult]:
 
 
 def judge_kinds(v: Validation) -> dict[str, str]:
-    """Return whether each judge is "best", "tied" with the best, "baseline", or "judge"."""
-    kinds = {judge.name: "baseline" if judge.baseline else "judge" for judge in v.judges}
+    """Return whether each judge is "best", "tied" with the best, or "judge"."""
+    kinds = {judge.name: "judge" for judge in v.judges}
     for row in v.ranking.rows if v.ranking else ():
-        if not row.baseline and row.judge == v.decision.leader:
+        if row.judge == v.decision.leader:
             kinds[row.judge] = "best"
-        elif not row.baseline and row.judge in v.decision.not_distinguishable:
+        elif row.judge in v.decision.not_distinguishable:
             kinds[row.judge] = "tied"
     return kinds
 
 
 def judge_styles(v: Validation) -> dict[str, str]:
-    """Return the CSS classes of colour and dash of each judge; baselines are grey."""
-    styles, n_judges, n_baselines = {}, 0, 0
-    for judge in ranked_judges(v):
-        if judge.baseline:
-            styles[judge.name] = f"b{n_baselines % 2}"
-            n_baselines += 1
-        else:
-            repeat = f" d{n_judges // N_STYLES}" if n_judges >= N_STYLES else ""
-            styles[judge.name] = f"j{n_judges % N_STYLES}{repeat}"
-            n_judges += 1
+    """Return the CSS classes of colour and dash of each judge."""
+    styles = {}
+    for i, judge in enumerate(ranked_judges(v)):
+        repeat = f" d{i // N_STYLES}" if i >= N_STYLES else ""
+        styles[judge.name] = f"j{i % N_STYLES}{repeat}"
     return styles
 
 

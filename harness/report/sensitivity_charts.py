@@ -114,7 +114,7 @@ def grid_items(v: Validation) -> str:
 
 
 def _winner_style(winners: Sequence[str], styles: dict[str, str]) -> str:
-    return styles.get(winners[0], "b0") if winners else "none"
+    return styles[winners[0]] if winners else "none"
 
 
 def _names(winners: Sequence[str]) -> str:
@@ -134,11 +134,10 @@ def slider_grid(v: Validation) -> dict[str, object] | None:
     if v.sensitivity is None or v.sensitivity.grid is None:
         return None
     grid = v.sensitivity.grid
-    styles = judge_styles(v)
     judges = [judge for judge in ranked_judges(v) if judge.name in grid.judges]
     beta = v.settings.beta if v.settings.beta is not None else v.humans.beta.value
     return {
-        "judges": [[judge.name, styles[judge.name], judge.baseline] for judge in judges],
+        "judges": [judge.name for judge in judges],
         "items": grid_items(v),
         "betas": grid.betas,
         "taus": grid.taus,
@@ -178,7 +177,7 @@ def _regions(v: Validation, goal: str, evens: Sequence[BreakEven]) -> Chart:
     )
     chart = line_chart(
         titles,
-        [Series(name, (), styles.get(name, "b0")) for name in winners],
+        [Series(name, (), styles[name]) for name in winners],
         regions=[
             Region(
                 (piece.low, piece.high),

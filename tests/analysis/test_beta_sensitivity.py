@@ -135,7 +135,7 @@ def test_without_a_family_there_is_no_sweep_and_it_says_why(fields, reason):
     """NA with a reason, never an empty chart."""
     task = indeterminate_task(12, **fields)
     judges = () if reason == "fully_specified" else ("strict",)  # BOTH is no set there
-    result = validate(indeterminate_source(task, judges=judges, baselines=())).sensitivity
+    result = validate(indeterminate_source(task, judges=judges)).sensitivity
     assert (result.reason, result.grid, result.break_evens) == (reason, None, {})
 
 
@@ -175,7 +175,7 @@ def test_selection_effect_of_the_raters_stands_beside_their_F():  # noqa: N802 -
 def test_omega_needs_no_positive_option():
     """Its bounds and its reconstruction do not hang on what counts as positive."""
     fields = {"positive": (), "sensitivity": {}}
-    judges = {"judges": ("strict",), "baselines": (), "n_resamples": 20}
+    judges = {"judges": ("strict",), "n_resamples": 20}
     result = validate(
         indeterminate_source(indeterminate_task(12, paired=10, **fields), **judges)
     ).sensitivity
@@ -192,7 +192,7 @@ def test_judge_beta_from_independent_calls_is_not_read_off_matched_calls():
     """One call of each kind per item identifies no F: NA, where cross_call_beta is a number."""
     validation = validate(indeterminate_source(indeterminate_task(24)))
     result = validation.sensitivity.judge_betas
-    assert set(result) == {"strict", "lenient"}  # no baseline
+    assert set(result) == {"strict", "lenient", "random"}
     assert (result["lenient"].value, result["lenient"].reason) == (None, "not_identified")
     assert result["strict"].value == 0.0  # it never endorses both
     assert validation.judge("lenient").cross_call_beta.value is not None
@@ -211,7 +211,7 @@ def test_likelihood_of_a_large_task_is_left_out_and_says_so(monkeypatch):
 def test_translation_of_independent_calls_is_that_of_the_likelihood(source, result):
     """One F for all items, judge by judge, with its calls; unknown columns say why."""
     p = prepare(source)
-    assert set(result.judge_translations) == {"strict", "lenient"}
+    assert set(result.judge_translations) == {"strict", "lenient", "random"}
     for table, n in zip(p.judges, (53, 60), strict=False):
         expected = F_by_likelihood(table, rng=p.rng())
         matrix = result.judge_translations[table.name]
@@ -268,9 +268,7 @@ def test_bounds_that_are_not_there_say_why():
 def test_ten_judges_and_two_hundred_items_stay_below_two_megabytes():
     """What a report holds in itself."""
     names = ("strict", "lenient", *(f"judge {k}" for k in range(8)))
-    source = indeterminate_source(
-        indeterminate_task(n=200), judges=names, baselines=(), n_resamples=100
-    )
+    source = indeterminate_source(indeterminate_task(n=200), judges=names, n_resamples=100)
     text = msgspec.json.format(validate(source).to_json(), indent=-1)
     assert len(text) < 2_000_000
     assert set(json.loads(text)["sensitivity"]["grid"]["judges"]) == set(names)

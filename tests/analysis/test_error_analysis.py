@@ -210,7 +210,7 @@ def test_abstention_that_depends_on_the_judge_is_found():
     sides = section_of(ratings, {"y": silent, "z": alternative}).abstention_by_judge
     assert (sides.permuted, sides.rates) == ("items within groups", {"y": 1 / 3, "z": 0.0})
     assert sides.p == 1 / 10_000
-    alone = section_of(ratings, {"y": silent, "z": alternative}, source={"baselines": ("z",)})
+    alone = section_of(ratings, {"y": silent})
     assert (alone.abstention_by_judge, alone.ensemble) == (None, None)
 
 
@@ -260,14 +260,13 @@ def test_without_criteria_there_are_no_levels():
 
 
 def test_an_ensemble_reports_one_number_once():
-    """Eq. 16 on complete votes; baselines do not vote; confusions are those of each judge."""
+    """Eq. 16 on complete votes; confusions are those of each judge."""
     rng = np.random.default_rng(0)
     human = {f"i{i}": "AB"[i % 2] for i in range(40)}
     judges = {
         f"z{j}": {i: v if rng.random() < 0.8 else "A" for i, v in human.items()} for j in range(3)
     }
-    judges["dice"] = dict.fromkeys(human, "B")
-    errors = section_of({"r": human}, judges, source={"baselines": ("dice",)})
+    errors = section_of({"r": human}, judges)
     ensemble = errors.ensemble
     assert tuple(ensemble.confusions) == ("z0", "z1", "z2")
     fleiss, alpha = (

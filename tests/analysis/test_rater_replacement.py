@@ -294,15 +294,11 @@ def test_too_little_to_test_is_na_with_the_reason(ratings, answers, reason):
 
 
 def test_several_judges_are_also_adjusted_together():
-    """One family of the raters of all judges; baselines are controls and not in it."""
+    """One family of the raters of all judges."""
     ratings, truth = panel_of(120)
-    judges = {"y": truth, "z": truth, "random": dict.fromkeys(truth, "A")}
-    result = section_of(ratings, judges, source={"baselines": ("random",)})
-    y, z, baseline = result.judges
+    y, z = section_of(ratings, {"y": truth, "z": truth}).judges
     assert y.joint.n_family == z.joint.n_family == 6
     assert y.joint.rejected == ("r0", "r1", "r2")
-    assert baseline.joint is None
-    assert baseline.baseline
 
 
 def test_tied_samples_are_drawn_and_counted():

@@ -20,24 +20,24 @@ from harness.report.recommendation import listed, sentences
 def close_judges():
     """Judges of equal quality on few items."""
     source = indeterminate_source(
-        indeterminate_task(n=30, paired=30, seed=4), judges=("strict", "lenient"), baselines=()
+        indeterminate_task(n=30, paired=30, seed=4), judges=("strict", "lenient")
     )
     return replace(source, tau=0.9, n_resamples=200, min_answered=0.8)
 
 
 def best_judge():
     """A judge that may be used."""
-    return indeterminate_source(indeterminate_task(n=120, paired=120), baselines=())
+    return indeterminate_source(indeterminate_task(n=120, paired=120))
 
 
 def baseline_first():
     """A computed baseline before the judges."""
-    return indeterminate_source(indeterminate_task(n=20), judges=("lenient",), baselines=())
+    return indeterminate_source(indeterminate_task(n=20), judges=("lenient",))
 
 
 def no_replies():
     """A judge without a value."""
-    source = indeterminate_source(indeterminate_task(n=20), baselines=())
+    source = indeterminate_source(indeterminate_task(n=20))
     return replace(source, verdicts={**source.verdicts, "random": []}, n_resamples=100)
 
 
@@ -48,15 +48,13 @@ def undefined_metric():
 
 def assumed_beta():
     """An order that depends on beta, with regret."""
-    source = indeterminate_source(
-        indeterminate_task(), beta=0.5, metric="decision_consistency", baselines=()
-    )
+    source = indeterminate_source(indeterminate_task(), beta=0.5, metric="decision_consistency")
     return replace(source, min_answered=0.8)
 
 
 def no_judges():
     """Human ratings alone."""
-    return indeterminate_source(indeterminate_task(n=20), judges=(), baselines=())
+    return indeterminate_source(indeterminate_task(n=20), judges=())
 
 
 CASES = (

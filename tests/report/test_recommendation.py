@@ -31,7 +31,8 @@ def paired():
 @pytest.fixture(scope="module")
 def terminal():
     """The terminal output of a small validation."""
-    return render(validate(indeterminate_source(indeterminate_task(n=40, paired=40))))
+    task = indeterminate_task(n=40, paired=40)
+    return render(validate(indeterminate_source(task, judges=("strict", "lenient"))))
 
 
 def ranked_source(task, **choices):
@@ -77,7 +78,7 @@ def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
 
 def test_judge_without_a_value_is_named_after_the_sentence_about_the_best():
     """Sentences about the best judge are not about a judge without a rank."""
-    source = indeterminate_source(indeterminate_task(n=20), baselines=())
+    source = indeterminate_source(indeterminate_task(n=20))
     silent = {**source.verdicts, "random": []}
     text = sentences(validate(replace(source, verdicts=silent, n_resamples=100)))
     [place] = [i for i, sentence in enumerate(text) if "Not ranked" in sentence]
@@ -88,9 +89,7 @@ def test_judge_without_a_value_is_named_after_the_sentence_about_the_best():
 
 def test_judge_whose_replies_all_failed_says_so():
     """Beside the share that it answered stands what became of its replies."""
-    source = indeterminate_source(
-        indeterminate_task(n=20), judges=("strict", "lenient"), baselines=()
-    )
+    source = indeterminate_source(indeterminate_task(n=20), judges=("strict", "lenient"))
     replies = source.verdicts["lenient"]
     failed = [msgspec.structs.replace(row, outcome="failed", value=None) for row in replies]
     source = replace(source, verdicts={**source.verdicts, "lenient": failed})
@@ -102,7 +101,7 @@ def test_judge_whose_replies_all_failed_says_so():
 
 def test_no_judge_that_answered_enough_means_no_recommendation():
     """Each is named with what it answered."""
-    text, validation = recommended(indeterminate_task(), judges=("strict",), baselines=())
+    text, validation = recommended(indeterminate_task(), judges=("strict",))
     assert validation.decision.reason == "too_few_answered"
     assert text[0] == (
         "No judge can be recommended: none answered 90% of 60 items: "
@@ -126,7 +125,7 @@ def test_beta_at_which_another_judge_decides_best_is_named():
 def test_break_even_is_silent_where_judges_are_not_distinguishable():
     """Two judges with the same answers share the first rank, whatever beta is."""
     task = indeterminate_task(n=40, paired=40)
-    source = indeterminate_source(task, judges=("lenient",), baselines=())
+    source = indeterminate_source(task, judges=("lenient",))
     twin = [msgspec.structs.replace(row, judge="twin") for row in source.verdicts["lenient"]]
     pair = (*source.judges, JudgeFacts(name="twin"))
     verdicts = source.verdicts | {"twin": twin}
@@ -141,9 +140,7 @@ def test_break_even_is_silent_where_judges_are_not_distinguishable():
 
 def test_the_only_ranked_judge_is_the_best_of_nobody():
     """It came "first in 100.0% of 2000 resamples" before judges that have no rank."""
-    source = indeterminate_source(
-        indeterminate_task(n=20), judges=("strict", "lenient"), baselines=()
-    )
+    source = indeterminate_source(indeterminate_task(n=20), judges=("strict", "lenient"))
     silent = {**source.verdicts, "strict": []}
     text = " ".join(sentences(validate(replace(source, verdicts=silent, n_resamples=100))))
     assert "Not ranked, as less than 90% was answered: strict 0.0%" in text
@@ -174,7 +171,7 @@ def test_usual_metrics_are_named_with_the_regret_of_their_choice():
 def test_usual_metrics_choose_among_the_judges_that_are_ranked():
     """Hit rate "would have picked lexicon" while a judge of the same table had a higher one."""
     task = indeterminate_task(n=60)
-    source = indeterminate_source(task, beta=0.5, metric="decision_consistency", baselines=())
+    source = indeterminate_source(task, beta=0.5, metric="decision_consistency")
     validation = validate(source)
     ranked = {row.judge for row in validation.evidence.judges if row.ranked}
     assert ranked == {"lenient", "random"}
@@ -201,9 +198,7 @@ def test_annotator_test_is_said_for_the_leader(paired):
 
 def test_one_human_takes_the_place_of_the_annotator_test_of_anonymous_raters():
     """The sentence says why there is no test; non-inferiority to one human decides."""
-    text, validation = recommended(
-        indeterminate_task(rater_ids="positional"), judges=("lenient",), baselines=()
-    )
+    text, validation = recommended(indeterminate_task(rater_ids="positional"), judges=("lenient",))
     assert "No annotator test: the ratings do not name their raters." in text
     decided = validation.decision
     assert decided.checks["annotator_test"].passed is None
@@ -225,7 +220,7 @@ def test_what_to_collect_next_is_said_where_the_answer_is_not_firm():
 
 def test_judge_half_of_whose_replies_are_unreadable_is_warned_about():
     """Every item has an answer, so it is ranked; the second reply to each is invalid."""
-    source = indeterminate_source(indeterminate_task(), judges=("lenient",), baselines=())
+    source = indeterminate_source(indeterminate_task(), judges=("lenient",))
     rows = source.verdicts["lenient"]
     second = [msgspec.structs.replace(row, sample=1, outcome="invalid", value=None) for row in rows]
     planned = {"lenient": {"forced_choice": 120, "response_set": 120}}
@@ -238,7 +233,7 @@ def test_judge_half_of_whose_replies_are_unreadable_is_warned_about():
 
 def test_replies_that_were_not_asked_for_are_not_called_unusable():
     """An interrupted run says what is missing; nothing is wrong with what came."""
-    source = indeterminate_source(indeterminate_task(n=20), judges=("lenient",), baselines=())
+    source = indeterminate_source(indeterminate_task(n=20), judges=("lenient",))
     part = {"lenient": source.verdicts["lenient"][:38]}
     text = " ".join(sentences(validate(replace(source, verdicts=part, n_resamples=100))))
     assert "2 of its 40 planned replies are missing; collect them before relying on it." in text
@@ -260,9 +255,8 @@ def test_metric_that_is_na_for_all_recommends_nobody():
 def test_terminal_output_fits_eighty_columns_and_half_a_screen(choices, terminal):
     """Ranking, verdict and next step; a table of at most seven columns."""
     if choices:
-        terminal = render(
-            validate(indeterminate_source(indeterminate_task(n=40, paired=40), **choices))
-        )
+        task, judges = indeterminate_task(n=40, paired=40), ("strict", "lenient")
+        terminal = render(validate(indeterminate_source(task, judges=judges, **choices)))
     lines = terminal.splitlines()
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 24

@@ -40,7 +40,7 @@ def task_of(ratings, *, options=("A", "B"), items=(), **fields):
     )
 
 
-def source_of(task, judges, *, baselines=(), **choices):
+def source_of(task, judges, **choices):
     """Make a source of ``{judge: {item: value or values}}``; absent items were not asked."""
     verdicts = {
         name: [
@@ -53,7 +53,7 @@ def source_of(task, judges, *, baselines=(), **choices):
     return Source(
         task=task,
         items=task.items,
-        judges=tuple(JudgeFacts(name=name, baseline=name in baselines) for name in judges),
+        judges=tuple(JudgeFacts(name=name) for name in judges),
         verdicts=verdicts,
         planned={name: {"forced_choice": len(listed)} for name, listed in verdicts.items()},
         **{"n_resamples": 200} | choices,
@@ -128,9 +128,7 @@ def indeterminate_task(n=60, raters=7, *, paired=0, seed=0, **fields):
     return Task(**description, items=items, ratings=tuple(ratings))
 
 
-def indeterminate_source(
-    task, *, judges=("strict", "lenient", "random"), baselines=("random",), **choices
-):
+def indeterminate_source(task, *, judges=("strict", "lenient", "random"), **choices):
     """Make a source of three judges of an indeterminate task.
 
     ``strict`` answers as most raters chose and abstains on every ninth item, ``lenient`` answers A
@@ -153,7 +151,7 @@ def indeterminate_source(
     return Source(
         task=task,
         items=task.items,
-        judges=tuple(JudgeFacts(name=name, baseline=name in baselines) for name in judges),
+        judges=tuple(JudgeFacts(name=name) for name in judges),
         verdicts=verdicts,
         planned={
             name: {"forced_choice": len(chosen), "response_set": len(chosen)} for name in judges

@@ -90,10 +90,8 @@
   const grid = block.grid;
   const state = grid && { beta: grid.beta, tau: grid.tau, goal: "consistency" };
   const rankedRows = () => {
-    const rows = grid.judges.map(([name, style, isBaseline], j) => ({
+    const rows = grid.judges.map((name, j) => ({
       name,
-      style,
-      isBaseline,
       consistency: grid.consistency[j][state.tau][state.beta],
       bias: grid.bias[j][state.tau][state.beta],
     }));
@@ -121,7 +119,7 @@
     if (!chart) return;
     const [x, y] = [scaleOf(chart.dataset.x), scaleOf(chart.dataset.y)];
     const paths = new Map([...chart.querySelectorAll("path.series")].map((path) => [path.dataset.of, path]));
-    grid.judges.forEach(([judge], j) => {
+    grid.judges.forEach((judge, j) => {
       const points = [];
       valuesOf(j).forEach((value, i) => { if (value !== null) points.push([x(grid.betas[i]), y(value)]); });
       paths.get(judge)?.setAttribute("d", pathOf(points));
@@ -132,7 +130,7 @@
     setAttributes(chart.querySelector(".cursor"), { visibility: "visible", x1: position, x2: position });
   };
   const goalRow = (row) => {
-    const element = create("tr", undefined, row.isBaseline ? "baseline" : row.rank === 1 ? "best" : "");
+    const element = create("tr", undefined, row.rank === 1 ? "best" : "");
     element.append(
       create("td", row.rank, "n"),
       rowHeader(row.name),
