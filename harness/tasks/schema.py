@@ -55,6 +55,19 @@ class AltTestFields(Frozen):
     combine: tuple[tuple[str, ...], ...] = ()
 
 
+def _binary_sensitivity(fields: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return that who chooses the negative of two options may endorse the positive one."""
+    keys = [option.key for option in fields.get("options", ())]
+    positive, admissible = fields.get("positive", ()), fields.get("response_sets", ())
+    negative = [key for key in keys if key not in positive]
+    if fields.get("scale") != "binary" or len(keys) != 2 or len(negative) != 1:  # noqa: PLR2004
+        return {}
+    needed = {frozenset(keys), *(frozenset((key,)) for key in keys)}
+    if admissible != "all" and not needed <= {frozenset(members) for members in admissible}:
+        return {}
+    return {negative[0]: tuple(positive)}
+
+
 class TaskFields(Frozen):
     """Fields of a task, apart from its items and ratings.
 
@@ -79,7 +92,8 @@ class TaskFields(Frozen):
     tau : float in (0, 1]
         An item is positive when at least this share of raters would endorse a positive option.
     sensitivity : dict of str to tuple of str
-        For a negative option, the options that may be endorsed by people who choose it.
+        For a negative option, the options that may be endorsed by people who choose it. By default
+        the positive option of a binary scale by those who choose the other; ``{}`` for nowhere.
     raters : str
         ``expert``, ``skilled`` or ``crowd``; sets the default cost-benefit margin.
     rater_ids : str
@@ -114,7 +128,7 @@ class TaskFields(Frozen):
     response_sets: Literal["all"] | tuple[tuple[Key, ...], ...] = "all"
     abstain: bool = False
     tau: float = Field(0.5, gt=0, le=1)
-    sensitivity: dict[Key, tuple[Key, ...]] = Field(default_factory=dict)
+    sensitivity: dict[Key, tuple[Key, ...]] = Field(default_factory=_binary_sensitivity)
     raters: Literal["expert", "skilled", "crowd"] = "crowd"
     rater_ids: Literal["real", "positional"] = "real"
     ignore_labels: tuple[Key, ...] = ()
@@ -183,7 +197,8 @@ def read_task_file(path: Path) -> TaskFile:
     try:
         return TaskFile.model_validate(content)
     except ValidationError as error:
-        problems = error.errors(include_url=False)
+        not_called = "default_factory_not_called"  # of a field that follows from a wrong one
+        problems = [p for p in error.errors(include_url=False) if p["type"] != not_called]
         more = f" ({len(problems) - 1} more after this)" if len(problems) > 1 else ""
         raise TaskError(f"{path}: {_one_line(problems[0])}{more}") from None
 

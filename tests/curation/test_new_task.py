@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.processes import run_harness
 
-from harness.app import plan_run
+from harness.app import plan_run, validate_verdicts
 from harness.curation import AnswerSettings, make_plan, make_task, profile
 from harness.curation.column_profile import labels_of
 from harness.errors import TaskError
@@ -155,6 +155,15 @@ def test_judges_are_not_asked_for_a_property_that_nobody_said(tmp_path):
     with pytest.raises(TaskError, match="describe there what was rated, as a phrase"):
         plan_run(**dict(config), judges=["m"], base_url="http://127.0.0.1:1/v1")
     assert plan_run(**dict(config), judges=["random"]).jobs
+
+
+def test_binary_table_has_a_sweep_over_beta(tmp_path):
+    """The task says by default that who chose the negative label may accept the positive one."""
+    path = table(tmp_path, "id,body,a1,a2\n1,one two,yes,no\n2,three,no,no\n3,four,yes,yes\n")
+    make_task(plan_of(path, positive=("yes",)), tmp_path / "mine")
+    validation = validate_verdicts(str(tmp_path / "mine"), None)
+    assert validation.sensitivity.reason == ""
+    assert validation.sensitivity.adds == {"no": ("yes",)}
 
 
 def test_new_task_runs_at_once(tmp_path):

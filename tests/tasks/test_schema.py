@@ -43,6 +43,29 @@ def test_what_is_left_out_has_a_default(tmp_path):
     assert (task.raters, task.rater_ids, task.positive, task.lexicon) == ("crowd", "real", (), None)
 
 
+@pytest.mark.parametrize(
+    ("fields", "sensitivity"),
+    [
+        ("positive: [A]\n", {"B": ("A",)}),
+        ("positive: [B]\n", {"A": ("B",)}),
+        ("", {}),
+        ("positive: [A]\nsensitivity: {}\n", {}),
+        ("positive: [A]\nresponse_sets: [[A], [B]]\n", {}),
+        ("positive: [A]\nresponse_sets: [[B, A], [A], [B]]\n", {"B": ("A",)}),
+        ("positive: [A]\nresponse_sets: [[B, A], [A]]\n", {}),
+    ],
+)
+def test_a_binary_task_has_its_sensitivity_by_default(tmp_path, fields, sensitivity):
+    """Who chose the negative option may endorse the positive one, where the sets allow it."""
+    text = "name: demo\nproperty: p\nscale: binary\noptions: [A, B]\n"
+    assert read_task_file(write(tmp_path, text + fields)).sensitivity == sensitivity
+
+
+def test_other_scales_have_no_sensitivity_by_default(tmp_path):
+    """With more options, which may be endorsed together is for the task to say."""
+    assert read_task_file(write(tmp_path, f"{GOOD}positive: [A]\n")).sensitivity == {}
+
+
 def test_options_stay_the_text_that_was_written(tmp_path):
     """`no` is no truth value, `010` no eight, `1:30` no ninety, `1.50` keeps its nought."""
     text = GOOD.replace(
