@@ -1,0 +1,232 @@
+"""Evidence of a change of one stream, look after look, on one error rate for all looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf, log
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from harness.stats.drift.bag_tests import SHIFTS, item_log_e, window_evidence
+from harness.stats.drift.windows import Window, windows_of
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import FloatArray
+    from harness.stats.drift.bag_tests import WindowEvidence
+    from harness.stats.drift.reply_counts import ReplyCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """What changed, as far as the largest part of a window's e-value tells; an estimate.
+
+    Attributes
+    ----------
+    kind : {"few_items", "usual_answer", "category"}
+        "few_items": some items are answered differently. "usual_answer": all items get their usual
+        answer more or less often (the judge is steadier or noisier). "category": all items get a
+        category more or less often.
+    category : str or None
+        Which one, for kind "category".
+    direction : {"up", "down"} or None
+        More or less often in the window; None for "few_items".
+    log_e : float
+        Log e-value.
+    """
+
+    kind: Literal["few_items", "usual_answer", "category"]
+    category: str | None
+    direction: Literal["up", "down"] | None
+    log_e: float
+
+
+@dataclass(frozen=True, slots=True)
+class WindowResult:
+    """Both tests of one window.
+
+    Attributes
+    ----------
+    window : Window
+        Its first look is the estimate of "since when".
+    log_e : float
+        Log e-value.
+    p : float
+        Exact p-value, of this window alone.
+    largest : Component
+        What changed.
+    """
+
+    window: Window
+    log_e: float
+    p: float
+    largest: Component
+
+    @property
+    def weighted_log_e(self) -> float:
+        """Return the log of weight times e-value."""
+        return self.log_e + log(self.window.weight)
+
+    @property
+    def weighted_p(self) -> float:
+        """Return the p-value divided by its weight; may exceed 1."""
+        return self.p / self.window.weight
+
+
+@dataclass(frozen=True, slots=True)
+class LookResult:
+    """Evidence of a stream up to a look.
+
+    Attributes
+    ----------
+    look : int
+        From 1 on.
+    log_e_sum : float
+        Log of W: weights times e-values, summed over the windows of all looks so far.
+    p_bound : float
+        Q: the smallest p-value divided by its weight so far; may exceed 1.
+    most_e, least_p : WindowResult
+        The windows so far with the largest weighted e-value and the smallest weighted p-value.
+    """
+
+    look: int
+    log_e_sum: float
+    p_bound: float
+    most_e: WindowResult
+    least_p: WindowResult
+
+    @property
+    def p_value(self) -> float:
+        """Return the anytime-valid p-value: without a change, it ever is <= a with chance <= a."""
+        return min(1.0, 2.0 * min(self._p_of_e, self.p_bound))
+
+    @property
+    def strongest(self) -> WindowResult:
+        """Return the window that speaks most for a change by whichever test sets the p-value."""
+        return self.most_e if self._p_of_e <= self.p_bound else self.least_p
+
+    @property
+    def _p_of_e(self) -> float:
+        return exp(-max(self.log_e_sum, 0.0))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StreamPath:
+    """Evidence of a stream after each look.
+
+    Attributes
+    ----------
+    looks : tuple of LookResult
+        One per look. ``log_e_sum`` never falls; ``p_bound`` and ``p_value`` never rise.
+    """
+
+    looks: tuple[LookResult, ...]
+
+    def __repr__(self) -> str:
+        return f"StreamPath({len(self.looks)} looks, p = {self.p_value:.3g})"
+
+    @property
+    def p_value(self) -> float:
+        """Return the p-value after the last look; 1 before the first."""
+        return self.looks[-1].p_value if self.looks else 1.0
+
+    def first_look_at(self, threshold: float) -> LookResult | None:
+        """Return the first look at which the p-value is at most a threshold: the alarm."""
+        return next((look for look in self.looks if look.p_value <= threshold), None)
+
+
+def stream_path(counts: ReplyCounts, *, earlier: StreamPath | None = None) -> StreamPath:
+    """Test after each look whether a judge's replies to an elicitation changed.
+
+    Parameters
+    ----------
+    counts : ReplyCounts
+        The baseline and all looks.
+    earlier : StreamPath, optional
+        The path of the same counts without the last looks, which is then not computed again. The
+        result is the same, bit for bit.
+
+    Returns
+    -------
+    StreamPath
+        A function of the counts alone: no seed enters.
+
+    Raises
+    ------
+    ValueError
+        If ``earlier`` has more looks than there are counts.
+
+    Notes
+    -----
+    Half of the error rate goes to a weighted sum of e-values (Markov's inequality), half to the
+    smallest weighted exact p-value (union bound); see `window_evidence` and `windows_of`. With one
+    baseline reply per item, look 1 shows shifts of the rates of categories only.
+
+    References
+    ----------
+    V. Vovk, R. Wang, E-values: calibration, combination and applications, Annals of Statistics 49
+    (2021), 1736-1754.
+
+    Examples
+    --------
+    >>> from harness.stats.drift.reply_counts import ReplyCounts
+    >>> baseline, changed = np.tile([5, 0], (20, 1)), np.tile([0, 1], (20, 1))
+    >>> path = stream_path(ReplyCounts(("yes", "no"), np.array([baseline, changed])))
+    >>> path.p_value < 1e-9, path.looks[0].strongest.window.first_look
+    (True, 1)
+    """
+    looks = list(earlier.looks) if earlier else []
+    if len(looks) > counts.n_looks:
+        raise ValueError(f"earlier has {len(looks)} looks; counts has {counts.n_looks}")
+    for look in range(len(looks) + 1, counts.n_looks + 1):
+        results = [_window_result(counts, window) for window in windows_of(look)]
+        looks.append(_next_look(looks[-1] if looks else None, results))
+    return StreamPath(tuple(looks))
+
+
+def item_evidence(counts: ReplyCounts, window: Window) -> FloatArray:
+    """Return the log e-value of each item in a window, (n,).
+
+    The items with the largest are likely to have changed: a description without an error rate. It
+    is 0 for an item whose replies are all alike.
+    """
+    inside = counts.inside(window)
+    log_e = item_log_e((counts.before(window) + inside)[None], inside[None])
+    return np.asarray(log_e[0])
+
+
+def _window_result(counts: ReplyCounts, window: Window) -> WindowResult:
+    inside = counts.inside(window)
+    evidence = window_evidence((counts.before(window) + inside)[None], inside[None])
+    return WindowResult(
+        window=window,
+        log_e=float(evidence.log_e[0]),
+        p=float(evidence.p[0]),
+        largest=_largest(evidence, counts.categories),
+    )
+
+
+def _largest(evidence: WindowEvidence, categories: tuple[str, ...]) -> Component:
+    log_few, log_shifts = float(evidence.log_few[0]), evidence.log_shifts[0]
+    place, shift = np.unravel_index(int(np.argmax(log_shifts)), log_shifts.shape)
+    log_shift = float(log_shifts[place, shift])
+    if log_few >= log_shift:
+        return Component("few_items", None, None, log_few)
+    direction: Literal["up", "down"] = "up" if SHIFTS[int(shift)] > 1.0 else "down"
+    if place == 0:
+        return Component("usual_answer", None, direction, log_shift)
+    return Component("category", categories[int(place) - 1], direction, log_shift)
+
+
+def _next_look(last: LookResult | None, results: list[WindowResult]) -> LookResult:
+    """Add the windows of a look to what came before."""
+    log_e_sum, p_bound = (last.log_e_sum, last.p_bound) if last else (-inf, inf)
+    past_e, past_p = ([last.most_e], [last.least_p]) if last else ([], [])
+    weighted = [log_e_sum, *(result.weighted_log_e for result in results)]
+    return LookResult(
+        look=results[0].window.look,
+        log_e_sum=float(np.logaddexp.reduce(weighted)),
+        p_bound=min(p_bound, *(result.weighted_p for result in results)),
+        most_e=max([*past_e, *results], key=lambda result: result.weighted_log_e),
+        least_p=min([*past_p, *results], key=lambda result: result.weighted_p),
+    )

@@ -1,0 +1,180 @@
+"""Whether a judge that changed became worse, by a bound on the paired change of a metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, IntArray, frozen
+from harness.stats.drift.windows import Window, windows_of
+
+BETS = np.array([0.05, 0.1, 0.2, 0.4, 0.8])
+MARGIN_STEP = 0.001
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class ItemScores:
+    """What the replies of each item and look score on a metric that is a mean over items.
+
+    Attributes
+    ----------
+    sums : (T + 1, n) array
+        Sums of the scores of single replies, each in [0, 1], higher is better (a loss such as the
+        squared error enters as 1 minus itself). Row 0 is the baseline.
+    n_replies : (T + 1, n) int array
+        Replies behind them; 0 where an item has none, which then does not enter.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score lies outside [0, 1].
+    """
+
+    sums: FloatArray
+    n_replies: IntArray
+
+    def __post_init__(self) -> None:
+        sums = np.asarray(self.sums, dtype=np.float64)
+        n_replies = np.asarray(self.n_replies)
+        if sums.shape != n_replies.shape or sums.ndim != 2:  # noqa: PLR2004 -- looks and items
+            raise ValueError(f"sums has shape {sums.shape}, n_replies {n_replies.shape}")
+        if not ((sums >= 0.0) & (sums <= n_replies + 1e-9)).all():
+            raise ValueError("a score lies outside [0, 1]; wanted sums between 0 and n_replies")
+        object.__setattr__(self, "sums", frozen(sums))
+        object.__setattr__(self, "n_replies", frozen(n_replies))
+
+    def __repr__(self) -> str:
+        return f"ItemScores({self.sums.shape[1]} items, {len(self.sums) - 1} looks)"
+
+    def changes(self, window: Window) -> FloatArray:
+        """Return the mean of each item in a window minus its baseline mean, where both exist."""
+        looks = slice(window.first_look, window.look + 1)
+        n_before, n_inside = self.n_replies[0], self.n_replies[looks].sum(axis=0)
+        both = (n_before > 0) & (n_inside > 0)
+        inside = self.sums[looks].sum(axis=0)[both] / n_inside[both]
+        return np.asarray(inside - self.sums[0][both] / n_before[both])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WorsePath:
+    """Evidence that the mean score fell by more than a margin.
+
+    Attributes
+    ----------
+    margin : float
+        The null hypothesis: the mean change over items is at least ``-margin``.
+    log_e_sums : tuple of float
+        After each look, the log of weights times e-values, summed over the windows so far.
+    """
+
+    margin: float
+    log_e_sums: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return f"WorsePath({len(self.log_e_sums)} looks, margin {self.margin})"
+
+    def first_look_at(self, threshold: float) -> int | None:
+        """Return the first look with a sum of at least ``1 / threshold``; None if there is none."""
+        bound = -np.log(threshold)
+        return next((t for t, value in enumerate(self.log_e_sums, 1) if value >= bound), None)
+
+
+def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
+    """Test after each look whether a judge became worse by more than a margin.
+
+    Parameters
+    ----------
+    scores : ItemScores
+        Baseline and looks.
+    margin : float in [0, 1)
+        How large a fall of the mean score is tolerated.
+
+    Returns
+    -------
+    WorsePath
+        ``worse`` may be said only of a judge that already changed, where `WorsePath.first_look_at`
+        of its own share of alpha (`JudgeChange.threshold`) is not None: then both claims about all
+        judges share one alpha.
+
+    Raises
+    ------
+    ValueError
+        If the margin is out of range.
+
+    Notes
+    -----
+    For each window the e-value is the mean over five bets b of ``prod(1 - b (z + margin))``, where
+    z is the change of an item and b is .05, .1, .2, .4 or .8 divided by ``1 + margin``. Valid
+    for items that were sampled and for fixed items with independent replies, without a
+    distributional assumption.
+
+    References
+    ----------
+    I. Waudby-Smith, A. Ramdas, Estimating means of bounded random variables by betting, Journal of
+    the Royal Statistical Society B 86 (2024), 1-27.
+
+    Examples
+    --------
+    >>> baseline, look = np.full(50, 5), np.full(50, 1)
+    >>> scores = ItemScores(np.array([baseline, 0 * look]), np.array([baseline, look]))
+    >>> worse_path(scores, margin=0.1).first_look_at(0.05)
+    1
+    """
+    if not 0.0 <= margin < 1.0:
+        raise ValueError(f"margin is {margin}; wanted a number from 0 to below 1")
+    return WorsePath(margin, tuple(_log_e_sums(_all_changes(scores), margin)))
+
+
+def largest_margin(scores: ItemScores, threshold: float) -> float | None:
+    """Return the largest margin by which the mean score is shown to have fallen.
+
+    Parameters
+    ----------
+    scores : ItemScores
+        Baseline and looks.
+    threshold : float in (0, 1)
+        The judge's share of alpha.
+
+    Returns
+    -------
+    float or None
+        In steps of 0.001, rounded down; None where not even margin 0 is shown.
+    """
+    changes, bound = _all_changes(scores), -np.log(threshold)
+
+    def shown(step: int) -> bool:
+        sums = _log_e_sums(changes, step * MARGIN_STEP)
+        return bool(sums) and sums[-1] >= bound
+
+    if not shown(0):
+        return None
+    low, high = 0, round(1.0 / MARGIN_STEP)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if shown(middle) else (low, middle)
+    return low * MARGIN_STEP
+
+
+def _all_changes(scores: ItemScores) -> list[list[tuple[float, FloatArray]]]:
+    """Return the weight and the changes of every window, per look."""
+    return [
+        [(window.weight, scores.changes(window)) for window in windows_of(look)]
+        for look in range(1, len(scores.sums))
+    ]
+
+
+def _log_e_sums(changes: list[list[tuple[float, FloatArray]]], margin: float) -> list[float]:
+    total, sums = -np.inf, []
+    for windows in changes:
+        weighted = [np.log(weight) + _log_bets(z, margin) for weight, z in windows]
+        total = float(np.logaddexp.reduce([total, *weighted]))
+        sums.append(total)
+    return sums
+
+
+def _log_bets(changes: FloatArray, margin: float) -> float:
+    """Return the log e-value of a window."""
+    bets = BETS[:, None] / (1.0 + margin)
+    log_products = np.log1p(-bets * (changes + margin)).sum(axis=1)
+    return float(np.logaddexp.reduce(log_products) - np.log(len(BETS)))
