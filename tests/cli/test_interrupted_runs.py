@@ -12,10 +12,12 @@ import pytest
 from support.processes import run_harness, start_harness
 from support.task_folders import make_task_folder
 
-from harness.judging.storage.verdict_log import read_log
+from harness.judging.parsing.verdict import decode
+from harness.judging.storage.verdict_log import read_log, replies_of
 
 N_ITEMS, SAMPLES, CONCURRENCY = 40, 5, 8
-PLANNED = N_ITEMS * SAMPLES * 2
+BOTH = ("forced_choice", "response_set")
+PLANNED = N_ITEMS * SAMPLES * len(BOTH)
 JUDGES = """\
 judges:
   local:
@@ -71,13 +73,25 @@ def wait_for_lines(place, n: int) -> None:
     raise AssertionError(f"no {n} verdicts within 30 s")
 
 
-def kill_and_resume(place, stub, *, kills: int, seed: int) -> None:
+def n_purchases(log) -> Counter[str]:
+    """Count how often the replies that a log holds were bought, by the hash of their request."""
+    lines = log.read_bytes().split(b"\n")[1:-1]
+    replies = [reply for line in lines for reply in replies_of(decode(line + b"\n"))]
+    purchases = {(reply.request, reply.latency_s) for reply in replies}
+    return Counter(request for request, _ in purchases)
+
+
+def kill_and_resume(place, stub, *, kills: int, seed: int, elicitations=BOTH) -> str:
     """Kill a run again and again, then let it end; nothing may be lost or bought twice."""
     rng = random.Random(seed)
     written: list[bytes] = []
-    process = start_harness(*ARGUMENTS, cwd=place)
+    asked = ("--elicitation", ",".join(elicitations))
+    pairs_alone = "paired" in elicitations and "response_set" not in elicitations
+    n_units = N_ITEMS * SAMPLES * len(elicitations)
+    n_turns = n_units + N_ITEMS * SAMPLES * pairs_alone  # else first turns are response sets
+    process = start_harness(*ARGUMENTS, *asked, cwd=place)
     for kill_number in range(kills):
-        low, high = (k * PLANNED // (kills + 2) for k in (kill_number, kill_number + 1))
+        low, high = (k * n_turns // (kills + 2) for k in (kill_number, kill_number + 1))
         wait_for_lines(place, rng.randrange(low, max(high, low + 1)))
         time.sleep(rng.random() * 0.03)
         kill(process)
@@ -89,16 +103,26 @@ def kill_and_resume(place, stub, *, kills: int, seed: int) -> None:
     assert process.returncode == 0, err
     reading = read_log(log_of(place))
     assert log_of(place).read_bytes().split(b"\n")[: len(written)] == written
-    assert len(reading.final) == reading.n_lines == PLANNED
-    assert Counter(v.outcome for v in reading.final.values()) == {"answered": PLANNED}
-    assert PLANNED <= stub.stats()["requests"] <= PLANNED + kills * CONCURRENCY
-    assert "Compared on all 40 items with ratings" in out
+    assert len(reading.final) == n_units
+    assert reading.n_lines == n_turns
+    assert Counter(v.outcome for v in reading.final.values()) == {"answered": n_units}
+    purchases = n_purchases(log_of(place))
+    assert len(purchases) == n_turns
+    assert set(purchases.values()) == {1}
+    assert n_turns <= stub.stats()["requests"] <= n_turns + kills * CONCURRENCY
+    return out
 
 
 def test_kill_at_ten_random_moments_loses_nothing_and_repeats_only_what_was_in_flight(place, stub):
     """After ten kill -9, every unit has one verdict, every line once written still stands, and the
     server saw at most the calls in flight once more per kill."""
-    kill_and_resume(place, stub, kills=10, seed=20260101)
+    out = kill_and_resume(place, stub, kills=10, seed=20260101)
+    assert "Compared on all 40 items with ratings" in out
+
+
+def test_kill_between_the_turns_of_pairs_loses_no_first_turn(place, stub):
+    """Each turn is a reply: written when it is received, and not bought again."""
+    kill_and_resume(place, stub, kills=3, seed=1, elicitations=("paired",))
 
 
 @pytest.mark.slow
@@ -107,6 +131,18 @@ def test_kill_at_ten_random_moments_loses_nothing_and_repeats_only_what_was_in_f
 def test_kill_at_fifty_random_moments_over_seeds(place, stub, seed):
     """Five runs, each killed ten times at moments of its own."""
     kill_and_resume(place, stub, kills=10, seed=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(5))
+def test_fifty_kills_with_pairs_in_the_mix_lose_nothing_received_and_buy_nothing_twice(
+    place, stub, seed
+):
+    """Five runs, each killed ten times: some buy the first turns of their pairs, and some begin
+    pairs with the response sets."""
+    mix = (("forced_choice", "paired"), (*BOTH, "paired"))[seed % 2]
+    kill_and_resume(place, stub, kills=10, seed=seed, elicitations=mix)
 
 
 def test_two_runs_on_one_cache_pay_for_no_unit_twice(place, stub):

@@ -98,7 +98,8 @@ def _read_log(path: Path, task: Task) -> list[Verdict]:
                 ) from None
             rules.check_item(verdict.item, where)
             unit = (verdict.item, verdict.judge, verdict.elicitation, verdict.sample)
-            if unit not in verdicts or verdict.outcome != "failed":
+            previous = verdicts.get(unit)
+            if not previous or previous.outcome == "failed" or verdict.outcome != "failed":
                 verdicts[unit] = rules.checked(verdict)
     return list(verdicts.values())
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 __all__ = [
+    "AWAITS_SECOND_TURN",
     "CANNOT_ASSESS",
     "HEADER",
     "OUTCOMES",
@@ -62,6 +63,7 @@ __all__ = [
 SCHEMA_VERSION = 1
 HEADER = b'{"schema_version": 1}\n'
 CRC_OPENING = b',"crc":"'
+AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a pair that has its first turn alone
 MAX_CACHED_CHARS = 64  # longer replies are parsed each time
 CRC_DIGITS = 8 + len(b'"}')
 ALWAYS_WRITTEN = (

@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr, replace
 from harness.errors import BudgetSpent, CallFailed, RunError
 from harness.judging.judges.pricing import max_tokens
 from harness.judging.judges.response_errors import limit_wait
-from harness.judging.parsing.verdict import failed
+from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, failed
 from harness.judging.running.services import NotAsked, Outcome
 
 if TYPE_CHECKING:
@@ -34,16 +34,17 @@ async def ask_unit(unit: WorkUnit, services: Services) -> Outcome:
     Parameters
     ----------
     unit : WorkUnit
-        One sample, or several that one request asks for; a pair is one sample of two turns.
+        One sample, or several that one request asks for; of a pair, the next turn.
     services : Services
         Of the judge.
 
     Returns
     -------
     Outcome
-        With one verdict per sample, a failed one where there was no reply. Without verdicts if the
-        unit may not be asked now. The locks on the requests of received replies stay claimed: they
-        are released when the replies are stored.
+        With one verdict per sample, a failed one where there was no reply, and with what is still
+        to be asked, such as the second turn of a pair. Without verdicts if the unit may not be
+        asked now. The locks on the requests of received replies stay claimed: they are released
+        when the replies are stored.
 
     Raises
     ------
@@ -53,36 +54,40 @@ async def ask_unit(unit: WorkUnit, services: Services) -> Outcome:
     if len(unit.samples) > 1:
         return await _ask_samples(unit, services)
     received: list[Reply] = []
-    first: Reply | None = None
-    request, judge = unit.request_for(), services.judge
+    request = unit.request_for()
+    if unit.first is not None:
+        request = services.judge.follow_up(request, unit.first)
     try:
         reply = await _obtain(request, services, received, claimed=unit.claimed)
-        if unit.elicitation == "paired":
-            if not reply.text.strip():
-                cached = not received
-                return Outcome(
-                    [
-                        read_without_choice(
-                            services.reader, reply, unit.unit(), judge.spec.name, cached=cached
-                        )
-                    ],
-                    received,
-                )
-            first, request = reply, judge.follow_up(request, reply)
-            reply = await _obtain(request, services, received)
     except CallFailed as failure:
-        return Outcome(
-            [_failed(unit, services, request.hash, failure.reason, first)], received, failure
-        )
+        return Outcome([_failed(unit, services, request.hash, failure.reason)], failure=failure)
     except NotAsked as stop:
-        if first is None or not received:
-            return Outcome(command=stop.command)
-        verdict = _failed(unit, services, request.hash, "interrupted", first)
-        return Outcome([verdict], received, command=stop.command)
+        return Outcome(command=stop.command)
+    bought = unit.bought or bool(received)
+    if unit.elicitation == "paired" and unit.first is None:
+        return await _continue_pair(unit, reply, received, services)
     verdict = services.reader.verdict(
-        reply, unit.unit(), judge.spec.name, first=first, cached=not received
+        reply, unit.unit(), services.judge.spec.name, first=unit.first, cached=not bought
     )
     return Outcome([verdict], received)
+
+
+async def _continue_pair(
+    unit: WorkUnit, first: Reply, received: Sequence[Reply], services: Services
+) -> Outcome:
+    """Return the first turn of a pair, to be written before its second is asked.
+
+    A first turn that was written before is followed up here. A blank one is not: some providers
+    refuse an empty turn.
+    """
+    bought, judge = bool(received), services.judge.spec.name
+    if not first.text.strip():
+        blank = read_without_choice(services.reader, first, unit.unit(), judge, cached=not bought)
+        return Outcome([blank], received)
+    unit = unit._replace(first=first, bought=bought, claimed=False)
+    if bought:
+        return Outcome([first_turn(unit, judge)], received, unanswered=[unit])
+    return await ask_unit(unit, services)
 
 
 async def _obtain(
@@ -233,7 +238,12 @@ def read_without_choice(
     return replace(verdict, elicitation="paired", first=first, reply=None, reason=reason)
 
 
-def _failed(
-    unit: WorkUnit, services: Services, request: str, reason: str, first: Reply | None = None
-) -> Verdict:
-    return failed(unit.unit(), services.judge.spec.name, request, reason=reason, first=first)
+def first_turn(unit: WorkUnit, judge: str) -> Verdict:
+    """Return what is written of a pair before its second turn is asked: the reply to the first."""
+    assert unit.first is not None
+    request = unit.first.request
+    return failed(unit.unit(), judge, request, reason=AWAITS_SECOND_TURN, first=unit.first)
+
+
+def _failed(unit: WorkUnit, services: Services, request: str, reason: str) -> Verdict:
+    return failed(unit.unit(), services.judge.spec.name, request, reason=reason, first=unit.first)

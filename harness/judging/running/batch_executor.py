@@ -20,7 +20,7 @@ from tenacity.wait import wait_exponential
 
 from harness.errors import CallFailed
 from harness.judging.parsing.verdict import failed
-from harness.judging.running.ask import read_without_choice
+from harness.judging.running.ask import first_turn, read_without_choice
 from harness.judging.running.batch_api import KEPT, BatchWire, Http, PreparedRequest, batch_api_of
 from harness.judging.running.budget import worst_cost
 from harness.judging.running.local_executor import LOOKUP_BATCH, LocalExecutor
@@ -80,15 +80,10 @@ class BatchExecutor:
 
 
 class PendingUnit(NamedTuple):
-    """A unit that waits for the reply to a request.
-
-    Of a pair's second turn, with the first, and whether that was paid for in this run.
-    """
+    """A unit that waits for the reply to a request: its own, or of a pair, the second turn's."""
 
     unit: WorkUnit
     request: Request
-    first: Reply | None = None
-    bought: bool = False
 
 
 class JudgeConnection:
@@ -180,10 +175,10 @@ class JudgeBatches:
             stored = self.session.cache.get_many(pairs)
             for unit in remaining:
                 waiting = PendingUnit(unit, unit.request_for())
-                first = stored.get(unit.hashes[0])
+                first = unit.first or stored.get(unit.hashes[0])
                 if first is None:
                     self._add(waiting)
-                elif verdict := self._read_stored(waiting, first):
+                elif verdict := self._read(waiting, first, bought=unit.bought):
                     self.judge.record([verdict])
 
     def _add(self, waiting: PendingUnit) -> None:
@@ -213,8 +208,7 @@ class JudgeBatches:
         stored = self._stored(claimed)
         self._release(stored)
         for request, reply in stored.items():
-            verdicts = [self._read_stored(unit, reply) for unit in self._pending.pop(request)]
-            self.judge.record([verdict for verdict in verdicts if verdict])
+            self.judge.record(self._read_all(self._pending.pop(request), reply))
         claimed = [request for request in claimed if request not in stored]
         elsewhere = self.session.cache.batches.find(claimed, self.judge.name)
         self._release(elsewhere)
@@ -311,9 +305,8 @@ class JudgeBatches:
         verdicts: list[Verdict] = []
         received: list[Reply] = []
         async for result in api.results(batch.id):
-            for waiting in self._pending.pop(result.request, ()):
-                verdict = await self._read(waiting, result, received)
-                verdicts += [verdict] if verdict is not None else []
+            if units := self._pending.pop(result.request, []):
+                verdicts += await self._receive(units, result, received)
             if len(verdicts) >= RESULTS_PER_WRITE:
                 self.judge.record(verdicts, received)
                 verdicts, received = [], []
@@ -348,53 +341,58 @@ class JudgeBatches:
                 return False
             raise
 
-    async def _read(
-        self, waiting: PendingUnit, result: BatchResult, received: list[Reply]
-    ) -> Verdict | None:
-        """Return the verdict of a result; None if a pair's second turn must be asked first."""
+    async def _receive(
+        self, waiting: Sequence[PendingUnit], result: BatchResult, received: list[Reply]
+    ) -> list[Verdict]:
+        """Return the verdicts in a result, for all units that wait for it."""
+        request = waiting[0].request
         try:
-            reply = await self._connection.read(waiting.request, result)
+            reply = await self._connection.read(request, result)
         except CallFailed as failure:
-            self._release([waiting.request.hash])
-            self.judge.count_failure(failure)
-            return self._failed(waiting, failure.reason)
+            self._release([request.hash])
+            for _ in waiting:
+                self.judge.count_failure(failure)
+            return [self._failed(unit, failure.reason) for unit in waiting]
         self.session.budget.spent_usd += reply.cost_usd or 0.0
         received.append(reply)
-        if waiting.unit.elicitation == "paired" and waiting.first is None:
-            verdict = self._continue(waiting, reply, cached=False)
-            if verdict is None:  # the reply must be safe before the second turn is there
-                halfway = self._failed(waiting._replace(first=reply), "awaits_second_turn")
-                self.session.recorder.write_only([self.judge.numbered(halfway)])
-            return verdict
-        return self._verdict(waiting, reply, waiting.first, cached=False)
+        return self._read_all(waiting, reply, bought=True)
 
-    def _read_stored(self, waiting: PendingUnit, reply: Reply) -> Verdict | None:
-        """Return the verdict of a reply that somebody else got; None as `_read`."""
-        if waiting.unit.elicitation == "paired" and waiting.first is None:
-            return self._continue(waiting, reply)
-        return self._verdict(waiting, reply, waiting.first, cached=not waiting.bought)
+    def _read_all(
+        self, waiting: Sequence[PendingUnit], reply: Reply, *, bought: bool = False
+    ) -> list[Verdict]:
+        verdicts = [self._read(unit, reply, bought=bought) for unit in waiting]
+        return [verdict for verdict in verdicts if verdict is not None]
 
-    def _continue(
-        self, waiting: PendingUnit, first: Reply, *, cached: bool = True
-    ) -> Verdict | None:
+    def _read(self, waiting: PendingUnit, reply: Reply, *, bought: bool) -> Verdict | None:
+        """Return the verdict in a reply; None if a pair's second turn must be asked first."""
+        unit = waiting.unit
+        if unit.elicitation != "paired":
+            return self._verdict(unit, reply, bought=bought)
+        if unit.first is not None and waiting.request.hash != unit.first.request:
+            return self._verdict(unit, reply, bought=bought or unit.bought)
+        verdict = self._continue(unit, reply, bought=bought)
+        if verdict is None and bought and unit.first is None:  # it must be safe before the second
+            self.judge.record([first_turn(unit._replace(first=reply), self.judge.name)])
+        return verdict
+
+    def _continue(self, unit: WorkUnit, first: Reply, *, bought: bool) -> Verdict | None:
         """Ask a pair's second turn, unless there is no conversation to continue."""
         if not first.text.strip():
             return read_without_choice(
-                self.session.reader, first, waiting.unit.unit(), self.judge.name, cached=cached
+                self.session.reader, first, unit.unit(), self.judge.name, cached=not bought
             )
-        request = self.judge.judge.follow_up(waiting.request, first)
+        unit = unit._replace(first=first, bought=bought)
+        request = self.judge.judge.follow_up(unit.request_for(), first)
         stored = self.session.cache.get_many([(request.cache_key, request.hash)])
         if request.hash in stored:
-            return self._verdict(waiting, stored[request.hash], first, cached=cached)
-        self._add(PendingUnit(waiting.unit, request, first, bought=not cached))
+            return self._verdict(unit, stored[request.hash], bought=bought)
+        self._add(PendingUnit(unit, request))
         return None
 
-    def _verdict(
-        self, waiting: PendingUnit, reply: Reply, first: Reply | None, *, cached: bool
-    ) -> Verdict:
-        reader, unit = self.session.reader, waiting.unit.unit()
-        return reader.verdict(reply, unit, self.judge.name, first=first, cached=cached)
+    def _verdict(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict:
+        reader, name = self.session.reader, self.judge.name
+        return reader.verdict(reply, unit.unit(), name, first=unit.first, cached=not bought)
 
     def _failed(self, waiting: PendingUnit, reason: str) -> Verdict:
-        unit, request = waiting.unit.unit(), waiting.request.hash
-        return failed(unit, self.judge.name, request, reason=reason, first=waiting.first)
+        unit, request = waiting.unit, waiting.request.hash
+        return failed(unit.unit(), self.judge.name, request, reason=reason, first=unit.first)

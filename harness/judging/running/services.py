@@ -80,7 +80,8 @@ class WorkUnit(NamedTuple):
     """One item and elicitation, for one sample or for several that one request asks for.
 
     ``request`` is that of any sample; ``hashes`` are those of ``samples``. ``claimed`` says that
-    they are locked and that the store had no reply afterwards.
+    they are locked and that the store had no reply afterwards. A pair that has its first turn holds
+    that reply as ``first``, and in ``bought`` whether this run paid for it.
     """
 
     item: str
@@ -89,6 +90,8 @@ class WorkUnit(NamedTuple):
     samples: tuple[int, ...]
     hashes: tuple[str, ...]
     claimed: bool = False
+    first: Reply | None = None
+    bought: bool = False
 
     def unit(self, position: int = 0) -> Unit:
         """Return the unit of one of the samples."""
@@ -121,7 +124,7 @@ class Outcome(NamedTuple):
     failure : CallFailed or None
         Why a request was given up.
     unanswered : sequence of WorkUnit
-        Samples to be asked on their own.
+        To be asked after the verdicts are written: samples on their own, second turns of pairs.
     too_few : bool
         Whether the server gave fewer replies than samples were asked for.
     command : str

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from harness.errors import RunError
-from harness.judging.parsing.verdict import Reader
+from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, Reader
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.local_executor import LocalExecutor
 from harness.judging.running.rate_limit import rate_gate
@@ -152,14 +152,14 @@ class JudgeRun:
             for sample, request_hash in enumerate(request.hashes(job.samples)):
                 key = UnitKey(self.name, item.id, elicitation, sample)
                 verdict = session.done.get(key)
-                if (
-                    verdict
-                    and verdict.outcome != "failed"
-                    and _first_request(verdict) == request_hash
-                ):
+                if verdict and _first_request(verdict) != request_hash:
+                    verdict = None
+                if verdict and verdict.outcome != "failed":
                     session.observer.resumed(self.name, [verdict])
-                else:
-                    yield WorkUnit(item.id, elicitation, request, (sample,), (request_hash,))
+                    continue
+                unit = WorkUnit(item.id, elicitation, request, (sample,), (request_hash,))
+                first = verdict and verdict.first
+                yield unit._replace(first=first, bought=True) if first else unit
 
     def without_stored(self, units: Sequence[WorkUnit]) -> list[WorkUnit]:
         """Record the units whose reply is stored; return the others and all pairs."""
@@ -275,10 +275,6 @@ class Recorder:
         self._unwritten.append((judge, verdicts, received))
         self._write()
 
-    def write_only(self, verdicts: Sequence[Verdict]) -> None:
-        """Write verdicts to the log that are not final."""
-        self._log.append(verdicts)
-
     def _write(self) -> None:
         if not self._unwritten:
             return
@@ -291,7 +287,8 @@ class Recorder:
             self._stop()
             raise
         for judge, verdicts, _ in records:
-            self._observer.advanced(judge, verdicts)
+            final = [verdict for verdict in verdicts if verdict.reason != AWAITS_SECOND_TURN]
+            self._observer.advanced(judge, final)
 
     async def flush_regularly(self) -> None:
         """Flush at intervals, so that other runs find the replies that they wait for."""

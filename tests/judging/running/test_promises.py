@@ -6,7 +6,7 @@ file by the judge as it is asked.
 1. A verdict once written survives.
 2. After a finished run every unit has exactly one final record.
 3. A received reply is never paid for again.
-4. A crash repeats at most the calls in flight.
+4. A crash repeats at most the calls in flight; each turn of a pair is a call.
 5. planned = answered + abstained + refused + invalid + failed + not_asked.
 6. One judge's trouble never changes another's results.
 """
@@ -43,8 +43,12 @@ from harness.ratings import count_outcomes
 from harness.tasks import load_task
 
 N_ITEMS, SAMPLES, CONCURRENCY = 3, 2, 3
-BOTH = ("forced_choice", "response_set")
-PLANNED = N_ITEMS * SAMPLES * len(BOTH)
+ELICITATIONS = (
+    ("forced_choice", "response_set"),
+    ("forced_choice", "paired"),
+    ("response_set", "paired"),  # whose first turns are the response sets' replies
+)
+PLANNED = N_ITEMS * SAMPLES * 2
 FAST = RetryPolicy(attempts=2, backoff_s=0.0001, backoff_max_s=0.0002)
 FATES = ("answer", "answer", "answer", "busy", "wrong")
 OBSERVER = SimpleNamespace(
@@ -73,6 +77,9 @@ class Judge:
     def request(self, unit):
         return self.inner.request(unit)
 
+    def follow_up(self, request, reply):
+        return self.inner.follow_up(request, reply)
+
     async def ask(self, request):
         self.n += 1
         with (self.place / "sent").open("a") as sent:
@@ -95,7 +102,7 @@ class Judge:
         pass
 
 
-def run(place, log_path, task, judges):
+def run(place, log_path, task, judges, elicitations):
     """Ask what is open, in this process."""
     store = ResponseCache(place / "cache")
     with VerdictLog.open(log_path) as log:
@@ -105,7 +112,7 @@ def run(place, log_path, task, judges):
             store.add_many(replies)
         runner = Session(
             task,
-            [Job(judge, task.items, BOTH, SAMPLES) for judge in judges],
+            [Job(judge, task.items, elicitations, SAMPLES) for judge in judges],
             log=log,
             cache=store,
             done=done,
@@ -142,8 +149,9 @@ def whole_lines(path):
 class Promises(RuleBasedStateMachine):
     """Runs of two judges over one task, in one place."""
 
-    @initialize()
-    def begin(self):
+    @initialize(elicitations=st.sampled_from(ELICITATIONS))
+    def begin(self, elicitations):
+        self.elicitations = elicitations
         self.folder = tempfile.TemporaryDirectory()
         self.place = Path(self.folder.name)
         self.task = load_task(str(make_task_folder(self.place / "task", N_ITEMS)))
@@ -158,7 +166,9 @@ class Promises(RuleBasedStateMachine):
             Judge("B", self.task, self.place, ()),
         ]
         before = len(self.replied())
-        ended = in_a_process(lambda: run(self.place, self.log, self.task, judges))
+        ended = in_a_process(
+            lambda: run(self.place, self.log, self.task, judges, self.elicitations)
+        )
         lines = whole_lines(self.log)
         assert lines[: len(self.written)] == self.written  # promise 1
         self.written = lines
@@ -229,7 +239,7 @@ class Promises(RuleBasedStateMachine):
     def counts_add_up(self):
         """Promise 5, at any time."""
         if hasattr(self, "log") and self.log.exists():
-            per_elicitation = dict.fromkeys(BOTH, N_ITEMS * SAMPLES)
+            per_elicitation = dict.fromkeys(self.elicitations, N_ITEMS * SAMPLES)
             for name in "AB":
                 final = [v for key, v in read_log(self.log).final.items() if key.judge == name]
                 for row in count_outcomes(final, per_elicitation):

@@ -10,19 +10,21 @@ from dataclasses import replace
 import pytest
 from support.task_folders import make_task_folder
 
+from harness.app import logged_cost_usd
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.embedded import scripted
 from harness.judging.judges.judge_registry import build
 from harness.judging.judges.pricing import Price
+from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Prompts
+from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.storage.verdict_log import VerdictLog, read_log
+from harness.judging.storage.verdict_log import VerdictLog, read_log, unit_key
 from harness.tasks import load_task
 
 BOTH = ("forced_choice", "response_set")
@@ -375,6 +377,69 @@ def test_first_turn_of_a_broken_pair_is_not_paid_for_again(run, task, tmp_path):
     assert sum(judge.asked.values()) == 6
     assert {v.outcome for v in log.final.values()} == {"answered"}
     store.close()
+
+
+def test_first_turn_of_a_pair_is_not_kept_back_until_the_second(run, task, tmp_path):
+    """Whenever a second turn is sent, the first reply stands in the log, whole, with its cost."""
+
+    async def look_into_log(judge, request):
+        if len(request.messages) > 2:
+            final = read_log(tmp_path / "log.jsonl").final.values()
+            [logged] = [v for v in final if v.first and follows(judge, v, request)]
+            assert (logged.outcome, logged.reason) == ("failed", "awaits_second_turn")
+            assert (logged.first.text, logged.first.cost_usd) == ("A, B", 0.01)
+        return {"text": "A, B", "cost_usd": 0.01}
+
+    def follows(judge, verdict, request):
+        begins = judge.request(Unit(verdict.item, "paired", verdict.sample))
+        return judge.follow_up(begins, verdict.first).hash == request.hash
+
+    _, log, watching = run(Acting(spec(), task, look_into_log), elicitations=("paired",), samples=2)
+    assert {v.reason for v in log.final.values()} == {"choice:several"}
+    assert log.n_lines == 2 * len(log.final) == 2 * len(watching.verdicts)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_first_turn_is_not_bought_again_by_a_run_that_ended_between_the_turns(
+    run, task, tmp_path, cached
+):
+    """The log alone is enough: resumed, also without a cache, only second turns are sent, and the
+    pairs cost what both turns cost."""
+    store = ResponseCache(tmp_path / "cache") if cached else None
+
+    async def end_at_second(judge, request):
+        if len(request.messages) > 2:
+            run.runner.drain()
+            raise CallFailed("rate_limited", retry=True, retry_after_s=50.0)
+        return {"text": "A, B", "cost_usd": 0.25}
+
+    _, log, _ = run(Acting(spec(), task, end_at_second), elicitations=("paired",), store=store)
+    n_first = len(log.final)
+    assert n_first > 0
+    assert {v.reason for v in log.final.values()} == {"awaits_second_turn"}
+    judge = Acting(spec(), task, answer)
+    _, log, _ = run(judge, elicitations=("paired",), store=store)
+    assert {v.outcome for v in log.final.values()} == {"answered"}
+    assert sum(judge.asked.values()) == 2 * len(task.items) - n_first
+    firsts = [v.first.cost_usd for v in log.final.values()]
+    assert firsts.count(0.25) == n_first
+    assert logged_cost_usd(log) == pytest.approx(sum(firsts) + 0.01 * len(log.final))
+    if store:
+        store.close()
+
+
+def test_log_with_a_lone_first_turn_is_validated(run, task, tmp_path):
+    """It counts as failed until the second turn is there; both readers agree."""
+
+    async def second_fails(judge, request):
+        if len(request.messages) > 2 and judge.asked[request.hash] == 1 and len(judge.asked) < 9:
+            raise CallFailed("bad_request")
+        return {"text": "A, B" if len(request.messages) == 2 else "B"}
+
+    _, log, _ = run(Acting(spec(), task, second_fails), elicitations=("paired",))
+    read = read_external(tmp_path / "log.jsonl", task)
+    assert Counter(v.outcome for v in read) == Counter(v.outcome for v in log.final.values())
+    assert {unit_key(v): v for v in read} == log.final
 
 
 def test_blank_first_turn_of_a_pair_is_not_followed_up(run, task, tmp_path):
