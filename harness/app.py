@@ -510,8 +510,7 @@ def _log_rates(folder: RunFolder, session: Session) -> None:
         for event in events
     ]
     if lines:
-        with suppress(OSError), (folder.path / "rate.jsonl").open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(line) + "\n" for line in lines)
+        folder.append("rate.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def _exit_code(ends: Mapping[str, str], budget: CostBudget, stop: StopRequests) -> ExitCode:

@@ -29,6 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.analysis import Choices
 from harness.errors import RunError
+from harness.files import append_text, reader, unsafe_entry, write_file
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.prompts.requests import Elicitation
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Prompts
 
 SCHEMA_VERSION = 2
+MAX_MANIFEST_BYTES = 1 << 26
 State = Literal["running", "done", "stopped"]
 VERSIONED = (
     "judge-harness",
@@ -169,7 +171,7 @@ class RunFolder:
             path.mkdir(parents=True)
             write_task(task, path / "task", item_text=config.item_text)
             prompts.save(folder.prompts)
-            folder._replace("manifest.json", folder._manifest_as_json())
+            write_file(path / "manifest.json", folder._manifest_as_json(), durable=True)
         except OSError as error:
             raise RunError(
                 f"{path}: cannot be written ({error.strerror}); choose another with --out DIR."
@@ -178,19 +180,24 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """Read a run folder.
+        """Read a run folder, whoever made it.
 
         Raises
         ------
         RunError
-            If it is not a run folder, is damaged, or has another schema version.
+            If it is not a run folder, is damaged, has another schema version, or holds anything
+            but regular files and folders.
         """
         file = path / "manifest.json"
         try:
-            fields = json.loads(file.read_text(encoding="utf-8"))
+            with reader(file) as manifest:
+                text = manifest.read(MAX_MANIFEST_BYTES + 1)
+            fields = json.loads(text if len(text) <= MAX_MANIFEST_BYTES else b"")
             schema_version = fields.get("schema_version")
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             raise RunError(f"{path}: not a run folder (no manifest.json).") from None
+        except OSError as error:
+            raise RunError(f"{file}: cannot be read ({error.strerror}).") from None
         except (ValueError, AttributeError, RecursionError):
             raise RunError(f"{file}: not a manifest; the run cannot be read.") from None
         if schema_version is True or schema_version != SCHEMA_VERSION:
@@ -200,6 +207,7 @@ class RunFolder:
                 f"{file}: schema version {schema_version}, but this version of harness reads "
                 f"{SCHEMA_VERSION}; read it with harness {needed or '(unknown)'}."
             )
+        _check_entries(path)
         try:
             return cls(path, Manifest.model_validate(fields))
         except ValidationError as error:
@@ -260,37 +268,51 @@ class RunFolder:
     def update(self, **changes: object) -> None:
         """Change fields of the manifest, and write it."""
         self.manifest = self.manifest.model_copy(update=changes)
-        self._write("manifest.json", self._manifest_as_json())
+        self._write("manifest.json", self._manifest_as_json(), durable=True)
 
     def _manifest_as_json(self) -> bytes:
         return self.manifest.model_dump_json(indent=1).encode() + b"\n"
 
-    def write(self, name: str, text: str) -> Path:
-        """Write a file atomically.
+    def write(self, name: str, content: str | bytes) -> Path:
+        """Write a file atomically; half of a surrogate pair becomes a question mark.
 
         Raises
         ------
         RunError
             If it cannot be written; a previous version stays as it was.
         """
-        return self._write(name, text.encode())
+        if isinstance(content, str):
+            content = content.encode(errors="replace")
+        return self._write(name, content)
 
-    def _write(self, name: str, data: bytes) -> Path:
+    def append(self, name: str, text: str) -> None:
+        """Append to a text file, as far as the disk allows."""
+        with suppress(OSError):
+            append_text(self.path / name, text)
+
+    def _write(self, name: str, data: bytes, *, durable: bool = False) -> Path:
         try:
-            return self._replace(name, data)
+            return write_file(self.path / name, data, durable=durable)
         except OSError as error:
             raise RunError(
                 f"{self.path / name}: cannot be written ({error.strerror}); the verdicts are kept. "
                 f"Correct that, then run `harness validate {self.path}`."
             ) from None
 
-    def _replace(self, name: str, data: bytes) -> Path:
-        part = self.path / f".{name}.part"
-        part.write_bytes(data)
-        return part.replace(self.path / name)
-
     def __repr__(self) -> str:
         return f"RunFolder({self.path.name!r}, {self.manifest.state})"
+
+
+def _check_entries(path: Path) -> None:
+    """Refuse a folder with links, FIFOs or devices in it, and one that is itself a link."""
+    if path.is_symlink():
+        raise RunError(f"{path}: is a link; name the run folder itself.")
+    try:
+        problem = unsafe_entry(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be listed ({error.strerror}).") from None
+    if problem:
+        raise RunError(f"{path}: cannot be used as a run folder: {problem}; remove it.")
 
 
 class Runs(NamedTuple):

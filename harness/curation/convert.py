@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harness.curation.column_profile import id_of, labels_of, rows_of, text_of
 from harness.curation.option_guess import answers_in
 from harness.errors import TaskError
+from harness.files import write_file
 from harness.tasks.load import load_task
 from harness.tasks.options import CANNOT_ASSESS, DEFAULT_PROPERTY
 from harness.tasks.schema import TASK_FILE
@@ -91,7 +92,7 @@ def make_task(plan: Plan, folder: Path) -> ImportSummary:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         summary = _write(plan, part)
-        (part / TASK_FILE).write_text(describe_task(plan, summary.raters), encoding="utf-8")
+        write_file(part / TASK_FILE, describe_task(plan, summary.raters).encode())
         _check(part, folder)
         part.replace(folder)
     except OSError as error:
@@ -153,12 +154,12 @@ class _Writer:
         self._judged: dict[tuple[str, str, str], str] = {}  # verdict by item, judge, elicitation
 
         def table(name: str, columns: Sequence[str]) -> Any:  # noqa: ANN401 -- csv names no type
-            file = (part / name).open("w", encoding="utf-8", newline="")
+            file = (part / name).open("x", encoding="utf-8", newline="")
             writer = csv.writer(stack.enter_context(file), lineterminator="\n")
             writer.writerow(columns)
             return writer
 
-        items = (part / "items.jsonl").open("w", encoding="utf-8", newline="\n")
+        items = (part / "items.jsonl").open("x", encoding="utf-8", newline="\n")
         self._items = stack.enter_context(items)
         self._ratings = table("ratings.csv", RATING)
         self._verdicts = table("verdicts.csv", VERDICT)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.curation.convert import check_new
 from harness.errors import TaskError
+from harness.files import write_file
 from harness.tasks.schema import TASK_FILE
 
 STARTER = Path(__file__).parent / "starter"
@@ -33,6 +34,6 @@ def write_starter(name: str, folder: Path) -> None:
         for file in FILES:
             text = (STARTER / file).read_text(encoding="utf-8")
             text = text.replace("name: starter", f"name: {name}") if file == TASK_FILE else text
-            (folder / file).write_text(text, encoding="utf-8", newline="\n")
+            write_file(folder / file, text.encode())
     except OSError as error:
         raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None

@@ -7,6 +7,8 @@ import os
 import shlex
 from pathlib import Path
 
+from harness.files import write_file
+
 
 def cache_folder() -> Path:
     """Return ``$HARNESS_CACHE``, else ``judge-harness`` in the user's cache folder."""
@@ -23,10 +25,7 @@ def note_path(folder: Path, target: Path) -> Path:
 
 def leave_note(folder: Path, target: Path) -> None:
     """Write a note that points at ``target``, whole or not at all."""
-    note = note_path(folder, target)
-    part = note.with_suffix(".part")
-    part.write_bytes(bytes(target))
-    part.replace(note)
+    write_file(note_path(folder, target), bytes(target))
 
 
 def note_names(folder: Path) -> list[str]:

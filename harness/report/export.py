@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-from io import StringIO
+from io import BytesIO, StringIO
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
+from harness.files import write_file
 from harness.report import (
     annotator_charts,
     certainty_charts,
@@ -125,14 +126,8 @@ def write_pages(folder: RunFolder, v: Validation, details: Details) -> tuple[Pat
     )
 
 
-def write_parquet(v: Validation, path: Path) -> None:
-    """Write every metric of every judge as a Parquet file, a row each; NA is null.
-
-    Raises
-    ------
-    RunError
-        If it cannot be written.
-    """
+def parquet_of(v: Validation) -> bytes:
+    """Return every metric of every judge as a Parquet file, a row each; NA is null."""
     import pyarrow as pa  # noqa: PLC0415 -- only for this file
     from pyarrow import parquet  # noqa: PLC0415 -- only for this file
 
@@ -142,10 +137,9 @@ def write_parquet(v: Validation, path: Path) -> None:
     rows = metric_table(v)
     names = rows[0].keys() if rows else types.keys()
     schema = pa.schema([(name, types.get(name, pa.float64())) for name in names])
-    try:
-        parquet.write_table(pa.Table.from_pylist(rows, schema=schema), path)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written ({error.strerror or 'disk error'}).") from None
+    file = BytesIO()
+    parquet.write_table(pa.Table.from_pylist(rows, schema=schema), file)
+    return file.getvalue()
 
 
 def all_charts(v: Validation, details: Details | None = None) -> list[Chart]:
@@ -192,10 +186,10 @@ def write_charts(charts: list[Chart], folder: Path) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         for chart in charts:
             svg = standalone_svg(chart)
-            (folder / f"{chart.name}.svg").write_text(svg, encoding="utf-8")
+            write_file(folder / f"{chart.name}.svg", svg.encode())
             if not no_png_reason:
                 png = resvg_py.svg_to_bytes(svg, zoom=PNG_SCALE)
-                (folder / f"{chart.name}.png").write_bytes(png)
+                write_file(folder / f"{chart.name}.png", png)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written ({error.strerror}).") from None
     return no_png_reason

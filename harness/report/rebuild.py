@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from harness.analysis import Validation, validate
 from harness.errors import RunError
+from harness.files import write_file
 from harness.report.comparison import comparison
-from harness.report.export import all_charts, write_charts, write_pages, write_parquet
+from harness.report.export import all_charts, parquet_of, write_charts, write_pages
 from harness.report.html.details import details_of
 from harness.report.html.page import page
 from harness.sources import source_of
@@ -61,8 +62,7 @@ def report_run(folder: RunFolder, *, charts: Path | None = None) -> ReportFiles:
     source = source_of(folder)
     v = validation_of(folder, source)
     d = details_of(source, folder, disputed=v.decision.disputed)
-    table = folder.path / "metrics.parquet"
-    write_parquet(v, table)
+    table = folder.write("metrics.parquet", parquet_of(v))
     return _with_charts((*write_pages(folder, v, d), table), v, d, charts)
 
 
@@ -77,7 +77,7 @@ def report_source(source: Source, file: Path, *, charts: Path | None = None) -> 
     v = validate(source)
     d = details_of(source, disputed=v.decision.disputed)
     try:
-        file.write_text(page(v, d), encoding="utf-8")
+        write_file(file, page(v, d).encode())
     except OSError as error:
         raise RunError(f"{file}: cannot be written ({error.strerror}).") from None
     return _with_charts((file,), v, d, charts)

@@ -188,6 +188,8 @@ def read_task_file(path: Path) -> TaskFile:
     TaskError
         If it cannot be read as strict YAML (see `read_yaml`) or does not describe a task.
     """
+    if path.exists() and not path.is_file():
+        raise TaskError(f"{path}: this is not a regular file; write one.")
     content = read_yaml(path)
     if content.get("scale") in OTHER_SCALES:
         raise TaskError(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
+from harness.files import write_file
 from harness.tasks.schema import TASK_FILE
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     text = yaml.dump(task.described(), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
-    (folder / TASK_FILE).write_text(text, encoding="utf-8", newline="\n")
+    write_file(folder / TASK_FILE, text.encode())
     gold = task.alt_test and task.alt_test.gold
     items = [
         {"id": item.id}
@@ -47,8 +48,8 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
     ]
     ratings = [_row(rating) for rating in (*task.ratings, *task.ignored)]
     lines = msgspec.json.Encoder().encode_lines
-    (folder / "items.jsonl").write_bytes(lines(items))
-    (folder / "ratings.jsonl").write_bytes(lines(ratings))
+    write_file(folder / "items.jsonl", lines(items))
+    write_file(folder / "ratings.jsonl", lines(ratings))
 
 
 class _PlainDumper(yaml.SafeDumper):

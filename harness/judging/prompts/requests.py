@@ -15,6 +15,7 @@ from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from harness.errors import PromptError
+from harness.files import write_file
 from harness.judging.prompts.templates import ITEM_NAMES, Template, read_template, render
 from harness.tasks import CANNOT_ASSESS, bundled
 
@@ -213,7 +214,7 @@ class Prompts:
         """
         folder.mkdir(exist_ok=True)
         for template in self._templates.values():
-            (folder / template.path.name).write_text(template.text, encoding="utf-8", newline="\n")
+            write_file(folder / template.path.name, template.text.encode())
 
     def messages(self, item: Item, elicitation: Elicitation) -> tuple[Message, ...]:
         """Return the messages that ask for an item; of a pair, the first turn.

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError
+from harness.files import write_file
 from harness.judging.cache_folder import (
     leave_note,
     note_names,
@@ -70,11 +71,9 @@ class BatchLedger:
         self._save()
 
     def _save(self) -> None:
-        part = self.path.with_name(f".{self.path.name}.part")
         try:
             text = json.dumps([batch._asdict() for batch in self.batches])
-            part.write_text(text, encoding="utf-8")
-            part.replace(self.path)
+            write_file(self.path, text.encode(), durable=True)
         except OSError as error:
             raise RunError(f"{self.path}: cannot be written ({error.strerror}).") from None
 

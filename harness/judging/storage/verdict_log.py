@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError, VerdictError
+from harness.files import open_regular, reader
 from harness.judging.cache_folder import resume_command
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header, decode, encode
 
@@ -77,7 +78,7 @@ def read_log(path: Path) -> LogReading:
     """
     reading = LogReading()
     try:
-        with path.open("rb") as file:
+        with reader(path) as file:
             check_header(file.readline(), path)
             for line in file:
                 try:
@@ -107,7 +108,7 @@ class VerdictLog:
             If another process has it open, or the folder cannot be written to.
         """
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
         try:
@@ -169,7 +170,7 @@ class VerdictLog:
 
     def _repair(self) -> None:
         """Write the header of a new file; cut off a torn last line."""
-        with self.path.open("rb") as file:
+        with reader(self.path) as file:
             n_whole = sum(len(line) for line in file if line.endswith(b"\n"))
         if n_whole != self._size:
             os.ftruncate(self._descriptor, n_whole)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.judge_costs import median_latency_s
 from harness.analysis.rater_agreement import Dispute
+from harness.files import reader
 from harness.judging.parsing.verdict import PairValue
+from harness.judging.prompts.templates import MAX_BYTES
 from harness.ratings import human_table, judge_table
 from harness.report.formatting import cut
 from harness.stats.data.rating_table import ELICITATIONS
@@ -292,8 +294,11 @@ def _disputed_items(
 
 
 def _prompts(folder: RunFolder) -> dict[str, str]:
-    files = sorted(path for path in folder.prompts.glob("*") if path.is_file())
-    return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in files}
+    prompts = {}
+    for path in sorted(path for path in folder.prompts.glob("*") if path.is_file()):
+        with reader(path) as file:
+            prompts[path.name] = file.read(MAX_BYTES).decode(errors="replace")
+    return prompts
 
 
 def _judge_calls(source: Source, folder: RunFolder | None) -> Iterable[JudgeCalls]:

@@ -1,0 +1,123 @@
+"""Reading and writing files in folders that others may have made; links are never followed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from errno import EINVAL, EISDIR, ELOOP, ENXIO
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import BinaryIO
+
+SAFE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+MAX_ENTRIES = 10_000  # of a folder, subfolders included
+NOT_REGULAR = "it is not a regular file"
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Return a descriptor of a regular file; a link, a FIFO or a device is never opened.
+
+    Raises
+    ------
+    OSError
+        If it is not a regular file, or cannot be opened.
+    """
+    try:
+        descriptor = os.open(path, flags | SAFE_FLAGS, 0o644)
+    except OSError as error:
+        if error.errno in {ELOOP, ENXIO, EISDIR}:  # a link, a FIFO, a folder
+            raise OSError(EINVAL, NOT_REGULAR, str(path)) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(EINVAL, NOT_REGULAR, str(path))
+    return descriptor
+
+
+def reader(path: Path) -> BinaryIO:
+    """Open a regular file for reading bytes; see `open_regular`."""
+    return os.fdopen(open_regular(path), "rb")
+
+
+def append_text(path: Path, text: str) -> None:
+    """Append to a regular file, which is created if need be; see `open_regular`."""
+    descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with os.fdopen(descriptor, "ab") as file:
+        file.write(text.encode())
+
+
+def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o666) -> Path:
+    """Write a file whole or not at all: a new file with a random name is renamed.
+
+    Parameters
+    ----------
+    path : Path
+        Where nothing is, or a regular file.
+    data : bytes
+        Its content.
+    durable : bool
+        Whether it survives a power failure once this returns.
+    mode : int
+        Permissions, reduced by the umask.
+
+    Raises
+    ------
+    OSError
+        If something else is in its place, or it cannot be written.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise OSError(EINVAL, "what is there is not a regular file", str(path))
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE_FLAGS, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(descriptor)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    if durable:
+        _sync_folder(path.parent)
+    return path
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def unsafe_entry(folder: Path) -> str:
+    """Return why a folder may not be used: what in it is neither a file nor a folder, or "".
+
+    Raises
+    ------
+    OSError
+        If it cannot be listed.
+    """
+    for n_entries, entry in enumerate(_entries(folder)):
+        if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
+            kind = "a link" if entry.is_symlink() else "neither a file nor a folder"
+            return f"{os.path.relpath(entry.path, folder)} is {kind}"
+        if n_entries >= MAX_ENTRIES:
+            return f"it holds more than {MAX_ENTRIES} files"
+    return ""
+
+
+def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    pending: list[Path | str] = [folder]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                yield entry
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)

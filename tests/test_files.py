@@ -1,0 +1,93 @@
+"""Reading and writing files where others may have put links, FIFOs and devices."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.files import append_text, reader, unsafe_entry, write_file
+
+HARNESS = Path(__file__).resolve().parent.parent / "harness"
+WRITING_METHODS = {"write_text", "write_bytes", "touch", "symlink_to", "hardlink_to"}
+
+
+def make_odd(kind: str, path: Path, target: Path) -> None:
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else target)
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "device", "folder"])
+def test_only_regular_files_are_read_written_and_appended_to(tmp_path, kind):
+    """A link, a FIFO, a device and a folder are refused at once, and what they lead to is kept."""
+    target, odd = tmp_path / "target", tmp_path / "odd"
+    target.write_text("kept")
+    make_odd(kind, odd, target)
+    for action in (reader, lambda p: write_file(p, b"new"), lambda p: append_text(p, "new")):
+        with pytest.raises(OSError, match="regular file"):
+            action(odd)
+    assert target.read_text() == "kept"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_dangling_link_creates_no_file(tmp_path):
+    """Where a link points at nothing, nothing appears there."""
+    (tmp_path / "odd").symlink_to(tmp_path / "absent")
+    for action in (lambda p: write_file(p, b"new"), lambda p: append_text(p, "new")):
+        with pytest.raises(OSError, match="regular file"):
+            action(tmp_path / "odd")
+    assert not (tmp_path / "absent").exists()
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch, durable):
+    """A failure keeps the earlier content and leaves no part behind."""
+    file = write_file(tmp_path / "file", b"first", durable=durable)
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_file(file, b"second", durable=durable)
+    assert file.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "device"])
+def test_an_unsafe_entry_is_found_at_any_depth(tmp_path, kind):
+    """The first entry that is neither a file nor a folder is named from the folder."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "file").touch()
+    assert unsafe_entry(tmp_path) == ""
+    make_odd(kind, tmp_path / "a" / "b" / "odd", tmp_path)
+    assert unsafe_entry(tmp_path).startswith("a/b/odd is ")
+
+
+def test_every_writer_of_the_package_uses_write_file():
+    """No other module writes a file at a name that may be taken."""
+    faults = [
+        f"{path.relative_to(HARNESS)}:{node.lineno} {name}"
+        for path in sorted(HARNESS.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and (name := writing_call(node))
+    ]
+    allowed = {"files.py", "api.py"}  # the latter writes into a temporary folder of its own
+    assert [fault for fault in faults if fault.split(":")[0] not in allowed] == []
+    assert {fault.split(":")[0] for fault in faults} == {"api.py"}
+
+
+def writing_call(node: ast.Call) -> str:
+    """Return the name of a call that writes to a file which may exist, or nothing."""
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    if name in WRITING_METHODS:
+        return name
+    modes = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    writes = any(set(mode) <= set("wab+t") and set(mode) & set("wa+") for mode in modes if mode)
+    return "open" if name == "open" and writes else ""
