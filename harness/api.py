@@ -133,7 +133,8 @@ class RunOptions(ValidationOptions, total=False):
     """Options of `run` and `arun`; see `run`."""
 
     mapping: TableMapping | None
-    elicitations: Sequence[Elicitation]
+    elicitations: Sequence[Elicitation] | None
+    pairs: int | None
     samples: int | None
     limit: int | None
     criterion: str | None
@@ -236,7 +237,11 @@ def run(
         mapping : dict
             For a table: which column is what, see `TableMapping`.
         elicitations : sequence of {"forced_choice", "response_set", "paired"}
-            How judges are asked; forced choices and response sets by default.
+            How judges are asked about all items. By default forced choices, and response sets
+            where raters gave any; elsewhere ``pairs``.
+        pairs : int
+            Where raters gave no response sets and a negative option has a ``sensitivity``: number
+            of random items that are asked in the paired form, too (100).
         samples : int
             Times each judge is asked per item; each judge's own default if absent.
         limit, criterion

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import Choices, check_choices, validate
+from harness.elicitation_items import items_by_elicitation
 from harness.errors import ExitCode, JudgeError, JudgeUnavailable, RunError, TaskError, VerdictError
 from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.config import load_judges
@@ -404,19 +405,20 @@ def _plan(
             f"{task.folder}: the task has labels but no texts, so no judge can be asked; "
             f"`harness validate --task {config.task}` describes its ratings."
         )
-    elicitations = tuple(e for e in config.elicitations if e in task.elicitations)
-    if not elicitations:
+    check_choices(task, items, config.choices)
+    planned = items_by_elicitation(task, config)
+    if not planned:
         raise TaskError(
-            f"{task.folder}: {', '.join(config.elicitations)} is not possible with "
+            f"{task.folder}: {', '.join(config.elicitations or ())} is not possible with "
             f"{len(task.options)} options; use --elicitation forced_choice."
         )
-    check_choices(task, items, config.choices)
     jobs = tuple(
         Job(
             judge=build(spec, task, prompts, seed=config.seed),
             items=items,
-            elicitations=elicitations,
+            elicitations=tuple(planned),
             samples=config.samples or spec.samples,
+            pairs=frozenset(item.id for item in planned.get("paired", ())),
         )
         for spec in specs
     )

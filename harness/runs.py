@@ -25,7 +25,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from harness.analysis import Choices
 from harness.errors import RunError
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 MAX_MANIFEST_BYTES = 1 << 26
+N_PAIRS = 100  # enough to estimate beta
 State = Literal["running", "done", "stopped"]
 VERSIONED = (
     "judge-harness",
@@ -63,8 +71,11 @@ class RunConfig(BaseModel):
     ----------
     task : str
         Name or path of the task.
-    elicitations : tuple of Elicitation
-        How judges are asked; those that the task does not allow are left out.
+    elicitations : tuple of Elicitation or None
+        How judges are asked; those that the task does not allow are left out. None for the
+        default, see `harness.elicitation_items.items_by_elicitation`.
+    pairs : int or None
+        Items in the paired form where that is the default (100); None with named elicitations.
     limit : int or None
         Number of items from the top of the task; None for all.
     criterion : str or None
@@ -86,7 +97,8 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: str
-    elicitations: tuple[Elicitation, ...] = ("forced_choice", "response_set")
+    elicitations: tuple[Elicitation, ...] | None = None
+    pairs: int | None = Field(None, ge=0, validate_default=True)
     limit: int | None = Field(None, ge=1)
     criterion: str | None = None
     samples: int | None = Field(None, ge=1)
@@ -96,6 +108,15 @@ class RunConfig(BaseModel):
     item_text: bool = True
     allow_redirects: bool = False
     batch: bool = False
+
+    @field_validator("pairs", mode="before")
+    @classmethod
+    def _check_pairs(cls, pairs: object, info: ValidationInfo) -> object:
+        if info.data.get("elicitations") is None:
+            return N_PAIRS if pairs is None else pairs
+        if pairs is not None:
+            raise ValueError("pairs are a part of the default; name elicitations or pairs")
+        return None
 
 
 class Manifest(BaseModel):

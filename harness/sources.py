@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.analysis import Choices, JudgeFacts, Source
+from harness.elicitation_items import items_by_elicitation
 from harness.errors import RunError
 from harness.judging.judges.judge_registry import notice_of
 from harness.judging.judges.response_errors import explain
@@ -41,7 +42,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     manifest = folder.manifest
     config = manifest.config
     task = task or load_task(str(folder.path / "task"))
-    items = select_items(task, criterion=config.criterion, limit=config.limit)
+    items = items_by_elicitation(task, config)
     reading = folder.read_verdicts()
     verdicts: dict[str, list[Verdict]] = {spec.name: [] for spec in manifest.judges}
     for verdict in reading.final.values():
@@ -51,16 +52,18 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
                 "restore the run's own verdicts."
             )
         verdicts[verdict.judge].append(verdict)
-    elicitations = [e for e in config.elicitations if e in task.elicitations]
     return Source(
         task=task,
-        items=items,
+        items=select_items(task, criterion=config.criterion, limit=config.limit),
         judges=tuple(
             JudgeFacts(name=spec.name, kind=spec.kind, model=spec.model) for spec in manifest.judges
         ),
         verdicts=verdicts,
         planned={
-            spec.name: dict.fromkeys(elicitations, len(items) * (config.samples or spec.samples))
+            spec.name: {
+                elicitation: len(of_elicitation) * (config.samples or spec.samples)
+                for elicitation, of_elicitation in items.items()
+            }
             for spec in manifest.judges
         },
         seed=config.seed,

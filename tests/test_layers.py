@@ -24,6 +24,7 @@ LAYERS = (
     ("ratings",),
     ("analysis",),
     ("runs",),
+    ("elicitation_items",),
     ("sources",),
     ("report",),
     ("app", "stopping", "curation", "doctor", "experiments", "probe"),

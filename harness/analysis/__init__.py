@@ -1,6 +1,6 @@
 """From a task and verdicts to every number of a run."""
 
-from harness.analysis.estimates import check_choices
+from harness.analysis.estimates import check_choices, compares_response_sets
 from harness.analysis.inputs import Choices, JudgeFacts, Source
 from harness.analysis.result import JudgeResult, Ranking, Validation
 from harness.analysis.validation import validate
@@ -13,5 +13,6 @@ __all__ = [
     "Source",
     "Validation",
     "check_choices",
+    "compares_response_sets",
     "validate",
 ]

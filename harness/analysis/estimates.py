@@ -21,7 +21,7 @@ from harness.stats import (
     primary_metric,
     sensitivity_family,
 )
-from harness.stats.data.rating_table import check_tau
+from harness.stats.data.rating_table import ELICITATION_OF, check_tau
 from harness.stats.data.resolved_tables import (
     ITEM_SPACE,
     MET,
@@ -194,13 +194,11 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
         check_tau(task.tau if choices.tau is None else choices.tau)
         if choices.confidence is not None:
             check_level(choices.confidence)
-        space, positive = task.space, task.positive
         if choices.level in {"macro", "item"}:
             _criteria(items, choices.level)
         if choices.level == "item":
             _whole(task, items)
-            space, positive = ITEM_SPACE, (MET,)
-        rows = _rows(task, space, positive, choices.metric)
+        rows = _rows_of_choices(task, choices)
         if choices.metric is not None:
             find_metric(choices.metric, rows)
         if choices.replies == "inf":
@@ -217,6 +215,27 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
             _recoded_to(task)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
+
+
+def compares_response_sets(task: Task, choices: Choices) -> bool:
+    """Return whether the metric that was chosen compares the response sets of judges.
+
+    Raises
+    ------
+    ValueError
+        If the task has no such metric; see `check_choices`.
+    """
+    if choices.metric is None:
+        return False
+    row = find_metric(choices.metric, _rows_of_choices(task, choices))
+    return ELICITATION_OF[row.judge_form] == "response_set"
+
+
+def _rows_of_choices(task: Task, choices: Choices) -> tuple[Metric, ...]:
+    space, positive = task.space, task.positive
+    if choices.level == "item":
+        space, positive = ITEM_SPACE, (MET,)
+    return _rows(task, space, positive, choices.metric)
 
 
 def _check_replies(replies: int | str | None, metric: Metric) -> None:

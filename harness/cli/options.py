@@ -116,10 +116,17 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Criterion = Annotated[str | None, typer.Option(help="Only items with this criterion.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N items.")]
 Elicitations = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--elicitation",
         help="How to ask, comma-separated: forced_choice, response_set, paired.",
+    ),
+]
+Pairs = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Items to ask in pairs, too, where raters gave no response sets; 100 by default.",
     ),
 ]
 MaxCost = Annotated[
@@ -216,11 +223,15 @@ def required_task(task: str | None) -> str:
     return task
 
 
-def elicitations(names: str) -> tuple[Elicitation, ...]:
-    """Read ``--elicitation``; in the order of asking."""
+def elicitations(names: str | None, pairs: int | None = None) -> tuple[Elicitation, ...] | None:
+    """Read ``--elicitation``; in the order of asking. None for the default, with its pairs."""
     from harness.judging.prompts.requests import ELICITATIONS
 
-    chosen = split(names, "--elicitation") or []
+    chosen = split(names, "--elicitation")
+    if chosen is None:
+        return None
+    if pairs is not None:
+        raise typer.BadParameter("--elicitation asks about all items; leave one of the two out")
     for name in chosen:
         if name not in ELICITATIONS:
             raise typer.BadParameter(

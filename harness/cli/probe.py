@@ -119,7 +119,7 @@ def _write_probe(plan: Plan, result: RunResult) -> Probe:
         result.folder.load_task(),
         result.folder.read_verdicts().final,
         {job.judge.spec.name: job.samples for job in plan.jobs},
-        [e for e in plan.config.elicitations if e in plan.task.elicitations],
+        plan.jobs[0].elicitations,
     )
     result.folder.write("probe.json", probe.model_dump_json(indent=1) + "\n")
     return probe

@@ -32,7 +32,8 @@ def run(
             help="Judges: aliases or litellm models, comma-separated; else the embedded ones.",
         ),
     ] = None,
-    elicitation: options.Elicitations = "forced_choice,response_set",
+    elicitation: options.Elicitations = None,
+    pairs: options.Pairs = None,
     samples: Annotated[
         int | None,
         typer.Option(min=1, help="Times each judge is asked per item; its own default if absent."),
@@ -103,7 +104,8 @@ def run(
         plan = plan_run(
             options.required_task(task),
             options.split(judges, "--judges"),
-            elicitations=options.elicitations(elicitation),
+            elicitations=options.elicitations(elicitation, pairs),
+            pairs=pairs,
             samples=samples,
             limit=limit,
             criterion=criterion,
@@ -211,3 +213,5 @@ def print_costs(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
         for quote in quotes
     ]
     show(rows, as_json=False)
+    counts = quotes[0].n_items if quotes else {}
+    typer.echo("items: " + ", ".join(f"{name} {n}" for name, n in counts.items()))

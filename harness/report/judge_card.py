@@ -134,9 +134,9 @@ def _card_table(v: Validation) -> list[str]:
     metric = v.ranking.metric
     heads = (
         f"| rank | judge | model | {markdown(metric)} | consistency at {v.settings.tau:g} "
-        "| answered | items |"
+        "| beta-hat | answered | items |"
     )
-    lines = [heads, "| --: | --- | --- | --- | --- | --: | --: |"]
+    lines = [heads, "| --: | --- | --- | --- | --- | --- | --: | --: |"]
     for row in v.ranking.rows:
         judge = v.judge(row.judge)
         consistency = judge.metrics["decision_consistency"]
@@ -148,8 +148,18 @@ def _card_table(v: Validation) -> list[str]:
             models,
             estimate(judge.metrics[metric]),
             f"{number(consistency.value)} {span(consistency.interval)}".strip(),
+            _beta_hat(v, judge),
             share(judge.answered_fraction, judge.n_planned),
             str(judge.metrics[metric].n_used),
         )
         lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")
     return lines
+
+
+def _beta_hat(v: Validation, judge: JudgeResult) -> str:
+    """Return beta-hat with its interval and how it was estimated."""
+    fitted = v.sensitivity.judge_betas.get(judge.name) if v.sensitivity else None
+    for beta, method in ((judge.beta, "from pairs"), (fitted, "by maximum likelihood")):
+        if beta is not None and beta.value is not None:
+            return f"{estimate(beta)} {method}"
+    return "NA"

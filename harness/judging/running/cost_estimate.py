@@ -29,6 +29,8 @@ class JudgeQuote:
 
     Attributes
     ----------
+    n_items : dict of str to int
+        Items by elicitation.
     calls : int
         Requests; one may ask for several samples.
     prompt_tokens : int
@@ -42,6 +44,7 @@ class JudgeQuote:
     """
 
     judge: str
+    n_items: dict[Elicitation, int]
     calls: int
     prompt_tokens: int
     completion_tokens: int
@@ -66,7 +69,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
         paired = elicitation == "paired"
         n = 1 if paired else spec.n_per_request
         reply = _reply_tokens(task, elicitation)
-        for item in job.items:
+        for item in job.items_of(elicitation):
             first = job.judge.request(Unit(item=item.id, elicitation=elicitation))
             for request in _turns(job, task, first) if paired else (first,):
                 if paired and request is first and _asked_as_set(job, item.id, first):
@@ -80,7 +83,8 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
                 expected += job.samples * min(tokens.completion, short)
     price = price_of(spec)
     most, likely = _usd(price, prompt, completion), _usd(price, prompt, expected)
-    return JudgeQuote(spec.name, calls, prompt, completion, expected, most, likely)
+    n_items = {name: len(job.items_of(name)) for name in job.elicitations}
+    return JudgeQuote(spec.name, n_items, calls, prompt, completion, expected, most, likely)
 
 
 def _usd(price: Price | None, prompt: int, completion: int) -> float | None:

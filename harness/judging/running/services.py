@@ -42,12 +42,25 @@ class NotAsked(Exception):  # noqa: N818 -- a state of the run, not a mistake
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All that one judge is asked in a run."""
+    """All that one judge is asked in a run.
+
+    Attributes
+    ----------
+    pairs : frozenset of str or None
+        Ids of the items that are asked in the paired form, where it is asked; None for all.
+    """
 
     judge: Judge
     items: tuple[Item, ...]
     elicitations: tuple[Elicitation, ...]
     samples: int
+    pairs: frozenset[str] | None = None
+
+    def items_of(self, elicitation: Elicitation) -> tuple[Item, ...]:
+        """Return the items of an elicitation."""
+        if elicitation != "paired" or self.pairs is None:
+            return self.items
+        return tuple(item for item in self.items if item.id in self.pairs)
 
     def questions(self) -> Iterator[tuple[Item, Elicitation]]:
         """Yield what is asked, item by item, so that a cost limit cuts items, not elicitations.
@@ -58,10 +71,11 @@ class Job:
         late = "paired" if "response_set" in self.elicitations else None
         at_once = [elicitation for elicitation in self.elicitations if elicitation != late]
         behind = PAIR_LAG if late in self.elicitations else 0
+        paired = {item.id for item in self.items_of("paired")}
         for position in range(len(self.items) + behind):
             for item in self.items[position : position + 1]:
-                yield from ((item, elicitation) for elicitation in at_once)
-            if behind and position >= behind:
+                yield from ((item, e) for e in at_once if e != "paired" or item.id in paired)
+            if behind and position >= behind and self.items[position - behind].id in paired:
                 yield self.items[position - behind], "paired"
 
     def units(self) -> Iterator[Unit]:
@@ -73,7 +87,7 @@ class Job:
     @property
     def planned(self) -> dict[Elicitation, int]:
         """Number of units per elicitation."""
-        return dict.fromkeys(self.elicitations, len(self.items) * self.samples)
+        return {name: len(self.items_of(name)) * self.samples for name in self.elicitations}
 
 
 class WorkUnit(NamedTuple):

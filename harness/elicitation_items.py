@@ -1,0 +1,74 @@
+"""Items that judges are shown in each elicitation of a run."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from harness.analysis import compares_response_sets
+from harness.ratings import select_items
+from harness.tasks import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.judging.prompts.requests import Elicitation
+    from harness.runs import RunConfig
+    from harness.tasks import Item, Task
+
+ItemsByElicitation = dict["Elicitation", tuple["Item", ...]]
+
+
+def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
+    """Return the items of a run by elicitation, in the order of asking.
+
+    Named elicitations are for all items. By default forced choice is for all items, and
+
+    - where raters gave response sets of these items, or the metric compares response sets, so is
+      the response set;
+    - elsewhere, where a negative option has ``sensitivity``, ``config.pairs`` random items are
+      rated in the paired form.
+
+    Parameters
+    ----------
+    task : Task
+        Its options say which elicitations are possible.
+    config : RunConfig
+        Options of the run.
+
+    Raises
+    ------
+    TaskError
+        If no item has the criterion.
+    """
+    items = select_items(task, criterion=config.criterion, limit=config.limit)
+    if config.elicitations is not None:
+        return {name: items for name in config.elicitations if name in task.elicitations}
+    planned: ItemsByElicitation = {"forced_choice": items}
+    if "response_set" in task.elicitations and _needs_sets(task, items, config):
+        planned["response_set"] = items
+    elif config.pairs and task.sensitivity and not task.space.fully_specified:
+        planned["paired"] = random_items(items, config.pairs, seed=config.seed)
+    return planned
+
+
+def _needs_sets(task: Task, items: Sequence[Item], config: RunConfig) -> bool:
+    ids = {item.id for item in items}
+    if any(
+        rating.elicitation == "response_set"
+        and rating.value != CANNOT_ASSESS
+        and rating.item in ids
+        for rating in task.ratings
+    ):
+        return True
+    return not task.space.fully_specified and compares_response_sets(task, config.choices)
+
+
+def random_items(items: Sequence[Item], n: int, *, seed: int) -> tuple[Item, ...]:
+    """Draw ``n`` items; an item is drawn or not whatever the order of the others.
+
+    Those whose hash of seed and id is smallest; they keep their order. More items add to the draw.
+    """
+    keys = {item.id: sha256(f"{seed}\0{item.id}".encode()).digest() for item in items}
+    drawn = set(sorted(keys, key=keys.__getitem__)[:n])
+    return tuple(item for item in items if item.id in drawn)
