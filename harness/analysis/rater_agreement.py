@@ -152,30 +152,31 @@ class Dispute:
     ----------
     share : (n,) array
         Share of the pairs of the raters' choices that differ; nan below two choices.
-    n_apart : (n,) int array
-        Judges whose modes are none of the raters'.
+    shared : (J, n) array
+        Share of each judge's modes that are the raters'; nan where either side made no choice.
     order : (n,) int array
         Items, the most disputed first: by ``share``; of equal shares that with more ratings, and
         where all raters agree, that with more judges apart.
     """
 
     share: FloatArray
-    n_apart: IntArray
+    shared: FloatArray
     order: IntArray
 
     @classmethod
     def of(cls, human: RatingTable, judges: Sequence[RatingTable]) -> Self:
-        """Metric the dispute on the items of a task, abstentions left out."""
+        """Compute the dispute on the items of a task, abstentions left out."""
         share = disagreement(human.forced_choice)
         human_modes = modes(human.forced_choice.astype(np.float64))
-        apart: IntArray = np.zeros(len(share), dtype=np.int64)
-        for table in judges:
+        shared = np.empty((len(judges), len(share)))
+        for j, table in enumerate(judges):
             common = human_modes * modes(table.forced_choice.astype(np.float64))
-            apart += common.sum(axis=1) == 0.0  # nan where either gave no choice
+            shared[j] = common.sum(axis=1)
+        apart = (shared == 0.0).sum(axis=0)
         n_ratings = human.forced_choice.sum(axis=1)
         second, place = np.where(share > 0.0, n_ratings, apart), np.arange(len(share))
         order: IntArray = np.lexsort((place, -second, -np.nan_to_num(share)))
-        return cls(share, apart, order)
+        return cls(share, shared, order)
 
 
 def disputed_items(p: Prepared) -> tuple[DisputedItem, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.report.charts import (
@@ -14,6 +15,7 @@ from harness.report.charts import (
     line_chart,
 )
 from harness.report.formatting import counted, percent, tenths
+from harness.report.item_links import items_link
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from harness.analysis.human_certainty import Certainty, JudgeBin, JudgeCertainty, PerceptionBin
     from harness.report.charts import Chart
     from harness.stats import Estimate
+    from harness.stats.subsets.strata import Stratum
 
 STRATA = {
     "majority_share": "By the share of raters who chose the most frequent answer (PA)",
@@ -83,16 +86,28 @@ def _ranked_results(v: Validation) -> list[JudgeCertainty]:
 
 def _stratum(c: Certainty, i: int, rows: list[IntervalRow], ends: Sequence[float | None]) -> Chart:
     stratum = c.strata[i]
+    name = stratum_words(stratum.stratum)
     share = f", {percent(stratum.share_of_items)}" if stratum.share_of_items is not None else ""
     titles = Titles(
         f"stratum-{unique_slug(stratum.stratum.name)}",
-        f"{stratum.stratum.name} · {counted([stratum.n_items])}{share}",
-        f"Krippendorff's alpha in the stratum {stratum.stratum.name}. {described(rows)}.",
+        f"{name} · {counted([stratum.n_items])}{share}",
+        f"Krippendorff's alpha of the items in this stratum: {name}. {described(rows)}.",
         x="Krippendorff's alpha",
     )
-    return interval_chart(
+    chart = interval_chart(
         titles, rows, within=(-1.0, 1.0), reference=0.0, reach=ends, width=SMALL_CHART_WIDTH
     )
+    return replace(chart, link=items_link(stratum=stratum.stratum.name))
+
+
+def stratum_words(stratum: Stratum) -> str:
+    """Return which items a stratum holds, in words."""
+    least, below = stratum.at_least, stratum.below
+    if stratum.by == "n_labels":
+        return counted([round(least)], "different answer")
+    if below is None:
+        return "all raters agree" if least else "all items"
+    return f"{least:.0%} to under {below:.0%} agree" if least else f"under {below:.0%} agree"
 
 
 def perception_charts(v: Validation) -> list[tuple[str, list[Chart]]]:

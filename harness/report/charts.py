@@ -35,12 +35,13 @@ INVISIBLE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One SVG element; ``title`` is its tooltip."""
+    """One SVG element; ``title`` is its tooltip, ``link`` where a click leads within the page."""
 
     tag: str
     attributes: Mapping[str, str]
     text: str = ""
     title: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ class Chart:
         Horizontal and vertical scale of a line chart, for scripts that move its lines.
     stub : float
         Width at the left that holds row names and stays visible while a wide chart scrolls.
+    link : str
+        Where its title leads within the page.
     """
 
     name: str
@@ -80,6 +83,12 @@ class Chart:
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
     frame: tuple[Scale, Scale] | None = field(default=None, repr=False)
     stub: float = 0.0
+    link: str = ""
+
+    @property
+    def has_links(self) -> bool:
+        """Whether marks lead somewhere, so that the drawing is no single image."""
+        return any(mark.link for mark in self.marks)
 
     @property
     def is_wide(self) -> bool:
@@ -340,10 +349,11 @@ def heat_map(
     digits: int = 2,
     cell_width: float = 54.0,
     row_counts: Sequence[Cell] = (),
+    links: Sequence[Sequence[str]] = (),
 ) -> Chart:
     """Draw a table of numbers, darker the closer they are to ``top``; None is NA.
 
-    ``row_counts`` gives the sample size of each row.
+    ``row_counts`` gives the sample size of each row, ``links`` where a click on each cell leads.
     """
     across = cell_width * len(column_names)
     longest = MAX_LABEL if MAX_NARROW_LABEL + across > WIDE else MAX_NARROW_LABEL
@@ -366,7 +376,8 @@ def heat_map(
         for j, column in enumerate(column_names):
             value, box = values[i][j], (left + cell_width * j, y, cell_width)
             title = f"{row}, {column}: {number(value)}" + "".join(f", n {n}" for n in counts)
-            marks += _heat_cell(box, value, top, digits, title)
+            link = links[i][j] if links else ""
+            marks += _heat_cell(box, value, top, digits, title=title, link=link)
             rows.append((row, column, value, *counts))
     count_width = max((len(f"n {n}") for n in row_counts), default=0) * CHARACTER
     width = max(end + count_width + 4, left + len(titles.x) * CHARACTER)
@@ -377,7 +388,13 @@ def heat_map(
 
 
 def _heat_cell(
-    box: tuple[float, float, float], value: float | None, top: float, digits: int, title: str
+    box: tuple[float, float, float],
+    value: float | None,
+    top: float,
+    digits: int,
+    *,
+    title: str,
+    link: str,
 ) -> list[Mark]:
     x, y, width = box
     share = 0.0 if value is None or top <= 0 else min(max(value / top, 0.0), 1.0)
@@ -386,7 +403,7 @@ def _heat_cell(
     kind = "na" if value is None else "on-heat" if shade >= DARK_SHADE else "in-heat"
     text = number(value, digits)
     return [
-        mark("rect", f"heat s{shade}", place, title=title),
+        replace(mark("rect", f"heat s{shade}", place, title=title), link=link),
         label(x + width / 2, y + 19, text, kind, "middle"),
     ]
 

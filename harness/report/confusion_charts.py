@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.report.charts import Titles, heat_map, interval_chart, wrap_name
 from harness.report.formatting import counted, estimate
+from harness.report.item_links import items_link
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,
@@ -66,7 +68,7 @@ def _confusion(v: Validation, judge: str, confusion: Confusion, top: float) -> C
         x="judge",
         y="raters",
     )
-    return heat_map(
+    chart = heat_map(
         titles,
         [option_label(v, confusion.human[i]) for i in rows],
         names,
@@ -74,7 +76,16 @@ def _confusion(v: Validation, judge: str, confusion: Confusion, top: float) -> C
         top=top,
         digits=0 if is_whole else 1,
         cell_width=_cell_width(names, 46.0),
+        links=[[_cell_link(judge, confusion, i, j) for j in columns] for i in rows],
     )
+    return replace(chart, link=items_link(judge=judge))
+
+
+def _cell_link(judge: str, confusion: Confusion, i: int, j: int) -> str:
+    """Return the link to the items of a cell; "" where there are none."""
+    if not confusion.cells[i][j]:
+        return ""
+    return items_link(judge=judge, raters=confusion.human[i], answer=confusion.judge[j])
 
 
 def _cell_width(names: Sequence[str], least: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 
 LEAST_P = 0.001
 TWO_MINUTES_S = 120
 HOUR_MIN = 60
+DELETE = 0x7F
+CONTROL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -120,6 +123,16 @@ def share(fraction: float | None, n: int) -> str:
 def cut(text: str, n: int) -> str:
     """Return at most ``n`` characters of a text, the last an ellipsis where there were more."""
     return text if len(text) <= n else text[: n - 1] + "…"
+
+
+def control_pictures(text: str) -> str:
+    """Show control characters, which no page may contain, by their pictures."""
+    return CONTROL.sub(_control_picture, text)
+
+
+def _control_picture(control: re.Match[str]) -> str:
+    code = ord(control[0])
+    return "\u2421" if code == DELETE else chr(0x2400 + code)
 
 
 def headline(validation: Validation) -> str:

@@ -61,7 +61,7 @@ def report_run(folder: RunFolder, *, charts: Path | None = None) -> ReportFiles:
     """
     source = source_of(folder)
     v = validation_of(folder, source)
-    d = details_of(source, folder, disputed=v.decision.disputed)
+    d = details_of(source, folder, certainty=v.certainty)
     table = folder.write("metrics.parquet", parquet_of(v))
     return _with_charts((*write_pages(folder, v, d), table), v, d, charts)
 
@@ -75,7 +75,7 @@ def report_source(source: Source, file: Path, *, charts: Path | None = None) -> 
         If the source is wrong or a file cannot be written.
     """
     v = validate(source)
-    d = details_of(source, disputed=v.decision.disputed)
+    d = details_of(source, certainty=v.certainty)
     try:
         write_file(file, page(v, d).encode())
     except OSError as error:

@@ -37,7 +37,7 @@ def validation(folder):
 @pytest.fixture(scope="session")
 def details(folder, validation):
     """The items, replies and costs that its page shows."""
-    return details_of(source_of(folder), folder, disputed=validation.decision.disputed)
+    return details_of(source_of(folder), folder, certainty=validation.certainty)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,12 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
 from harness.report import all_charts
-from harness.report.certainty_charts import bin_name, perception_charts, strata_charts
+from harness.report.certainty_charts import (
+    bin_name,
+    perception_charts,
+    strata_charts,
+    stratum_words,
+)
 from harness.report.charts import (
     CHARACTER,
     MAX_LABEL,
@@ -193,9 +198,8 @@ def test_charts_of_certainty_hold_the_strata_bins_and_curves(charts, validated):
             assert points == list(zip(curve.answered_fraction, curve.risk, strict=True))
         for row, stratum in zip(certainty.strata, result.strata, strict=True):
             if row.n_items:
-                [chart] = [
-                    c for title, c in strata.items() if title.startswith(f"{row.stratum.name} ·")
-                ]
+                start = f"{stratum_words(row.stratum)} ·"
+                [chart] = [c for title, c in strata.items() if title.startswith(start)]
                 alpha = stratum.hw_mw["krippendorff_alpha_nominal"].value
                 assert [r[1] for r in chart.rows if r[0] == result.judge][:1] == [alpha]
 

@@ -82,7 +82,7 @@ def words(text):
 
 def page_of(validation, source):
     """Return the page as HTML, and its text without markup."""
-    html = page(validation, details_of(source, disputed=validation.decision.disputed))
+    html = page(validation, details_of(source, certainty=validation.certainty))
     return html, words(unescape(re.sub(r"<[^>]+>", " ", html)))
 
 
@@ -139,7 +139,7 @@ def test_most_disputed_items_are_those_of_the_decision(case):
     """The item table is in the order of the list of disputed items, by the same measure."""
     validation, source = case
     disputed = validation.decision.disputed
-    details = details_of(source, disputed=disputed)
+    details = details_of(source)
     assert [row.id for row in details.items.rows][: len(disputed)] == list(disputed)
     shares = {item.item: item.disagreement for item in validation.errors.disputed}
     splits = {row.id: row.disagreement for row in details.items.rows}

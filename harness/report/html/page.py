@@ -21,6 +21,8 @@ from harness.report import (
 )
 from harness.report.charts import Mark, draw_interval, label, line
 from harness.report.checklist import checklist
+from harness.report.html.item_block import item_block
+from harness.report.html.item_filters import item_filters
 from harness.report.html.summaries import (
     GLOSSARY,
     band_note,
@@ -30,6 +32,7 @@ from harness.report.html.summaries import (
     no_sweep_reason,
     section_results,
 )
+from harness.report.item_links import items_link
 from harness.report.judge_card import paragraph_latex, paragraph_markdown
 from harness.report.recommendation import GOAL_WORDS, next_steps, reasons, sentences, summary
 from harness.report.text import BASELINE_NAMES, beta_hat, rank_set
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.result import RankedJudge
     from harness.report.charts import Chart
-    from harness.report.html.details import Details, ItemTable
+    from harness.report.html.details import Details
 
 HERE = Path(__file__).parent
 POLICY = (
@@ -61,11 +64,9 @@ SECTIONS = (
 )
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
 PAGE_SIZE = 25
-DELETE = 0x7F
 COLOURS = re.compile(r"--(\w+): light-dark\((#\w+), (#\w+)\)")
 _VARIABLE = re.compile(r"var\(--(\w+)\)")
 _BACKTICKS = re.compile("`([^`<>]+)`")
-_CONTROL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
@@ -80,7 +81,7 @@ def page(v: Validation, details: Details | None = None) -> str:
         Items, prompts and provenance; the page says where they are missing.
     """
     grid = sensitivity_charts.slider_grid(v)
-    items = details and _items_block(details.items)
+    items = details and item_block(details.items)
     practices = checklist(v, details)
     return render(
         "report.html.jinja",
@@ -102,6 +103,8 @@ def page(v: Validation, details: Details | None = None) -> str:
             "glossary": GLOSSARY,
             "no_sweep_reason": no_sweep_reason(v),
             "outcomes": OUTCOMES,
+            "item_filters": item_filters(v, details.items) if details else (),
+            "items_link": items_link,
             "page_size": PAGE_SIZE,
             "checklist": practices,
             "paragraphs": {
@@ -114,7 +117,12 @@ def page(v: Validation, details: Details | None = None) -> str:
             "common": _common_rows(v),
             **_ranking(v),
         },
-        block={"grid": grid, "items": items, "pageSize": PAGE_SIZE},
+        block={
+            "grid": grid,
+            "items": items,
+            "strata": [row.stratum.name for row in v.certainty.strata] if v.certainty else [],
+            "pageSize": PAGE_SIZE,
+        },
         title=f"{v.task.name}: which judge to use",
         sections=SECTIONS,
     )
@@ -154,13 +162,7 @@ def render(
             **context,
         )
     )
-    return _CONTROL.sub(_control_picture, html)
-
-
-def _control_picture(control: re.Match[str]) -> str:
-    """Show a control character, which no page may contain."""
-    code = ord(control[0])
-    return "\u2421" if code == DELETE else chr(0x2400 + code)
+    return formatting.control_pictures(html)
 
 
 def standalone_svg(chart: Chart) -> str:
@@ -226,27 +228,6 @@ def _read(name: str) -> str:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _items_block(table: ItemTable) -> dict[str, object]:
-    """Return the item table with each distinct answer once, referred to by its index."""
-    indices: dict[str, int] = {}
-
-    def index(text: str) -> int:
-        return indices.setdefault(text, len(indices))
-
-    rows = [
-        [
-            row.id,
-            row.text,
-            index(row.raters),
-            row.disagreement if row.disagreement is None else round(row.disagreement, 4),
-            row.n_judges_apart,
-            *(index(answers) for answers in row.judges),
-        ]
-        for row in table.rows
-    ]
-    return {"rows": rows, "answers": list(indices)}
 
 
 def _first_screen(v: Validation) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.report import annotator_charts
+from harness.report.certainty_charts import stratum_words
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import (
     counted,
@@ -200,7 +201,7 @@ def _strata(v: Validation) -> str:
     certainty, leader = v.certainty, v.decision.leader
     results = [r for r in certainty.judges if r.judge == leader] if certainty else []
     alphas = [
-        (round(estimate.value, 2), row.stratum.name)
+        (round(estimate.value, 2), stratum_words(row.stratum))
         for result in results
         for row in result.strata
         for name, estimate in row.hw_mw.items()
@@ -214,8 +215,8 @@ def _strata(v: Validation) -> str:
     (worst, where_worst), (best, where_best) = min(alphas), max(alphas)
     if worst == best:
         return f"{leader}: agreement {number(best, 2)} wherever it is defined"
-    best_text, worst_text = f"{number(best, 2)} in {where_best}", f"{number(worst, 2)} in"
-    return f"{leader}: agreement {best_text}, {worst_text} {where_worst}"
+    best_text, worst_text = f"{number(best, 2)} ({where_best})", f"{number(worst, 2)}"
+    return f"{leader}: agreement {best_text}, {worst_text} ({where_worst})"
 
 
 def _annotator_test(v: Validation) -> str:

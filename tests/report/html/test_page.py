@@ -97,9 +97,10 @@ def test_texts_cannot_end_the_data_block(text):
 
 def test_control_characters_of_a_reply_are_shown_as_pictures(validation, details):
     """HTML has none; NUL would make a file of text a binary one."""
-    item = details.disputed[0]
+    item = details.items.full[0]
     answer = replace(item.judges[0], reply="A\0\x1b[2J\x7f")
-    html = page(validation, replace(details, disputed=(replace(item, judges=(answer,)),)))
+    items = replace(details.items, full=(replace(item, judges=(answer,)),))
+    html = page(validation, replace(details, items=items))
     assert "A\u2400\u241b[2J\u2421" in html
     assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]", html)
 

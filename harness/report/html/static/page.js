@@ -171,63 +171,180 @@
     update();
   }
 
-  // ---- Item table, one page at a time
+  // ---- Item table: filtered, one page at a time, each item opened in place
 
-  const items = block.items; // rows: id, text, raters, disagreement, judges apart, then each judge
-  if (items) {
-    const size = block.pageSize;
-    let matches = items.rows;
-    let first = 0;
-    const answersOf = ([, , raters, , , ...judges]) => [raters, ...judges].map((index) => items.answers[index]);
-    const itemRow = (row) => {
-      const [id, text, , disagreement, apart] = row;
-      const [raters, ...judges] = answersOf(row);
-      const element = create("tr");
-      element.append(
-        rowHeader(id),
-        create("td", text, "text"),
-        create("td", raters),
-        create("td", formatNumber(disagreement, 2), "n"),
-        create("td", apart, "n"),
-        ...judges.map((answers) => create("td", answers)),
+  const items = block.items;
+  const FILTERS = ["judge", "raters", "answer", "agreement", "outcome", "stratum", "find"];
+  const JUDGES = 6; // where the cells of the judges start in a row
+  const filters = { page: 0, opened: new Set() };
+  let matches = [];
+  const cellsOf = (row) => {
+    const cells = row.slice(JUDGES).map((index) => items.cells[index]);
+    return filters.judge ? [cells[items.judges.indexOf(filters.judge)]] : cells;
+  };
+  const isMatch = (row) => {
+    const [raters, raterClasses] = items.raters[row[2]];
+    const hasClass = (classes, name) => !name || classes.some((index) => items.classes[index] === name);
+    const cells = cellsOf(row);
+    const isJudgeMatch = ([, classes, outcomes, agreement]) =>
+      hasClass(classes, filters.answer) &&
+      (!filters.outcome || outcomes.includes(filters.outcome)) &&
+      (!filters.agreement || agreement === filters.agreement);
+    const ofJudges = filters.answer || filters.outcome || filters.agreement;
+    if (!hasClass(raterClasses, filters.raters)) return false;
+    if (filters.stratum && !items.strata[row[5]].some((index) => block.strata[index] === filters.stratum)) return false;
+    if (ofJudges && !cells.some(isJudgeMatch)) return false;
+    const query = (filters.find ?? "").toLowerCase();
+    const texts = [row[0], row[1], raters, ...cells.map(([text]) => text)];
+    return !query || texts.some((text) => text.toLowerCase().includes(query));
+  };
+  const answerRows = (indices, className) => {
+    const rows = [];
+    for (let i = 0; i < indices.length; i += 4) {
+      const [name, elicitation, answer, reply] = indices.slice(i, i + 4).map((index) => items.texts[index]);
+      const row = create("tr", undefined, className);
+      row.append(
+        rowHeader(className === "judge" ? name : "rater " + name),
+        create("td", elicitation.replaceAll("_", " ")),
+        create("td", answer),
+        create("td", reply, "reply"),
       );
-      return element;
-    };
-    const showPage = (start) => {
-      first = Math.max(0, start);
-      const last = Math.min(first + size, matches.length);
-      byId("items").tBodies[0].replaceChildren(...matches.slice(first, last).map(itemRow));
-      byId("item-count").textContent = matches.length ? `${first + 1} to ${last} of ${matches.length} items` : "no matching item";
-      byId("previous").disabled = first === 0;
-      byId("next").disabled = last >= matches.length;
-    };
-    byId("previous").addEventListener("click", () => showPage(first - size));
-    byId("next").addEventListener("click", () => showPage(first + size));
-    byId("find").addEventListener("input", (event) => {
-      const query = event.target.value.toLowerCase();
-      const isMatch = (row) => [row[0], row[1], ...answersOf(row)].some((text) => text.toLowerCase().includes(query));
-      matches = query ? items.rows.filter(isMatch) : items.rows;
-      showPage(0);
+      rows.push(row);
+    }
+    return rows;
+  };
+  const openedRow = (row, index) => {
+    const [text, raters, judges] = items.full[index];
+    const table = create("table");
+    const head = create("tr");
+    ["source", "elicitation", "answer", "reply"].forEach((name) => {
+      const cell = create("th", name);
+      cell.scope = "col";
+      head.append(cell);
     });
-    showPage(0);
+    table.createTHead().append(head);
+    table.createTBody().append(...answerRows(raters, "rater"), ...answerRows(judges, "judge"));
+    const inside = create("div", undefined, "inside");
+    inside.append(items.texts[text] ? create("blockquote", items.texts[text]) : create("p", "(text not kept)", "quiet"), table);
+    const cell = create("td");
+    cell.colSpan = JUDGES + items.judges.length;
+    cell.append(inside);
+    const element = create("tr", undefined, "opened");
+    element.append(cell);
+    return element;
+  };
+  const itemHeader = (row, index) => {
+    const header = rowHeader(index < items.full.length ? undefined : row[0]);
+    if (index >= items.full.length) return header;
+    const button = create("button", row[0], "open");
+    button.type = "button";
+    button.title = "Ratings and replies";
+    button.setAttribute("aria-expanded", filters.opened.has(row[0]));
+    button.addEventListener("click", () => {
+      if (!filters.opened.delete(row[0])) filters.opened.add(row[0]);
+      showItems();
+      writeAddress();
+      [...document.querySelectorAll("#items .open")].find(({ textContent }) => textContent === row[0]).focus();
+    });
+    header.append(button);
+    return header;
+  };
+  const itemRows = (index) => {
+    const row = items.rows[index];
+    const element = create("tr");
+    element.append(
+      itemHeader(row, index),
+      create("td", row[1], "text"),
+      create("td", items.raters[row[2]][0]),
+      create("td", formatNumber(row[3], 2), "n"),
+      create("td", row[4], "n"),
+      ...cellsOf(row).map(([text]) => create("td", text)),
+    );
+    const isOpened = filters.opened.has(row[0]) && index < items.full.length;
+    return isOpened ? [element, openedRow(row, index)] : [element];
+  };
+  const showItems = () => {
+    const size = block.pageSize;
+    matches = [...items.rows.keys()].filter((index) => isMatch(items.rows[index]));
+    filters.page = Math.max(0, Math.min(filters.page, Math.ceil(matches.length / size) - 1));
+    const first = filters.page * size;
+    const last = Math.min(first + size, matches.length);
+    const table = byId("items");
+    table.tBodies[0].replaceChildren(...matches.slice(first, last).flatMap(itemRows));
+    [...table.tHead.rows[0].cells].slice(JUDGES - 1).forEach((cell, j) => {
+      cell.hidden = Boolean(filters.judge) && items.judges[j] !== filters.judge;
+    });
+    byId("item-count").textContent = matches.length ? `${first + 1} to ${last} of ${matches.length} items` : "no matching item";
+    byId("previous").disabled = first === 0;
+    byId("next").disabled = last >= matches.length;
+  };
+  const inputs = items ? [...document.querySelectorAll("[data-filter]")] : [];
+  const setFilters = (parameters) => {
+    inputs.forEach((input) => {
+      input.value = parameters.get(input.dataset.filter) ?? "";
+      filters[input.dataset.filter] = input.value; // "" where a list has no such value
+    });
+    filters.opened = new Set(parameters.getAll("item"));
+    filters.page = Number(parameters.get("page") ?? 1) - 1 || 0;
+    showItems();
+    if (parameters.has("page") || !filters.opened.size) return;
+    const place = matches.findIndex((index) => filters.opened.has(items.rows[index][0]));
+    filters.page = Math.floor(Math.max(0, place) / block.pageSize);
+    showItems();
+  };
+  const turnTo = (page) => {
+    filters.page = page;
+    showItems();
+    writeAddress();
+  };
+  if (items) {
+    inputs.forEach((input) => input.addEventListener("input", () => {
+      filters[input.dataset.filter] = input.value;
+      turnTo(0);
+    }));
+    byId("all-items").addEventListener("click", () => {
+      setFilters(new URLSearchParams());
+      writeAddress();
+    });
+    byId("previous").addEventListener("click", () => turnTo(filters.page - 1));
+    byId("next").addEventListener("click", () => turnTo(filters.page + 1));
   }
 
-  // ---- Folded sections: the address names those that are open, as in #open=ranking,errors
+  // ---- The address: open sections and the filters of the item table, as in #open=errors&judge=A
 
   const parts = [...document.querySelectorAll("details.part")];
-  const readAddress = () => {
-    const address = decodeURIComponent(location.hash.slice(1));
-    const names = new URLSearchParams(address).get("open")?.split(",");
-    if (names) parts.forEach((part) => { part.open = names.includes(part.id); });
-    const target = names ? byId(names[0]) : address && byId(address);
-    for (let element = target; element; element = element.parentElement) {
-      if (element.tagName === "DETAILS") element.open = true;
+  const unfoldAround = (element) => {
+    for (let outer = element; outer; outer = outer.parentElement) {
+      if (outer.tagName === "DETAILS") outer.open = true;
     }
-    target?.scrollIntoView?.();
+  };
+  const readAddress = () => {
+    const address = location.hash.slice(1);
+    if (address && !address.includes("=")) {
+      const target = byId(decodeURIComponent(address));
+      unfoldAround(target);
+      target?.scrollIntoView?.();
+      return;
+    }
+    const parameters = new URLSearchParams(address);
+    const names = parameters.get("open")?.split(",") ?? [];
+    if (names.length) parts.forEach((part) => { part.open = names.includes(part.id); });
+    const hasItems = items && [...FILTERS, "item", "page"].some((name) => parameters.has(name));
+    if (items) setFilters(parameters);
+    const target = hasItems ? byId("item-list") : byId(names[0]);
+    unfoldAround(target);
+    target?.scrollIntoView();
+    if (hasItems) target.focus({ preventScroll: true });
   };
   const writeAddress = () => {
+    const parameters = new URLSearchParams();
     const names = parts.filter((part) => part.open).map((part) => part.id);
-    history.replaceState(null, "", names.length ? "#open=" + names.join(",") : "#");
+    if (names.length) parameters.set("open", names.join(","));
+    FILTERS.forEach((name) => { if (filters[name]) parameters.set(name, filters[name]); });
+    if (filters.page) parameters.set("page", filters.page + 1);
+    filters.opened.forEach((id) => parameters.append("item", id));
+    const text = parameters.toString().replaceAll("+", "%20").replaceAll("%2C", ",");
+    history.replaceState(null, "", "#" + text);
   };
   readAddress();
   addEventListener("hashchange", readAddress);

@@ -1,0 +1,327 @@
+"""Items with all their ratings and replies, and the classes that the page filters them by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.option_scale import Scale
+from harness.analysis.rater_agreement import Dispute
+from harness.judging.parsing.verdict import CANNOT_ASSESS, PairValue
+from harness.ratings import human_table, judge_table
+from harness.report.formatting import cut
+from harness.stats.data.labels import modes
+from harness.stats.data.rating_table import ELICITATIONS
+from harness.stats.subsets.abstention import NO_VERDICT, with_abstention, with_outcomes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from harness.analysis import Source
+    from harness.judging.parsing.verdict import Verdict
+    from harness.stats import RatingTable
+    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.subsets.strata import Stratum
+    from harness.tasks import Item
+
+MAX_ITEMS = 10_000
+MAX_CHARACTERS = 3_000_000  # of the ratings and replies that open in place
+MAX_TEXT = 240
+MAX_FULL_TEXT = 6000
+MAX_REPLY = 600
+ANSWER_SIZE = 25  # characters of a rating or a reply in the page besides its text
+NOT_ASKED = "not_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One rating or reply; ``name`` is that of the rater or judge."""
+
+    name: str
+    elicitation: str
+    text: str
+    reply: str = ""
+
+    @property
+    def size(self) -> int:
+        """Characters that it adds to the page, about."""
+        return len(self.text) + len(self.reply) + ANSWER_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCell:
+    """The answers of one judge to one item.
+
+    Attributes
+    ----------
+    text : str
+        How often each answer was given, one line per elicitation.
+    classes : tuple of int
+        The most frequent of `ItemTable.classes`; several where tied.
+    outcomes : tuple of str
+        Of its replies; ``not_asked`` where there is none.
+    agreement : str
+        "agrees" where its most frequent choice is one of the raters', "differs" where it is none
+        of them, "" where either side made no choice.
+    """
+
+    text: str
+    classes: tuple[int, ...]
+    outcomes: tuple[str, ...]
+    agreement: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """One item of the table.
+
+    Attributes
+    ----------
+    text : str
+        Start of its text; "" if there is none.
+    raters : str
+        Number of raters per answer, most frequent first, one line per elicitation.
+    classes : tuple of int
+        The raters' most frequent of `ItemTable.classes`; several where tied.
+    strata : tuple of int
+        Strata that hold it.
+    disagreement : float or None
+        Share of the pairs of the raters' forced choices that differ; None below two choices.
+    judges : tuple of JudgeCell
+        In the table's order of judges.
+    """
+
+    id: str
+    text: str
+    raters: str
+    classes: tuple[int, ...]
+    strata: tuple[int, ...]
+    disagreement: float | None
+    judges: tuple[JudgeCell, ...]
+
+    @property
+    def n_judges_apart(self) -> int:
+        """Judges whose most frequent choice is none of the raters' most frequent."""
+        return sum(cell.agreement == "differs" for cell in self.judges)
+
+
+@dataclass(frozen=True, slots=True)
+class FullItem:
+    """The whole text of an item, its ratings and the replies to it."""
+
+    text: str
+    raters: tuple[Answer, ...]
+    judges: tuple[Answer, ...]
+
+    @property
+    def size(self) -> int:
+        """Characters that it adds to the page, about."""
+        return len(self.text) + sum(answer.size for answer in (*self.raters, *self.judges))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ItemTable:
+    """Items with the answers of raters and judges, the most disputed first.
+
+    Attributes
+    ----------
+    judges : tuple of str
+        Their names.
+    classes : tuple of str
+        What answers are counted as: options, CANNOT_ASSESS, and for judges ``refused``,
+        ``invalid`` and ``failed``.
+    rows : tuple of ItemRow
+        At most `MAX_ITEMS`.
+    n_items : int
+        Items of the task or the run.
+    full : tuple of FullItem
+        The first items of the table with all ratings and replies; fewer than ``rows`` where these
+        exceed `MAX_CHARACTERS`.
+    """
+
+    judges: tuple[str, ...]
+    classes: tuple[str, ...]
+    rows: tuple[ItemRow, ...]
+    n_items: int
+    full: tuple[FullItem, ...]
+
+    def __repr__(self) -> str:
+        return f"ItemTable({len(self.rows)} items, {len(self.judges)} judges)"
+
+
+def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
+    """Collect the items of a source with what raters and judges answered.
+
+    Parameters
+    ----------
+    source : Source
+        What was validated.
+    strata : sequence of Stratum
+        What the items are also filtered by.
+    """
+    task, items = source.task, source.items
+    names = tuple(judge.name for judge in source.judges)
+    human = human_table(task, items)
+    judges = [judge_table(task, items, name, source.verdicts[name]) for name in names]
+    dispute = Dispute.of(human, judges)
+    order = dispute.order[:MAX_ITEMS].tolist()
+    ratings, verdicts = _ratings(source), _verdicts(source)
+    cells = [
+        _judge_cells(source, table, verdicts[table.name], dispute.shared[j], order)
+        for j, table in enumerate(judges)
+    ]
+    human_classes = _classes(with_abstention(human))
+    inside = _strata(source, human, strata)
+    rows = [
+        ItemRow(
+            id=items[i].id,
+            text=cut(_text(items[i], task.text), MAX_TEXT),
+            raters=_tally((rating.elicitation, rating.text) for rating in ratings[items[i].id]),
+            classes=human_classes[i],
+            strata=tuple(np.flatnonzero(inside[:, i]).tolist()),
+            disagreement=None if isnan(dispute.share[i]) else float(dispute.share[i]),
+            judges=tuple(column[k] for column in cells),
+        )
+        for k, i in enumerate(order)
+    ]
+    return ItemTable(
+        judges=names,
+        classes=(*task.space.options, CANNOT_ASSESS, *NO_VERDICT),
+        rows=tuple(rows),
+        n_items=len(items),
+        full=tuple(_full_items(source, [items[i] for i in order], ratings, verdicts)),
+    )
+
+
+def _ratings(source: Source) -> dict[str, list[Answer]]:
+    """Return the ratings of each item."""
+    labels = option_labels(source)
+    ratings: dict[str, list[Answer]] = {item.id: [] for item in source.items}
+    for rating in source.task.ratings:
+        if rating.item in ratings:
+            answer = Answer(rating.rater, rating.elicitation, answer_text(rating.value, labels))
+            ratings[rating.item].append(answer)
+    return ratings
+
+
+def _verdicts(source: Source) -> dict[str, dict[str, list[Verdict]]]:
+    """Return the verdicts by judge and item."""
+    by_judge: dict[str, dict[str, list[Verdict]]] = {}
+    for judge in source.judges:
+        by_item = by_judge.setdefault(judge.name, {})
+        for verdict in source.verdicts[judge.name]:
+            by_item.setdefault(verdict.item, []).append(verdict)
+    return by_judge
+
+
+def _judge_cells(
+    source: Source,
+    table: RatingTable,
+    verdicts: Mapping[str, Sequence[Verdict]],
+    shared: FloatArray,
+    order: Sequence[int],
+) -> list[JudgeCell]:
+    """Return what a judge answered to each item of the table."""
+    labels, classes = option_labels(source), _classes(with_outcomes(table))
+    cells = []
+    for i in order:
+        replies = verdicts.get(source.items[i].id, ())
+        agreement = "" if isnan(shared[i]) else "agrees" if shared[i] > 0 else "differs"
+        cells.append(
+            JudgeCell(
+                text=_tally((v.elicitation, _verdict_text(v, labels)) for v in replies),
+                classes=classes[i],
+                outcomes=tuple(sorted({v.outcome for v in replies})) or (NOT_ASKED,),
+                agreement=agreement,
+            )
+        )
+    return cells
+
+
+def _classes(counts: FloatArray) -> list[tuple[int, ...]]:
+    """Return the columns of the most frequent answers to each item; none where all are 0."""
+    return [tuple(np.flatnonzero(row > 0).tolist()) for row in np.nan_to_num(modes(counts))]
+
+
+def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> BoolArray:
+    """Return (S, n): which items each stratum holds."""
+    scale = Scale.of(source.task)
+    counts = scale.counts(human)
+    members = [stratum.members(counts, scale.numbers) for stratum in strata]
+    return np.array(members, dtype=np.bool_).reshape(len(strata), len(counts))
+
+
+def _full_items(
+    source: Source,
+    items: Iterable[Item],
+    ratings: Mapping[str, Sequence[Answer]],
+    verdicts: Mapping[str, Mapping[str, Sequence[Verdict]]],
+) -> Iterator[FullItem]:
+    """Yield items with all ratings and replies while these fit into the page."""
+    labels, size = option_labels(source), 0
+    for item in items:
+        replies = [
+            Answer(name, v.elicitation, _verdict_text(v, labels), cut(v.reply or "", MAX_REPLY))
+            for name, by_item in verdicts.items()
+            for v in by_item.get(item.id, ())
+        ]
+        text = cut(_text(item, source.task.text), MAX_FULL_TEXT)
+        full = FullItem(text, tuple(ratings[item.id]), tuple(replies))
+        size += full.size
+        if size > MAX_CHARACTERS:
+            return
+        yield full
+
+
+def answer_text(value: object, labels: Mapping[str, str]) -> str:
+    """Return a value as text: an option, a set in braces, or a set and the choice from it.
+
+    Parameters
+    ----------
+    labels : mapping of str to str
+        The label of each option key.
+    """
+    match value:
+        case None:
+            return ""
+        case PairValue():
+            return f"{answer_text(value.set, labels)} > {answer_text(value.choice, labels)}"
+        case tuple() | list():
+            return "{" + ", ".join(answer_text(key, labels) for key in value) + "}"
+        case _:
+            return labels.get(str(value), str(value))
+
+
+def option_labels(source: Source) -> dict[str, str]:
+    """Return the label of each option, its key where it has none."""
+    return {option.key: option.label or option.key for option in source.task.options}
+
+
+def _verdict_text(verdict: Verdict, labels: Mapping[str, str]) -> str:
+    is_answered = verdict.outcome == "answered"
+    return answer_text(verdict.value, labels) if is_answered else verdict.outcome
+
+
+def _tally(answers: Iterable[tuple[str, str]]) -> str:
+    """Count answers, given as elicitation and text, on one line per elicitation."""
+    by_elicitation: dict[str, Counter[str]] = {}
+    for elicitation, text in answers:
+        by_elicitation.setdefault(elicitation, Counter())[text] += 1
+    lines = [
+        " · ".join(
+            f"{text} {n}" if n > 1 else text
+            for text, n in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        )
+        for _, counts in sorted(
+            by_elicitation.items(), key=lambda pair: ELICITATIONS.index(pair[0])
+        )
+    ]
+    return "\n".join(lines)
+
+
+def _text(item: Item, fields: Sequence[str]) -> str:
+    return "\n\n".join(item.fields[name] for name in fields if item.fields.get(name))
