@@ -101,6 +101,8 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         Seconds to wait that the server asked for, if it did.
     stops_judge : bool
         Whether every later request to this judge would fail too (wrong key, quota spent).
+    paid : bool
+        Whether the server did reply, so that the unreadable reply was probably paid for.
     """
 
     exit_code = ExitCode.INCOMPLETE
@@ -112,6 +114,7 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         retry: bool = False,
         retry_after_s: float | None = None,
         stops_judge: bool = False,
+        paid: bool = False,
         hint: str = "",
     ) -> None:
         super().__init__(f"{reason}: {hint}" if hint else reason)
@@ -119,6 +122,7 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         self.retry = retry
         self.retry_after_s = retry_after_s
         self.stops_judge = stops_judge
+        self.paid = paid
         self.hint = hint
 
 

@@ -121,9 +121,9 @@ class Server:
 
 
 @contextmanager
-def start_server(script: Path = STUB_SERVER) -> Iterator[Server]:
-    """Run a server in a process of its own until the block ends."""
-    command = [sys.executable, str(script), "--port", "0", "--with-parent"]
+def start_server(script: Path = STUB_SERVER, *, port: int = 0) -> Iterator[Server]:
+    """Run a server in a process of its own until the block ends; on any free port by default."""
+    command = [sys.executable, str(script), "--port", str(port), "--with-parent"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             yield Server(int(process.stdout.readline()))

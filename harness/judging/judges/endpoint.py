@@ -95,12 +95,12 @@ def read_answer(
         raise failure_of(status, headers, body)
     document = _document(body)
     if not isinstance(document, dict):
-        raise CallFailed("bad_body", retry=True, hint="not a JSON object")
+        raise CallFailed("bad_body", retry=True, paid=True, hint="not a JSON object")
     choices = document.get("choices")
     if document.get("error") and not choices:
         raise failure_of(code_in(document), headers, body)
     if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
-        raise CallFailed("no_choices", retry=True)
+        raise CallFailed("no_choices", retry=True, paid=True)
     completions = [choice for choice in choices if isinstance(choice, dict)][: len(requests)]
     usage = document.get("usage")
     total = token_counts(usage if isinstance(usage, dict) else {})

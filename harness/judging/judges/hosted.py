@@ -303,11 +303,11 @@ def _check_answer(answer: Answer) -> None:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise CallFailed("bad_body", retry=True, hint="not a JSON object")
+        raise CallFailed("bad_body", retry=True, paid=True, hint="not a JSON object")
     if document.get("error"):
         raise failure_of(code_in(document), headers, body)
     if document.get("choices") == []:
-        raise CallFailed("no_choices", retry=True)
+        raise CallFailed("no_choices", retry=True, paid=True)
 
 
 def _classify(error: Exception, exchange: _Exchange) -> CallFailed:
@@ -315,7 +315,7 @@ def _classify(error: Exception, exchange: _Exchange) -> CallFailed:
     if isinstance(error, CallFailed):
         return error
     if exchange.sent:
-        return CallFailed("bad_body", retry=True, hint="litellm cannot read the reply")
+        return CallFailed("bad_body", retry=True, paid=True, hint="litellm cannot read the reply")
     for cls in type(error).__mro__:
         if cls.__name__ in BY_CLASS:
             reason, flags = BY_CLASS[cls.__name__]

@@ -11,7 +11,7 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import CallFailed
-from harness.judging.judges.response_errors import MEANINGS, REDIRECTS, failure_of
+from harness.judging.judges.response_errors import MEANINGS, OK, REDIRECTS, failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -90,6 +90,7 @@ class Wire:
         """
         if self._session is None:
             self._session = self._open()
+        status = 0
         try:
             response = await self._session.post(
                 self._urls.get(url) or self._parse_url(url),
@@ -97,13 +98,17 @@ class Wire:
                 headers=headers,
                 allow_redirects=False,
             )
+            status = response.status
             try:
                 return await self._answer(response)
             except BaseException:
                 response.close()  # aiohttp reuses the connection only after a complete body
                 raise
+        except CallFailed as error:
+            failure = error
         except self._connection_errors as error:
             failure = _connection_failure(error)
+        failure.paid = status == OK
         raise failure  # outside the handler: the original exception may hold the key
 
     async def _answer(self, response: ClientResponse) -> Answer:

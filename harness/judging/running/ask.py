@@ -200,32 +200,41 @@ async def _call(requests: Sequence[Request], services: Services) -> list[Reply]:
 
 
 async def _attempt(requests: Sequence[Request], services: Services) -> list[Reply]:
-    judge, limiter, budget = services.judge, services.limiter, services.budget
-    spec, request, n = judge.spec, requests[0], len(requests)
-    ticket = await limiter.enter(max_tokens(spec, request, n) if limiter.needs_tokens else 0)
+    limiter, spec, n = services.limiter, services.judge.spec, len(requests)
+    tokens = max_tokens(spec, requests[0], n) if limiter.needs_tokens else 0
+    ticket = await limiter.enter(tokens)
     try:
-        await budget.wait_for_room(spec, request, n)
+        await services.budget.wait_for_room(spec, requests[0], n)
         limiter.check()
-        with budget.reserve(spec, request, n) as bill:
-            with services.deadline:
-                replies = [await judge.ask(request)] if n == 1 else await judge.ask_many(requests)
-            bill.settle(replies)
+        replies = await _send(requests, services)
         limiter.succeeded()
     except BudgetSpent:
         raise NotAsked from None
-    except TimeoutError:
-        raise CallFailed("timeout", retry=True) from None
     except CallFailed as failure:
-        limiter.failed(ticket, failure)
+        failure = limiter.failed(ticket, failure)
         raise limit_wait(failure, spec.retry_after_max_s) from None
-    except (NotAsked, RunError):
-        raise
-    except Exception as error:  # noqa: BLE001 -- a judge's bug ends no other judge
-        raise CallFailed(f"unexpected_{type(error).__name__}") from None
     finally:
         limiter.leave()
     for reply in replies:
-        force_setattr(reply, "cache_key", request.cache_key)
+        force_setattr(reply, "cache_key", requests[0].cache_key)
+    return replies
+
+
+async def _send(requests: Sequence[Request], services: Services) -> list[Reply]:
+    judge, n = services.judge, len(requests)
+    try:
+        with services.budget.reserve(judge.spec, requests[0], n) as bill:
+            with services.deadline:
+                replies = (
+                    [await judge.ask(requests[0])] if n == 1 else await judge.ask_many(requests)
+                )
+            bill.settle(replies)
+    except TimeoutError:
+        raise CallFailed("timeout", retry=True) from None
+    except (CallFailed, BudgetSpent, NotAsked, RunError):
+        raise
+    except Exception as error:  # noqa: BLE001 -- a judge's bug ends no other judge
+        raise CallFailed(f"unexpected_{type(error).__name__}") from None
     return replies
 
 

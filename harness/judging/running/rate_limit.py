@@ -16,13 +16,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.errors import CallFailed
+from harness.judging.running.circuit_breaker import CircuitBreaker, is_unanswered
 from harness.judging.running.services import NotAsked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from harness.errors import CallFailed
     from harness.judging.judges.base import Judge
+    from harness.judging.running.retry import RetryPolicy
 
 RATE_LIMITED = "rate_limited"  # the failure that a 429 is
 WINDOW_S = 60.0
@@ -107,6 +109,8 @@ class Rate:
     ----------
     limit : float
         Calls in flight that are allowed now, in [1, ceiling].
+    n_started : int
+        Calls so far.
     history : list of RateEvent
         What changed, and when; at most `MOST_EVENTS`.
     """
@@ -126,7 +130,7 @@ class Rate:
         self.history: list[RateEvent] = []
         self._requests, self._tokens = _Spacing(rpm), _Spacing(tpm)
         self._blocked_until = float("-inf")
-        self._n_started = 0
+        self.n_started = 0
         self._cut_at = 0  # calls started before the last cut
         self._note(now, "start")
 
@@ -151,9 +155,9 @@ class Rate:
             Seconds after which it may be sent; check `blocked_s` then.
         """
         self.in_flight += 1
-        self._n_started += 1
+        self.n_started += 1
         wait_s = max(self._requests.reserve(now, 1.0), self._tokens.reserve(now, tokens))
-        return self._n_started, max(wait_s, self._blocked_until - now, 0.0)
+        return self.n_started, max(wait_s, self._blocked_until - now, 0.0)
 
     def blocked_s(self, now: float) -> float:
         """Return the seconds for which the server accepts nothing."""
@@ -175,7 +179,7 @@ class Rate:
         """Halve the limit, unless the call was under way when it was last cut."""
         if ticket > self._cut_at:
             self.limit = max(1.0, self.limit * CUT)
-            self._cut_at = self._n_started
+            self._cut_at = self.n_started
             self._note(now, "cut")
 
     def read_headers(self, now: float, headers: Mapping[str, str], wall_s: float) -> None:
@@ -256,15 +260,21 @@ class RateGate:
     ----------
     rate : Rate
         Created at ``time.monotonic()``.
+    breaker : CircuitBreaker
+        Decides when a server that does not reply is probed, and when it is given up.
 
     Attributes
     ----------
     is_shut : bool
         Whether the judge is asked nothing more.
+    n_unreadable : int
+        Replies that were probably paid for and could not be read.
     """
 
-    def __init__(self, rate: Rate) -> None:
+    def __init__(self, rate: Rate, breaker: CircuitBreaker) -> None:
         self.rate = rate
+        self.n_unreadable = 0
+        self._breaker = breaker
         self._shut = asyncio.Event()
         self._queue: deque[asyncio.Future[None]] = deque()
 
@@ -274,14 +284,17 @@ class RateGate:
 
     async def enter(self, tokens: float) -> int:
         """Wait for a place in flight; return the call's ticket. Call `leave` afterwards."""
-        rate = self.rate
-        while rate.full:
+        rate, breaker = self.rate, self._breaker
+        while rate.in_flight >= self._n_places:
             await self._wait_turn()
-        ticket, wait_s = rate.enter(time.monotonic(), tokens)
+        now = time.monotonic()
+        ticket, wait_s = rate.enter(now, tokens)
+        wait_s = max(wait_s, breaker.wait_s(now))
         try:
             while wait_s > 0:
                 await self.sleep(wait_s)
-                wait_s = rate.blocked_s(time.monotonic())
+                now = time.monotonic()
+                wait_s = max(rate.blocked_s(now), breaker.wait_s(now))
         except BaseException:
             self.leave()
             raise
@@ -323,11 +336,20 @@ class RateGate:
     def succeeded(self) -> None:
         """Report a call that was answered."""
         self.rate.succeeded(time.monotonic())
+        self._breaker.succeeded()
 
-    def failed(self, ticket: int, failure: CallFailed) -> None:
-        """Report a call that was not answered."""
+    def failed(self, ticket: int, failure: CallFailed) -> CallFailed:
+        """Report a call that was not answered; return a failure that stops the judge, if it must.
+
+        It must if its server is given up.
+        """
+        now = time.monotonic()
+        self.n_unreadable += failure.paid
         if failure.reason == RATE_LIMITED:
-            self.rate.limited(time.monotonic(), ticket)
+            self.rate.limited(now, ticket)
+        if is_unanswered(failure) and self._breaker.failed(now, ticket, self.rate.n_started):
+            return CallFailed(failure.reason, stops_judge=True, hint="the server does not reply")
+        return failure
 
     def leave(self) -> None:
         """Give a place back, and let waiting calls through."""
@@ -343,8 +365,12 @@ class RateGate:
             self._wake()  # it may have been this one's turn
             raise
 
+    @property
+    def _n_places(self) -> int:
+        return 1 if self._breaker.is_open else int(self.rate.limit)
+
     def _wake(self) -> None:
-        free = int(self.rate.limit) - self.rate.in_flight
+        free = self._n_places - self.rate.in_flight
         while self._queue and free > 0:
             waiter = self._queue.popleft()
             if not waiter.done():
@@ -352,11 +378,14 @@ class RateGate:
                 free -= 1
 
 
-def rate_gate(judge: Judge) -> RateGate:
-    """Return the rate limit of a judge's specification; it adapts to its server's headers."""
+def rate_gate(judge: Judge, retry: RetryPolicy) -> RateGate:
+    """Return the rate limit of a judge's specification; it adapts to its server's headers.
+
+    A server that does not reply is probed after twice the waits of ``retry``.
+    """
     spec, now = judge.spec, time.monotonic()
     rate = Rate(spec.concurrency, start=spec.concurrency_start, rpm=spec.rpm, tpm=spec.tpm, now=now)
-    gate = RateGate(rate)
+    gate = RateGate(rate, CircuitBreaker(2 * retry.backoff_s, retry.backoff_max_s))
     wire = getattr(judge, "wire", None)  # only judges that are asked over HTTP have one
     if wire is not None and spec.remote:
         wire.on_headers = gate.read_headers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
 from harness.errors import CallFailed
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PAID_ATTEMPTS = 2  # most requests for one call whose replies were paid for and cannot be read
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -24,7 +26,7 @@ class RetryPolicy:
     Attributes
     ----------
     attempts : int
-        Most requests sent for one call.
+        Most requests sent for one call; `PAID_ATTEMPTS` where the replies cannot be read.
     backoff_s, backoff_max_s : float
         First and largest bound of the random wait between attempts, in seconds.
     """
@@ -48,16 +50,21 @@ class RetryPolicy:
         except CallFailed as failure:
             if not is_retryable(failure):
                 raise
-            failures = [failure]
+            failures, n_paid = [failure], 0
 
         async def next_attempt() -> T:
             if failures:  # the first attempt, made without tenacity's overhead
                 raise failures.pop()
             return await attempt()
 
+        def was_last(state: RetryCallState) -> bool:
+            nonlocal n_paid
+            n_paid += bool(getattr(_failure_of(state), "paid", False))
+            return state.attempt_number >= self.attempts or n_paid >= PAID_ATTEMPTS
+
         retrying = AsyncRetrying(
             retry=retry_if_exception(is_retryable),
-            stop=stop_after_attempt(self.attempts),
+            stop=was_last,
             wait=self._wait_s,
             sleep=sleep,
             reraise=True,
@@ -66,7 +73,10 @@ class RetryPolicy:
 
     def _wait_s(self, state: RetryCallState) -> float:
         """Return a random wait (full jitter), but at least what the server asked for."""
-        failure = state.outcome.exception() if state.outcome else None
-        requested_s = getattr(failure, "retry_after_s", None) or 0.0
+        requested_s = getattr(_failure_of(state), "retry_after_s", None) or 0.0
         jitter = wait_random_exponential(self.backoff_s, self.backoff_max_s)
         return max(requested_s, jitter(state))
+
+
+def _failure_of(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None

@@ -205,8 +205,8 @@ class RateLimiter(Protocol):
     def succeeded(self) -> None:
         """Report a call that was answered."""
 
-    def failed(self, ticket: int, failure: CallFailed) -> None:
-        """Report a call that was not answered."""
+    def failed(self, ticket: int, failure: CallFailed) -> CallFailed:
+        """Report a call that was not answered; return the failure, which may stop the judge."""
 
 
 class Bill(Protocol):

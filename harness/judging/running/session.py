@@ -139,7 +139,7 @@ class JudgeRun:
         self.judge = job.judge
         self.name = job.judge.spec.name
         self.session = session
-        self.gate = rate_gate(job.judge)
+        self.gate = rate_gate(job.judge, session.retry)
         self.stop_reason = ""
         self._waiting: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
@@ -222,6 +222,11 @@ class JudgeRun:
                 f"first get them with `{command}`, then resume this run"
             )
             self.stop_reason = self.stop_reason or "in_a_batch"
+        if n_unreadable := self.gate.n_unreadable:
+            observer.say(
+                f"{self.name}: {n_unreadable} responses could not be read and were probably paid "
+                "for; their cost is not counted"
+            )
         if self._failures and not self.stop_reason:
             [(self.stop_reason, _)] = self._failures.most_common(1)
         observer.ended(self.name, self.stop_reason)

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import threading
 import time
 from collections import Counter
+from contextlib import ExitStack
 from email.utils import formatdate
 from types import SimpleNamespace
 
 import pytest
 from support.judge_calls import KEY, TEXT
+from support.processes import start_server
 from support.task_folders import make_task_folder
 
 from harness.judging.judges.config import JudgeSpec
@@ -22,6 +26,7 @@ from harness.judging.judges.hosted import load_litellm
 from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
+from harness.judging.running.circuit_breaker import OPENS_AFTER, PROBES
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job
 from harness.judging.running.session import Session
@@ -36,10 +41,8 @@ STYLES = {
     "openai": {"kind": "litellm", "model": "openai/stub"},
     "anthropic": {"kind": "litellm", "model": "anthropic/stub"},
 }
-PASSING = (
-    *("408", "409", "429", "500", "502", "503", "504", "529", "reset", "resetbody", "cut"),
-    *("trunc", "html", "utf8", "error200", "nochoices"),
-)
+PASSING = ("408", "409", "429", "500", "502", "503", "504", "529", "reset", "error200")
+UNREADABLE = ("resetbody", "cut", "trunc", "html", "utf8", "nochoices")  # with status 200
 LASTING = ("400", "422", "context", "toolong")
 STOPPING = {
     "401": "unauthorized",
@@ -78,6 +81,7 @@ class Clock:
     def __init__(self):
         self.start = time.monotonic()
         self.ended_s = {}
+        self.lines = []
 
     def advanced(self, judge, verdicts):
         pass
@@ -89,10 +93,10 @@ class Clock:
         self.ended_s[judge] = time.monotonic() - self.start
 
     def say(self, line):
-        pass
+        self.lines.append(line)
 
 
-def play(place, task, specs):
+def play(place, task, specs, retry=FAST):
     """Ask the judges about every item, with the cache at hand."""
     prompts = Prompts.load(task)
     jobs = [Job(build(spec, task, prompts), task.items, ("forced_choice",), 1) for spec in specs]
@@ -108,14 +112,16 @@ def play(place, task, specs):
             done={},
             observer=clock,
             budget=CostBudget(None),
-            retry=FAST,
+            retry=retry,
         )
         ends = asyncio.run(runner.run())
     store.close()
     outcomes = {spec.name: Counter() for spec in specs}
     for verdict in read_log(path).final.values():
         outcomes[verdict.judge][verdict.outcome] += 1
-    return SimpleNamespace(ends=ends, outcomes=outcomes, ended_s=clock.ended_s, path=path)
+    return SimpleNamespace(
+        ends=ends, outcomes=outcomes, ended_s=clock.ended_s, lines=clock.lines, path=path
+    )
 
 
 def specify(stub, style, plan, **given):
@@ -138,6 +144,7 @@ def played(request, tmp_path_factory, stub):
     place = tmp_path_factory.mktemp(request.param)
     task = make(place)
     plans = [f"{fault}*{ATTEMPTS - 1}" for fault in PASSING] + [*PASSING, *LASTING, *STOPPING]
+    plans += [*UNREADABLE, *(f"{fault}*1" for fault in UNREADABLE)]
     plans += [f"429*1;{wait}" for wait in WAITS] + [*STRANGE]
     stub.reset()
     if request.param != "aiohttp":
@@ -178,6 +185,20 @@ def test_what_may_pass_is_asked_again_by_one_layer(played, fault):
     assert played.requests[fault] == N * ATTEMPTS
     assert played.ends[fault]
     assert not played.ends[twice]
+
+
+@pytest.mark.parametrize("fault", UNREADABLE)
+def test_reply_that_cannot_be_read_is_paid_for_twice_at_most(played, fault):
+    """It is asked for once more, however many attempts there are; the run says how many there
+    were."""
+    once = f"{fault}*1"
+    assert played.outcomes[once] == {"answered": N}
+    assert played.outcomes[fault] == {"failed": N}
+    assert played.requests[once] == played.requests[fault] == 2 * N
+    assert played.ends[fault]
+    for plan, n in ((once, N), (fault, 2 * N)):
+        [line] = [line for line in played.lines if line.startswith(f"{plan}: ")]
+        assert f"{n} responses could not be read and were probably paid for" in line
 
 
 @pytest.mark.parametrize("fault", LASTING)
@@ -261,3 +282,40 @@ def test_two_aliases_of_one_model_are_asked_once(tmp_path, stub):
     result = play(tmp_path, make(tmp_path), specs)
     assert result.outcomes == {"one": {"answered": N}, "two": {"answered": N}}
     assert stub.stats()["requests"] == N
+
+
+@pytest.mark.usefixtures("_key")
+@pytest.mark.parametrize("fault", ["reset", "502", "html"])
+def test_dead_server_is_not_asked_for_every_unit(tmp_path, stub, fault):
+    """Its judge stops after the calls in flight and a few probes, and what was not sent is not
+    failed; another judge gets all its answers."""
+    stub.reset()
+    task = load_task(str(make_task_folder(tmp_path / "task", 100)))
+    patient = RetryPolicy(attempts=6, backoff_s=0.001, backoff_max_s=0.002)
+    specs = [
+        specify(stub, "aiohttp", plan, name=plan or "fine", concurrency=8) for plan in ("", fault)
+    ]
+    result = play(tmp_path, task, specs, patient)
+    by_path = stub.stats()["by_path"]
+    n_dead = sum(n for path, n in by_path.items() if path.startswith("/fault/"))
+    assert OPENS_AFTER < n_dead <= OPENS_AFTER + 8 + PROBES
+    assert result.ends[fault] in {"connection_lost", "http_502", "bad_body"}
+    assert result.outcomes[fault]["failed"] <= n_dead
+    assert (result.ends["fine"], result.outcomes["fine"]) == ("", {"answered": 100})
+
+
+@pytest.mark.usefixtures("_key")
+def test_server_that_comes_back_costs_no_unit(tmp_path):
+    """Nothing listens at first; the units wait, and all are answered."""
+    task = load_task(str(make_task_folder(tmp_path / "task", 20)))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    retry = RetryPolicy(attempts=6, backoff_s=0.1, backoff_max_s=2.0)
+    spec = JudgeSpec(name="late", model="stub", base_url=f"http://127.0.0.1:{port}/v1")
+    with ExitStack() as server:
+        timer = threading.Timer(0.5, lambda: server.enter_context(start_server(port=port)))
+        timer.start()
+        result = play(tmp_path, task, [spec], retry)
+        timer.join()
+    assert (result.ends, result.outcomes) == ({"late": ""}, {"late": {"answered": 20}})
