@@ -15,6 +15,11 @@ from harness.stats.drift.changed_judges import CommonChange as CommonChange
 from harness.stats.drift.changed_judges import JudgeChange as JudgeChange
 from harness.stats.drift.changed_judges import changed_judges as changed_judges
 from harness.stats.drift.changed_judges import common_changes as common_changes
+from harness.stats.drift.detectable_change import DetectableChange as DetectableChange
+from harness.stats.drift.detectable_change import LookSchedule as LookSchedule
+from harness.stats.drift.detectable_change import anchor_size as anchor_size
+from harness.stats.drift.detectable_change import fewest_changed_items as fewest_changed_items
+from harness.stats.drift.detectable_change import smallest_detectable as smallest_detectable
 from harness.stats.drift.reply_counts import ReplyCounts as ReplyCounts
 from harness.stats.drift.retest_noise import LookFlips as LookFlips
 from harness.stats.drift.retest_noise import look_flips as look_flips

@@ -29,9 +29,10 @@ SHIFTS = (0.5, 2.0)  # of the odds of a category, in all items
 SCORE_CONCENTRATION = 0.15
 SCORE_MAX_LOG_E = 12.0
 SCORE_STEP = 0.25
-FFT_LENGTH = 1024
+FFT_LENGTH = 64  # at first
 TAIL = 0.75  # sums from this share of the FFT's length on are not told apart
 ROUNDING = 1e-12
+MAX_DENSE = 1 << 16  # keys that are counted, not sorted
 TILTS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)  # of the Chernoff bound
 
 
@@ -101,6 +102,43 @@ class _Rows:
         return np.where(np.isfinite(self.log_p), log_e, -np.inf)
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _Cells:
+    """The U different combinations of a law and a count inside, and how often they occur.
+
+    ``rows`` are the laws; ``row`` and ``x``, (U,) each, are the law of a combination, in ascending
+    order, and its count. ``times``, (S, 1 + C, U), counts the items per stream and category, where
+    category 0 is the item's usual answer: the plurality of its whole bag, the first if tied.
+    """
+
+    rows: _Rows
+    row: IntArray
+    x: IntArray
+    times: FloatArray
+
+    @classmethod
+    def of(cls, bags: IntArray, inside: IntArray) -> _Cells:
+        usual = np.argmax(bags, axis=2)[..., None]
+        n_category = np.concatenate([np.take_along_axis(bags, usual, axis=2), bags], axis=2)
+        x = np.concatenate([np.take_along_axis(inside, usual, axis=2), inside], axis=2)
+        pair, n_replies, n_inside = _pairs(_item_sums(bags), _item_sums(inside))
+        n_counts, n_x = int(n_category.max(initial=0)) + 1, int(x.max(initial=0)) + 1
+        different, place = _places((pair[..., None] * n_counts + n_category) * n_x + x)
+        row_key, x_of_cell = np.divmod(different, n_x)
+        row_keys, row = np.unique(row_key, return_inverse=True)
+        pair_of_row, M = np.divmod(row_keys, n_counts)
+        rows = _Rows.of(n_replies[pair_of_row], M, n_inside[pair_of_row])
+        return cls(rows, row, x_of_cell, _times(place, len(different)))
+
+    def sums(self, table: FloatArray) -> FloatArray:
+        """Add (U, d) values over the items: (S, 1 + C, d)."""
+        return np.asarray(np.einsum("scu,ud->scd", self.times, table))
+
+    def usual_sums(self, table: FloatArray) -> FloatArray:
+        """Add (U, d) values over the items, for their usual answers: (S, d)."""
+        return np.asarray(np.einsum("su,ud->sd", self.times[:, 0], table))
+
+
 def window_evidence(bags: IntArray, inside: IntArray) -> WindowEvidence:
     """Return both tests of a window.
 
@@ -111,60 +149,64 @@ def window_evidence(bags: IntArray, inside: IntArray) -> WindowEvidence:
     inside : (S, n, C) int array
         Those inside the window.
     """
-    usual = _usual(bags)
-    rows, row, x = _usual_rows(bags, inside, usual)
-    log_e = _mixed(rows)
+    cells = _Cells.of(bags, inside)
+    log_e = _mixed(cells.rows)[cells.row, cells.x]
     factors = np.stack([_mix_with_one(log_e, share) for share in SHARES], axis=-1)
-    log_few = _log_mean_exp(factors[row, x].sum(axis=1))
-    log_shifts, n_shifts = _shifts(bags, inside, usual)
+    log_few = _log_mean_exp(cells.usual_sums(factors))
+    log_shifts, n_shifts = _shifts(cells)
     log_all = _log_sum_exp(log_shifts.reshape(len(bags), -1)) - np.log(n_shifts)
     return WindowEvidence(
         log_e=np.logaddexp(log_few, log_all) - np.log(2.0),
         log_few=log_few,
         log_shifts=log_shifts,
-        p=_exact_p(rows, row, x),
+        p=_exact_p(cells),
     )
 
 
 def item_log_e(bags: IntArray, inside: IntArray) -> FloatArray:
-    """Return the (S, n) log e-values of single items in a window; arguments as above."""
-    rows, row, x = _usual_rows(bags, inside, _usual(bags))
-    return np.asarray(_mixed(rows)[row, x], dtype=np.float64)
+    """Return the log e-values of the n items of one stream in a window; (n, C) arguments."""
+    items = _Cells.of(bags[:, None], inside[:, None])  # as streams of one item
+    log_e = _mixed(items.rows)[items.row, items.x]
+    return np.asarray(items.usual_sums(log_e[:, None])[:, 0])
 
 
 def exact_p(bags: IntArray, inside: IntArray) -> FloatArray:
-    """Return the (S,) exact p-values alone; arguments as above."""
-    return _exact_p(*_usual_rows(bags, inside, _usual(bags)))
+    """Return the (S,) exact p-values alone; arguments as for `window_evidence`."""
+    return _exact_p(_Cells.of(bags, inside))
 
 
-def _usual(bags: IntArray) -> IntArray:
-    """Return the (S, n) plurality answers of whole bags; ties go to the first category."""
-    return np.asarray(np.argmax(bags, axis=2))
+def _item_sums(counts: IntArray) -> IntArray:
+    """Add (S, n, C) counts over the categories; quicker than a sum where there are few."""
+    return np.asarray(np.einsum("snc->sn", counts))
 
 
-def _usual_rows(
-    bags: IntArray, inside: IntArray, usual: IntArray
-) -> tuple[_Rows, IntArray, IntArray]:
-    """Return the laws of the usual answers, each item's law (S, n), and its count inside (S, n)."""
-    rows, row = _rows_of(bags.sum(axis=2), _pick(bags, usual), inside.sum(axis=2))
-    return rows, row, _pick(inside, usual)
+def _pairs(n_replies: IntArray, n_inside: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Number the different pairs: the number of each pair, and both parts of each number."""
+    size = int(n_inside.max(initial=0)) + 1
+    different, pair = _places(n_replies * size + n_inside)
+    return pair, *np.divmod(different, size)
 
 
-def _pick(counts: IntArray, category: IntArray) -> IntArray:
-    return np.asarray(np.take_along_axis(counts, category[..., None], axis=2)[..., 0])
+def _places(key: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the different values of an array in order, and the place of each among them.
+
+    As `numpy.unique` does, but by counting where the values are dense.
+    """
+    low, span = int(key.min(initial=0)), int(key.max(initial=0)) + 1
+    if span > MAX_DENSE + key.size:
+        different, place = np.unique(key, return_inverse=True)
+        return different, place.reshape(key.shape)
+    occurs = np.bincount((key - low).ravel()) > 0
+    return np.flatnonzero(occurs) + low, (np.cumsum(occurs) - 1)[key - low]
 
 
-def _rows_of(
-    n_replies: IntArray, n_category: IntArray, n_inside: IntArray
-) -> tuple[_Rows, IntArray]:
-    """Group equal triples: the different laws, and the place of each triple among them."""
-    n_replies, n_inside = np.broadcast_arrays(n_replies, n_inside)
-    size = int(n_replies.max(initial=0)) + 1
-    key = (n_replies * size + n_inside) * size + n_category
-    different, row = np.unique(key, return_inverse=True)
-    pairs, M = np.divmod(different, size)
-    N, A = np.divmod(pairs, size)
-    return _Rows.of(N, M, A), row.reshape(key.shape)
+def _times(place: IntArray, n_cells: int) -> FloatArray:
+    """Count the places of (S, n, 1 + C) items: (S, 1 + C, n_cells)."""
+    n_streams, _, n_columns = place.shape
+    shape = (n_streams, n_columns, n_cells)
+    start = np.arange(n_streams * n_columns).reshape(n_streams, 1, n_columns) * n_cells
+    times = np.bincount((start + place).ravel(), minlength=n_streams * n_columns * n_cells)
+    return times.reshape(shape).astype(np.float64)
 
 
 def _mixed(rows: _Rows) -> FloatArray:
@@ -180,15 +222,12 @@ def _mix_with_one(log_e: FloatArray, share: float) -> FloatArray:
     return np.asarray(np.logaddexp(np.log1p(-share), np.log(share) + log_e))
 
 
-def _shifts(bags: IntArray, inside: IntArray, usual: IntArray) -> tuple[FloatArray, IntArray]:
+def _shifts(cells: _Cells) -> tuple[FloatArray, IntArray]:
     """Return the (S, 1 + C, 2) log e-values of common shifts, and how many enter, (S,)."""
-    n_category = np.concatenate([_pick(bags, usual)[..., None], bags], axis=2)
-    x = np.concatenate([_pick(inside, usual)[..., None], inside], axis=2)
-    N, A = bags.sum(axis=2, keepdims=True), inside.sum(axis=2, keepdims=True)
-    rows, row = _rows_of(np.broadcast_to(N, n_category.shape), n_category, A)
-    tables = np.stack([rows.log_shift(ratio) for ratio in SHIFTS], axis=-1)
-    log_shifts = tables[row, x].sum(axis=1)
-    occurs = np.asarray(n_category.any(axis=1))
+    tables = [cells.rows.log_shift(ratio)[cells.row, cells.x] for ratio in SHIFTS]
+    log_shifts = cells.sums(np.stack(tables, axis=-1))
+    n_category = cells.rows.n_category[cells.row, None].astype(np.float64)
+    occurs = cells.sums(n_category)[..., 0] > 0
     occurs[:, 0] = True
     log_shifts = np.where(occurs[..., None], log_shifts, -np.inf)
     return log_shifts, len(SHIFTS) * occurs.sum(axis=1)
@@ -197,16 +236,27 @@ def _shifts(bags: IntArray, inside: IntArray, usual: IntArray) -> tuple[FloatArr
 # Exact p-values
 
 
-def _exact_p(rows: _Rows, row: IntArray, x: IntArray) -> FloatArray:
+def _exact_p(cells: _Cells) -> FloatArray:
     """Return the chance of a sum of item scores at least as large as the one observed, (S,)."""
-    scores = _scores(rows)
-    observed = scores[row, x].sum(axis=1)
-    n_items = _histogram(row, len(scores))
-    law = _score_law(rows, scores)
+    starts = np.flatnonzero(np.diff(cells.row, prepend=-1))
+    n_items = np.add.reduceat(cells.times[:, 0], starts, axis=1)  # of each law
+    used = n_items.any(axis=0)
+    scores = _scores(cells.rows)
+    observed = cells.usual_sums(scores[cells.row, cells.x][:, None].astype(np.float64))[:, 0]
+    law = _score_law(cells.rows.log_p[used], scores[used])
+    return _tails(law, n_items[:, used], observed.astype(np.int64))
+
+
+def _tails(law: FloatArray, n_items: FloatArray, observed: IntArray) -> FloatArray:
+    """Return (S,): the chance that a sum of scores is at least the one observed.
+
+    The transform is made longer until a sum beyond `TAIL` of its length has a chance of at most
+    1e-12, which is the p-value there; elsewhere 1e-12 is added for what is cut off or rounded.
+    """
     length = FFT_LENGTH
     while _chernoff(law, n_items, TAIL * length).max(initial=0.0) > ROUNDING:
         length *= 2
-    p = np.full(len(row), ROUNDING)
+    p = np.full(len(observed), ROUNDING)
     near = observed < TAIL * length
     if near.any():
         tails = np.cumsum(_sum_law(law, n_items[near], length)[:, ::-1], axis=1)[:, ::-1]
@@ -221,35 +271,28 @@ def _scores(rows: _Rows) -> IntArray:
     return np.maximum(steps, 0.0).astype(np.int64)
 
 
-def _score_law(rows: _Rows, scores: IntArray) -> FloatArray:
+def _score_law(log_p: FloatArray, scores: IntArray) -> FloatArray:
     """Return (R, K): the chance of each score of an item."""
     n_rows, n_scores = len(scores), int(scores.max(initial=0)) + 1
     cell = np.arange(n_rows)[:, None] * n_scores + scores
-    law = np.bincount(cell.ravel(), np.exp(rows.log_p).ravel(), n_rows * n_scores)
+    law = np.bincount(cell.ravel(), np.exp(log_p).ravel(), n_rows * n_scores)
     return np.asarray(law.reshape(n_rows, n_scores), dtype=np.float64)
 
 
-def _histogram(row: IntArray, n_rows: int) -> IntArray:
-    """Count the items of each law: (S, R)."""
-    cell = np.arange(len(row))[:, None] * n_rows + row
-    return np.bincount(cell.ravel(), minlength=len(row) * n_rows).reshape(len(row), n_rows)
-
-
-def _sum_law(law: FloatArray, n_items: IntArray, length: int) -> FloatArray:
+def _sum_law(law: FloatArray, n_items: FloatArray, length: int) -> FloatArray:
     """Return (S, length): the chance of each sum of scores."""
     transform = np.fft.rfft(law, n=length, axis=1)
     log_size = np.log(np.maximum(np.abs(transform), np.finfo(np.float64).tiny))
-    counts = n_items.astype(np.float64)
-    size = np.exp(np.einsum("sr,rf->sf", counts, log_size))
-    angle = np.einsum("sr,rf->sf", counts, np.angle(transform))
+    size = np.exp(np.einsum("sr,rf->sf", n_items, log_size))
+    angle = np.einsum("sr,rf->sf", n_items, np.angle(transform))
     return np.asarray(np.fft.irfft(size * np.exp(1j * angle), n=length, axis=1))
 
 
-def _chernoff(law: FloatArray, n_items: IntArray, bound: float) -> FloatArray:
+def _chernoff(law: FloatArray, n_items: FloatArray, bound: float) -> FloatArray:
     """Bound the chance of a sum of at least ``bound``: (S,)."""
     tilts = np.array(TILTS)
     growth = np.log(np.einsum("rk,kt->rt", law, np.exp(np.outer(np.arange(law.shape[1]), tilts))))
-    exponent = np.einsum("sr,rt->st", n_items.astype(np.float64), growth) - tilts * bound
+    exponent = np.einsum("sr,rt->st", n_items, growth) - tilts * bound
     return np.asarray(np.exp(exponent.min(axis=1)))
 
 

@@ -12,7 +12,7 @@ from harness.stats.drift.bag_tests import SHIFTS, item_log_e, window_evidence
 from harness.stats.drift.windows import Window, windows_of
 
 if TYPE_CHECKING:
-    from harness.stats.data.arrays import FloatArray
+    from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.drift.bag_tests import WindowEvidence
     from harness.stats.drift.reply_counts import ReplyCounts
 
@@ -191,8 +191,44 @@ def item_evidence(counts: ReplyCounts, window: Window) -> FloatArray:
     is 0 for an item whose replies are all alike.
     """
     inside = counts.inside(window)
-    log_e = item_log_e((counts.before(window) + inside)[None], inside[None])
-    return np.asarray(log_e[0])
+    return item_log_e(counts.before(window) + inside, inside)
+
+
+def stacked_paths(counts: IntArray, *, stop_at: float = 0.0) -> tuple[FloatArray, FloatArray]:
+    """Return the evidence of many streams at once, for simulations.
+
+    Parameters
+    ----------
+    counts : (S, T + 1, n, C) int array
+        As in `ReplyCounts`, for S streams.
+    stop_at : float, optional
+        A stream is not followed after its p-value is at most this.
+
+    Returns
+    -------
+    log_e_sums, p_bounds : (S, T) arrays
+        As in `LookResult`; the last values are repeated where a stream was not followed.
+    """
+    totals = np.cumsum(counts, axis=1)
+    n_streams, n_looks = len(counts), counts.shape[1] - 1
+    log_e_sums, p_bounds = np.full((n_streams, n_looks), -inf), np.full((n_streams, n_looks), inf)
+    log_e_sum, p_bound = np.full(n_streams, -inf), np.full(n_streams, inf)
+    for look in range(1, n_looks + 1):
+        followed = np.flatnonzero(anytime_p_values(log_e_sum, p_bound) > stop_at)
+        for window in windows_of(look) if len(followed) else ():
+            bags = totals[followed, look]
+            evidence = window_evidence(bags, bags - totals[followed, window.first_look - 1])
+            weighted = evidence.log_e + log(window.weight)
+            log_e_sum[followed] = np.logaddexp(log_e_sum[followed], weighted)
+            p_bound[followed] = np.minimum(p_bound[followed], evidence.p / window.weight)
+        log_e_sums[:, look - 1], p_bounds[:, look - 1] = log_e_sum, p_bound
+    return log_e_sums, p_bounds
+
+
+def anytime_p_values(log_e_sums: FloatArray, p_bounds: FloatArray) -> FloatArray:
+    """Return the anytime-valid p-values of what `stacked_paths` returns."""
+    by_e = np.exp(-np.maximum(log_e_sums, 0.0))
+    return np.minimum(1.0, 2.0 * np.minimum(by_e, p_bounds))
 
 
 def _window_result(counts: ReplyCounts, window: Window) -> WindowResult:
