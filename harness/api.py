@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from harness.stats.data.resolved_tables import AbstentionMode
     from harness.stats.indeterminacy.translation import SweepVariant
     from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.selection.footing import Abstention
 
 Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | Rows
@@ -127,6 +128,7 @@ class ValidationOptions(TypedDict, total=False):
     replies: int | float | Literal["inf"] | None
     min_answered: float | None
     worth: float | None
+    abstention: Abstention | None
 
 
 class RunOptions(ValidationOptions, total=False):
@@ -273,7 +275,7 @@ def run(
             Is informed of progress; by default what the user should know is logged under
             ``"harness"``.
         tau, metric, beta, family, mode, level, unanswered, confidence, interval, replies,
-        min_answered, worth
+        min_answered, worth, abstention
             As for `validate`.
 
     Returns
@@ -389,6 +391,9 @@ def validate(
             Share of the rated items that a ranked judge must have answered (0.9).
         worth : float in (0, 1]
             Smallest difference that matters, as a share of the metric's range (0.05).
+        abstention : {"exclude", "loss"}
+            Compare on the items that all ranked judges answered, or on all rated items, where an
+            unanswered one counts like the worst answer.
 
     Raises
     ------

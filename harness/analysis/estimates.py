@@ -31,6 +31,7 @@ from harness.stats.data.resolved_tables import (
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.inference.interval_methods import check_level
 from harness.stats.selection.evaluation import RANKS_ON_ORDERED_SCALES, RANKS_WITHOUT_SETS
+from harness.stats.selection.footing import check_is_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,6 +169,8 @@ def prepare(source: Source) -> Prepared:
         )
         metric = source.metric or _ranking_metric(source, compared.human, evaluation)
         _check_replies(source.replies, evaluation.row(metric))
+        if source.abstention == "loss":
+            check_is_mean(evaluation.row(metric))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
     return Prepared(
@@ -201,10 +204,12 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
         rows = _rows_of_choices(task, choices)
         if choices.metric is not None:
             find_metric(choices.metric, rows)
-        if choices.replies == "inf":
+        if choices.replies == "inf" or choices.abstention == "loss":
             ordinal = is_ordinal(task, choices.level)
             metric = choices.metric or primary_metric(human_table(task, items), ordinal=ordinal)
             _check_replies(choices.replies, find_metric(metric, rows))
+            if choices.abstention == "loss":
+                check_is_mean(find_metric(metric, rows))
         if choices.beta is not None:
             _check_level_of_beta(choices.level)
             variant = choices.family or "keeps_choice"

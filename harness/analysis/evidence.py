@@ -15,7 +15,12 @@ from harness.analysis.rater_replacement import design_of
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
 from harness.stats.inference.estimate import Interval
 from harness.stats.inference.interval_methods import percentile_ends
-from harness.stats.selection.footing import Footing, HumanReference, common_footing
+from harness.stats.selection.footing import (
+    Abstention,
+    Footing,
+    HumanReference,
+    common_footing,
+)
 from harness.stats.selection.ranking import Difference, compare, loss
 from harness.stats.selection.sample_size import sample_size_for_difference
 
@@ -106,6 +111,9 @@ class Evidence:
         Replies per item; None where reply noise was removed.
     n_items, n_rated : int
         Shared items, and items that raters rated as the metric needs.
+    abstention : str
+        "exclude": the shared items are those that all ranked judges answered; "loss": all rated
+        ones, those that a judge did not answer counted like its worst answer.
     min_answered : float
         Share of the rated items that a ranked judge answered.
     margin : float
@@ -143,6 +151,7 @@ class Evidence:
     winner_low: float | None = None
     winner_high: float | None = None
     n_items_for_margin: int | None = None
+    abstention: Abstention = "exclude"
 
 
 def section(p: Prepared) -> Evidence | None:
@@ -161,6 +170,7 @@ def section(p: Prepared) -> Evidence | None:
         n_replies=None if source.replies is None else float(source.replies),
         min_answered=source.min_answered,
         implied=p.implied,
+        abstention=source.abstention,
     )
     margin = source.worth * _range(metric, len(p.compared.human.space.options))
     reason, tests = _annotator_tests(p, footing)
@@ -205,6 +215,7 @@ def section(p: Prepared) -> Evidence | None:
         winner_low=low,
         winner_high=high,
         n_items_for_margin=n_needed,
+        abstention=source.abstention,
     )
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from harness.stats.data.resolved_tables import AbstentionMode
 from harness.stats.indeterminacy.translation import SweepVariant
 from harness.stats.inference.interval_methods import IntervalMethod
+from harness.stats.selection.footing import Abstention
 from harness.stats.selection.shared_items import MIN_ANSWERED
 
 if TYPE_CHECKING:
@@ -75,6 +76,9 @@ class Choices(Frozen):
         Share of the rated items that a judge must have answered to be ranked.
     worth : float or None
         The smallest difference that matters, as a share of the metric's range.
+    abstention : str or None
+        "exclude": judges are compared on the items that all ranked ones answered; "loss": on all
+        rated items, unanswered ones counted like the worst answer.
     """
 
     tau: float | None = None
@@ -89,6 +93,7 @@ class Choices(Frozen):
     replies: Replies = None
     min_answered: float | None = Field(None, ge=0, le=1)
     worth: float | None = Field(None, gt=0, le=1)
+    abstention: Abstention | None = None
 
     def explicit(self) -> dict[str, Any]:
         """Return the choices that are not None."""
@@ -109,7 +114,7 @@ class Source:
         How many units each judge was to be asked.
     tau, metric, beta, family, mode, level, unanswered, confidence, interval, seed, n_resamples
         As in `harness.analysis.result.Settings`; None for the task's own or none.
-    replies, min_answered, worth
+    replies, min_answered, worth, abstention
         As in `Choices`.
     """
 
@@ -130,6 +135,7 @@ class Source:
     replies: int | Literal["inf"] | None = None
     min_answered: float = MIN_ANSWERED
     worth: float = WORTH
+    abstention: Abstention = "exclude"
     seed: int = 0
     n_resamples: int = N_RESAMPLES
     notes: tuple[str, ...] = ()

@@ -105,6 +105,13 @@ Worth = Annotated[
         help="Smallest difference that matters, as a share of the metric's range; 0.05 by default."
     ),
 ]
+Abstention = Annotated[
+    str | None,
+    typer.Option(
+        help="In the ranking, leave out items that a judge did not answer (exclude), or count them "
+        "like its worst answer (loss)."
+    ),
+]
 FailUnless = Annotated[
     str | None,
     typer.Option(

@@ -39,6 +39,7 @@ def validate(
     replies: options.Replies = None,
     min_answered: options.MinAnswered = None,
     worth: options.Worth = None,
+    abstention: options.Abstention = None,
     fail_unless: options.FailUnless = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -72,6 +73,7 @@ def validate(
         replies=replies,
         min_answered=min_answered,
         worth=worth,
+        abstention=abstention,
     )
     validation: Validation
     if run is not None:

@@ -61,7 +61,9 @@ def _compared_on(evidence: Evidence) -> str:
     n_ranked = sum(row.ranked for row in evidence.judges)
     if not n_ranked:
         return ""
-    if evidence.n_items == evidence.n_rated:
+    if evidence.abstention == "loss":
+        items = f"all {counted([evidence.n_items])} with ratings, unanswered ones as losses"
+    elif evidence.n_items == evidence.n_rated:
         items = f"all {counted([evidence.n_items])} with ratings"
     else:
         who = "the judge" if n_ranked == 1 else "all ranked judges"

@@ -198,6 +198,7 @@ def methods_in(value, place=""):
         ({"beta": 0.3}, {"sensitivity": {}}, "sensitivity"),
         ({"mode": "recode"}, {"positive": ()}, "2"),
         ({"family": "table_2"}, {}, "give beta too"),
+        ({"abstention": "loss", "metric": "cohen_kappa(h/h)"}, {}, "loss needs a metric that"),
     ],
 )
 def test_choices_that_do_not_fit_are_refused_before_anything_is_asked(choices, task, words):

@@ -134,6 +134,8 @@ def compared_on(v: Validation) -> str:
     n_ranked = sum(row.ranked for row in evidence.judges)
     answered = "it answered" if n_ranked == 1 else "all ranked judges answered"
     replies = replies_each(evidence.n_replies)
+    if evidence.abstention == "loss":
+        return f"compared on {counted([evidence.n_items])}, unanswered ones as losses, {replies}"
     return f"compared on the {counted([evidence.n_items])} that {answered}, {replies}"
 
 

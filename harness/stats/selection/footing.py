@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isinf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.metric import Metric
     from harness.stats.selection.replies import Vectors
+
+Abstention: TypeAlias = Literal["exclude", "loss"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class Footing:
     n_replies : float
         Replies per item; infinite where reply noise was removed.
     items : SharedItems
-        Which judges are ranked, and the items that all of them answered.
+        Which judges are ranked, and the items that all of them answered; where unanswered items
+        are losses, all rated items.
     judges : tuple of str
         Ranked judges, in the order given.
     values : (R,) array
@@ -142,6 +145,7 @@ def common_footing(
     n_replies: float | None = None,
     min_answered: float = MIN_ANSWERED,
     implied: Distributions | None = None,
+    abstention: Abstention = "exclude",
 ) -> Footing:
     """Compare judges by a metric on common footing.
 
@@ -167,6 +171,9 @@ def common_footing(
     implied : Distributions, optional
         What the raters' response sets are supposed to be, in place of those they gave; no rater
         can then be left out, so there is no human reference.
+    abstention : {"exclude", "loss"}, optional
+        Compare on the items that all ranked judges answered, or on all rated items, where an
+        unanswered item counts like the worst answer that could have been given.
 
     Returns
     -------
@@ -176,8 +183,11 @@ def common_footing(
     Raises
     ------
     ValueError
-        If a form, an option or the number of replies is wrong.
+        If a form, an option or the number of replies is wrong, or unanswered items are losses and
+        the metric is no mean over items.
     """
+    if abstention == "loss":
+        check_is_mean(metric)
     scoring = _Scoring.of(human, metric, tau=tau, positive=positive, implied=implied)
     rated = scoring.rated
     replies = [Replies.of_counts(_counts(table, metric.judge_form)) for table in judges]
@@ -187,7 +197,9 @@ def common_footing(
     answered = np.array([z.answered(n_replies) for z in replies]).reshape(len(judges), len(rated))
     sharing = shared_items(answered[:, rated], min_answered=min_answered)
     shared = np.zeros(len(rated), dtype=np.bool_)
-    shared[rated] = sharing.shared
+    shared[rated] = sharing.shared if abstention == "exclude" else sharing.ranked.any()
+    if abstention == "loss":
+        replies = [scoring.with_worst_answers(z, n_replies) or z for z in replies]
     chosen = [j for j in range(len(judges)) if sharing.ranked[j]]
     sums = [scoring.sums(replies[j], shared, n_replies) for j in chosen]
     judge_draws, baseline_draws = scoring.resample(sums, shared, n_replies, resampling)
@@ -216,6 +228,15 @@ def common_footing(
         min_answered=min_answered,
         level=level,
     )
+
+
+def check_is_mean(metric: Metric) -> None:
+    """Refuse a metric under which an item cannot be lost; ValueError."""
+    if metric.value is not mean or metric.better == "zero":
+        raise ValueError(
+            f"abstention loss needs a metric that is a mean over items of which less or more is "
+            f"better, such as hit_rate(h/h); {metric.name} is none"
+        )
 
 
 def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) -> float:
@@ -310,26 +331,31 @@ class _Scoring:
 
     def value_with_losses(self, replies: Replies, n_replies: float) -> float:
         """Return the metric on all rated items, unanswered ones with the worst answer."""
-        rated, answered = self.rated, replies.answered(n_replies)
-        sums = self.sums(replies, rated & answered, n_replies)
-        missing = rated & ~answered
-        if missing.any():
-            sums[missing] = self._worst_answers(missing)
-        return float(self.metric.value(sums.sum(axis=0)))
+        every = self.with_worst_answers(replies, n_replies)
+        if every is None:
+            return np.nan
+        return float(self.metric.value(self.sums(every, self.rated, n_replies).sum(axis=0)))
 
-    def _worst_answers(self, rows: BoolArray) -> FloatArray:
-        """Return the (n', d) contributions of the answer that loses most on each item."""
+    def with_worst_answers(self, replies: Replies, n_replies: float) -> Replies | None:
+        """Give each rated item without enough replies the answer that loses most on it.
+
+        None where the metric of an item alone is undefined.
+        """
+        missing = self.rated & ~replies.answered(n_replies)
+        if not missing.any():
+            return replies
         W = self.counts.shape[1]
-        human, answers = self.human_vectors[rows], []
+        human, answers = self.human_vectors[missing], []
         for k in range(W):
             judge = self.judge_form(np.eye(W)[k : k + 1])
             shape = (len(human), judge.shape[1])
             answers.append(self.metric.contributions(human, np.broadcast_to(judge, shape)))
-        sums = np.array(answers)
-        losses = loss(self.metric.value(sums), self.metric.better)
+        losses = loss(self.metric.value(np.array(answers)), self.metric.better)
         if np.isnan(losses).any():
-            return np.full(sums.shape[1:], np.nan)
-        return np.asarray(sums[losses.argmax(axis=0), np.arange(len(human))], dtype=np.float64)
+            return None
+        shares, n_samples = replies.shares.copy(), replies.n_samples.copy()
+        shares[missing], n_samples[missing] = np.eye(W)[losses.argmax(axis=0)], np.inf
+        return Replies(shares, n_samples)
 
     def resample(
         self,
