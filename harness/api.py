@@ -29,6 +29,7 @@ from harness.app import (
 from harness.curation import AnswerSettings, make_plan, make_task, profile
 from harness.errors import HarnessError, TaskError
 from harness.judging.judges.response_errors import explain
+from harness.report.rebuild import stored_validation
 from harness.runs import RunFolder, default_out, find_run
 from harness.stopping import StopRequests
 from harness.tasks import Task
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | Rows
 NO_MAPPING = "a mapping describes a table of ratings; leave it out for a task folder"
+WITH_RESUME = ("max_cost", "judges_file", "base_url", "key_env")
 ANSWER_KEYS = ("scale", "options", "positive", "ignore")
 LOG = logging.getLogger("harness")
 VERDICT_COLUMNS = {
@@ -175,10 +177,7 @@ class Run:
     @cached_property
     def validation(self) -> Validation:
         """The ranking, the metrics and everything else that ``metrics.json`` holds."""
-        try:
-            return Validation.from_json((self.path / "metrics.json").read_bytes())
-        except (OSError, ValueError):
-            return finish(self._folder)
+        return stored_validation(self._folder) or finish(self._folder)
 
     @property
     def report_path(self) -> Path:
@@ -266,7 +265,8 @@ def run(
         resume : bool, str or Path
             A run to resume, by name or path; True for the newest unfinished one. A resumed run
             takes no task, judges or other options but ``max_cost``, ``out``, ``cache``,
-            ``use_cache`` and ``observer``.
+            ``use_cache`` and ``observer``; one that was made elsewhere also ``task``,
+            ``base_url``, ``key_env`` and ``judges_file``, which confirm what its folder says.
         out : str or Path
             Folder of the run folders: ``$HARNESS_RUNS`` or ``./runs`` by default.
         cache, use_cache
@@ -578,12 +578,16 @@ def _plan_new(
 def _plan_resumed(
     task: TaskLike | None, judges: str | Sequence[str] | None, options: RunOptions, out: Path
 ) -> Plan:
-    resume = options.pop("resume")
-    max_cost = options.pop("max_cost", None)
-    if task is not None or judges is not None or options:
-        raise HarnessError("a resumed run keeps its task, judges and options; give max_cost alone")
+    arguments: dict[str, Any] = dict(options)
+    resume = arguments.pop("resume")
+    settings = {name: arguments.pop(name, None) for name in WITH_RESUME}
+    if judges is not None or arguments or not isinstance(task, str | Path | None):
+        raise HarnessError("a resumed run keeps its judges and options; give max_cost alone")
+    if settings["judges_file"] is not None:
+        settings["judges_file"] = Path(settings["judges_file"])
     name = None if resume is True else str(resume)
-    return plan_resumed_run(find_run(out, name, unfinished=True), max_cost=max_cost)
+    folder = find_run(out, name, unfinished=True)
+    return plan_resumed_run(folder, task=None if task is None else str(task), **settings)
 
 
 def _out(out: str | Path | None) -> Path:

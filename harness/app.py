@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from harness.analysis import Choices, check_choices, validate
 from harness.elicitation_items import items_by_elicitation
-from harness.errors import ExitCode, JudgeError, JudgeUnavailable, RunError, TaskError, VerdictError
+from harness.errors import (
+    ExitCode,
+    HarnessError,
+    JudgeError,
+    JudgeUnavailable,
+    RunError,
+    TaskError,
+    VerdictError,
+)
 from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.config import load_judges
-from harness.judging.judges.judge_registry import build, check, resolve
+from harness.judging.judges.judge_registry import build, check, check_destinations, resolve
 from harness.judging.judges.pricing import price_of
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.batch_api import batch_api_of
@@ -140,7 +148,15 @@ def plan_run(
     return _plan(loaded, config, specs, dict(resolved.skipped), Prompts.load(loaded))
 
 
-def plan_resumed_run(folder: RunFolder, *, max_cost: float | None = None) -> Plan:
+def plan_resumed_run(
+    folder: RunFolder,
+    *,
+    max_cost: float | None = None,
+    task: str | None = None,
+    judges_file: Path | None = None,
+    base_url: str | None = None,
+    key_env: str | None = None,
+) -> Plan:
     """Plan the rest of a run from its own folder: same task, same judges, same prompts.
 
     Parameters
@@ -149,14 +165,34 @@ def plan_resumed_run(folder: RunFolder, *, max_cost: float | None = None) -> Pla
         The run.
     max_cost : float, optional
         USD; replaces the run's own limit.
+    task, judges_file, base_url, key_env
+        Confirm what the folder of a run that was made elsewhere says: the task where it keeps no
+        texts, and where its requests go with which key.
 
     Raises
     ------
     RunError
-        If the task or the prompts have changed since the run was started.
+        If the task or the prompts have changed since the run was started, or a run of this user's
+        own is to be confirmed.
+    JudgeError
+        If a judge of a run that was made elsewhere is not confirmed.
     """
     manifest = folder.manifest
-    task = folder.load_task()
+    if not folder.sealed:
+        registry = load_judges(judges_file)
+        check_destinations(manifest.judges, registry, base_url=base_url, key_env=key_env)
+    elif task or judges_file or base_url or key_env:
+        raise RunError(
+            f"{folder.path}: a resumed run keeps its options; leave --task, --judges-file, "
+            "--base-url and --key-env out, or start a new run."
+        )
+    loaded = folder.load_task(task)
+    folder.sealed = True
+    return _plan_rest(folder, loaded, max_cost)
+
+
+def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
+    manifest = folder.manifest
     prompts = Prompts.load(task, folder.prompts)
     if prompts.hash != manifest.hashes["prompts"]:
         raise RunError(
@@ -246,13 +282,20 @@ def run_plan(
     HarnessError
         If a judge is not available, or the run folder or the cache cannot be used.
     """
+    if plan.folder is not None and plan.folder.manifest.state == "asked":
+        return _complete(plan, plan.folder)
     check_judges(plan)
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")
     folder = plan.folder or start(plan, out or default_out())
-    return execute(
-        plan, folder, observer=observer, cache=cache, use_cache=use_cache, verb=verb, stop=stop
-    )
+    try:
+        return execute(
+            plan, folder, observer=observer, cache=cache, use_cache=use_cache, verb=verb, stop=stop
+        )
+    except HarnessError:
+        if plan.folder is None and folder.manifest.state == "planned":  # nothing was asked
+            folder.remove()
+        raise
 
 
 def execute(
@@ -297,9 +340,9 @@ def execute(
     if exit_code != ExitCode.DONE:
         observer.say(_how_to_resume(resume_command(folder.path, cache, verb), budget, stop))
     folder.update(
-        state="done" if exit_code == ExitCode.DONE else "stopped",
+        state="asked" if exit_code == ExitCode.DONE else "stopped",
         ended={judge: reason for judge, reason in ends.items() if reason},
-        exit_code=int(exit_code),
+        exit_code=None if exit_code == ExitCode.DONE else int(exit_code),
         asking_s=round((folder.manifest.asking_s or 0.0) + asking_s, 3),
     )
     try:
@@ -311,6 +354,12 @@ def execute(
         )
         raise
     return RunResult(folder, validation, budget.spent_usd, exit_code)
+
+
+def _complete(plan: Plan, folder: RunFolder) -> RunResult:
+    """Write the results of a run that was asked everything and then killed."""
+    validation = finish(folder, task=plan.task if plan.config.item_text else None)
+    return RunResult(folder, validation, logged_cost_usd(folder.read_verdicts()), ExitCode.DONE)
 
 
 def finish(
@@ -337,6 +386,8 @@ def finish(
         return validate(replace(source, **choices.explicit()))
     validation = validate(source)
     write_report(folder, validation, source)
+    if folder.manifest.state == "asked":
+        folder.update(state="done", exit_code=int(ExitCode.DONE))
     return validation
 
 

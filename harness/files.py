@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedReader
     from pathlib import Path
-    from typing import BinaryIO
 
 SAFE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 MAX_ENTRIES = 10_000  # of a folder, subfolders included
@@ -38,7 +38,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
     return descriptor
 
 
-def reader(path: Path) -> BinaryIO:
+def reader(path: Path) -> BufferedReader:
     """Open a regular file for reading bytes; see `open_regular`."""
     return os.fdopen(open_regular(path), "rb")
 

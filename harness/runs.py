@@ -15,10 +15,13 @@ report.html       the report
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
 import secrets
+import shlex
+import shutil
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -40,6 +43,7 @@ from harness.files import append_text, reader, unsafe_entry, write_file
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.prompts.requests import Elicitation
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
+from harness.state_folder import is_seal, seal_of
 from harness.tasks import Task, load_task, write_task
 
 if TYPE_CHECKING:
@@ -50,7 +54,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 MAX_MANIFEST_BYTES = 1 << 26
 N_PAIRS = 100  # enough to estimate beta
-State = Literal["running", "done", "stopped"]
+State = Literal["planned", "running", "asked", "done", "stopped"]
 VERSIONED = (
     "judge-harness",
     "numpy",
@@ -124,6 +128,9 @@ class Manifest(BaseModel):
 
     Attributes
     ----------
+    state : str
+        ``planned`` before the first request, ``running``, ``asked`` once everything is asked and
+        until the results are written, ``done``, or ``stopped`` before everything was asked.
     skipped : dict of str to str
         Judges that do not apply to the task, with the reason.
     ended : dict of str to str
@@ -135,29 +142,39 @@ class Manifest(BaseModel):
         those that were killed.
     hashes : dict of str to str
         Content hashes of the task and the prompts.
+    seal : str
+        HMAC of the other members under a key of the user who started the run; "" without one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: int = SCHEMA_VERSION
     created: str
-    state: State = "running"
+    state: State = "planned"
     config: RunConfig
     judges: tuple[JudgeSpec, ...]
     skipped: dict[str, str] = {}
     ended: dict[str, str] = {}
     exit_code: int | None = None
-    asking_s: float | None = None
-    hashes: dict[str, str]
+    asking_s: float | None = Field(None, ge=0, allow_inf_nan=False)
+    hashes: dict[Literal["task", "prompts"], str] = Field(min_length=2)
     versions: dict[str, str]
+    seal: str = ""
 
 
 class RunFolder:
-    """One run on disk."""
+    """One run on disk.
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
+    Attributes
+    ----------
+    sealed : bool
+        Whether this user started the run, or confirmed where its requests go.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, *, sealed: bool) -> None:
         self.path = path
         self.manifest = manifest
+        self.sealed = sealed
 
     @classmethod
     def create(
@@ -187,13 +204,14 @@ class RunFolder:
             hashes={"task": task.content_hash, "prompts": prompts.hash},
             versions=versions(),
         )
-        folder = cls(path, manifest)
+        folder = cls(path, manifest, sealed=True)
         try:
             path.mkdir(parents=True)
             write_task(task, path / "task", item_text=config.item_text)
             prompts.save(folder.prompts)
             write_file(path / "manifest.json", folder._manifest_as_json(), durable=True)
         except OSError as error:
+            folder.remove()
             raise RunError(
                 f"{path}: cannot be written ({error.strerror}); choose another with --out DIR."
             ) from None
@@ -230,22 +248,33 @@ class RunFolder:
             )
         _check_entries(path)
         try:
-            return cls(path, Manifest.model_validate(fields))
+            checked = Manifest.model_validate(fields)
         except ValidationError as error:
             fault = error.errors(include_input=False)[0]
             location = ".".join(map(str, fault["loc"]))
             raise RunError(f"{file}: {location}: {fault['msg']}.") from None
+        return cls(path, checked, sealed=is_seal(checked.seal, _sealed_part(fields)))
 
-    def load_task(self) -> Task:
+    def load_task(self, original: str | None = None) -> Task:
         """Load the task of this run: its copy, or the original if item texts were left out.
+
+        Parameters
+        ----------
+        original : str, optional
+            Name or path of the original; by default the one that a sealed manifest names.
 
         Raises
         ------
         RunError
-            If it has changed since the run was started.
+            If it has changed since the run was started, or is not known.
         """
         config = self.manifest.config
-        task = load_task(str(self.path / "task") if config.item_text else config.task)
+        if not (config.item_text or self.sealed or original):
+            raise RunError(
+                f"{self.path}: was made elsewhere without the items' texts; name the task that "
+                f"has them: --task {shlex.quote(config.task)}"
+            )
+        task = load_task(str(self.path / "task") if config.item_text else original or config.task)
         if task.content_hash != self.manifest.hashes["task"]:
             raise RunError(
                 f"{task.folder}: the task has changed since {self.path.name} was started; "
@@ -256,6 +285,14 @@ class RunFolder:
     def read_verdicts(self) -> LogReading:
         """Read the verdicts logged so far."""
         return read_log(self.verdicts)
+
+    def verdicts_hash(self) -> str:
+        """Return the SHA-256 of the verdict log; "" where there is none."""
+        try:
+            with reader(self.verdicts) as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return ""
 
     def open_log(self) -> VerdictLog:
         """Open the verdict log for appending; refused while another process has it open."""
@@ -286,13 +323,19 @@ class RunFolder:
         """File of the batches whose results are not in the log yet."""
         return self.path / "batches.json"
 
+    def remove(self) -> None:
+        """Remove the folder of a run that was refused."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
     def update(self, **changes: object) -> None:
-        """Change fields of the manifest, and write it."""
+        """Change fields of the manifest, and write it; it stays sealed, or not."""
         self.manifest = self.manifest.model_copy(update=changes)
         self._write("manifest.json", self._manifest_as_json(), durable=True)
 
     def _manifest_as_json(self) -> bytes:
-        return self.manifest.model_dump_json(indent=1).encode() + b"\n"
+        fields = self.manifest.model_dump(mode="json")
+        fields["seal"] = seal_of(_sealed_part(fields)) if self.sealed else ""
+        return json.dumps(fields, indent=1).encode() + b"\n"
 
     def write(self, name: str, content: str | bytes) -> Path:
         """Write a file atomically; half of a surrogate pair becomes a question mark.
@@ -322,6 +365,11 @@ class RunFolder:
 
     def __repr__(self) -> str:
         return f"RunFolder({self.path.name!r}, {self.manifest.state})"
+
+
+def _sealed_part(fields: dict[str, object]) -> bytes:
+    """Return the canonical bytes of a manifest without its seal."""
+    return json.dumps({**fields, "seal": ""}, sort_keys=True).encode()
 
 
 def _check_entries(path: Path) -> None:
@@ -381,7 +429,7 @@ def find_run(out: Path, name: str | None, *, unfinished: bool = False) -> RunFol
     name : str or None
         Name below ``out``, or path; None for the newest run.
     unfinished : bool
-        Whether the newest run is the newest unfinished one.
+        Whether the newest run is the newest unfinished one; sealed runs come first.
 
     Raises
     ------
@@ -392,9 +440,9 @@ def find_run(out: Path, name: str | None, *, unfinished: bool = False) -> RunFol
         path = Path(name)
         return RunFolder.open(path if path.exists() else out / name)
     runs = list_runs(out)
-    for run in runs.readable:
-        if not unfinished or run.manifest.state != "done":
-            return run
+    matches = [run for run in runs.readable if not unfinished or run.manifest.state != "done"]
+    if matches:
+        return next((run for run in matches if run.sealed and unfinished), matches[0])
     message = (
         "no unfinished run to resume; name a run, or start one without --resume."
         if unfinished

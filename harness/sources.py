@@ -43,6 +43,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     config = manifest.config
     task = task or load_task(str(folder.path / "task"))
     items = items_by_elicitation(task, config)
+    verdicts_hash = folder.verdicts_hash()  # before reading: what is appended now is not missed
     reading = folder.read_verdicts()
     verdicts: dict[str, list[Verdict]] = {spec.name: [] for spec in manifest.judges}
     for verdict in reading.final.values():
@@ -68,6 +69,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         },
         seed=config.seed,
         notes=_notes(manifest, reading),
+        verdicts_hash=verdicts_hash,
         **config.choices.explicit(),
     )
 

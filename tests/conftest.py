@@ -90,6 +90,14 @@ def elsewhere():
         yield server
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _state_home(tmp_path_factory):
+    """One state folder for all tests: what one of them seals is the user's own in the others."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    os.environ["XDG_STATE_HOME"] = str(shared / "state")
+
+
 _home_numbers = count()
 
 

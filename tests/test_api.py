@@ -276,7 +276,7 @@ def test_verdicts_of_a_run_are_validated_again():
         (lambda: harness.run("toxicity", ["random"], tau="x"), "tau='x'"),
         (lambda: harness.run("toxicity", ["random"], samples=0), "samples=0"),
         (lambda: harness.run("toxicity", ["random"], colour=1), "colour=1"),
-        (lambda: harness.run("toxicity", resume=True), "keeps its task"),
+        (lambda: harness.run(judges="random", resume=True), "keeps its judges"),
         (lambda: harness.run(resume="none"), "none: not a run folder"),
         (lambda: harness.run("toxicity", mapping={"id": "x"}), "a mapping describes a table"),
         (lambda: harness.run(RATINGS, mapping=MAPPING, item_text=False), "could not be resumed"),

@@ -116,6 +116,8 @@ class Source:
         As in `harness.analysis.result.Settings`; None for the task's own or none.
     replies, min_answered, worth, abstention
         As in `Choices`.
+    verdicts_hash : str
+        SHA-256 of the verdict log of a run.
     """
 
     task: Task
@@ -139,3 +141,4 @@ class Source:
     seed: int = 0
     n_resamples: int = N_RESAMPLES
     notes: tuple[str, ...] = ()
+    verdicts_hash: str = ""

@@ -237,6 +237,8 @@ class Validation:
         Dependence of the comparison on beta, and bounds.
     certainty, replacement, errors : or None
         By human certainty; the alternative annotator test; error analysis.
+    verdicts_hash : str
+        SHA-256 of the run's verdict log that all this was computed from; "" without a run.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -254,6 +256,7 @@ class Validation:
     replacement: Replacement | None = None
     errors: Errors | None = None
     notes: tuple[str, ...]
+    verdicts_hash: str = ""
 
     def judge(self, name: str) -> JudgeResult:
         """One judge's numbers."""

@@ -53,7 +53,7 @@ def from_json(text: str | bytes, type_: type[T]) -> T:
     """
     try:
         return msgspec.json.decode(text, type=type_, dec_hook=_array)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from None
 
 

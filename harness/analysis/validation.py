@@ -90,6 +90,7 @@ def validate(source: Source) -> Validation:
         decision=decide(humans, judges, **parts),
         metrics=tuple(_metric_facts(row) for row in p.evaluation.metrics),
         notes=(*source.notes, *_left_out(humans), *_notes(p)),
+        verdicts_hash=source.verdicts_hash,
         **sections,
     )
 

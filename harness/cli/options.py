@@ -177,6 +177,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alo
 
 WITH_RESUME = frozenset(
     {
+        "task",
+        "base_url",
+        "key_env",
+        "judges_file",
         "resume",
         "run_name",
         "max_cost",

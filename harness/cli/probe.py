@@ -81,7 +81,14 @@ def injection(
     options.check_resume(ctx, resume=resume, run_name=run_name)
     if resume:
         folder = find_run(out or default_out(), run_name, unfinished=True)
-        plan = plan_resumed_run(folder, max_cost=max_cost)
+        plan = plan_resumed_run(
+            folder,
+            max_cost=max_cost,
+            task=task,
+            judges_file=judges_file,
+            base_url=base_url,
+            key_env=key_env,
+        )
         check_attacked(plan.task)
     else:
         loaded = load_task(options.required_task(task))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -100,7 +100,16 @@ def run(
     options.check_resume(ctx, resume=resume, run_name=run_name)
     options.check_fail_unless(fail_unless)
     if resume:
-        plan = plan_unfinished(run_name, out=out, max_cost=max_cost, cache=cache)
+        plan = plan_unfinished(
+            run_name,
+            out=out,
+            cache=cache,
+            max_cost=max_cost,
+            task=task,
+            judges_file=judges_file,
+            base_url=base_url,
+            key_env=key_env,
+        )
     else:
         plan = plan_run(
             options.required_task(task),
@@ -144,7 +153,11 @@ def run(
 
 
 def plan_unfinished(
-    run_name: str | None, *, out: Path | None, max_cost: float | None, cache: Path | None
+    run_name: str | None,
+    *,
+    out: Path | None,
+    cache: Path | None,
+    **settings: Any,  # noqa: ANN401 -- of `plan_resumed_run`
 ) -> Plan:
     """Plan the rest of a run; a probe is resumed by its own command."""
     from harness.app import plan_resumed_run
@@ -153,7 +166,7 @@ def plan_unfinished(
     from harness.runs import default_out, find_run
 
     folder = find_run(out or default_out(), run_name, unfinished=True)
-    plan = plan_resumed_run(folder, max_cost=max_cost)
+    plan = plan_resumed_run(folder, **settings)
     refuse_attacked(plan.task, resume_command(folder.path, cache, PROBE))
     return plan
 

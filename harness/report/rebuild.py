@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis import Validation, validate
 from harness.errors import RunError
-from harness.files import write_file
+from harness.files import reader, write_file
 from harness.report.comparison import comparison
 from harness.report.export import all_charts, parquet_of, write_charts, write_pages
 from harness.report.html.details import details_of
@@ -106,13 +106,20 @@ def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:
-    """Read ``metrics.json``, or compute it where it is missing, older, or of another version."""
-    file = folder.path / "metrics.json"
-    try:
-        if file.stat().st_mtime_ns >= folder.verdicts.stat().st_mtime_ns:
-            return Validation.from_json(file.read_bytes())
-    except (OSError, ValueError):
-        pass
+    """Return the validation in ``metrics.json``, or write it where it is none of this log."""
+    stored = stored_validation(folder)
+    if stored is not None:
+        return stored
     v = validate(source)
     folder.write("metrics.json", v.to_json() + "\n")
     return v
+
+
+def stored_validation(folder: RunFolder) -> Validation | None:
+    """Return the validation in ``metrics.json`` of a sealed run; None if its log has changed."""
+    try:
+        with reader(folder.path / "metrics.json") as file:
+            v = Validation.from_json(file.read())
+    except (OSError, ValueError):
+        return None
+    return v if folder.sealed and v.verdicts_hash == folder.verdicts_hash() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ from support.processes import run_harness
 from harness.report import all_charts, judge_card, page
 from harness.report.comparison import comparison, setup_differences
 from harness.report.export import metric_table
-from harness.report.rebuild import report_comparison, validation_of
+from harness.report.rebuild import report_comparison, stored_validation, validation_of
 from harness.runs import RunFolder, find_run
 from harness.sources import source_of
 
@@ -131,16 +132,39 @@ def test_judge_card_is_one_page_that_says_what_matters(validation, details):
     assert validation.task.content_hash in card
 
 
-def test_numbers_are_computed_anew_where_they_are_missing_or_old(silent):
-    """metrics.json is read if it is newer than the verdicts, else made again, byte for byte."""
+def test_numbers_are_computed_anew_where_they_are_missing_or_damaged(silent):
+    """metrics.json is made again, byte for byte."""
     file = silent.path / "metrics.json"
     before = file.read_bytes()
-    for spoil in (b"", b"{}"):
+    for spoil in (b"", b"{}", b"[" * 100_000):
         file.write_bytes(spoil)
         validation_of(silent, source_of(silent))
         assert file.read_bytes() == before
-        if spoil == b"":
-            os.utime(file, (0, 0))
+
+
+def test_a_newer_metrics_json_of_another_log_is_not_believed(silent, tmp_path):
+    """It carries the hash of the log that it was computed from; the time of the file is nothing."""
+    copy = RunFolder.open(Path(shutil.copytree(silent.path, tmp_path / "copy")))
+    stored = stored_validation(copy)
+    assert stored is not None
+    assert stored.verdicts_hash == hashlib.sha256(copy.verdicts.read_bytes()).hexdigest()
+    lines = copy.verdicts.read_bytes().splitlines(keepends=True)
+    copy.verdicts.write_bytes(b"".join(lines[:-1]))
+    os.utime(copy.path / "metrics.json")
+    assert stored_validation(copy) is None
+    [judge] = validation_of(copy, source_of(copy)).judges
+    assert sum(counts.not_asked + counts.failed for counts in judge.outcomes) == 1
+
+
+def test_the_metrics_json_of_a_run_made_elsewhere_is_not_believed(silent, tmp_path, monkeypatch):
+    """Whoever made the folder may have changed it; the log is read instead."""
+    copy = Path(shutil.copytree(silent.path, tmp_path / "copy"))
+    changed = json.loads((copy / "metrics.json").read_text(encoding="utf-8"))
+    changed["notes"] = ["invented"]
+    (copy / "metrics.json").write_text(json.dumps(changed), encoding="utf-8")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    run = RunFolder.open(copy)
+    assert "invented" not in validation_of(run, source_of(run)).notes
 
 
 def test_numbers_of_a_version_without_an_n_are_computed_anew(folder, validation):

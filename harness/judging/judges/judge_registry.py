@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
@@ -135,6 +137,68 @@ def look_up(
         return JudgeSpec.model_validate({k: v for k, v in fields.items() if v is not None})
     except ValidationError as error:
         raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
+
+
+def check_destinations(
+    specs: Sequence[JudgeSpec],
+    registry: Mapping[str, JudgeSpec],
+    *,
+    base_url: str | None,
+    key_env: str | None,
+) -> None:
+    """Refuse judges of a run made elsewhere, unless the user has them too or confirms them.
+
+    Parameters
+    ----------
+    specs : sequence of JudgeSpec
+        The judges of the run.
+    registry : mapping
+        The user's own and the built-in ones, see `load_judges`.
+    base_url, key_env : str or None
+        From the command line.
+
+    Raises
+    ------
+    JudgeError
+        If requests of a judge would go to another address or with another key.
+    """
+    own = {_destination(spec) for spec in registry.values()}
+    for spec in specs:
+        if spec.remote and _destination(spec) not in own | _confirmed(spec, base_url, key_env):
+            key = f" with the key in {spec.key_env}" if spec.key_env else ""
+            address = spec.base_url or spec.model
+            raise JudgeError(
+                f"{spec.name}: this run was made elsewhere, and would send its requests to "
+                f"{address}{key}; nothing was sent. To confirm that, add {_confirmation(spec)}"
+            )
+
+
+def _destination(spec: JudgeSpec) -> tuple[object, ...]:
+    """Return what decides where the requests of a judge go, and with which key."""
+    if spec.kind == "endpoint":
+        return (spec.base_url, spec.key_env)
+    params = json.dumps(spec.params, sort_keys=True)
+    fixed = (spec.kind, spec.model, spec.allow_redirects)
+    return (spec.base_url, spec.key_env, *fixed, params)
+
+
+def _confirmed(
+    spec: JudgeSpec, base_url: str | None, key_env: str | None
+) -> set[tuple[object, ...]]:
+    """Return the destination of a judge's model by the options of now; nothing if there is none."""
+    try:
+        return {_destination(look_up(spec.model, {}, base_url, key_env))}
+    except JudgeError:
+        return set()
+
+
+def _confirmation(spec: JudgeSpec) -> str:
+    """Return the options that confirm the destination of a judge."""
+    if spec.kind != "endpoint":
+        return "--judges-file FILE, a judges.yaml with this judge."
+    options = ["--base-url", spec.base_url or ""]
+    options += ["--key-env", spec.key_env] if spec.key_env else []
+    return f"{shlex.join(options)}, or --judges-file FILE with this judge."
 
 
 def check(spec: JudgeSpec, task: Task | None = None) -> None:

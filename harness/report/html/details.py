@@ -103,7 +103,9 @@ def details_of(
         licence=task.licence,
         items=item_table(source, strata),
         prompts=_prompts(folder) if folder else {},
-        hashes=dict(manifest.hashes) if manifest else {"task": task.content_hash},
+        hashes={str(name): sha for name, sha in manifest.hashes.items()}
+        if manifest
+        else {"task": task.content_hash},
         versions=dict(manifest.versions) if manifest else {},
         calls=tuple(_judge_calls(source, folder)),
     )
