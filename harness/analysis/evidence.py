@@ -14,14 +14,18 @@ from harness.analysis.option_scale import Scale
 from harness.analysis.rater_replacement import design_of
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
 from harness.stats.inference.estimate import Interval
-from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.selection.footing import (
     Abstention,
     Footing,
     HumanReference,
     common_footing,
 )
-from harness.stats.selection.ranking import Difference, compare, loss
+from harness.stats.selection.ranking import (
+    Difference,
+    compare,
+    largest_difference,
+    loss,
+)
 from harness.stats.selection.sample_size import sample_size_for_difference
 
 if TYPE_CHECKING:
@@ -231,9 +235,10 @@ def footing_facts(footing: Footing, name: str) -> dict[str, Any]:
     j = footing.judges.index(name)
     defined = {name for name, value in footing.baselines.items() if isfinite(value)}
     beaten = dict(zip(footing.baselines, footing.beats[j].tolist(), strict=True))
-    low, high = percentile_ends(footing.replicates[j], footing.level) or (None, None)
+    value = float(footing.values[j])
+    low, high = footing.interval(value, footing.replicates[j]) or (None, None)
     return {
-        "value": _number(footing.values[j]),
+        "value": _number(value),
         "low": low,
         "high": high,
         "ranks": footing.ranks.ranks[j] if footing.ranks else None,
@@ -274,8 +279,16 @@ def _difference(p: Prepared, footing: Footing, name: str, first: str) -> Differe
     rows = [footing.judges.index(name), footing.judges.index(first)]
     losses = loss(footing.values, footing.metric.better)[rows]
     drawn = loss(footing.replicates, footing.metric.better)[rows]
-    unit = p.evaluation.units.kind
-    difference = compare((name, first), losses, drawn, level=p.source.confidence, unit=unit)
+    unit = footing.unit
+    difference = compare(
+        (name, first),
+        losses,
+        drawn,
+        level=p.source.confidence,
+        unit=unit,
+        n_units=footing.n_units,
+        largest=largest_difference(footing.metric),
+    )
     if footing.ranks is None or footing.ranks.critical_value is None or difference.value is None:
         return difference
     reach = footing.ranks.critical_value * float(np.std(drawn[0] - drawn[1], ddof=1))
@@ -310,8 +323,9 @@ def _annotator_tests(p: Prepared, footing: Footing) -> tuple[str, dict[str, Deci
 
 def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
     """Return a baseline's value and interval."""
-    ends = percentile_ends(footing.baseline_replicates[name], footing.level) or (None, None)
-    return BaselineEvidence(name, _number(footing.baselines[name]), *ends)
+    value = footing.baselines[name]
+    ends = footing.interval(value, footing.baseline_replicates[name]) or (None, None)
+    return BaselineEvidence(name, _number(value), *ends)
 
 
 def _one_human(footing: Footing, first: JudgeEvidence) -> dict[str, float | None]:

@@ -23,6 +23,7 @@ from harness.stats import (
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.data.labels import means, medians, modes
 from harness.stats.inference.bootstrap import Units
+from harness.stats.inference.interval_methods import NEED_LEFT_OUT
 from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
 from harness.stats.metrics.association import correlation_metrics, correlations_by_jackknife
 from harness.stats.metrics.binned_divergence import (
@@ -235,14 +236,14 @@ def _on_all_items(
             else:
                 cuts[name, part, key] = cut
     resamples = p.resampling().draw(pieces.units)
-    leave_out = p.source.interval != "percentile"
+    leave_out = p.source.interval in NEED_LEFT_OUT
     [replicated] = replicate_strata(cuts, pieces, resamples, leave_out=leave_out)
     for (name, part, key), replicates in replicated.items():
         cut = cuts[name, part, key]
         described = describe(
             replicates,
             cut,
-            (len(human), int(cut.n_used[0])),
+            (len(human), int(cut.n_used[0]), pieces.units.n_units),
             level=p.source.confidence,
             unit=pieces.units.kind,
             method=p.source.interval,

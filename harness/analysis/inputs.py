@@ -133,7 +133,7 @@ class Source:
     level: AggregationLevel = "micro"
     unanswered: Unanswered = "loss"
     confidence: float = 0.95
-    interval: IntervalMethod = "percentile"
+    interval: IntervalMethod = "score"
     replies: int | Literal["inf"] | None = None
     min_answered: float = MIN_ANSWERED
     worth: float = WORTH

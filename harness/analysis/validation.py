@@ -151,11 +151,11 @@ def _notes(p: Prepared) -> list[str]:
             f"beta {p.source.beta:g} is assumed{family}: response sets of the humans follow from "
             f"their forced choices{unused}"
         )
-    if p.source.interval != "percentile" and p.source.judges:
+    if p.source.interval not in {"score", "percentile"} and p.source.judges:
         notes.append(
             f"interval {p.source.interval} is not that of winning rates, regret and bounds, which "
-            "move in steps, nor of differences between judges, whose p-values come from the same "
-            "replicates: these keep percentiles"
+            "move in steps and keep percentiles, nor of differences between judges, which keep "
+            "score intervals"
         )
     return notes
 

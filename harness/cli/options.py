@@ -87,7 +87,7 @@ Confidence = Annotated[
     float | None, typer.Option(help="Confidence level of the intervals; 0.95 by default.")
 ]
 Interval = Annotated[
-    str | None, typer.Option(help="Method of the intervals: percentile, bca or jackknife.")
+    str | None, typer.Option(help="Method of the intervals: score, percentile, bca or jackknife.")
 ]
 Replies = Annotated[
     str | None,

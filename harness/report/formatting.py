@@ -51,9 +51,11 @@ def bounds(low: float | None, high: float | None, digits: int = 3) -> str:
 
 
 def estimate(result: Estimate, digits: int = 3) -> str:
-    """Return a number with its interval, or NA with the reason."""
+    """Return a number with its interval, or NA with the reason; `[NA]` without an interval."""
     if result.value is None:
         return f"NA ({reason(result)})"
+    if result.interval is None and result.interval_reason not in {"", "no_resamples"}:
+        return f"{number(result.value, digits)} [NA]"
     return f"{number(result.value, digits)} {span(result.interval, digits)}".strip()
 
 

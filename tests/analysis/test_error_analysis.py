@@ -305,7 +305,7 @@ def test_ordered_scales_are_not_described_by_nominal_agreement_alone():
     outcome = validate(source_of(task, {}))
     [row] = [r for r in outcome.errors.human_agreement if r.name == "krippendorff_alpha_ordinal"]
     assert outcome.humans.agreement["krippendorff_alpha_ordinal"] == row.estimate
-    assert f"krippendorff_alpha_ordinal    {row.estimate.value:.3f} [" in render(outcome)
+    assert f"krippendorff_alpha_ordinal    {row.estimate.value:.3f} [NA]" in render(outcome)
 
 
 def test_ratings_that_are_no_choice_are_told(tmp_path):

@@ -131,7 +131,7 @@ def test_macro_averages_criteria_and_resamples_them():
         parts.append(validate(source).judge("lenient").metrics["hit_rate(h/h)"].value)
     assert result.value == pytest.approx(sum(parts) / 2)
     assert result.counts == {"criteria": 2.0, "undefined_criteria": 0.0}
-    assert (result.n_used, result.interval.unit) == (2, "criterion")
+    assert (result.n_used, result.interval_reason) == (2, "too_few_criteria")
     assert macro.sensitivity.reason == "only_at_level_micro"
 
 

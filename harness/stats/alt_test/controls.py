@@ -14,6 +14,7 @@ from harness.stats.alt_test.procedure import annotator_test, annotator_tests
 from harness.stats.alt_test.rater_comparisons import means_left_out, sums_by_resample
 from harness.stats.alt_test.scoring import item_numbers, pairs, similarities
 from harness.stats.inference.estimate import Estimate, bootstrap
+from harness.stats.inference.interval_methods import NEED_LEFT_OUT
 from harness.stats.inference.metric import mean
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, PEARSON_OVER_RATERS, pearsons
 
@@ -303,15 +304,15 @@ def _estimate(
     reason = PEARSON_OVER_RATERS.reason(_by_rater(sums)) if np.isnan(value) else ""
     estimate = Estimate(value=None, reason=reason, n_used=n_used, n_excluded=len(used) - n_used)
     left_out = np.empty(0)
-    if resampling.method != "percentile":
+    if resampling.method in NEED_LEFT_OUT:
         left_out = means_left_out(matrix, sums, correlations, _correlations)
-    if len(np.unique(units.of_item[used])) < 2:  # noqa: PLR2004 -- one unit is always itself
-        replicates, left_out = np.full_like(replicates, np.nan), np.empty(0)
     return with_interval(
         estimate,
         np.append(value, replicates),
         resampling.level,
         unit=units.kind,
+        n_units=units.n_entering(used),
         method=resampling.method,
+        bounds=PEARSON_OVER_RATERS.bounds,
         left_out=left_out,
     )

@@ -21,8 +21,8 @@ from harness.stats.alt_test.rater_comparisons import (
     weight_of,
 )
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
-from harness.stats.inference.estimate import Estimate, Interval
-from harness.stats.inference.interval_methods import IntervalMethod, interval_ends
+from harness.stats.inference.estimate import Estimate, make_interval
+from harness.stats.inference.interval_methods import IntervalMethod, Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -215,7 +215,13 @@ def decide(
     passes = None if isnan(rate) else bool(rate >= test.design.threshold - TOLERANCE)
     return replace(
         test,
-        winning_rate=with_interval(test.winning_rate, rates, test.level, unit=test.unit),
+        winning_rate=with_interval(
+            test.winning_rate,
+            rates,
+            test.level,
+            unit=test.unit,
+            n_units=test.winning_rate.n_used,
+        ),
         wins=int(decisions.rejected.sum()),
         passes=passes,
         p_adjusted=frozen(decisions.adjusted),
@@ -237,21 +243,29 @@ def with_interval(
     level: float,
     *,
     unit: Unit,
+    n_units: int,
     method: IntervalMethod = "percentile",
+    bounds: tuple[float, float] = (0.0, 1.0),
     left_out: FloatArray = _NOTHING,
 ) -> Estimate:
     """Complete an estimate from (1 + B,) values: on the data, then in each resample.
 
-    Methods other than percentiles need the (U,) values with one unit left out.
+    BCa and jackknife intervals need the (U,) values with one unit left out.
     """
-    value, replicates = _or_none(values[0]), values[1:]
-    ends = None
-    if value is not None:
-        ends = interval_ends(method, value, replicates, left_out, level)
+    replicates = values[1:]
+    sampled = Sampled(
+        value=float(values[0]),
+        replicates=replicates,
+        n_units=n_units,
+        bounds=bounds,
+        left_out=left_out,
+    )
+    interval, why_none = make_interval(sampled, level=level, unit=unit, method=method)
     return replace(
         estimate,
-        value=value,
-        interval=Interval(*ends, level, method, unit) if ends else None,
+        value=_or_none(values[0]),
+        interval=interval,
+        interval_reason=why_none,
         n_resamples=len(replicates),
         undefined_share=float(np.isnan(replicates).mean()) if replicates.size else None,
     )

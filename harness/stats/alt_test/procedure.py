@@ -32,6 +32,7 @@ from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, frozen, r
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.inference.bootstrap import ALIKE, Resamples, Unit, Units
 from harness.stats.inference.estimate import Estimate, Exclusion
+from harness.stats.inference.interval_methods import NEED_LEFT_OUT
 from harness.stats.inference.multiple_testing import benjamini_yekutieli, check_rate, rejections
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def annotator_tests(
     for j, name in enumerate(judges):
         test = _undecided(scored, comparisons[j], rater_sums[j], resampling.level, units.kind)
         left_out = np.empty(0)
-        if resampling.method != "percentile":
+        if resampling.method in NEED_LEFT_OUT:
             left_out = _advantages_left_out(comparisons[j], rater_sums[j], units)
         share = _mean_advantage(rater_sums[j].sums, rater_sums[j].tests)
         advantage = with_interval(
@@ -222,6 +223,7 @@ def annotator_tests(
             np.append(share, replicates.advantages[j]),
             resampling.level,
             unit=units.kind,
+            n_units=min(units.n_units, test.advantage.n_used),
             method=resampling.method,
             left_out=left_out,
         )

@@ -26,14 +26,14 @@ from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, esti
 from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.comparisons import Cut, Side, judge_sums
-from harness.stats.selection.ranking import Ranking, loss, rank
+from harness.stats.selection.ranking import Ranking, largest_difference, loss, rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Resampling, Unit
+    from harness.stats.inference.bootstrap import Resampling, Unit, Units
 
 NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_set")
 CURVE = np.array([0.0, 0.5, 1.0])  # three values fix a curve of second degree
@@ -136,6 +136,8 @@ class SweepPoint:
         Share of the items that are positive for the humans.
     level, unit
         Of the intervals.
+    n_units : int
+        How many units were resampled.
     """
 
     beta: float
@@ -146,20 +148,24 @@ class SweepPoint:
     prevalence: Estimate
     level: float
     unit: Unit
+    n_units: int
 
     def __repr__(self) -> str:
         return f"SweepPoint(beta {self.beta:g}, {len(self.judges)} judges)"
 
     def ranking(self, metric: str) -> Ranking:
         """Order the judges on one metric at this beta, each compared with the best."""
+        row = find_metric(metric, self.metrics)
         return rank(
             metric,
-            find_metric(metric, self.metrics).better,
+            row.better,
             self.judges,
             [self.estimates[judge][metric] for judge in self.judges],
             self.replicates[metric],
             level=self.level,
             unit=self.unit,
+            n_units=self.n_units,
+            largest=largest_difference(row),
         )
 
 
@@ -232,7 +238,7 @@ def beta_sweep(
             estimates[g * width : (g + 1) * width],
             beta=beta,
             level=resampling.level,
-            unit=units.kind,
+            units=units,
         )
         for g, beta in enumerate(betas)
     )
@@ -275,7 +281,7 @@ def _prevalence(side: Side) -> ItemSums:
     weight = (~np.isnan(decided)).astype(np.float64)
     return ItemSums(
         contributions=weighted(np.nan_to_num(decided[:, 0]), weight),
-        metrics=(Metric(name="prevalence", value=mean, reason=no_items),),
+        metrics=(Metric(name="prevalence", value=mean, reason=no_items, bounds=(0.0, 1.0)),),
         used=np.asarray(weight[:, 0] > 0, dtype=np.bool_),
         nothing="no_forced_choices",
         n_ratings=side.dist.n_forced,
@@ -289,7 +295,7 @@ def _point(
     *,
     beta: float,
     level: float,
-    unit: Unit,
+    units: Units,
 ) -> SweepPoint:
     of_judges = estimated[:-1]
     return SweepPoint(
@@ -306,7 +312,8 @@ def _point(
         },
         prevalence=estimated[-1]["prevalence"].estimate,
         level=level,
-        unit=unit,
+        unit=units.kind,
+        n_units=units.n_units,
     )
 
 

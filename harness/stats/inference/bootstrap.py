@@ -23,6 +23,7 @@ from harness.stats.data.arrays import (
     Summands,
     blocks,
     frozen,
+    how_many,
 )
 from harness.stats.inference.interval_methods import IntervalMethod, check_level, check_method
 
@@ -54,12 +55,12 @@ class Resampling:
         The cluster of each item, resampled as a whole; an item with None is a cluster by itself.
         Default: items are resampled.
     n_resamples : int
-        Bootstrap replicates; 0 for none, and then no percentile intervals.
+        Bootstrap replicates; 0 for none, and then only jackknife intervals.
     level : float in (0, 1)
         Confidence level of the intervals.
-    method : {"percentile", "bca", "jackknife"}
-        How intervals are made. Differences between judges keep the percentiles of their
-        replicates whatever the method.
+    method : {"score", "percentile", "bca", "jackknife"}
+        How intervals are made. Differences between judges have score intervals whatever the
+        method.
 
     Raises
     ------
@@ -69,14 +70,14 @@ class Resampling:
     Examples
     --------
     >>> Resampling(rng=np.random.default_rng(0), n_resamples=500)
-    Resampling(500 resamples of items, 95 % percentile intervals)
+    Resampling(500 resamples of items, 95 % score intervals)
     """
 
     rng: np.random.Generator
     groups: Sequence[str | None] | None = None
     n_resamples: int = N_RESAMPLES
     level: float = LEVEL
-    method: IntervalMethod = "percentile"
+    method: IntervalMethod = "score"
 
     def __post_init__(self) -> None:
         check_level(self.level)
@@ -348,6 +349,12 @@ class Units:
 
     def __repr__(self) -> str:
         return f"Units({len(self.of_item)} items in {self.n_units} {self.kind}s)"
+
+    def n_entering(self, used: BoolArray) -> int:
+        """Count the units that some of the (n,) items belong to."""
+        if self.kind == "group":
+            return len(np.unique(self.of_item[used]))
+        return how_many(used, self.times)
 
     def sums(self, contributions: Summands) -> Summands:
         """Return (U, d): the (n, d) contributions added up within each unit."""

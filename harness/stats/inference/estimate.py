@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- readers of a result's fields need their types
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,9 @@ import numpy as np
 from harness.stats.data.arrays import how_many
 from harness.stats.inference.bootstrap import Unit, Units, replicate
 from harness.stats.inference.interval_methods import (
+    NEED_LEFT_OUT,
+    IntervalMethod,
+    Sampled,
     interval_ends,
     jackknife,
     percentile_ends,
@@ -35,9 +39,10 @@ class Interval:
     level : float
         Nominal coverage, e.g. 0.95.
     method : str
+        "score": the values within a t quantile of their own standard errors, see `score_ends`.
         "percentile": quantiles of the bootstrap replicates. "bca": corrected for bias and
         acceleration. "jackknife": value and its standard error, leaving out one unit at a time.
-    unit : {"item", "group"}
+    unit : {"item", "group", "criterion"}
         What was resampled.
     estimand : str
         "design value": the expectation with this many raters and samples per item. Rater and
@@ -80,8 +85,11 @@ class Estimate:
     reason : str
         Why the value is None; "" otherwise.
     interval : Interval or None
-        None where the value is undefined, no replicate is defined, or fewer than two units enter:
-        one unit, resampled, is always itself.
+        None where the value is undefined, and where ``interval_reason`` says why.
+    interval_reason : str
+        Why a defined value has no interval: "too_few_items", "too_few_groups" or
+        "too_few_criteria", fewer than five, or than two items for a share; "constant", an unbounded
+        value that does not vary between resamples; "no_resamples". "" otherwise.
     n_used : int
         Items that entered.
     n_excluded : int
@@ -106,6 +114,7 @@ class Estimate:
     value: float | None
     reason: str = ""
     interval: Interval | None = None
+    interval_reason: str = ""
     n_used: int
     n_excluded: int = 0
     excluded: tuple[Exclusion, ...] = ()
@@ -126,6 +135,32 @@ def percentile_interval(
     undefined_share = float(np.isnan(replicates).mean())
     ends = percentile_ends(replicates, level)
     return Interval(*ends, level, "percentile", unit) if ends else None, undefined_share
+
+
+_TOO_FEW: dict[Unit, str] = {
+    "item": "too_few_items",
+    "group": "too_few_groups",
+    "criterion": "too_few_criteria",
+}
+
+
+def make_interval(
+    sampled: Sampled,
+    *,
+    level: float,
+    unit: Unit,
+    method: IntervalMethod = "score",
+    estimand: str = DESIGN_VALUE,
+) -> tuple[Interval | None, str]:
+    """Return the interval of a value, or None and the reason; as in `Estimate`."""
+    if np.isnan(sampled.value):
+        return None, ""
+    if not sampled.has_enough_units:
+        return None, _TOO_FEW[unit]
+    ends = interval_ends(method, sampled, level)
+    if ends is None:
+        return None, "constant" if len(sampled.replicates) else "no_resamples"
+    return Interval(*ends, level, method, unit, estimand), ""
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -208,13 +243,12 @@ def _describe(
     per_item = sums.n_ratings[used] if sums.n_ratings is not None else np.empty(0)
     if times is not None and per_item.size:
         per_item = np.repeat(per_item, times[used])
-    interval = None
-    if not undefined and not _is_one_unit(used, units):
-        interval = _interval(metric, sums, result, units, resampling)
+    interval, why_none = _interval(metric, sums, result, units, resampling)
     return Estimate(
         value=None if undefined else result.value,
         reason=(metric.reason(result.totals) if n_used else sums.nothing) if undefined else "",
         interval=interval,
+        interval_reason=why_none,
         n_used=n_used,
         n_excluded=how_many(~used, times),
         excluded=sums.excluded,
@@ -229,19 +263,26 @@ def _describe(
 
 def _interval(
     metric: Metric, sums: ItemSums, result: Replicated, units: Units, resampling: Resampling
-) -> Interval | None:
-    method, level, left_out = resampling.method, resampling.level, np.empty(0)
-    if method != "percentile":
+) -> tuple[Interval | None, str]:
+    used, left_out = sums.entered, np.empty(0)
+    if resampling.method in NEED_LEFT_OUT and not np.isnan(result.value):
         left_out = jackknife(sums.contributions, metric.value, units)
-    ends = interval_ends(method, result.value, result.replicates, left_out, level)
-    return Interval(*ends, level, method, units.kind, metric.estimand) if ends else None
-
-
-def _is_one_unit(used: BoolArray, units: Units) -> bool:
-    if units.kind != "group":
-        return how_many(used, units.times) < 2  # noqa: PLR2004 -- one says nothing of others
-    entering = units.of_item[used]
-    return not (entering != entering[:1]).any()
+    sampled = Sampled(
+        value=result.value,
+        replicates=result.replicates,
+        n_units=units.n_entering(used),
+        n_items=how_many(used, units.times),
+        bounds=metric.bounds,
+        is_share=metric.is_share and units.kind != "criterion",
+        left_out=left_out,
+    )
+    return make_interval(
+        sampled,
+        level=resampling.level,
+        unit=units.kind,
+        method=resampling.method,
+        estimand=metric.estimand,
+    )
 
 
 def point_estimates(
@@ -346,7 +387,7 @@ def bootstrap(
     >>> bootstrap(np.hstack([hits, ones]), resampling=resampling).value
     0.75
     """
-    metric = Metric(name="value", value=value, reason=lambda _: "undefined")
+    metric = Metric(name="value", value=value, reason=lambda _: "undefined", bounds=(-inf, inf))
     sums = ItemSums(contributions=contributions, metrics=(metric,))
     return estimate_sums({"": sums}, resampling=resampling)[""]["value"]
 

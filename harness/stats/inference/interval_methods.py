@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import inf, isfinite, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
+from harness.stats.inference.special_functions import stdtrit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,10 +19,64 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import Summands
     from harness.stats.inference.bootstrap import Units
 
-IntervalMethod: TypeAlias = Literal["percentile", "bca", "jackknife"]
-METHODS: tuple[IntervalMethod, ...] = ("percentile", "bca", "jackknife")
+IntervalMethod: TypeAlias = Literal["score", "percentile", "bca", "jackknife"]
+METHODS: tuple[IntervalMethod, ...] = ("score", "percentile", "bca", "jackknife")
+NEED_LEFT_OUT: tuple[IntervalMethod, ...] = ("bca", "jackknife")
 MIN_VALUES = 2  # one value has no spread
+MIN_UNITS = 5  # fewer say too little about the spread of a mean
+NO_SPREAD = 1e-12  # standard errors up to this are those of a constant
 _NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Sampled:
+    """A value, and what resamples say about how far it may be from its expectation.
+
+    Attributes
+    ----------
+    value : float
+        On all units; not nan.
+    replicates : (B,) array
+        Of the bootstrap; nan where undefined.
+    n_units : int
+        Independent units behind the value: items, groups of them, or criteria.
+    n_items : int or None
+        Items behind it; None for as many as there are units.
+    bounds : (low, high)
+        Least and greatest possible value.
+    is_share : bool
+        Whether the value is a share of counted items.
+    left_out : (U,) array
+        Values with one unit left out; nan where undefined. For the methods that need them.
+    """
+
+    value: float
+    replicates: FloatArray
+    n_units: int
+    n_items: int | None = None
+    bounds: tuple[float, float] = (-inf, inf)
+    is_share: bool = False
+    left_out: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def __repr__(self) -> str:
+        return f"Sampled({self.value:g}, {len(self.replicates)} replicates, {self.n_units} units)"
+
+    @property
+    def has_enough_units(self) -> bool:
+        """Whether units are enough for an interval: five, or two items where a share is counted."""
+        counted = self.is_share and self.n_items in {None, self.n_units}
+        return self.n_units >= (MIN_VALUES if counted else MIN_UNITS)
+
+    @property
+    def standard_error(self) -> float:
+        """Spread of the replicates, times sqrt(n / (n - 1)); nan where it is undefined.
+
+        The bootstrap's variance is the plug-in one, too small by (n - 1) / n.
+        """
+        defined = self.replicates[~np.isnan(self.replicates)]
+        if min(defined.size, self.n_units) < MIN_VALUES:
+            return float("nan")
+        return float(defined.std()) * sqrt(self.n_units / (self.n_units - 1.0))
 
 
 def check_method(method: str) -> None:
@@ -34,26 +92,98 @@ def check_level(level: float) -> None:
 
 
 def interval_ends(
-    method: IntervalMethod,
-    value: float,
-    replicates: FloatArray,
-    left_out: FloatArray,
-    level: float,
+    method: IntervalMethod, sampled: Sampled, level: float
 ) -> tuple[float, float] | None:
-    """Make the ends of an interval by any method; None where nothing says what they are.
+    """Make the ends of an interval by any method, within the bounds of the value.
 
-    Parameters
-    ----------
-    method : {"percentile", "bca", "jackknife"}
-        Which.
-    value, replicates, left_out, level
-        As in `bca_ends`; percentiles need nothing left out.
+    None where units are too few, and where there are no replicates.
     """
+    if not sampled.has_enough_units:
+        return None
+    value, replicates, left_out = sampled.value, sampled.replicates, sampled.left_out
+    if method == "score":
+        return score_ends(sampled, level)
     if method == "percentile":
         return percentile_ends(replicates, level)
     if method == "bca":
         return bca_ends(value, replicates, left_out, level)
-    return jackknife_ends(value, left_out, level)
+    ends = jackknife_ends(value, left_out, level)
+    return None if ends is None else _within(ends, sampled.bounds)
+
+
+def _within(ends: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:
+    return max(ends[0], bounds[0]), min(ends[1], bounds[1])
+
+
+def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
+    """Return the values that lie within a t quantile of their own standard errors.
+
+    Parameters
+    ----------
+    sampled : Sampled
+        The value, its replicates and bounds.
+    level : float
+        Nominal coverage.
+
+    Returns
+    -------
+    (low, high) or None
+        None without replicates, and where an unbounded value is the same in all of them.
+
+    Notes
+    -----
+    The variance at a value x between the bounds L and H is taken as the estimated one times
+    (x - L)(H - x), relative to that at the estimate; a bound that is infinite leaves its factor
+    out. For a share that is Wilson's interval with the variance's ratio to that of independent
+    items, the design effect, dividing n. Quantiles are those of Student's t with one degree of
+    freedom less than there are units. Those of a share are normal, widened by the ratio of t
+    quantiles for units and items (Korn and Graubard 1998). Where all replicates agree, an item may
+    still be otherwise with the chance that Wilson's interval allows for none in n, and anywhere
+    within the bounds.
+    """
+    low, high = sampled.bounds
+    error, n = sampled.standard_error, sampled.n_units
+    if np.isnan(error):
+        return None
+    quantile = t_quantile(level, n - 1)
+    if sampled.is_share:
+        n_items = n if sampled.n_items is None else sampled.n_items
+        widened = quantile / t_quantile(level, max(n_items - 1, 1))
+        quantile = _NORMAL.inv_cdf((1.0 + level) / 2.0) * widened
+    if error <= NO_SPREAD or min(sampled.value - low, high - sampled.value) <= NO_SPREAD:
+        if not isfinite(high - low):
+            return None
+        other = quantile**2 / (n + quantile**2)
+        below, above = sampled.value - low, high - sampled.value
+        return sampled.value - other * below, sampled.value + other * above
+    return _within(_score_roots(sampled.value, quantile * error, sampled.bounds), sampled.bounds)
+
+
+def _score_roots(value: float, reach: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Solve (value - x)^2 = reach^2 v(x) / v(value), v the product of distances to the bounds."""
+    low, high = bounds
+    above, below = value - low, high - value
+    if isfinite(above) and isfinite(below):
+        k = reach**2 / (above * below)  # (1 + k) y^2 - (2 above + k width) y + above^2 = 0
+        width = above + below
+        centre, scale = above + k * width / 2.0, 1.0 + k
+        half = sqrt(max(k * (above * below + k * width**2 / 4.0), 0.0))
+        return low + (centre - half) / scale, low + (centre + half) / scale
+    if isfinite(above):
+        k = reach**2 / above
+        half = sqrt(k * above + k * k / 4.0)
+        return value + k / 2.0 - half, value + k / 2.0 + half
+    if isfinite(below):
+        k = reach**2 / below
+        half = sqrt(k * below + k * k / 4.0)
+        return value - k / 2.0 - half, value - k / 2.0 + half
+    return value - reach, value + reach
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(level: float, degrees_of_freedom: float) -> float:
+    """Return the quantile of Student's t that a two-sided interval of this level needs."""
+    return float(stdtrit(degrees_of_freedom, (1.0 + level) / 2.0))
 
 
 def jackknife(

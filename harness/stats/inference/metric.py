@@ -32,6 +32,7 @@ Family: TypeAlias = Literal[
     "other",
 ]
 Perfect: TypeAlias = Literal["bound", "best", "other"]
+SHARE = (0.0, 1.0)  # bounds of a share
 DESIGN_VALUE = "design value"
 POPULATION_VALUE = "population value"
 
@@ -145,6 +146,11 @@ class Metric:
     def __post_init__(self) -> None:
         if not self.display_name:
             object.__setattr__(self, "display_name", self.name.replace("_", " "))
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a share of counted items or ratings; of a loss, less is better."""
+        return self.bounds == SHARE and self.better != "lower"
 
     def __repr__(self) -> str:
         return f"Metric({self.name!r}, better {self.better})"

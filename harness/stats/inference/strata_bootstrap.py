@@ -13,8 +13,8 @@ import numpy as np
 
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.inference.bootstrap import ALIKE
-from harness.stats.inference.estimate import Estimate, Exclusion, Interval
-from harness.stats.inference.interval_methods import interval_ends
+from harness.stats.inference.estimate import Estimate, Exclusion, make_interval
+from harness.stats.inference.interval_methods import Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -67,6 +67,14 @@ class Pieces:
         """How many items are in each stratum: (S,)."""
         sizes = np.bincount(self.of_item, minlength=self.inside.shape[1])
         return np.asarray(self.inside @ sizes, dtype=np.int64)
+
+    @property
+    def n_units(self) -> IntArray:
+        """How many units have items in each stratum: (S,)."""
+        if self.units.kind == "item":
+            return self.n_items
+        units = [np.unique(self.units.of_item[inside[self.of_item]]) for inside in self.inside]
+        return np.array([len(unit) for unit in units], dtype=np.int64)
 
     def cut(self, batch: ItemSums, kinds: Kinds, *, apart: BoolArray | None = None) -> Cut:
         """Prepare a batch: what each unit adds to the sums of each piece.
@@ -247,12 +255,18 @@ class Found:
         nan where undefined.
     left_out : (U,) array
         With each unit left out in turn, nan where undefined; empty where nobody asked.
+    bounds : (low, high)
+        Least and greatest possible value.
+    is_share : bool
+        Whether it is a share of counted items.
     """
 
     value: float
     reason: str
     replicates: FloatArray
     left_out: FloatArray
+    bounds: tuple[float, float]
+    is_share: bool = False
 
     def minus(self, other: Found) -> Found:
         """Return the difference; the reason is that of the first that has none."""
@@ -261,6 +275,7 @@ class Found:
             self.reason or other.reason,
             self.replicates - other.replicates,
             self.left_out - other.left_out,
+            (self.bounds[0] - other.bounds[1], self.bounds[1] - other.bounds[0]),
         )
 
 
@@ -371,17 +386,18 @@ def _on_the_data(
     """Evaluate one metric of n items, with room for replicates and for leaving out units."""
     value = float(metric.value(totals)) if n else np.nan
     reason = (metric.reason(totals) if n else cut.nothing) if np.isnan(value) else ""
-    return Found(value, reason, *(np.full(size, np.nan) for size in sizes))
+    replicates, left_out = (np.full(size, np.nan) for size in sizes)
+    return Found(value, reason, replicates, left_out, metric.bounds, metric.is_share)
 
 
 def describe(
     results: Mapping[str, Found],
     cut: Cut,
-    sizes: tuple[int, int],
+    sizes: tuple[int, int, int],
     *,
     level: float,
     unit: Unit,
-    method: IntervalMethod = "percentile",
+    method: IntervalMethod = "score",
 ) -> dict[str, Estimate]:
     """Make estimates of what was found in one stratum.
 
@@ -391,52 +407,35 @@ def describe(
         By name.
     cut : Cut
         Says why items do not enter.
-    sizes : (n_items, n_used)
-        Items of the stratum, and those of them that enter.
+    sizes : (n_items, n_used, n_units)
+        Items of the stratum, those of them that enter, and units in it.
     level, unit, method
         Of the intervals, as in `Interval`.
     """
-    n_items, n_used = sizes
+    n_items, n_used, n_units = sizes
     n_unusable = n_items - n_used
-    intervals = _intervals(results, level, method)
-    return {
-        name: Estimate(
+    estimates = {}
+    for name, result in results.items():
+        sampled = Sampled(
+            value=result.value,
+            replicates=result.replicates,
+            n_units=min(n_used, n_units),
+            n_items=n_used,
+            bounds=result.bounds,
+            is_share=result.is_share,
+            left_out=result.left_out,
+        )
+        interval, why_none = make_interval(sampled, level=level, unit=unit, method=method)
+        undefined = np.isnan(result.replicates)
+        estimates[name] = Estimate(
             value=None if np.isnan(result.value) else result.value,
             reason=result.reason if n_items else "empty_stratum",
-            interval=Interval(*ends, level, method, unit) if ends and n_used > 1 else None,
+            interval=interval,
+            interval_reason=why_none,
             n_used=n_used,
             n_excluded=n_unusable,
             excluded=(Exclusion(cut.nothing, n_unusable),) if n_unusable else (),
             n_resamples=len(result.replicates),
-            undefined_share=float(np.isnan(result.replicates).mean())
-            if result.replicates.size
-            else None,
+            undefined_share=float(undefined.mean()) if undefined.size else None,
         )
-        for (name, result), ends in zip(results.items(), intervals, strict=True)
-    }
-
-
-def _intervals(
-    results: Mapping[str, Found], level: float, method: IntervalMethod
-) -> list[tuple[float, float] | None]:
-    """Make the ends of all intervals; percentiles without an undefined replicate in one go."""
-    values = list(results.values())
-    ends: list[tuple[float, float] | None] = [None] * len(values)
-    whole = []
-    for i, result in enumerate(values):
-        if np.isnan(result.value):
-            continue
-        if (
-            method == "percentile"
-            and result.replicates.size
-            and not np.isnan(result.replicates).any()
-        ):
-            whole.append(i)
-        else:
-            ends[i] = interval_ends(method, result.value, result.replicates, result.left_out, level)
-    if whole:
-        tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-        tail_ends = np.quantile(np.stack([values[i].replicates for i in whole]), tails, axis=1)
-        for i, (low, high) in zip(whole, tail_ends.T.tolist(), strict=True):
-            ends[i] = (low, high)
-    return ends
+    return estimates

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.inference.metric import Metric, average_metric, both_rated, weighted
+from harness.stats.inference.metric import SHARE, Metric, average_metric, both_rated, weighted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,9 +87,9 @@ def win_rate_metrics(options: Sequence[str]) -> tuple[Metric, ...]:
     for k, option in enumerate(options):
         human, judge = share(k, 0), share(k, 1)
         metrics += [
-            _measure(f"human_win_rate[{option}]", human),
-            _measure(f"judge_win_rate[{option}]", judge),
-            _measure(f"win_rate_difference[{option}]", _difference(human, judge)),
+            _measure(f"human_win_rate[{option}]", human, SHARE),
+            _measure(f"judge_win_rate[{option}]", judge, SHARE),
+            _measure(f"win_rate_difference[{option}]", _difference(human, judge), (-1.0, 1.0)),
         ]
     return tuple(metrics)
 
@@ -100,7 +100,14 @@ def _difference(
     return lambda totals: judge(totals) - human(totals)
 
 
-def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Metric:
+def _measure(
+    name: str, value: Callable[[FloatArray], FloatArray], bounds: tuple[float, float]
+) -> Metric:
     return Metric(
-        name=name, value=value, reason=lambda _: "no_items", paper=_WIN_RATE, better="zero"
+        name=name,
+        value=value,
+        reason=lambda _: "no_items",
+        paper=_WIN_RATE,
+        better="zero",
+        bounds=bounds,
     )

@@ -191,7 +191,7 @@ def _row(name: str) -> Metric:
 
 def _of_row(name: str) -> Metric:
     row = _row(name)
-    return Metric(name=name, value=row.value, reason=row.reason, paper=row.paper)
+    return Metric(name=name, value=row.value, reason=row.reason, paper=row.paper, bounds=row.bounds)
 
 
 _ALPHA = "krippendorff_alpha_nominal"

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, remembered
 from harness.stats.inference.estimate import ItemSums
-from harness.stats.inference.metric import Metric, find_metric
+from harness.stats.inference.metric import SHARE, Metric, find_metric
 from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.association import kendall_of, spearman_of
 from harness.stats.metrics.chance import above_uniform, both_directions, square
@@ -69,11 +69,14 @@ def _alpha_row(level: Level, scale: list[float] | None) -> Metric:
         reason=alpha.reason,
         min_ratings=MIN_RATERS,
         paper=alpha.paper,
+        bounds=alpha.bounds,
     )
 
 
 def _of_row(row: Metric) -> Metric:
-    return Metric(name=row.name, value=row.value, reason=row.reason, paper=row.paper)
+    return Metric(
+        name=row.name, value=row.value, reason=row.reason, paper=row.paper, bounds=row.bounds
+    )
 
 
 def sliced(metric: Metric, part: slice) -> Metric:
@@ -98,7 +101,7 @@ def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...
         The declared number of options.
     """
     agreement, randolph = (
-        _measure("agreement", _agreement),
+        _measure("agreement", _agreement, bounds=SHARE),
         _measure("randolph_kappa", lambda totals: above_uniform(_agreement(totals), K)),
     )
     if level == "nominal":
@@ -150,12 +153,17 @@ def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
     return {name: _SAME.get(name, name) for name in many if _SAME.get(name, name) in names}
 
 
-def _measure(name: str, value: Callable[[FloatArray], FloatArray]) -> Metric:
+def _measure(
+    name: str,
+    value: Callable[[FloatArray], FloatArray],
+    bounds: tuple[float, float] = (-1.0, 1.0),
+) -> Metric:
     return Metric(
         name=name,
         value=value,
         reason=lambda totals: "constant_labels" if totals.sum() > 0 else "no_items",
         paper=_ELANGOVAN,
+        bounds=bounds,
     )
 
 

@@ -22,7 +22,14 @@ from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.ranked_probability import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.comparisons import Cut, Side, beta_sums, human_sums, judge_sums
-from harness.stats.selection.ranking import Difference, Ranking, compare, loss, rank
+from harness.stats.selection.ranking import (
+    Difference,
+    Ranking,
+    compare,
+    largest_difference,
+    loss,
+    rank,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,6 +122,8 @@ class Evaluation:
             self.replicates[metric],
             level=self.level,
             unit=self.units.kind,
+            n_units=self.units.n_units,
+            largest=largest_difference(self.row(metric)),
         )
 
     def losses(self, metric: str) -> tuple[FloatArray, FloatArray]:
@@ -127,6 +136,7 @@ class Evaluation:
     def differences(self, metric: str) -> tuple[Difference, ...]:
         """Compare every judge with every judge named before it, as losses: positive is worse."""
         losses, replicates = self.losses(metric)
+        n_used = [self.estimates[judge][metric].n_used for judge in self.judges]
         return tuple(
             compare(
                 (self.judges[j], self.judges[i]),
@@ -134,6 +144,8 @@ class Evaluation:
                 replicates[[j, i]],
                 level=self.level,
                 unit=self.units.kind,
+                n_units=min(self.units.n_units, n_used[j], n_used[i]),
+                largest=largest_difference(self.row(metric)),
             )
             for j in range(len(self.judges))
             for i in range(j)

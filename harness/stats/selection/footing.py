@@ -12,6 +12,8 @@ from harness.stats.data.arrays import frozen
 from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
 from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.inference.estimate import make_interval
+from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.metric import mean
 from harness.stats.selection.computed_baselines import BASELINES, baseline_values
 from harness.stats.selection.one_human import one_human
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.rating_table import Form, RatingTable
-    from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.bootstrap import Resampling, Unit
     from harness.stats.inference.metric import Metric
     from harness.stats.selection.replies import Vectors
 
@@ -104,6 +106,10 @@ class Footing:
         Share of them that a ranked judge answered.
     level : float
         Confidence level.
+    unit : {"item", "group"}
+        What was resampled.
+    n_units : int
+        How many of them the shared items are in.
     """
 
     metric: Metric
@@ -122,10 +128,25 @@ class Footing:
     n_rated: int
     min_answered: float
     level: float
+    unit: Unit
+    n_units: int
 
     def __repr__(self) -> str:
         shared = int(self.items.shared.sum())
         return f"Footing({len(self.judges)} judges, {shared} items, {self.n_replies:g} replies)"
+
+    def interval(self, value: float, replicates: FloatArray) -> tuple[float, float] | None:
+        """Return the interval of a judge's or baseline's value; None where it is undefined."""
+        sampled = Sampled(
+            value=value,
+            replicates=replicates,
+            n_units=self.n_units,
+            n_items=int(self.items.shared.sum()),
+            bounds=self.metric.bounds,
+            is_share=self.metric.is_share,
+        )
+        interval, _ = make_interval(sampled, level=self.level, unit=self.unit)
+        return None if interval is None else (interval.low, interval.high)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -207,7 +228,8 @@ def common_footing(
     baseline_losses = {at: loss(draws, metric.better) for at, draws in baseline_draws.items()}
     defined = len(losses) > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn).all())
     level = resampling.level
-    n_units = len(np.unique(resampling.units(len(shared)).of_item[shared]))
+    units = resampling.units(len(shared))
+    n_units = units.n_entering(shared)
     return Footing(
         metric=metric,
         n_replies=n_replies,
@@ -227,6 +249,8 @@ def common_footing(
         n_rated=int(rated.sum()),
         min_answered=min_answered,
         level=level,
+        unit=units.kind,
+        n_units=n_units,
     )
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray
-from harness.stats.inference.estimate import Interval, percentile_interval
+from harness.stats.inference.estimate import Interval, make_interval
+from harness.stats.inference.interval_methods import NO_SPREAD, Sampled
+from harness.stats.inference.special_functions import stdtr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.stats.inference.bootstrap import Unit
     from harness.stats.inference.estimate import Estimate
-    from harness.stats.inference.metric import Better
+    from harness.stats.inference.metric import Better, Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,13 @@ class Difference:
         Loss of the judge minus loss of the reference: positive when the judge is worse, whatever
         the metric's direction. None where either is undefined.
     interval : Interval or None
-        Of the same items for both; None where no replicate is defined for both.
+        Of the same items for both; None where either is undefined, where fewer than five units
+        enter, and without replicates.
     separated : bool
         Whether the interval excludes 0.
     p_value : float or None
-        Two-sided, of no difference: twice the share of replicates on the far side of 0, the data
-        themselves counted among them. None without replicates.
+        Two-sided, of no difference, from Student's t with the same standard error. None without an
+        interval.
     """
 
     judge: str
@@ -109,6 +113,12 @@ def loss(values: FloatArray, better: Better) -> FloatArray:
     return np.asarray(values if better == "lower" else np.abs(values), dtype=np.float64)
 
 
+def largest_difference(metric: Metric) -> float:
+    """Return the greatest possible difference between two losses of a metric, maybe infinite."""
+    low, high = metric.bounds
+    return max(abs(low), abs(high)) if metric.better == "zero" else high - low
+
+
 def rank(
     metric: str,
     better: Better,
@@ -118,6 +128,8 @@ def rank(
     *,
     level: float,
     unit: Unit,
+    n_units: int,
+    largest: float = inf,
 ) -> Ranking:
     """Order judges on one metric and compare each with the best.
 
@@ -133,8 +145,12 @@ def rank(
         The metric in each resample, column ``b`` from the same items for all judges.
     level : float
         Of the intervals of the differences.
-    unit : {"item", "group"}
+    unit : {"item", "group", "criterion"}
         What was resampled.
+    n_units : int
+        How many of them.
+    largest : float, optional
+        The greatest possible difference between two judges.
 
     Returns
     -------
@@ -156,6 +172,8 @@ def rank(
                 loss(replicates[pair], better),
                 level=level,
                 unit=unit,
+                n_units=min(n_units, *(estimates[i].n_used for i in pair)),
+                largest=largest,
             )
         rows.append(Ranked(judges[j], ranked, estimates[j], difference))
     return Ranking(metric, better, tuple(rows))
@@ -168,18 +186,43 @@ def compare(
     *,
     level: float,
     unit: Unit,
+    n_units: int,
+    largest: float = inf,
 ) -> Difference:
-    """Compare a judge with a reference: their (2,) losses and paired (2, B) replicates of them."""
+    """Compare a judge with a reference.
+
+    Parameters
+    ----------
+    names : (judge, reference)
+        Who is compared with whom.
+    losses : (2,) array
+        Of both, lower is better.
+    replicates : (2, B) array
+        Of the same resamples for both.
+    level, unit
+        Of the interval, see `Interval`.
+    n_units : int
+        Units behind both losses.
+    largest : float, optional
+        The greatest possible difference.
+    """
     value = float(losses[0] - losses[1])
-    apart = replicates[0] - replicates[1]
-    interval, _ = percentile_interval(apart, level, unit)
+    sampled = Sampled(
+        value=value,
+        replicates=replicates[0] - replicates[1],
+        n_units=n_units,
+        bounds=(-largest, largest),
+    )
+    interval, _ = make_interval(sampled, level=level, unit=unit)
     separated = interval is not None and (interval.low > TOLERANCE or interval.high < -TOLERANCE)
-    p_value = _two_sided(apart[~np.isnan(apart)])
+    p_value = None if interval is None else _two_sided(sampled)
     return Difference(*names, None if np.isnan(value) else value, interval, separated, p_value)
 
 
-def _two_sided(apart: FloatArray) -> float | None:
-    if not apart.size:
-        return None
-    least = min(int((apart <= TOLERANCE).sum()), int((apart >= -TOLERANCE).sum()))
-    return min(1.0, 2.0 * (least + 1) / (apart.size + 1))
+def _two_sided(sampled: Sampled) -> float | None:
+    """Return the p-value of 0 that belongs to the score interval."""
+    error, value, largest = sampled.standard_error, sampled.value, sampled.bounds[1]
+    if error <= NO_SPREAD:
+        return 1.0 if abs(value) <= TOLERANCE else None
+    statistic = abs(value) / error * sqrt(max(1.0 - (value / largest) ** 2, 0.0))
+    return 2.0 * float(stdtr(sampled.n_units - 1, -statistic))

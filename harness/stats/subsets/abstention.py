@@ -17,7 +17,7 @@ from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
 from harness.stats.inference.estimate import Exclusion, ItemSums
-from harness.stats.inference.metric import Metric
+from harness.stats.inference.metric import SHARE, Metric
 from harness.stats.metrics.alpha import alpha_metric, check_weights
 from harness.stats.metrics.chance import both_directions, cohen_kappa, square
 from harness.stats.metrics.confusion import BINARY, one_vs_rest
@@ -176,12 +176,18 @@ def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
     return tuple(Exclusion(name, int(which.sum())) for name, which in counted if which.any())
 
 
-def _metric(name: str, value: Callable[[FloatArray], FloatArray], reason: str) -> Metric:
+def _metric(
+    name: str,
+    value: Callable[[FloatArray], FloatArray],
+    reason: str,
+    bounds: tuple[float, float] = (-1.0, 1.0),
+) -> Metric:
     return Metric(
         name=name,
         value=value,
         reason=lambda totals: reason if totals.sum() > 0 else "no_items",
         paper=_PAPER,
+        bounds=bounds,
     )
 
 
@@ -207,12 +213,12 @@ def _of_positive(name: str, mask: BoolArray, reason: str) -> Metric:
             paper=_PAPER,
         )
     [row] = [metric for metric in BINARY if metric.name == name]
-    return _metric(name, lambda totals: row.value(against_rest(totals, mask)), reason)
+    return _metric(name, lambda totals: row.value(against_rest(totals, mask)), reason, row.bounds)
 
 
 def _mode_metrics(mask: BoolArray) -> tuple[Metric, ...]:
     return (
-        _metric("accuracy", _accuracy, ""),
+        _metric("accuracy", _accuracy, "", SHARE),
         _of_positive("f1", mask, "no_positives"),
         _metric("kappa", cohen_kappa, "constant_labels"),
         _of_positive("phi", mask, "constant_labels"),
@@ -227,9 +233,9 @@ def _class_metrics(names: tuple[str, ...], weights: FloatArray | None) -> tuple[
 
     of_classes = enumerate((*names, "CANNOT_ASSESS"))
     return (
-        _metric("accuracy", _accuracy, ""),
+        _metric("accuracy", _accuracy, "", SHARE),
         _metric("kappa", cohen_kappa, "constant_labels"),
-        *(_metric(f"f1[{name}]", of_class(k), "no_positives") for k, name in of_classes),
+        *(_metric(f"f1[{name}]", of_class(k), "no_positives", SHARE) for k, name in of_classes),
         *weighted_metrics(weights),
     )
 

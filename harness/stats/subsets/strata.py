@@ -28,6 +28,7 @@ from harness.stats.inference.estimate import (
     Estimate,
     ItemSums,
 )
+from harness.stats.inference.interval_methods import NEED_LEFT_OUT
 from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
 from harness.stats.metrics.binned_divergence import (
     binned_metrics,
@@ -210,7 +211,7 @@ def stratify(
         width = sums.contributions.shape[1]
         apart = judge_columns(width, h.shape[1]) if part == "js_b" else None
         cuts[name, part] = pieces.cut(sums, alike, apart=apart)
-    leave_out = resampling.method != "percentile"
+    leave_out, n_units = resampling.method in NEED_LEFT_OUT, pieces.n_units
     replicated = replicate_strata(cuts, pieces, resamples, leave_out=leave_out)
     cuts |= {(name, "delta"): cuts[name, "hw_mw"] for name in counts}
     results: dict[str, list[StratumResult]] = {name: [] for name in counts}
@@ -222,7 +223,7 @@ def stratify(
             key: describe(
                 of_part,
                 cuts[key],
-                (n_items, int(cuts[key].n_used[s])),
+                (n_items, int(cuts[key].n_used[s]), int(n_units[s])),
                 level=resampling.level,
                 unit=units.kind,
                 method=resampling.method,

@@ -106,7 +106,17 @@ def test_criteria_of_unequal_size_weigh_the_same():
         "hit_rate(h/h)"
     ]
     assert found.value == 0.5
-    assert (found.interval.unit, found.n_used) == ("criterion", 2)
+    assert (found.n_used, found.interval, found.interval_reason) == (2, None, "too_few_criteria")
+
+
+def test_intervals_of_an_average_over_criteria_resample_criteria():
+    """Five criteria have an interval, of criteria."""
+    human = count_table("human", [["toxic"]] * 10)
+    judge = count_table("z", [["toxic"]] * 9 + [["fine"]])
+    estimates = evaluate_judges(human, judge, criteria=list("aabbccddee")).estimates["z"]
+    found = estimates["hit_rate(h/h)"]
+    assert (found.value, found.n_used) == (0.9, 5)
+    assert found.interval.unit == "criterion"
 
 
 def test_no_statistics_have_no_average():

@@ -83,7 +83,7 @@ def test_consistency_and_bias_are_bounded_item_by_item():
     assert consistency.kind == "free_per_item"
     assert (consistency.low.value, consistency.high.value) == (pytest.approx(1 / 3), 1.0)
     assert (bias.low.value, bias.high.value) == (pytest.approx(-1 / 3), pytest.approx(1 / 3))
-    assert consistency.low.interval.low == 0.0
+    assert consistency.low.interval_reason == "too_few_items"
 
 
 def test_bounds_without_a_side_are_na():

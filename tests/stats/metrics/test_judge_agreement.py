@@ -133,8 +133,8 @@ def test_levels_of_aggregation_are_three_estimands():
     both = [(side[:n] * side[n:]) for side in (human, judge)]
     assert found.item.value == pytest.approx(at_levels(*both, ["all"] * n, items[:n]).micro.value)
     assert len({round(one.value, 6) for one in (found.micro, found.macro, found.item)}) == 3
-    units = [one.interval.unit for one in (found.micro, found.macro, found.item)]
-    assert units == ["item", "group", "item"]
+    assert [one.interval.unit for one in (found.micro, found.item)] == ["item", "item"]
+    assert found.macro.interval_reason == "too_few_groups"
     assert (found.micro.n_used, found.macro.n_used, found.item.n_used) == (2 * n, 2, n)
     assert repr(found).startswith("Levels('kappa', micro ")
 

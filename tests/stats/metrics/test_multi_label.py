@@ -210,5 +210,5 @@ def test_every_interval_names_its_method(method):
 
 def test_unknown_interval_is_refused():
     """The message lists those that there are."""
-    with pytest.raises(ValueError, match="method is 'normal'; wanted one of percentile"):
+    with pytest.raises(ValueError, match="method is 'normal'; wanted one of score"):
         evaluate_judges(random_table("human", 0), random_table("x", 1), method="normal")

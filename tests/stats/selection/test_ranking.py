@@ -11,13 +11,15 @@ def ranking(better, values, spread=0.01, **options):
     """Rank judges a, b, c... whose replicates scatter around their values."""
     rng = np.random.default_rng(0)
     estimates = [
-        Estimate(value=v, n_used=9) if v is not None else Estimate(value=None, reason="x", n_used=0)
+        Estimate(value=v, n_used=30)
+        if v is not None
+        else Estimate(value=None, reason="x", n_used=0)
         for v in values
     ]
     centres = np.array([np.nan if v is None else v for v in values])
     replicates = centres[:, None] + rng.normal(0, spread, (len(values), 400))
     judges = "abcdef"[: len(values)]
-    chosen = {"level": 0.95, "unit": "item"} | options
+    chosen = {"level": 0.95, "unit": "item", "n_units": 30} | options
     return rank("metric", better, judges, estimates, chosen.pop("replicates", replicates), **chosen)
 
 
@@ -68,9 +70,20 @@ def test_judges_that_cannot_be_told_apart_from_the_best():
 
 def test_differences_are_paired():
     """Judges that move together are told apart although their own intervals overlap."""
+    rng = np.random.default_rng(1)
+    common = rng.normal(0, 1, 400)
+    replicates = np.stack([0.1 + common, 0.2 + common + rng.normal(0, 0.01, 400)])
+    assert ranking("lower", [0.1, 0.2], replicates=replicates).indistinguishable == ()
+
+
+def test_difference_without_spread_is_no_evidence_unless_it_is_bounded():
+    """The same difference in every resample may be otherwise on one more item."""
     common = np.random.default_rng(1).normal(0, 1, 400)
     replicates = np.stack([0.1 + common, 0.2 + common])
-    assert ranking("lower", [0.1, 0.2], replicates=replicates).indistinguishable == ()
+    [_, unbounded] = ranking("lower", [0.1, 0.2], replicates=replicates).rows
+    assert (unbounded.difference.interval, unbounded.difference.separated) == (None, False)
+    [_, bounded] = ranking("lower", [0.1, 0.2], replicates=replicates, largest=1.0).rows
+    assert bounded.difference.interval.low < 0 < bounded.difference.interval.high
 
 
 def test_identical_judges_cannot_be_told_apart():
