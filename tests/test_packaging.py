@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 RUN = ("run", "--task", "toxicity", "--judges", "lexicon", "--limit", "10")
@@ -44,6 +45,24 @@ def test_every_pin_has_a_hash():
     entries = re.split(r"\n(?=[A-Za-z0-9])", text.strip())
     assert len(entries) == len(PIN.findall(text))
     assert all("--hash=sha256:" in entry for entry in entries)
+
+
+# The first version without a known advisory at the time of writing.
+FIXED = {"jinja2": "3.1.6", "aiohttp": "3.13.3", "litellm": "1.84", "pyarrow": "14.0.1"}
+
+
+@pytest.mark.parametrize(("name", "version"), FIXED.items())
+def test_no_version_with_an_advisory_is_admitted(name, version):
+    """The lowest version that is declared is not older than the fix of the last advisory."""
+    (requirement,) = (line for line in declared() if canonicalize_name(line.name) == name)
+    floors = [part.version for part in requirement.specifier if part.operator == ">="]
+    assert [Version(floor) >= Version(version) for floor in floors] == [True]
+
+
+def test_uv_resolves_to_the_versions_of_the_lock():
+    """`uv run` and the lock take packages up to the same day."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", project["tool"]["uv"]["exclude-newer"])
 
 
 def test_what_would_compile_is_not_locked():
