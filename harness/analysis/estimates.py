@@ -185,6 +185,22 @@ def prepare(source: Source) -> Prepared:
     )
 
 
+def compared_tables(source: Source) -> Compared:
+    """Return the tables that metrics compare, without evaluating any.
+
+    Raises
+    ------
+    TaskError
+        If a setting does not fit the task.
+    """
+    task, items = source.task, source.items
+    tables = [judge_table(task, items, j.name, source.verdicts[j.name]) for j in source.judges]
+    try:
+        return _compared(source, human_table(task, items), tuple(tables), _groups(source))
+    except ValueError as error:
+        raise TaskError(f"task {task.name}: {error}") from None
+
+
 def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
     """Refuse choices under which `prepare` would fail.
 

@@ -70,11 +70,15 @@ def report(
 
 
 def _as_json(written: ReportFiles) -> dict[str, object]:
+    from harness.analysis.serialize import to_json
+
+    paired = written.comparison
     return {
         "files": [str(file) for file in written.files],
         "charts": None if written.charts is None else str(written.charts),
         "n_charts": written.n_charts,
         "svg_only": written.svg_only,
+        "comparison": None if paired is None else json.loads(to_json(paired)),
     }
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis import Validation, validate
+from harness.analysis.run_comparison import compare_runs
 from harness.errors import RunError
 from harness.files import reader, write_file
-from harness.report.comparison import comparison
+from harness.report.comparison import comparison, comparison_text
 from harness.report.export import all_charts, parquet_of, write_charts, write_pages
 from harness.report.html.details import details_of
 from harness.report.html.page import page
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Source
+    from harness.analysis.run_comparison import RunComparison
     from harness.report.html.details import Details
     from harness.runs import RunFolder
 
@@ -34,17 +36,23 @@ class ReportFiles:
         The folder of charts; None if none were requested.
     svg_only : str
         Why no chart is also a PNG; "" if all are.
+    comparison : RunComparison or None
+        Of two runs; None for one.
+    text : str
+        The comparison for a terminal.
     """
 
     files: tuple[Path, ...]
     charts: Path | None = None
     n_charts: int = 0
     svg_only: str = ""
+    comparison: RunComparison | None = None
+    text: str = ""
 
     @property
     def lines(self) -> list[str]:
-        """A line for each file, and a last line for the charts."""
-        lines = [str(file) for file in self.files]
+        """The comparison, a line for each file, and a last line for the charts."""
+        lines = [*filter(None, [self.text]), *map(str, self.files)]
         if self.charts is not None:
             kinds = f"SVG only: {self.svg_only}" if self.svg_only else "SVG and PNG"
             lines.append(f"{self.charts}: {self.n_charts} charts, {kinds}")
@@ -93,16 +101,19 @@ def _with_charts(
 
 
 def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
-    """Write the comparison of two runs into the folder of the second.
+    """Compare two runs, and write the comparison into the folder of the second.
 
     Raises
     ------
     HarnessError
-        If a folder cannot be read or the page cannot be written.
+        If a folder cannot be read, the page cannot be written, or the tasks have different options.
     """
     names = (first.path.name, second.path.name)
-    validations = (validation_of(first, source_of(first)), validation_of(second, source_of(second)))
-    return ReportFiles((second.write(f"beside-{names[0]}.html", comparison(names, validations)),))
+    sources = source_of(first), source_of(second)
+    validations = validation_of(first, sources[0]), validation_of(second, sources[1])
+    paired = compare_runs(*sources, [v.settings.metric for v in reversed(validations)])
+    file = second.write(f"beside-{names[0]}.html", comparison(names, validations, paired))
+    return ReportFiles((file,), comparison=paired, text=comparison_text(names, paired) + "\n")
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:

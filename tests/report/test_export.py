@@ -15,6 +15,7 @@ from pyarrow import parquet
 from support.hostile_run import BAD_NAME, N_ITEMS
 from support.processes import run_harness
 
+from harness.analysis.run_comparison import compare_runs
 from harness.report import all_charts, judge_card, page
 from harness.report.comparison import comparison, setup_differences
 from harness.report.export import metric_table
@@ -181,24 +182,48 @@ def test_numbers_of_a_version_without_an_n_are_computed_anew(folder, validation)
         file.write_text(whole, encoding="utf-8")
 
 
-def test_two_runs_side_by_side_say_what_differs(validation):
-    """Settings that differ are named; numbers of both stand beside each other."""
+@pytest.fixture(scope="module")
+def paired(folder):
+    """The run compared with itself."""
+    source = source_of(folder)
+    return compare_runs(source, source, ["mse(srs/srs)"])
+
+
+def test_two_runs_say_what_differs(validation, paired):
+    """Settings that differ are named, and every judge's change with its test."""
     settings = replace(validation.settings, tau=0.25, seed=7)
     changed = replace(validation, settings=settings)
     assert {name for name, _, _ in setup_differences(validation, changed)} == {"tau", "seed"}
-    html = comparison(("march", "november"), (validation, changed))
+    html = comparison(("march", "november"), (validation, changed), paired)
     assert html.count('class="verdict"') == 2
     assert "march" in html
     assert BAD_NAME not in html
+    assert f"{N_ITEMS} shared items of {N_ITEMS} and {N_ITEMS}" in html
+    assert "lenient is not significantly different in the second run" in html
     assert setup_differences(validation, validation) == []
-    assert "None: the same task" in comparison(("a", "b"), (validation, validation))
+    assert "None: the same task" in comparison(("a", "b"), (validation, validation), paired)
 
 
 def test_two_runs_are_written_beside_the_second(folder, copied):
     """The page of two runs lies in the second one's folder, named for the first."""
-    [beside] = report_comparison(folder, copied).files
+    written = report_comparison(folder, copied)
+    [beside] = written.files
     assert beside == copied.path / f"beside-{folder.path.name}.html"
     assert beside.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "Difference of answer shares (JS divergence):\njudge" in written.text
+    assert "is not significantly different in the second run" in " ".join(written.text.split())
+    assert max(map(len, written.text.splitlines())) <= 80
+
+
+def test_comparison_is_given_as_json(folder, copied):
+    """Every number of every judge and metric, and its p-value."""
+    command = ("report", folder.path, copied.path, "--json")
+    done = run_harness(*command, cwd=copied.path.parent)
+    assert done.returncode == 0, done.stderr
+    stated = json.loads(done.stdout)
+    rows = stated["comparison"]["metrics"]
+    assert {row["judge"] for row in rows} == {"follows", "lenient", BAD_NAME}
+    assert {row["p_adjusted"] for row in rows} == {None, 1.0}
 
 
 def test_verdicts_made_elsewhere_get_a_page_too(folder):

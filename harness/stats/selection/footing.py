@@ -209,9 +209,9 @@ def common_footing(
     """
     if abstention == "loss":
         check_is_mean(metric)
-    scoring = _Scoring.of(human, metric, tau=tau, positive=positive, implied=implied)
+    scoring = Scoring.of(human, metric, tau=tau, positive=positive, implied=implied)
     rated = scoring.rated
-    replies = [Replies.of_counts(_counts(table, metric.judge_form)) for table in judges]
+    replies = [Replies.of_counts(counts_of(table, metric.judge_form)) for table in judges]
     if n_replies is None:
         samples = [samples_per_item(z.n_samples[rated], min_answered) for z in replies]
         n_replies = min(samples, default=1)
@@ -275,7 +275,7 @@ def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) 
     return inf if isinf(enough) else max(int(enough), 1)
 
 
-def _counts(table: RatingTable, form: Form) -> IntArray:
+def counts_of(table: RatingTable, form: Form) -> IntArray:
     """Return the (n, W) counts of answers that a form is made of."""
     if ELICITATION_OF[form] == "forced_choice":
         return table.forced_choice
@@ -300,7 +300,7 @@ def _vectors_of(table: RatingTable, form: Form, *, tau: float, positive: Sequenc
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class _Scoring:
+class Scoring:
     """A metric bound to the raters of some items."""
 
     metric: Metric
@@ -319,9 +319,10 @@ class _Scoring:
         tau: float,
         positive: Sequence[str],
         implied: Distributions | None,
-    ) -> _Scoring:
+    ) -> Scoring:
+        """Bind a metric to the ratings of a table."""
         dist, cut = Distributions.of(human) if implied is None else implied, tuple(positive)
-        counts = np.asarray(_counts(human, metric.judge_form), dtype=np.float64)
+        counts = np.asarray(counts_of(human, metric.judge_form), dtype=np.float64)
         if implied is not None and ELICITATION_OF[metric.judge_form] == "response_set":
             counts = np.nan_to_num(implied.theta) * np.nan_to_num(implied.n_sets)[:, None]
         return cls(

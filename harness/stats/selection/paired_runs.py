@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import binom
 
+from harness.stats.data.arrays import TOLERANCE
+from harness.stats.inference.bootstrap import Resamples
+from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.inference.interval_methods import percentile_ends
+from harness.stats.inference.metric import mean
+from harness.stats.selection.footing import Scoring, counts_of, samples_per_item
+from harness.stats.selection.ranking import loss
+from harness.stats.selection.replies import Replies
+
 if TYPE_CHECKING:
-    from harness.stats.data.arrays import BoolArray
+    from collections.abc import Sequence
+
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.bootstrap import Resampling, Units
+    from harness.stats.inference.metric import Better, Metric
+
+NO_MEAN = "no_mean"  # of a metric that no single item has a value of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +85,165 @@ def mcnemar(first: BoolArray, second: BoolArray) -> McNemarTest:
     percentages, Psychometrika 12 (1947), 153-157.
     """
     b, c = int((first & ~second).sum()), int((second & ~first).sum())
-    p = min(1.0, 2.0 * float(binom.cdf(min(b, c), b + c, 0.5))) if b + c else 1.0
     return McNemarTest(
         both=int((first & second).sum()),
         only_first=b,
         only_second=c,
         neither=int((~first & ~second).sum()),
-        p=p if len(np.asarray(first)) else None,
+        p=sign_test(b, c) if len(np.asarray(first)) else None,
     )
+
+
+def sign_test(n_first: int, n_second: int) -> float:
+    """Return the exact two-sided p-value of two counts being equally likely; 1 where both are 0."""
+    n = n_first + n_second
+    return min(1.0, 2.0 * float(binom.cdf(min(n_first, n_second), n, 0.5))) if n else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedRuns:
+    """One metric of a judge in two runs, on the items that both of them answered.
+
+    Attributes
+    ----------
+    n_items : int
+        Those items.
+    n_replies : float
+        Replies per item at which both are evaluated.
+    first, second : float or None
+        The metric in each run; None where it is undefined.
+    difference : float or None
+        Second minus first.
+    low, high : float or None
+        Interval of the difference: of a mean, by cluster-robust t; else by bootstrap.
+    n_better, n_worse, n_equal : int
+        Units (items, or groups of them) on which the second run is better, worse, or as good.
+    unit : {"item", "group", "criterion"}
+        What is counted.
+    test : {"mcnemar", "sign", ""}
+        McNemar where every unit is right or wrong; the sign test of the units' differences; none
+        where the metric is no mean over items.
+    p : float or None
+        Its exact two-sided p-value.
+    reason : str
+        Why there is no test: ``no_items`` or ``no_mean``.
+    """
+
+    n_items: int
+    n_replies: float
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None = None
+    high: float | None = None
+    n_better: int = 0
+    n_worse: int = 0
+    n_equal: int = 0
+    unit: str = "item"
+    test: str = ""
+    p: float | None = None
+    reason: str = ""
+
+
+def paired_runs(
+    human: RatingTable,
+    runs: tuple[RatingTable, RatingTable],
+    metric: Metric,
+    *,
+    tau: float,
+    positive: Sequence[str],
+    resampling: Resampling,
+) -> PairedRuns:
+    """Compare a metric of one judge in two runs on the items that both answered.
+
+    Parameters
+    ----------
+    human : RatingTable
+        What the raters answered; both runs are scored by it.
+    runs : (RatingTable, RatingTable)
+        What the judge answered in each, on the same items in the same order.
+    metric : Metric
+        What is compared, at the smallest number of samples per item of the two.
+    tau, positive, resampling
+        As in `common_footing`.
+
+    Returns
+    -------
+    PairedRuns
+        With an exact test of the hypothesis that, where the runs differ, either is as often better.
+        Items of one group are one unit, as they are not independent.
+    """
+    scoring = Scoring.of(human, metric, tau=tau, positive=positive, implied=None)
+    replies = [Replies.of_counts(counts_of(table, metric.judge_form)) for table in runs]
+    answered = [side.n_samples > 0 for side in replies]
+    shared = scoring.rated & answered[0] & answered[1]
+    n_replies = min(samples_per_item(side.n_samples[shared], 1.0) for side in replies)
+    sums = [scoring.sums(side, shared, n_replies) for side in replies]
+    first, second = (float(metric.value(side.sum(axis=0))) for side in sums)
+    n_items = int(shared.sum())
+    if not (np.isfinite(first) and np.isfinite(second)):
+        values = (_number(first), _number(second))
+        return PairedRuns(
+            n_items=n_items,
+            n_replies=n_replies,
+            first=values[0],
+            second=values[1],
+            difference=None,
+            reason="no_items" if not n_items else "undefined",
+        )
+    units = resampling.units(len(shared))
+    ends: tuple[float, float] | None
+    if metric.value is mean and metric.better != "zero":
+        values_by_item = [side[shared, 0] / side[shared, 1] for side in sums]
+        clusters = units.of_item[shared]
+        gain = values_by_item[1] - values_by_item[0]
+        ends = cluster_mean(gain, clusters).interval(resampling.level)
+        facts = {"unit": units.kind, **_signs(values_by_item, clusters, better=metric.better)}
+    else:
+        ends, facts = _bootstrap(metric, sums, units, resampling), {"reason": NO_MEAN}
+    low, high = ends or (None, None)
+    return PairedRuns(
+        n_items=n_items,
+        n_replies=n_replies,
+        first=first,
+        second=second,
+        difference=second - first,
+        low=low,
+        high=high,
+        **facts,
+    )
+
+
+def _number(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _signs(values: Sequence[FloatArray], clusters: IntArray, *, better: Better) -> dict[str, Any]:
+    """Count the units on which the second run is better or worse, and test them."""
+    losses = [loss(side, better) for side in values]
+    _, place = np.unique(clusters, return_inverse=True)
+    gain = np.bincount(place, weights=losses[0] - losses[1])
+    n_better, n_worse = int((gain > TOLERANCE).sum()), int((gain < -TOLERANCE).sum())
+    is_binary = len(gain) == len(place) and all(np.isin(side, (0.0, 1.0)).all() for side in values)
+    return {
+        "n_better": n_better,
+        "n_worse": n_worse,
+        "n_equal": len(gain) - n_better - n_worse,
+        "test": "mcnemar" if is_binary else "sign",
+        "p": sign_test(n_worse, n_better),
+    }
+
+
+def _bootstrap(
+    metric: Metric, sums: Sequence[FloatArray], units: Units, resampling: Resampling
+) -> tuple[float, float] | None:
+    """Return percentile ends of the difference over resamples of both runs alike."""
+    resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
+    if not resamples.n_replicates:
+        return None
+    of_items = slice(None) if units.kind == "item" else units.of_item
+    differences = [
+        metric.value(weights[:, of_items] @ sums[1]) - metric.value(weights[:, of_items] @ sums[0])
+        for weights in resamples.blocks()
+    ]
+    return percentile_ends(np.concatenate(differences), resampling.level)

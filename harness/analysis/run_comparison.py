@@ -1,0 +1,178 @@
+"""Two runs of the same judges, compared on the items that both of them answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.estimates import compared_tables
+from harness.analysis.inputs import JudgeFacts
+from harness.errors import TaskError
+from harness.stats import Resampling
+from harness.stats.inference.multiple_testing import holm
+from harness.stats.selection.paired_runs import PairedRuns, paired_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harness.analysis.estimates import Compared
+    from harness.analysis.inputs import Source
+    from harness.stats import Metric, RatingTable
+    from harness.tasks import Item
+
+USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)", "decision_consistency", "prevalence_bias")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedMetric:
+    """One metric of one judge in both runs.
+
+    Attributes
+    ----------
+    result : PairedRuns
+        Values, difference, interval and test on the shared items.
+    p_adjusted : float or None
+        The p-value adjusted for all tests of the comparison (Holm); None without a test.
+    """
+
+    judge: str
+    metric: str
+    display_name: str
+    better: str
+    unit: str
+    result: PairedRuns
+    p_adjusted: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunComparison:
+    """Paired differences of the judges that are in both runs.
+
+    Attributes
+    ----------
+    n_items : tuple of int
+        Items of the first and of the second run.
+    n_shared : int
+        Items with the same id and text in both.
+    metrics : tuple of PairedMetric
+        By judge, then metric; the metrics that rank either run, and the usual ones.
+    confidence : float
+        Level of the intervals.
+    """
+
+    n_items: tuple[int, int]
+    n_shared: int
+    metrics: tuple[PairedMetric, ...]
+    confidence: float
+
+
+def compare_runs(first: Source, second: Source, metrics: Sequence[str] = ()) -> RunComparison:
+    """Compare judges in two runs by paired differences on the items that both answered.
+
+    Parameters
+    ----------
+    first, second : Source
+        The runs, of tasks with the same options. Both are scored by the ratings and with the
+        settings of the second.
+    metrics : sequence of str, optional
+        What to compare besides hit rate, kappa, decision consistency and prevalence bias.
+
+    Raises
+    ------
+    TaskError
+        If the tasks have different options, or a setting does not fit them.
+    """
+    _check_options(first, second)
+    items = _shared_items(first.items, second.items)
+    rows = list(_paired_metrics(first, second, items, metrics)) if items else []
+    return RunComparison(
+        n_items=(len(first.items), len(second.items)),
+        n_shared=len(items),
+        metrics=tuple(_adjusted(rows)),
+        confidence=second.confidence,
+    )
+
+
+def _check_options(first: Source, second: Source) -> None:
+    ours, theirs = (", ".join(source.task.space.options) for source in (first, second))
+    if ours != theirs:
+        raise TaskError(
+            f"the first run has the options {ours} (task {first.task.name}) and the second the "
+            f"options {theirs} (task {second.task.name}); compare two runs of one task."
+        )
+
+
+def _shared_items(first: Sequence[Item], second: Sequence[Item]) -> tuple[Item, ...]:
+    """Return the items of the second run that are in the first, with the same text where kept."""
+    earlier = {item.id: item.fields for item in first}
+    return tuple(
+        item
+        for item in second
+        if item.id in earlier
+        and all(item.fields.get(name, text) == text for name, text in earlier[item.id].items())
+    )
+
+
+def _paired_metrics(
+    first: Source, second: Source, items: tuple[Item, ...], metrics: Sequence[str]
+) -> Iterator[PairedMetric]:
+    earlier = {judge.name for judge in first.judges}
+    names = [judge.name for judge in second.judges if judge.name in earlier]
+    sides = [
+        compared_tables(
+            replace(
+                second,
+                items=items,
+                judges=tuple(JudgeFacts(name=name) for name in names),
+                verdicts=source.verdicts,
+            )
+        )
+        for source in (first, second)
+    ]
+    compared = sides[1]
+    rows = {row.name: row for row in compared.rows}
+    for j, name in enumerate(names):
+        for metric in dict.fromkeys((*metrics, *USUAL)):
+            if metric in rows:
+                runs = sides[0].judges[j], compared.judges[j]
+                result = _paired(second, compared, runs, rows[metric])
+                if result.reason != "no_items":
+                    yield _described(name, rows[metric], result)
+
+
+def _paired(
+    source: Source, compared: Compared, runs: tuple[RatingTable, RatingTable], metric: Metric
+) -> PairedRuns:
+    return paired_runs(
+        compared.human,
+        runs,
+        metric,
+        tau=source.task.tau if source.tau is None else source.tau,
+        positive=compared.positive,
+        resampling=Resampling(
+            rng=np.random.default_rng(source.seed),
+            groups=compared.criteria or compared.groups,
+            n_resamples=source.n_resamples,
+            level=source.confidence,
+        ),
+    )
+
+
+def _described(judge: str, metric: Metric, result: PairedRuns) -> PairedMetric:
+    return PairedMetric(
+        judge=judge,
+        metric=metric.name,
+        display_name=metric.display_name,
+        better=metric.better,
+        unit=metric.unit,
+        result=result,
+    )
+
+
+def _adjusted(rows: Sequence[PairedMetric]) -> Iterator[PairedMetric]:
+    """Adjust the p-values for the number of tests."""
+    adjusted = iter(holm([row.result.p for row in rows if row.result.p is not None]).tolist())
+    for row in rows:
+        yield row if row.result.p is None else replace(row, p_adjusted=next(adjusted))

@@ -1,0 +1,119 @@
+"""One judge in two runs: the same items, an exact test, and groups as units."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from harness.stats.data.option_space import OptionSpace
+from harness.stats.data.rating_table import RatingTable
+from harness.stats.inference.bootstrap import Resampling
+from harness.stats.inference.metric import find_metric
+from harness.stats.metrics.registry import METRICS
+from harness.stats.selection.paired_runs import mcnemar, paired_runs, sign_test
+
+SPACE = OptionSpace.powerset(("yes", "no"))
+COUNTS = np.array([[1, 0], [0, 1], [0, 0]])  # the last for an item that was not answered
+
+
+def table(name, answers):
+    """Make a table of one answer per item: 0, 1, or -1 for none."""
+    counts = COUNTS[np.asarray(answers)]
+    outcomes = np.zeros((len(counts), 3, 5), dtype=int)
+    outcomes[:, 0, 0] = counts.sum(axis=1)
+    return RatingTable(
+        space=SPACE,
+        name=name,
+        items=tuple(f"i{i}" for i in range(len(counts))),
+        forced_choice=counts,
+        response_set=np.zeros((len(counts), len(SPACE.sets)), dtype=int),
+        joint=None,
+        outcomes=outcomes,
+    )
+
+
+def compared(human, first, second, metric="hit_rate(h/h)", groups=None):
+    return paired_runs(
+        table("raters", human),
+        (table("first", first), table("second", second)),
+        find_metric(metric, METRICS),
+        tau=0.5,
+        positive=("yes",),
+        resampling=Resampling(rng=np.random.default_rng(0), groups=groups, n_resamples=200),
+    )
+
+
+def noisy(rng, truth, accuracy):
+    """Return answers that are right with a probability."""
+    return np.where(rng.random(len(truth)) < accuracy, truth, 1 - truth)
+
+
+def test_hits_are_compared_by_mcnemar_on_the_items_that_both_runs_answered():
+    """Values, difference and p-value are those of the shared items."""
+    rng = np.random.default_rng(0)
+    human = rng.integers(2, size=80)
+    first, second = noisy(rng, human, 0.6), noisy(rng, human, 0.9)
+    first[:5], second[5:12], human[12:15] = -1, -1, -1
+    result = compared(human, first, second)
+    shared = slice(15, None)
+    hits = [side[shared] == human[shared] for side in (first, second)]
+    test = mcnemar(*hits)
+    assert (result.n_items, result.test, result.unit) == (65, "mcnemar", "item")
+    assert (result.first, result.second) == pytest.approx(test.rates)
+    assert (result.difference, result.p) == pytest.approx((test.difference, test.p))
+    assert (result.n_better, result.n_worse) == (test.only_second, test.only_first)
+    assert result.low < result.difference < result.high
+
+
+def test_sign_test_is_the_binomial_test():
+    """Two-sided and exact; 1 where nothing differs."""
+    for pair in ((0, 0), (3, 3), (1, 9), (40, 12)):
+        expected = binomtest(pair[0], sum(pair)).pvalue if sum(pair) else 1.0
+        assert sign_test(*pair) == pytest.approx(min(expected, 1.0))
+
+
+def test_lower_is_better_where_the_metric_says_so():
+    """The difference is that of the metric; better and worse are those of the judge."""
+    human = np.zeros(30, dtype=int)
+    first = np.r_[np.ones(10, dtype=int), np.zeros(20, dtype=int)]
+    result = compared(human, first, human, metric="js_divergence(s/s)")
+    assert result.difference == pytest.approx(-1 / 3)
+    assert (result.n_better, result.n_worse, result.n_equal) == (10, 0, 20)
+
+
+def test_a_coefficient_of_sums_has_an_interval_and_no_test():
+    """No single item has a kappa."""
+    rng = np.random.default_rng(1)
+    human = rng.integers(2, size=100)
+    result = compared(
+        human, noisy(rng, human, 0.6), noisy(rng, human, 0.95), metric="cohen_kappa(h/h)"
+    )
+    assert (result.p, result.test, result.reason) == (None, "", "no_mean")
+    assert 0 < result.low < result.difference < result.high
+
+
+def test_nothing_shared_is_na():
+    """With the reason, and no number."""
+    result = compared([0, 1], [0, -1], [-1, 1])
+    assert (result.first, result.difference, result.p) == (None, None, None)
+    assert (result.n_items, result.reason) == (0, "no_items")
+
+
+def test_items_of_a_group_are_one_unit():
+    """Two runs that differ by document alone are told apart in at most 5 % of data sets.
+
+    As if items were independent, it would be most of them.
+    """
+    rng = np.random.default_rng(2)
+    groups = [f"g{i // 10}" for i in range(200)]
+    rejected = {"group": 0, "item": 0}
+    for _ in range(200):
+        human = np.zeros(200, dtype=int)
+        sides = [np.repeat(rng.integers(2, size=20), 10) for _ in range(2)]
+        for unit, by in (("group", groups), ("item", None)):
+            result = compared(human, *sides, groups=by)
+            assert result.unit == unit
+            rejected[unit] += result.p <= 0.05
+    assert rejected["group"] <= 0.05 * 200
+    assert rejected["item"] > 0.3 * 200
