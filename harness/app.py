@@ -20,7 +20,6 @@ from harness.errors import (
     JudgeUnavailable,
     RunError,
     TaskError,
-    VerdictError,
 )
 from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.config import load_judges
@@ -34,8 +33,7 @@ from harness.judging.running.cost_estimate import quote_of
 from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
-from harness.judging.storage.response_cache import ResponseCache, recover_replies
-from harness.judging.storage.verdict_log import LogReading, read_log
+from harness.judging.storage.response_cache import ResponseCache
 from harness.ratings import select_items
 from harness.report import write_report
 from harness.runs import RunConfig, RunFolder, default_out, list_runs
@@ -54,6 +52,7 @@ if TYPE_CHECKING:
     from harness.judging.running.cost_estimate import JudgeQuote
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.services import Cache, Observer
+    from harness.judging.storage.verdict_log import LogReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +323,6 @@ def execute(
         logged = folder.read_verdicts()
         _quarantine(folder, logged, observer)
         store.follow(folder.verdicts, folder.batches if plan.config.batch else None)
-        _restore_cache(folder, logged, store)
         folder.update(state="running", ended={}, exit_code=None, config=plan.config)
         budget = CostBudget(plan.config.max_cost, logged_cost_usd(logged))
         parts = {
@@ -496,15 +494,6 @@ def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> No
             f"{len(logged.damaged)} damaged lines of verdicts.jsonl were moved to {file}; their "
             "replies are read from the cache, or asked for again"
         )
-
-
-def _restore_cache(folder: RunFolder, logged: LogReading, store: Cache) -> None:
-    """Put replies into the cache that this run or interrupted runs beside it have logged."""
-    recover_replies(logged, store.add_many)
-    for run in list_runs(folder.path.parent).readable:
-        if run.manifest.state == "running" and run.path != folder.path:
-            with suppress(VerdictError):
-                recover_replies(read_log(run.verdicts), store.add_many)
 
 
 def _session(plan: Plan, folder: RunFolder, parts: dict[str, Any]) -> Session:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.judging.running.services import Services, WorkUnit
 
 LOCK_POLL_S = 0.1  # between looks for the reply that somebody else is waiting for
+NOTICE_AFTER_S = 5.0  # of waiting for that reply
 NO_SAMPLES = frozenset({"bad_request", "unsupported_params"})  # answers to `n` greater than 1
 
 
@@ -98,9 +99,13 @@ async def _obtain(
     While somebody else is asking for it, in this run or in another, their reply is waited for.
     """
     name, locks = services.judge.spec.name, services.locks
+    n_polls = 0
     while not (claimed or locks.claim(request.hash)):
         _check_pending(request, services, name)
+        if n_polls * LOCK_POLL_S >= NOTICE_AFTER_S:
+            locks.report_holder(request.hash)
         await services.clock.sleep(LOCK_POLL_S)
+        n_polls += 1
     try:
         stored: Mapping[str, Reply] = {}
         if not claimed:

@@ -231,6 +231,8 @@ class JudgeBatches:
         claimed = self._claim_pending()
         if not claimed:
             self.judge.gate.check()
+            for request in islice(self._pending, 1):
+                self.session.cache.locks.report_holder(request)
             return None if self._pending else []
         bodies = await self._write_affordable(claimed)
         self._release(claimed[len(bodies) :])

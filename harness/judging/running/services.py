@@ -175,6 +175,9 @@ class RequestLocks(Protocol):
     def release(self, request: str, /) -> None:
         """Give the right back: the reply is stored, or there will be none."""
 
+    def report_holder(self, request: str, /) -> None:
+        """Tell the user who holds the right to send a request that is waited for."""
+
 
 class PendingRequests(Protocol):
     """Requests in batches that were handed in and not collected."""
@@ -312,6 +315,9 @@ class NoCache:
         return True
 
     def release(self, request: str, /) -> None:
+        """Do nothing."""
+
+    def report_holder(self, request: str, /) -> None:
         """Do nothing."""
 
     def find(self, requests: Sequence[str], judge: str) -> dict[str, str]:

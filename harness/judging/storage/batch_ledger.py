@@ -8,17 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError
-from harness.files import write_file
-from harness.judging.cache_folder import (
-    leave_note,
-    note_names,
-    note_path,
-    read_note,
-    resume_command,
-)
+from harness.files import reader, write_file
+from harness.judging.cache_folder import resume_command
+from harness.judging.storage.run_notes import RunNotes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 RESULTS_KEPT_S = 29 * 86400.0  # by Anthropic; by OpenAI a day longer
@@ -53,7 +48,8 @@ class BatchLedger:
         self.batches: list[PendingBatch] = []
         if path.exists():
             try:
-                self.batches = [PendingBatch(**entry) for entry in json.loads(path.read_bytes())]
+                with reader(path) as file:
+                    self.batches = [PendingBatch(**entry) for entry in json.load(file)]
             except (OSError, ValueError, TypeError):
                 raise RunError(
                     f"{path}: cannot be read, so batches might be handed in twice; repair it, "
@@ -101,7 +97,7 @@ class OutstandingBatches:
 
     def __init__(self, cache: Path, say: Callable[[str], None]) -> None:
         self._cache = cache
-        self._folder = cache / "batches"
+        self._notes = RunNotes(cache / "batches")
         self._say = say
         self._own: Path | None = None
         self._snapshots: dict[Path, _Snapshot] = {}
@@ -109,14 +105,13 @@ class OutstandingBatches:
     def register(self, ledger: Path) -> None:
         """Leave a note that points at this run's ledger."""
         self._own = ledger.resolve()
-        self._folder.mkdir(exist_ok=True)
-        leave_note(self._folder, self._own)
+        self._notes.leave(self._own)
 
     def close(self) -> None:
         """Remove this run's note, unless a batch is outstanding."""
         with suppress(RunError, OSError):
             if self._own and not BatchLedger(self._own).batches:
-                note_path(self._folder, self._own).unlink(missing_ok=True)
+                self._notes.remove(self._own)
 
     def find(self, requests: Sequence[str], judge: str) -> dict[str, str]:
         """Return the outstanding ones of some requests, each with the command that collects it.
@@ -129,17 +124,16 @@ class OutstandingBatches:
             If a ledger cannot be read.
         """
         commands: dict[str, str] = {}
-        for ledger in self._ledgers():
+        try:
+            notes = [self._notes.read(name) for name in self._notes.names()]
+        except OSError as error:
+            raise _unreadable(self._cache / "batches", error) from None
+        for ledger in (note.path for note in notes if note):
             for owner, outstanding in self._read(ledger).items():
                 if ledger != self._own or owner != judge:
                     command = resume_command(ledger.parent, self._cache)
                     commands |= dict.fromkeys(outstanding.intersection(requests), command)
         return commands
-
-    def _ledgers(self) -> Iterator[Path]:
-        for name in note_names(self._folder):
-            with suppress(FileNotFoundError):  # removed just now
-                yield read_note(self._folder / name)
 
     def _read(self, ledger: Path) -> dict[str, set[str]]:
         """Return the outstanding request hashes of a ledger by judge."""
@@ -147,16 +141,13 @@ class OutstandingBatches:
             status = ledger.stat()
         except (FileNotFoundError, NotADirectoryError):
             if not ledger.parent.is_dir():
-                note_path(self._folder, ledger).unlink(missing_ok=True)
+                self._notes.remove(ledger)
                 self._say(
                     f"{ledger.parent} no longer exists; the requests in its batches are asked again"
                 )
             return {}
         except OSError as error:
-            raise RunError(
-                f"{ledger}: cannot be read ({error.strerror}), so its requests might be paid for "
-                "twice; repair it, or choose another cache with --cache DIR."
-            ) from None
+            raise _unreadable(ledger, error) from None
         state = (status.st_ino, status.st_mtime_ns, status.st_size)
         snapshot = self._snapshots.get(ledger)
         if snapshot is None or snapshot.state != state:
@@ -174,3 +165,10 @@ class OutstandingBatches:
                     "no longer kept; its requests are asked again"
                 )
         return requests
+
+
+def _unreadable(path: Path, error: OSError) -> RunError:
+    return RunError(
+        f"{path}: cannot be read ({error.strerror}), so its requests might be paid for twice; "
+        "repair it, or choose another cache with --cache DIR."
+    )

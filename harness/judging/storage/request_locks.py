@@ -2,26 +2,30 @@
 
 Several runs may share a cache. The process that holds the lock on a request's byte may send that
 request; the others wait and then find the reply in the cache. The system releases a process's locks
-when it ends, however it ends.
+when it ends, however it ends; a process that is stopped (Ctrl-Z) keeps them.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
+import struct
+import sys
 import time
 from contextlib import contextmanager
+from errno import EACCES, EAGAIN
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 DIGITS = 15  # of a request's hash: 60 bits, the offset of its byte; the files stay empty
 N_FILES = 16  # the system walks past all our other locks on a file to set one
 POLL_S = 0.05
-HELD_ELSEWHERE = frozenset({errno.EACCES, errno.EAGAIN})
+NOTICE_AFTER_S = 5.0  # of waiting for a lock
+IS_MACOS = sys.platform == "darwin"
+FLOCK = "qqihh" if IS_MACOS else "hhqqi"  # type, whence, start, length, process; on macOS type last
 
 
 class FileLocks:
@@ -31,6 +35,8 @@ class FileLocks:
     ----------
     folder : Path
         Created if it does not exist.
+    on_wait : callable
+        Receives the process that holds a lock, once, when that has been waited for.
 
     Attributes
     ----------
@@ -43,11 +49,13 @@ class FileLocks:
         If the files cannot be opened.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, on_wait: Callable[[int], None] = lambda _: None) -> None:
         folder.mkdir(exist_ok=True)
+        self.supported = True
+        self._on_wait = on_wait
+        self._reported: set[int] = set()
         self._descriptors: list[int] = []
         self._offsets: set[int] = set()
-        self.supported = True
         try:
             for i in range(N_FILES):
                 flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -64,7 +72,7 @@ class FileLocks:
         try:
             fcntl.lockf(self._descriptor(offset), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
         except OSError as error:
-            if error.errno in HELD_ELSEWHERE:
+            if error.errno in {EACCES, EAGAIN}:
                 return False
             self.supported = False
         self._offsets.add(offset)
@@ -80,7 +88,10 @@ class FileLocks:
 
     def wait_for(self, name: str) -> None:
         """Wait until nobody holds a hash, then lock it."""
+        notice_s = time.monotonic() + NOTICE_AFTER_S
         while not self.claim(name):
+            if time.monotonic() > notice_s:
+                self.report_holder(name)
             time.sleep(POLL_S)
 
     @contextmanager
@@ -92,6 +103,13 @@ class FileLocks:
         finally:
             self.release(name)
 
+    def report_holder(self, name: str) -> None:
+        """Report the process that holds a hash, unless it is this one or was reported before."""
+        process = self._holder(int(name[:DIGITS], 16))
+        if process > 0 and process not in self._reported:
+            self._reported.add(process)
+            self._on_wait(process)
+
     def close(self) -> None:
         """Release all locks."""
         while self._descriptors:
@@ -100,6 +118,18 @@ class FileLocks:
 
     def _descriptor(self, offset: int) -> int:
         return self._descriptors[offset % N_FILES]
+
+    def _holder(self, offset: int) -> int:
+        """Return the process that holds a lock; 0 if none does, or this one."""
+        kind, place = (fcntl.F_WRLCK, os.SEEK_SET), (offset, 1, 0)
+        lock = struct.pack(FLOCK, *(place + kind if IS_MACOS else kind + place))
+        try:
+            lock = fcntl.fcntl(self._descriptor(offset), fcntl.F_GETLK, lock)
+        except OSError:
+            return 0
+        fields = struct.unpack(FLOCK, lock)
+        kind, process = (fields[3], fields[2]) if IS_MACOS else (fields[0], fields[4])
+        return 0 if kind == fcntl.F_UNLCK else process
 
     def __repr__(self) -> str:
         return f"FileLocks({len(self._offsets)} held)"

@@ -11,6 +11,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -19,11 +20,12 @@ import msgspec
 from diskcache.core import DBNAME, MODE_RAW
 
 from harness.errors import RunError, VerdictError
-from harness.judging.cache_folder import leave_note, note_names, note_path, read_note
+from harness.files import reader
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.batch_ledger import OutstandingBatches
 from harness.judging.storage.request_locks import FileLocks
-from harness.judging.storage.verdict_log import LogReading, read_log, replies_of
+from harness.judging.storage.run_notes import RunNotes, identity_of, note_name
+from harness.judging.storage.verdict_log import LogReading, replay, replies_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -114,11 +116,6 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
         self._sql("VACUUM")
         self._sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def data_version(self) -> int:
-        """Return a number that changes when another process has written."""
-        row = self._local.con.execute("PRAGMA data_version").fetchone()  # at every look-up
-        return int(row[0])
-
 
 class CacheStats(NamedTuple):
     """What a cache holds.
@@ -158,16 +155,13 @@ class ResponseCache:
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
         self.folder = folder
         self._say = say
-        self._notes = folder / "logs"
+        self._notes = RunNotes(folder / "logs")
         self._log: Path | None = None
         self._behind = False
-        self._missing: set[str] = set()  # request hashes without a reply, since the last write
-        self._version = 0
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self.locks = FileLocks(folder / "locks")
+            self.locks = FileLocks(folder / "locks", self._say_holder)
             self._open()
-            self._notes.mkdir(exist_ok=True)
         except (sqlite3.Error, OSError) as error:
             raise self._unusable(error) from None
         self.batches = OutstandingBatches(folder, say)
@@ -186,30 +180,23 @@ class ResponseCache:
             If the cache cannot be read.
         """
         replies = self._get(requests)
-        if len(replies) < len(requests) and self._recover_logs():
+        if len(replies) < len(requests) and self._adopt_logs():
             return self._get(requests)
         return replies
 
     def _get(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
-        hashes = {request for _, request in requests}
+        keys, hashes = {key for key, _ in requests}, {request for _, request in requests}
         try:
-            version = self._retried(BulkCache.data_version)
-            if version != self._version:
-                self._missing.clear()  # another process has written
-            elif self._missing.issuperset(hashes):
-                return {}
-            keys = {key for key, _ in requests}
             entries = self._retried(lambda database: database.get_many(keys))
         except (sqlite3.Error, OSError) as error:
             raise self._unusable(error) from None
         cached = (reply for entry in entries.values() for reply in _read(entry))
-        replies = {reply.request: reply for reply in cached if reply.request in hashes}
-        self._missing |= hashes.difference(replies)
-        self._version = version
-        return replies
+        return {reply.request: reply for reply in cached if reply.request in hashes}
 
     def add_many(self, replies: Sequence[Reply]) -> None:
         """Store replies under the hash of their request, in one transaction.
+
+        A stored reply is never replaced.
 
         Raises
         ------
@@ -219,7 +206,6 @@ class ResponseCache:
         by_key: dict[str, list[Reply]] = {}
         for reply in replies:
             by_key.setdefault(reply.cache_key or reply.request, []).append(reply)
-        self._missing.clear()
         self._behind = True
         try:
             self._retried(lambda database: _extend(database, by_key))
@@ -232,7 +218,8 @@ class ResponseCache:
     def follow(self, log: Path, ledger: Path | None = None) -> None:
         """Register the verdict log and the batch ledger of this run.
 
-        If the process is killed, the next look-up of another run stores what its log holds.
+        If the process is killed, the next look-up of another run stores what its log holds; that of
+        a run that was killed before is stored here.
 
         Raises
         ------
@@ -240,29 +227,51 @@ class ResponseCache:
             If they cannot be registered.
         """
         self._log = log.absolute()
-        self.locks.wait_for(note_path(self._notes, self._log).name)
+        name = note_name(self._log)
+        self.locks.wait_for(name)
         try:
-            leave_note(self._notes, self._log)
+            self._adopt(name)
+            self._notes.leave(self._log)
             if ledger is not None:
                 self.batches.register(ledger)
         except OSError as error:
             raise self._unusable(error) from None
 
-    def _recover_logs(self) -> bool:
-        """Store the replies that killed runs had logged; return whether there were any."""
-        if not self.locks.supported:
-            return False
-        orphans = [name for name in note_names(self._notes) if self.locks.claim(name)]
-        for name in orphans:
-            note = self._notes / name
+    def _adopt_logs(self) -> bool:
+        """Store the replies that killed runs had logged; return whether there were such runs."""
+        orphans: list[str] = []
+        with suppress(OSError):
+            orphans = [name for name in self._notes.names() if self.locks.claim(name)]
+        for name in orphans if self.locks.supported else ():
             try:
-                with suppress(CacheUnwritable, FileNotFoundError):
-                    with suppress(VerdictError):
-                        recover_replies(read_log(read_note(note)), self.add_many)
-                    note.unlink()
+                with suppress(CacheUnwritable, OSError):  # the note stays for another time
+                    self._adopt(name)
             finally:
                 self.locks.release(name)
         return bool(orphans)
+
+    def _adopt(self, name: str) -> None:
+        """Store what the log of a killed run holds, if it is still that run's; remove its note."""
+        note = self._notes.read(name)
+        if note is None:
+            return
+        if note.identity == identity_of(note.path):
+            with suppress(VerdictError), reader(note.path) as file:
+                recover_replies(replay(file, note.path), self.add_many)
+        self._notes.remove(note.path)
+
+    def _say_holder(self, process: int) -> None:
+        """Say which run has been waited for, and since when it has been running."""
+        notes = (note for note in map(self._notes.read, self._notes.names()) if note)
+        run = next((note for note in notes if note.process == process), None)
+        holder = f"process {process}"
+        if run is not None:
+            since = datetime.fromtimestamp(run.since_s, UTC).astimezone()
+            holder = f"{run.path.parent} ({holder}, running since {since:%Y-%m-%d %H:%M:%S})"
+        self._say(
+            f"waiting for requests that {holder} has begun; if it is stopped, continue it (fg) "
+            f"or end it (kill {process})"
+        )
 
     def clear(self) -> None:
         """Remove all replies.
@@ -282,7 +291,7 @@ class ResponseCache:
         """Close the database and release all locks."""
         if self._log and not self._behind:
             with suppress(OSError):  # whoever reads the note stores what is stored already
-                note_path(self._notes, self._log).unlink(missing_ok=True)
+                self._notes.remove(self._log)
         self.batches.close()
         self._database.close()
         self.locks.close()
@@ -452,10 +461,12 @@ def _extend(database: BulkCache, replies: Mapping[str, Sequence[Reply]]) -> None
 
 
 def _merged(entry: bytes | None, replies: Sequence[Reply]) -> bytes:
-    """Extend an entry; of two replies to one request the newer is kept."""
+    """Extend an entry; of two replies to one request the first is kept."""
     if entry is None and len(replies) == 1:
         return _ENCODE(replies)
-    merged = {reply.request: reply for reply in (*_read(entry), *replies)}
+    merged: dict[str, Reply] = {}
+    for reply in (*_read(entry), *replies):
+        merged.setdefault(reply.request, reply)
     return _ENCODE(list(merged.values()))
 
 

@@ -20,7 +20,7 @@ from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-    from typing import Self
+    from typing import BinaryIO, Self
 
     from harness.judging.prompts.requests import Elicitation
 
@@ -76,17 +76,22 @@ def read_log(path: Path) -> LogReading:
     VerdictError
         If the file cannot be opened or has a format of another version.
     """
-    reading = LogReading()
     try:
         with reader(path) as file:
-            check_header(file.readline(), path)
-            for line in file:
-                try:
-                    reading.add(decode(line))
-                except VerdictError:
-                    reading.damaged.append(line)
+            return replay(file, path)
     except OSError as error:
         raise VerdictError(f"{path}: cannot be read ({error.strerror}).") from None
+
+
+def replay(file: BinaryIO, path: Path) -> LogReading:
+    """Replay an open log; see `read_log`."""
+    check_header(file.readline(), path)
+    reading = LogReading()
+    for line in file:
+        try:
+            reading.add(decode(line))
+        except VerdictError:
+            reading.damaged.append(line)
     return reading
 
 

@@ -107,9 +107,7 @@ def run(place, log_path, task, judges, elicitations):
     store = ResponseCache(place / "cache")
     with VerdictLog.open(log_path) as log:
         done = read_log(log_path).final
-        for other in place.glob("*.jsonl"):  # as `harness run` does for runs that were killed
-            replies = [r for v in read_log(other).final.values() for r in replies_of(v)]
-            store.add_many(replies)
+        store.follow(log_path)
         runner = Session(
             task,
             [Job(judge, task.items, elicitations, SAMPLES) for judge in judges],

@@ -51,9 +51,9 @@ def store(tmp_path):
 
 
 def test_stored_replies_are_returned_whole(store, tmp_path):
-    """Also after the cache was closed and opened again; the newer reply to a request wins."""
-    store.add_many([reply(1), reply(2)])
-    store.add_many([reply(2, "B é")])
+    """Also after the cache was closed and opened again; a stored reply is never replaced."""
+    store.add_many([reply(1), reply(2, "B é")])
+    store.add_many([reply(2)])
     again = ResponseCache(tmp_path / "cache")
     assert look_up(again, 1, 2, 3) == {1: reply(1), 2: reply(2, "B é")}
     again.close()
