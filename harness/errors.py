@@ -32,6 +32,7 @@ class ExitCode(IntEnum):
     WRONG_INPUT = 2
     INCOMPLETE = 3
     COST_LIMIT = 4
+    INTERNAL = 70
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -44,6 +45,7 @@ class ExitCode(IntEnum):
 PRECEDENCE = (
     ExitCode.INTERRUPTED,
     ExitCode.TERMINATED,
+    ExitCode.INTERNAL,
     ExitCode.WRONG_INPUT,
     ExitCode.CHECK_FAILED,
     ExitCode.COST_LIMIT,

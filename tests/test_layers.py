@@ -15,7 +15,7 @@ HARNESS = Path(__file__).resolve().parent.parent / "harness"
 # Each module may import only from those in earlier rows (errors may be imported by all but stats).
 LAYERS = (
     ("stats",),
-    ("plugins", "files"),
+    ("plugins", "files", "plain_text"),
     ("state_folder",),
     ("tasks",),
     ("judging.cache_folder", "judging.prompts", "judging.parsing"),

@@ -12,6 +12,8 @@ import typer
 from harness import __version__
 from harness.cli import cache, doctor, lists, new_task, probe, report, run, simulate, validate
 from harness.errors import ExitCode, HarnessError
+from harness.plain_text import visible
+from harness.state_folder import keep_traceback
 
 SUMMARY = "Rank LLM judges against several human raters."
 FIRST_STEPS = """
@@ -92,17 +94,22 @@ def main() -> None:
         _fail(_usage_message(error), ExitCode.WRONG_INPUT)
     except BrokenPipeError:  # as with `harness tasks | head -1`
         _discard_output()
-        sys.exit(1)
+        sys.exit(ExitCode.WRONG_INPUT)
     except OSError as error:  # as where the disk under stdout is full
         _discard_output()
         _fail(f"harness: {error.filename or 'output'}: {error.strerror}.", ExitCode.WRONG_INPUT)
-    except typer.Abort:  # end of input at a prompt
+    except typer.Abort as error:  # Ctrl-C, or the end of input at a prompt
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            _fail("harness: interrupted.", ExitCode.INTERRUPTED)
         _fail("harness: nothing was written.", ExitCode.WRONG_INPUT)
+    except Exception as error:  # noqa: BLE001 -- a fault of this program is one line, too
+        kept = keep_traceback(error)
+        _fail(f"harness: internal error ({type(error).__name__}); {kept}.", ExitCode.INTERNAL)
     sys.exit(code or ExitCode.DONE)
 
 
 def _fail(message: str, exit_code: int) -> None:
-    sys.stderr.write(f"{message}\n")
+    sys.stderr.write(f"{visible(message)}\n")
     sys.exit(exit_code)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo
 
 app = typer.Typer(invoke_without_command=True)
 Folder = Annotated[
@@ -56,7 +57,7 @@ def clear(
     path = folder or cache_folder()
     n_replies = measure_cache(path).n_replies
     if not n_replies:
-        typer.echo(f"{path}: holds no replies.")
+        echo(f"{path}: holds no replies.")
         return
     if not yes:
         typer.confirm(f"Remove {n_replies} replies from {path}?", abort=True)
@@ -65,4 +66,4 @@ def clear(
         store.clear()
     finally:
         store.close()
-    typer.echo(f"Removed {n_replies} replies from {path}.")
+    echo(f"Removed {n_replies} replies from {path}.")

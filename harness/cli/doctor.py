@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo
 
 LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 
@@ -61,10 +62,8 @@ def doctor(
         show([asdict(finding) for finding in findings], as_json=True)
     else:
         for finding in findings:
-            typer.echo(
-                f"{LABELS[finding.state]:5} {finding.area} {finding.subject}: {finding.message}"
-            )
+            echo(f"{LABELS[finding.state]:5} {finding.area} {finding.subject}: {finding.message}")
             if finding.advice:
-                typer.echo(f"      -> {finding.advice}")
+                echo(f"      -> {finding.advice}")
     if any(finding.state == "unusable" for finding in findings):
         raise typer.Exit(ExitCode.CHECK_FAILED)

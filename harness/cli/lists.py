@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo, echo_json
 from harness.errors import JudgeUnavailable
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = Fa
 
     show([_describe_judge(spec) for spec in load_judges(judges_file).values()], as_json=as_json)
     if not as_json:
-        typer.echo("\nAny litellm model string is accepted: --judges openai/gpt-4o,ollama/llama3")
+        echo("\nAny litellm model string is accepted: --judges openai/gpt-4o,ollama/llama3")
 
 
 def _describe_judge(spec: JudgeSpec) -> dict[str, object]:
@@ -89,7 +90,7 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
     ]
     show(rows, as_json=as_json, empty="No runs yet. Start with: harness run --task toxicity")
     if listed.warning:
-        typer.echo(listed.warning, err=True)
+        echo(listed.warning, err=True)
 
 
 def _minute(time: str) -> str:
@@ -161,7 +162,7 @@ def schema(
       harness schema task
       harness schema metrics > metrics.schema.json
     """
-    typer.echo(json.dumps(schema_of(name), indent=2))
+    echo_json(json.dumps(schema_of(name), indent=2))
 
 
 def schema_of(name: str) -> Mapping[str, object]:
@@ -184,10 +185,10 @@ def schema_of(name: str) -> Mapping[str, object]:
 def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = "") -> None:
     """Print rows with the same keys, as a table or as JSON."""
     if as_json:
-        typer.echo(json.dumps(list(rows), indent=2))
+        echo_json(json.dumps(list(rows), indent=2))
         return
     if not rows:
-        typer.echo(empty)
+        echo(empty)
         return
     from harness.report.text_table import draw_table
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo, echo_json
 from harness.errors import HarnessError, TaskError
 
 if TYPE_CHECKING:
@@ -115,7 +116,10 @@ def new_task(
     if source is None:
         options.check_without_table(ctx)
         write_starter(folder.name, folder)
-        typer.echo(json.dumps({"folder": str(folder)}) if as_json else _starter_message(folder))
+        if as_json:
+            echo_json(json.dumps({"folder": str(folder)}))
+        else:
+            echo(_starter_message(folder))
         return
     table = profile(source)
     lists = {"id": id_, "text": text, "raters": raters, "judges": judges}
@@ -143,12 +147,13 @@ def new_task(
     plan = _confirm(plan_with, roles, property_, ask=not (yes or dry_run), quiet=as_json)
     if dry_run:
         if as_json:
-            typer.echo(json.dumps(_as_json(plan, None), indent=2))
+            echo_json(json.dumps(_as_json(plan, None), indent=2))
         return
     summary = make_task(plan, folder)
-    typer.echo(
-        json.dumps(_as_json(plan, summary), indent=2) if as_json else _summarize(plan, summary)
-    )
+    if as_json:
+        echo_json(json.dumps(_as_json(plan, summary), indent=2))
+    else:
+        echo(_summarize(plan, summary))
 
 
 def _split(texts: list[str] | None) -> tuple[str, ...]:
@@ -167,7 +172,7 @@ def _confirm(
     """Show how the table is read, until the user accepts it."""
     plan = plan_with(roles, property_rated)
     if not quiet:
-        typer.echo(_describe(plan))
+        echo(_describe(plan))
     if not ask or "raters" in roles or {"rater", "label"} <= roles.keys():
         return plan
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -191,9 +196,9 @@ def _confirm(
             plan = plan_with(changed := {**roles, role.strip(): [names.strip()]}, property_rated)
             roles = changed
         except HarnessError as error:
-            typer.echo(f"{error}")
+            echo(f"{error}")
         else:
-            typer.echo(_describe(plan))
+            echo(_describe(plan))
 
 
 def _as_json(plan: Plan, summary: ImportSummary | None) -> dict[str, object]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli.output import echo
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -280,5 +282,5 @@ def exit_code_of(validation: Validation, least: str | None) -> ExitCode:
     verdict = validation.decision.verdict
     if least is None or verdict in VERDICTS[: VERDICTS.index(least) + 1]:
         return ExitCode.DONE
-    typer.echo(f"harness: the verdict is {verdict}, --fail-unless asks for {least}.", err=True)
+    echo(f"harness: the verdict is {verdict}, --fail-unless asks for {least}.", err=True)
     return ExitCode.CHECK_FAILED

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
     from harness.app import Plan, RunResult
@@ -138,15 +139,15 @@ def _print(probe: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> No
     from harness.probe import flip_table, headline, summaries
 
     if as_json:
-        typer.echo(probe.model_dump_json(indent=1))
+        echo_json(probe.model_dump_json(indent=1))
         return
-    typer.echo(headline(probe))
+    echo(headline(probe))
     for judge in probe.judges:
-        typer.echo("")
+        echo("")
         for sentence in summaries(judge):
-            typer.echo(fill(sentence, WIDTH))
+            echo(fill(sentence, WIDTH))
         if not quiet:
-            typer.echo("")
+            echo("")
             show(flip_table(judge), as_json=False)
     if not quiet:
         print_folder(result)

@@ -9,7 +9,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import typer
+from harness.cli.output import echo
+from harness.plain_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 10.0
 RATE_OVER_S = 30.0
 RATE_STEP_S = 0.1
+MAX_LEFT_S = 1e9  # a time of more digits says no more
 
 
 def dollars(amount: float | None) -> str:
@@ -52,7 +54,7 @@ class Silent:
     def say(self, line: str) -> None:
         """Print a line."""
         with suppress(OSError):  # a closed stderr must not end the run
-            typer.echo(line, err=True)
+            echo(line, err=True)
 
 
 class CallRate:
@@ -111,7 +113,8 @@ class _Tally:
         per_second = self.rate.per_second()
         if not per_second:
             return ""
-        left = timedelta(seconds=round((self.n_planned - self.n_done) / per_second))
+        left_s = (self.n_planned - self.n_done) / per_second
+        left = timedelta(seconds=round(min(left_s, MAX_LEFT_S)))
         return f"{per_second:.1f}/s, {left} left"
 
     @property
@@ -169,7 +172,7 @@ class Bars(Silent):
 
         self._tallies = {judge: _Tally(n) for judge, n in n_planned.items()}
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("{task.fields[speed]}"),
@@ -177,7 +180,7 @@ class Bars(Silent):
             console=Console(stderr=True),
         )
         self._bars = {
-            judge: self._progress.add_task(judge, total=n, speed="", cost="")
+            judge: self._progress.add_task(visible(judge), total=n, speed="", cost="")
             for judge, n in n_planned.items()
         }
 
@@ -205,7 +208,7 @@ class Bars(Silent):
 
     def say(self, line: str) -> None:
         """Print a line above the bars."""
-        self._progress.console.print(line, highlight=False, markup=False)
+        self._progress.console.print(visible(line), highlight=False, markup=False)
 
 
 def watch(n_planned: Mapping[str, int], *, quiet: bool) -> Silent:

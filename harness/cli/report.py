@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
     from harness.report.rebuild import ReportFiles
@@ -64,7 +65,10 @@ def report(
         raise typer.BadParameter("--verdicts and --page need --task")
     else:
         written = _report_runs(out, run, other, charts)
-    typer.echo(json.dumps(_as_json(written), indent=2) if as_json else "\n".join(written.lines))
+    if as_json:
+        echo_json(json.dumps(_as_json(written), indent=2))
+    else:
+        echo("\n".join(written.lines))
     if open_page:
         typer.launch(written.files[0].resolve().as_uri())
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo, echo_json
 from harness.cli.progress import dollars, watch
 
 if TYPE_CHECKING:
@@ -193,9 +194,9 @@ def _print(result: RunResult, *, quiet: bool, as_json: bool, details: bool) -> N
     from harness.report.text import render
 
     if as_json:
-        typer.echo(result.validation.to_json())
+        echo_json(result.validation.to_json())
         return
-    typer.echo(render(result.validation, details=details))
+    echo(render(result.validation, details=details))
     if not quiet:
         print_folder(result)
 
@@ -206,7 +207,7 @@ def print_folder(result: RunResult) -> None:
     unknown = [judge.name for judge in result.validation.judges if judge.cost.usd is None]
     if unknown:
         cost += f", not counting {', '.join(unknown)} (unknown price)"
-    typer.echo(f"\nRun folder: {result.folder.path}   cost: {cost}")
+    echo(f"\nRun folder: {result.folder.path}   cost: {cost}")
 
 
 def print_costs(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
@@ -214,7 +215,7 @@ def print_costs(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
     from harness.cli.lists import show
 
     if as_json:
-        typer.echo(json.dumps([asdict(quote) for quote in quotes], indent=2))
+        echo_json(json.dumps([asdict(quote) for quote in quotes], indent=2))
         return
     rows = [
         {
@@ -229,4 +230,4 @@ def print_costs(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
     ]
     show(rows, as_json=False)
     counts = quotes[0].n_items if quotes else {}
-    typer.echo("items: " + ", ".join(f"{name} {n}" for name, n in counts.items()))
+    echo("items: " + ", ".join(f"{name} {n}" for name, n in counts.items()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,10 +58,10 @@ def simulate(
     rows_of_figures = {number: figure(number, seed=seed, size=size) for number in chosen}
     if as_json:
         table = [asdict(row) for rows in rows_of_figures.values() for row in rows]
-        typer.echo(json.dumps(table, indent=1))
+        echo_json(json.dumps(table, indent=1))
         return
     for number, rows in rows_of_figures.items():
-        typer.echo(f"Figure {number}. {FIGURES[number].title}")
+        echo(f"Figure {number}. {FIGURES[number].title}")
         for quantity in dict.fromkeys(row.quantity for row in rows):
             _table(quantity, [row for row in rows if row.quantity == quantity])
 
@@ -80,9 +81,9 @@ def _table(quantity: str, rows: Sequence[FigureRow]) -> None:
             head = "all ratings" if n is None else f"{n} rating{'s' if n > 1 else ''}"
             line[head] = _mean(row.value for row in rows_of_line if row.n_ratings == n)
         lines.append(line)
-    typer.echo(f"\n{quantity.replace('_', ' ')}, mean over cut-offs")
+    echo(f"\n{quantity.replace('_', ' ')}, mean over cut-offs")
     show(lines, as_json=False)
-    typer.echo("")
+    echo("")
 
 
 def _mean(values: Iterable[float | None]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
@@ -86,7 +87,8 @@ def validate(
         )
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
-    typer.echo(
-        validation.to_json() if as_json else render(validation, details=details and not quiet)
-    )
+    if as_json:
+        echo_json(validation.to_json())
+    else:
+        echo(render(validation, details=details and not quiet))
     raise typer.Exit(options.exit_code_of(validation, fail_unless))

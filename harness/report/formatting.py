@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from harness.plain_text import picture
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -26,7 +28,6 @@ READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 
 LEAST_P = 0.001
 TWO_MINUTES_S = 120
 HOUR_MIN = 60
-DELETE = 0x7F
 CONTROL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -129,12 +130,7 @@ def cut(text: str, n: int) -> str:
 
 def control_pictures(text: str) -> str:
     """Show control characters, which no page may contain, by their pictures."""
-    return CONTROL.sub(_control_picture, text)
-
-
-def _control_picture(control: re.Match[str]) -> str:
-    code = ord(control[0])
-    return "\u2421" if code == DELETE else chr(0x2400 + code)
+    return CONTROL.sub(picture, text)
 
 
 def headline(validation: Validation) -> str:

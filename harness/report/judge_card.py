@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from harness.plain_text import visible
 from harness.report.checklist import LEVELS, MODES, checklist
 from harness.report.formatting import (
     READING,
@@ -40,17 +41,21 @@ _LATEX = {
     "|": r"\textbar{}",
 }
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+_BREAKS = re.compile(r"[\t\r\n\u2028\u2029]+")
 
 
 def latex(text: str) -> str:
     """Escape a text so that LaTeX prints it and runs nothing."""
-    return "".join(_LATEX.get(c, c) for c in _CONTROL.sub(" ", text))
+    return "".join(_LATEX.get(c, c) for c in _on_one_line(text))
 
 
 def markdown(text: str) -> str:
     """Escape a text so that Markdown prints it: no markup, no link, no HTML, no new line."""
-    return _MARKDOWN.sub(r"\\\1", _CONTROL.sub(" ", text))
+    return _MARKDOWN.sub(r"\\\1", _on_one_line(text))
+
+
+def _on_one_line(text: str) -> str:
+    return visible(_BREAKS.sub(" ", text))
 
 
 def paragraph(v: Validation, d: Details | None = None) -> str:

@@ -6,6 +6,8 @@ import re
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING
 
+from harness.plain_text import visible
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -32,7 +34,7 @@ def draw_table(
     heads : sequence of str
         One for each column.
     rows : sequence of sequence of str
-        Cells in the order of the heads. Characters that are not printable become blanks.
+        Cells in the order of the heads. Control characters become pictures.
     width : int, optional
         Columns of the screen that the lines keep to.
     styled : bool, optional
@@ -42,7 +44,7 @@ def draw_table(
     from rich.table import Table  # noqa: PLC0415 -- as above
     from rich.text import Text  # noqa: PLC0415 -- as above
 
-    cells = [[printable(cell) for cell in row] for row in rows]
+    cells = [[visible(cell) for cell in row] for row in rows]
     columns = [[row[i] for row in cells] for i in range(len(heads))]
     floors = [
         max(map(_longest_piece, (head, *column)))
@@ -66,12 +68,7 @@ def draw_table(
 
 def paragraph(text: str) -> str:
     """Wrap a text between words to 80 columns; names and commands are never broken."""
-    return WORDS.fill(printable(text))
-
-
-def printable(text: str) -> str:
-    """Replace characters that a terminal would act on by blanks."""
-    return "".join(character if character.isprintable() else " " for character in text)
+    return WORDS.fill(visible(text))
 
 
 def _is_text(cell: str) -> bool:

@@ -42,11 +42,11 @@ def test_indented_names_keep_their_indentation():
 
 
 def test_wide_letters_keep_columns_straight():
-    """A letter of two columns counts as two; what a terminal would act on is blank."""
+    """A letter of two columns counts as two; what a terminal would act on is a picture."""
     assert draw_table(("a", "b"), [("判定", "1"), ("x\x1b[31m", "2")]).splitlines() == [
         "a       b",
         "判定    1",
-        "x [31m  2",
+        "x␛[31m  2",
     ]
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from harness.judging.judges.config import key_of
 from harness.judging.judges.http_exchange import Wire
@@ -18,6 +22,10 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.requests import Prompts, Unit
     from harness.tasks import Task
+
+
+MASK = "[key]"
+MIN_KEY_CHARS = 8  # of what is masked: shorter ones are placeholders such as "none" or "EMPTY"
 
 
 class Judge(ABC):
@@ -144,3 +152,17 @@ class HttpJudge(PromptedJudge):
     async def aclose(self) -> None:
         """Close the connections."""
         await self.wire.aclose()
+
+
+def without_key(reply: Reply, spec: JudgeSpec) -> Reply:
+    """Return a reply in which the key of the judge is masked, where its server repeated it."""
+    key = os.environ.get(spec.key_env or "", "").strip()
+    if len(key) < MIN_KEY_CHARS:
+        return reply
+    fields = {name: getattr(reply, name) for name in ("text", "model", "finish_reason")}
+    masked = {name: text.replace(key, MASK) for name, text in fields.items() if text}
+    if any(masked[name] != fields[name] for name in masked):
+        return replace(reply, logprobs=None, **masked)  # whose tokens are parts of the key
+    if reply.logprobs is not None and key in json.dumps(reply.logprobs):
+        return replace(reply, logprobs=None)
+    return reply

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import force_setattr, replace
 
 from harness.errors import BudgetSpent, CallFailed, RunError
+from harness.judging.judges.base import without_key
 from harness.judging.judges.pricing import max_tokens
 from harness.judging.judges.response_errors import limit_wait
 from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, failed
@@ -220,6 +221,7 @@ async def _attempt(requests: Sequence[Request], services: Services) -> list[Repl
         raise limit_wait(failure, spec.retry_after_max_s) from None
     finally:
         limiter.leave()
+    replies = [without_key(reply, spec) for reply in replies]
     for reply in replies:
         force_setattr(reply, "cache_key", requests[0].cache_key)
     return replies

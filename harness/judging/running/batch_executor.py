@@ -19,6 +19,7 @@ from tenacity import AsyncRetrying, retry_if_result
 from tenacity.wait import wait_exponential
 
 from harness.errors import CallFailed
+from harness.judging.judges.base import without_key
 from harness.judging.parsing.verdict import failed
 from harness.judging.running.ask import first_turn, read_without_choice
 from harness.judging.running.batch_api import KEPT, BatchWire, Http, PreparedRequest, batch_api_of
@@ -116,6 +117,7 @@ class JudgeConnection:
             reply: Reply = await self._judge.ask(request)
         finally:
             self._wire.answer = None
+        reply = without_key(reply, self._judge.spec)
         force_setattr(reply, "cache_key", request.cache_key)
         return reply
 

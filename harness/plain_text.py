@@ -1,0 +1,46 @@
+"""Texts of others on terminals, on pages and in JSON: control characters are shown, not sent."""
+
+from __future__ import annotations
+
+import json
+import re
+
+DELETE = 0x7F
+N_PICTURES = 0x20
+CONTROL = re.compile(  # C0, C1, marks of direction and of width, halves of surrogate pairs, tags
+    "[\0-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return a text on one line, with a picture in place of each control character.
+
+    Examples
+    --------
+    >>> visible("a\x1b[31m\nb")
+    'a␛[31m␊b'
+    """
+    return CONTROL.sub(picture, text)
+
+
+def visible_lines(text: str) -> str:
+    """Do as `visible` does, and keep line breaks."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def picture(control: re.Match[str]) -> str:
+    """Return the picture of a control character, U+FFFD for those without."""
+    code = ord(control[0])
+    if code == DELETE:
+        return "\u2421"
+    return chr(0x2400 + code) if code < N_PICTURES else "\ufffd"
+
+
+def escaped_json(text: str) -> str:
+    """Return JSON, one value over any number of lines, with control characters as escapes."""
+    return "\n".join(CONTROL.sub(_escape, line) for line in text.split("\n"))
+
+
+def _escape(control: re.Match[str]) -> str:
+    return json.dumps(control[0])[1:-1]
