@@ -107,13 +107,15 @@ class _Cells:
     """The U different combinations of a law and a count inside, and how often they occur.
 
     ``rows`` are the laws; ``row`` and ``x``, (U,) each, are the law of a combination, in ascending
-    order, and its count. ``times``, (S, 1 + C, U), counts the items per stream and category, where
-    category 0 is the item's usual answer: the plurality of its whole bag, the first if tied.
+    order, and its count. ``place``, (S, n, 1 + C), is the combination of each item and category,
+    and ``times``, (S, 1 + C, U), counts the items; category 0 is the item's usual answer: the
+    plurality of its whole bag, the first if tied.
     """
 
     rows: _Rows
     row: IntArray
     x: IntArray
+    place: IntArray
     times: FloatArray
 
     @classmethod
@@ -128,7 +130,7 @@ class _Cells:
         row_keys, row = np.unique(row_key, return_inverse=True)
         pair_of_row, M = np.divmod(row_keys, n_counts)
         rows = _Rows.of(n_replies[pair_of_row], M, n_inside[pair_of_row])
-        return cls(rows, row, x_of_cell, _times(place, len(different)))
+        return cls(rows, row, x_of_cell, place, _times(place, len(different)))
 
     def sums(self, table: FloatArray) -> FloatArray:
         """Add (U, d) values over the items: (S, 1 + C, d)."""
@@ -164,10 +166,10 @@ def window_evidence(bags: IntArray, inside: IntArray) -> WindowEvidence:
 
 
 def item_log_e(bags: IntArray, inside: IntArray) -> FloatArray:
-    """Return the log e-values of the n items of one stream in a window; (n, C) arguments."""
-    items = _Cells.of(bags[:, None], inside[:, None])  # as streams of one item
-    log_e = _mixed(items.rows)[items.row, items.x]
-    return np.asarray(items.usual_sums(log_e[:, None])[:, 0])
+    """Return the (S, n) log e-values of single items; arguments as for `window_evidence`."""
+    cells = _Cells.of(bags, inside)
+    log_e = _mixed(cells.rows)[cells.row, cells.x]
+    return np.asarray(log_e[cells.place[..., 0]])
 
 
 def exact_p(bags: IntArray, inside: IntArray) -> FloatArray:

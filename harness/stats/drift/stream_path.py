@@ -191,7 +191,8 @@ def item_evidence(counts: ReplyCounts, window: Window) -> FloatArray:
     is 0 for an item whose replies are all alike.
     """
     inside = counts.inside(window)
-    return item_log_e(counts.before(window) + inside, inside)
+    log_e = item_log_e((counts.before(window) + inside)[None], inside[None])
+    return np.asarray(log_e[0])
 
 
 def stacked_paths(counts: IntArray, *, stop_at: float = 0.0) -> tuple[FloatArray, FloatArray]:

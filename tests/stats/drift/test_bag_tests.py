@@ -112,14 +112,14 @@ def sum_of_scores(bags, x):
 
 def test_an_item_with_one_category_says_nothing():
     """A bag of equal replies has e = 1 and does not move p."""
-    bags, x = np.array([[7, 0]]), np.array([[3, 0]])
-    assert item_log_e(bags, x)[0] == pytest.approx(0.0, abs=1e-12)
-    assert exact_p(bags[None], x[None])[0] == 1.0
+    bags, x = np.array([[[7, 0]]]), np.array([[[3, 0]]])
+    assert item_log_e(bags, x)[0, 0] == pytest.approx(0.0, abs=1e-12)
+    assert exact_p(bags, x)[0] == 1.0
 
 
 def test_one_baseline_reply_and_one_new_say_nothing_of_an_item():
     """Of two replies that differ either may be the odd one: e = 1."""
-    assert item_log_e(np.array([[1, 1]]), np.array([[0, 1]]))[0] == pytest.approx(0.0)
+    assert item_log_e(np.array([[[1, 1]]]), np.array([[[0, 1]]]))[0, 0] == pytest.approx(0.0)
 
 
 def test_many_items_make_the_transform_longer():
