@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CONCENTRATIONS = (0.15, 0.5)
 MAX_LOG_E = 50.0
 SHARES = (0.01, 0.05, 0.25, 1.0)  # of items that changed
-SHIFTS = (0.5, 2.0)  # of the odds of a category, in all items
+SHIFTS = (0.5, 2.0)  # of the odds of a category, in all items: down, up
 
 SCORE_CONCENTRATION = 0.15
 SCORE_MAX_LOG_E = 12.0

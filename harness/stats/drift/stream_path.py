@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from harness.stats.drift.bag_tests import SHIFTS, item_log_e, window_evidence
+from harness.stats.drift.bag_tests import item_log_e, window_evidence
 from harness.stats.drift.windows import Window, windows_of
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.drift.bag_tests import WindowEvidence
     from harness.stats.drift.reply_counts import ReplyCounts
+
+TIE_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,15 +246,25 @@ def _window_result(counts: ReplyCounts, window: Window) -> WindowResult:
 
 
 def _largest(evidence: WindowEvidence, categories: tuple[str, ...]) -> Component:
-    log_few, log_shifts = float(evidence.log_few[0]), evidence.log_shifts[0]
-    place, shift = np.unravel_index(int(np.argmax(log_shifts)), log_shifts.shape)
-    log_shift = float(log_shifts[place, shift])
-    if log_few >= log_shift:
-        return Component("few_items", None, None, log_few)
-    direction: Literal["up", "down"] = "up" if SHIFTS[int(shift)] > 1.0 else "down"
-    if place == 0:
-        return Component("usual_answer", None, direction, log_shift)
-    return Component("category", categories[int(place) - 1], direction, log_shift)
+    """Return the component with the largest e-value; a category that rose is named first if tied.
+
+    A rarer usual answer and a more frequent other category may be the same fact.
+    """
+    usual, *shifts = evidence.log_shifts[0].tolist()
+    candidates = [
+        *(
+            Component("category", k, "up", up)
+            for k, (_, up) in zip(categories, shifts, strict=True)
+        ),
+        *(
+            Component("category", k, "down", x)
+            for k, (x, _) in zip(categories, shifts, strict=True)
+        ),
+        Component("usual_answer", None, "down", usual[0]),
+        Component("usual_answer", None, "up", usual[1]),
+        Component("few_items", None, None, float(evidence.log_few[0])),
+    ]
+    return max(candidates, key=lambda component: round(component.log_e, TIE_DIGITS))
 
 
 def _next_look(last: LookResult | None, results: list[WindowResult]) -> LookResult:

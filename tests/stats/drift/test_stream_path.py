@@ -139,8 +139,24 @@ def test_a_rate_that_rises_is_named():
         rows.append(np.stack([(1 if look else 2) - invalid, 0 * invalid, invalid], axis=1))
     path = stream_path(ReplyCounts(CATEGORIES, np.array(rows)))
     largest = path.first_look_at(0.05).strongest.largest
-    assert (largest.kind, largest.direction) in {("category", "up"), ("usual_answer", "down")}
-    assert largest.category in {"invalid", None}
+    assert (largest.kind, largest.category, largest.direction) == ("category", "invalid", "up")
+
+
+@pytest.mark.parametrize(("before", "after", "direction"), [(0.1, 0.2, "down"), (0.3, 0.1, "up")])
+def test_a_noisier_and_a_steadier_judge_are_named(before, after, direction):
+    """Replies off the usual answer, in either direction, that become more or less frequent."""
+    rng = np.random.default_rng(1)
+    usual = rng.integers(0, 2, 400)
+    rows = []
+    for look in range(6):
+        size = 1 if look else 5
+        off = rng.binomial(size, after if look >= 2 else before, 400)
+        rows.append(
+            np.stack([np.where(usual, off, size - off), np.where(usual, size - off, off)], 1)
+        )
+    path = stream_path(ReplyCounts(("yes", "no"), np.array(rows)))
+    largest = path.first_look_at(0.05).strongest.largest
+    assert (largest.kind, largest.category, largest.direction) == ("usual_answer", None, direction)
 
 
 def test_a_deterministic_judge_never_alarms():
