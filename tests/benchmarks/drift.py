@@ -1,0 +1,470 @@
+"""False alarms and delay of the tests of drift, on simulated schedules of 100 looks.
+
+    python tests/benchmarks/drift.py [--schedules 1000] [--changed 100] [--only WORD] [--write]
+
+Prints a row per kind of schedule, and exits with 1 if unchanged judges alarm in more than alpha
+plus three standard errors; ``--write`` puts the tables into docs/drift.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass, field, replace
+from math import inf, pi, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+
+from harness.stats.drift.stream_path import anytime_p_values, stacked_paths
+from harness.stats.drift.worse import ItemScores, worse_path
+from harness.stats.inference.special_functions import bdtr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "drift.md"
+START = "<!-- tests/benchmarks/drift.py writes what follows -->"
+ALPHA = 0.05
+N_LOOKS = 100
+BLOCK = 50  # schedules simulated at once
+MAX_REPLIES = 1000  # of a look, up to which all schedules are simulated
+YES, NO, INVALID = range(3)
+NOISE = (0.0, 0.02, 0.1, 0.3)
+SHARES = (0.01, 0.05, 0.2)
+STARTS = (1, 10, 50)
+PROCEDURES = {
+    "chosen": "harness",
+    "e-values": "e-values alone",
+    "p-values": "p-values alone",
+    "naive": "McNemar at each look",
+    "spent": "McNemar, alpha spent",
+}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Replies of one judge to n items, in a baseline and 100 looks of one reply each.
+
+    Attributes
+    ----------
+    n, s0 : int
+        Items, and baseline replies to each.
+    noise : float
+        An item's replies are off its usual answer with a chance that is exponentially distributed
+        over the items, with this mean, and cut at .5.
+    n_judges : int
+        Judges that share alpha. Where the first changes the others are left out.
+    start : int or None
+        From which look on the first judge is another one; None if it never is.
+    share : float
+        Of the items, whose usual answer is another one then.
+    more_each_look : float
+        Of the items, whose usual answer changes at every look.
+    noise_factor : float
+        By which the chance of another answer grows.
+    invalid : (float, float)
+        Chance of an invalid reply before and after.
+    missing : float
+        Chance that a reply never arrives.
+    """
+
+    n: int = 300
+    s0: int = 2
+    noise: float = 0.1
+    n_judges: int = 1
+    start: int | None = None
+    share: float = 0.0
+    more_each_look: float = 0.0
+    noise_factor: float = 1.0
+    invalid: tuple[float, float] = (0.0, 0.0)
+    missing: float = 0.0
+
+    def n_affordable(self, n_unchanged: int, n_changed: int) -> int:
+        """Return how many to simulate: a fifth where that takes long, fewer after a change."""
+        if self.start is not None:
+            return n_changed
+        takes_long = self.missing > 0 or self.n * self.n_judges > MAX_REPLIES
+        return n_unchanged // 5 if takes_long else n_unchanged
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """Draw the counts, (looks + 1, n, 3), or (looks + 1, n, 2) if no reply is invalid."""
+        usual, off = rng.integers(2, size=self.n), self.noise * rng.exponential(1.0, self.n)
+        order = rng.permutation(self.n)
+        rows = []
+        for look in range(N_LOOKS + 1):
+            changed = np.zeros(self.n, bool)
+            changed[order[: self.n_changed(look)]] = True
+            after = self.start is not None and look >= self.start
+            chance = np.minimum(off * (self.noise_factor if after else 1.0), 0.5)
+            answers = np.where(changed, 1 - usual, usual)
+            rows.append(self._replies(answers, chance, self.invalid[after], look, rng))
+        return np.array(rows, dtype=np.int32)
+
+    def n_changed(self, look: int) -> int:
+        """Count the items whose usual answer is another one in a look."""
+        if self.start is None or look < self.start:
+            return 0
+        drifted = (look - self.start + 1) * self.more_each_look
+        return min(self.n, round(self.n * (self.share + drifted)))
+
+    def _replies(
+        self,
+        answers: np.ndarray,
+        chance: np.ndarray,
+        invalid: float,
+        look: int,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        size = (self.n, 1 if look else self.s0)
+        replies = np.where(
+            rng.random(size) < chance[:, None], 1 - answers[:, None], answers[:, None]
+        )
+        replies = np.where(rng.random(size) < invalid, INVALID, replies)
+        arrived = rng.random(size) >= self.missing
+        categories = range(INVALID + any(self.invalid))
+        return np.stack([((replies == k) & arrived).sum(axis=1) for k in categories], axis=1)
+
+
+@dataclass
+class Row:
+    """What a kind of schedule led to.
+
+    Attributes
+    ----------
+    name : str
+        The kind.
+    schedule : Schedule
+        How it is drawn.
+    first_alarms : dict of str to list of (look or inf)
+        Per procedure, of every schedule simulated.
+    """
+
+    name: str
+    schedule: Schedule
+    first_alarms: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def n_schedules(self) -> int:
+        """Return how many were simulated."""
+        return len(self.first_alarms["chosen"])
+
+    def share(self, procedure: str) -> float:
+        """Return the share of the schedules with an alarm."""
+        return float(np.isfinite(self.first_alarms[procedure]).mean())
+
+    def early_share(self) -> float:
+        """Return the share with an alarm before the change."""
+        start = self.schedule.start or N_LOOKS + 1
+        return float((np.array(self.first_alarms["chosen"]) < start).mean())
+
+    def delay(self) -> str:
+        """Return the median number of looks to the alarm, the changed look being 1."""
+        start = self.schedule.start or 1
+        delays = np.array(self.first_alarms["chosen"]) - start + 1
+        delays = delays[np.isfinite(delays) & (delays >= 1)]
+        return f"{np.median(delays):.0f}" if len(delays) else "-"
+
+    @property
+    def too_often(self) -> bool:
+        """Whether an unchanged judge alarms in more than alpha plus three standard errors."""
+        unchanged = self.schedule.start is None
+        return unchanged and self.share("chosen") > highest(self.n_schedules)
+
+
+def simulate(row: Row, n_schedules: int) -> Row:
+    """Fill a row, with seeds made of its name."""
+    schedule, name = row.schedule, crc32(row.name.encode())
+    for first in range(0, n_schedules, BLOCK):
+        replicates = range(first, min(first + BLOCK, n_schedules))
+        rngs = [np.random.default_rng([name, replicate]) for replicate in replicates]
+        n_followed = schedule.n_judges if schedule.start is None else 1
+        alpha = ALPHA / schedule.n_judges
+        alarms = [block_alarms(schedule, rngs, alpha) for _ in range(n_followed)]
+        for procedure in alarms[0]:
+            first_alarm = np.min([judge[procedure] for judge in alarms], axis=0)
+            row.first_alarms.setdefault(procedure, []).extend(first_alarm.tolist())
+    return row
+
+
+def block_alarms(
+    schedule: Schedule, rngs: list[np.random.Generator], alpha: float
+) -> dict[str, np.ndarray]:
+    """Return the first alarm of each procedure in some schedules: (S,), inf without any."""
+    counts = np.array([schedule.draw(rng) for rng in rngs])
+    stop_at = 0.0 if schedule.start is None else alpha
+    log_e_sums, p_bounds = stacked_paths(counts, stop_at=stop_at)
+    p = mcnemar_p_values(counts, INVALID if any(schedule.invalid) else YES)
+    looks = np.arange(1, N_LOOKS + 1)
+    return {
+        "chosen": first(anytime_p_values(log_e_sums, p_bounds) <= alpha),
+        "e-values": first(log_e_sums >= -np.log(alpha)),
+        "p-values": first(p_bounds <= alpha),
+        "naive": first(p <= alpha),
+        "spent": first(p <= 6 * alpha / (pi * looks) ** 2),
+    }
+
+
+def first(alarms: np.ndarray) -> np.ndarray:
+    """Return the first look with an alarm: (S,) from (S, looks), inf without any."""
+    return np.where(alarms.any(axis=1), alarms.argmax(axis=1) + 1.0, inf)
+
+
+def mcnemar_p_values(counts: np.ndarray, category: int) -> np.ndarray:
+    """Compare each look with the first baseline reply by the exact McNemar test: (S, looks).
+
+    The first of the baseline replies, whose order is exchangeable, is drawn by its position.
+    """
+    baseline, looks = counts[:, 0], counts[:, 1:]
+    position = np.random.default_rng(0).random(baseline.shape[:2])
+    size = np.maximum(baseline.sum(axis=2), 1)
+    before = (position * size < baseline[..., category])[:, None]
+    after, arrived = looks[..., category] > 0, looks.sum(axis=3) > 0
+    gained = (after & ~before & arrived).sum(axis=2)
+    lost = (~after & before & arrived).sum(axis=2)
+    tail = bdtr(np.minimum(gained, lost), gained + lost, 0.5)
+    return np.minimum(1.0, 2.0 * tail)
+
+
+# Worse
+
+
+@dataclass(frozen=True)
+class WorseSchedule:
+    """Scores of one judge on n items, in a baseline and 100 looks of one reply each.
+
+    Attributes
+    ----------
+    n, s0 : int
+        Items, and baseline replies to each.
+    noise : float
+        As in `Schedule`; the usual answer is right in 85 % of the items.
+    drop : float
+        Of the items, whose usual answer is right before and wrong after.
+    start : int
+        From which look on.
+    margin : float
+        The fall of the mean score that is tolerated.
+    """
+
+    n: int = 300
+    s0: int = 2
+    noise: float = 0.1
+    drop: float = 0.0
+    start: int = 1
+    margin: float = 0.0
+
+    def draw(self, rng: np.random.Generator) -> ItemScores:
+        """Draw the scores. Noise also rights answers: their mean falls by less than ``drop``."""
+        right = np.arange(self.n) < 0.85 * self.n
+        off = np.minimum(self.noise * rng.exponential(1.0, self.n), 0.5)
+        after = right & (np.arange(self.n) >= round(self.drop * self.n))
+        n_replies = np.full((N_LOOKS + 1, self.n), 1)
+        n_replies[0] = self.s0
+        later = np.arange(N_LOOKS + 1)[:, None] >= self.start
+        chance = np.where(np.where(later, after, right), 1.0 - off, off)
+        return ItemScores(rng.binomial(n_replies, chance), n_replies)
+
+
+@dataclass(frozen=True)
+class WorseRow:
+    """In how many schedules of a kind worse would be said of a judge that is known to change."""
+
+    schedule: WorseSchedule
+    n_worse: int
+    n_schedules: int
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the mean falls by more than the margin."""
+        return self.schedule.drop > 0 and self.schedule.margin < AT_MARGIN["margin"]
+
+    @property
+    def too_often(self) -> bool:
+        """Whether worse is wrong, and said in more than alpha plus three standard errors."""
+        return not self.is_worse and self.n_worse / self.n_schedules > highest(self.n_schedules)
+
+    def line(self) -> str:
+        """Return a row of the third table."""
+        s = self.schedule
+        name = f"{replies(s.s0)}, {s.drop:.0%} of items from look {s.start}"
+        if not s.drop:
+            name = f"{replies(s.s0)}, no fall"
+        is_worse = "yes" if self.is_worse else "no"
+        margin = f"{100 * s.margin:.3g} points"
+        share = self.n_worse / self.n_schedules
+        return f"| {name} | {margin} | {is_worse} | {share:.1%} | {self.n_schedules:,} |"
+
+
+AT_MARGIN = {"drop": 0.08, "margin": 0.0642}  # the mean falls by .08 (1 - 2 .0993)
+
+
+def simulate_worse(schedule: WorseSchedule, n_schedules: int) -> WorseRow:
+    """Count the schedules in which worse would be said, with seeds made of their kind."""
+    seed = crc32(repr(schedule).encode())
+    paths = (
+        worse_path(schedule.draw(np.random.default_rng([seed, i])), margin=schedule.margin)
+        for i in range(n_schedules)
+    )
+    n_worse = sum(path.first_look_at(ALPHA) is not None for path in paths)
+    return WorseRow(schedule, n_worse, n_schedules)
+
+
+def worse_rows(n_schedules: int) -> Iterator[WorseRow]:
+    """Simulate falls of at most the margin, where worse is wrong, then fewer of larger ones."""
+    n_fewer = n_schedules // 5
+    for schedule in (WorseSchedule(), WorseSchedule(s0=5), WorseSchedule(**AT_MARGIN)):
+        yield simulate_worse(schedule, n_schedules)
+    for s0 in (2, 5):
+        for start in (1, 10):
+            for drop in (0.02, 0.05, 0.1):
+                schedule = WorseSchedule(s0=s0, drop=drop, start=start)
+                yield simulate_worse(schedule, n_fewer)
+    yield simulate_worse(WorseSchedule(drop=0.1, start=10, margin=0.02), n_fewer)
+
+
+def highest(n_schedules: int) -> float:
+    """Return alpha plus three standard errors."""
+    return ALPHA + 3 * sqrt(ALPHA * (1 - ALPHA) / n_schedules)
+
+
+# Kinds of schedule
+
+
+def unchanged_rows() -> Iterator[Row]:
+    """List schedules in which nothing changes."""
+    for n in (300, 100):
+        for noise in NOISE:
+            name = f"{n} items, 2 replies, {noise:.0%} noise"
+            yield Row(name, Schedule(n=n, noise=noise))
+    for s0 in (1, 5):
+        yield Row(f"300 items, {replies(s0)}, 10% noise", Schedule(s0=s0))
+    yield Row("300 items, 2 replies, 10% noise, 5% invalid", Schedule(invalid=(0.05, 0.05)))
+    yield Row("100 items, 2 replies, 10% noise, 5% missing", Schedule(n=100, missing=0.05))
+
+
+def unchanged_judges_rows() -> Iterator[Row]:
+    """List schedules of several judges, none of which changes."""
+    for n in (100, 300):
+        name = f"{n} items, 2 replies, 10% noise, any of 5 judges"
+        yield Row(name, Schedule(n=n, n_judges=5))
+
+
+def changed_rows() -> Iterator[Row]:
+    """List schedules in which a judge changes."""
+    for start in STARTS:
+        for share in SHARES:
+            for kind in (
+                *(Schedule(noise=noise) for noise in NOISE),
+                Schedule(n=100),
+                Schedule(s0=1),
+                Schedule(s0=5),
+                Schedule(n_judges=5),
+            ):
+                yield changed_row(f"{share:.0%} of items", replace(kind, share=share, start=start))
+        yield changed_row("noise doubles", Schedule(noise_factor=2.0, start=start))
+        for before in (0.02, 0.05):
+            name = f"invalid {before:.0%} to {2 * before:.0%}"
+            yield changed_row(name, Schedule(invalid=(before, 2 * before), start=start))
+    for noise in (0.1, 0.3):
+        schedule = Schedule(noise=noise, more_each_look=0.002, start=1)
+        yield changed_row("0.2% of items more at each look", schedule)
+
+
+def changed_row(what: str, schedule: Schedule) -> Row:
+    """Name what changes, and among what."""
+    noise = f"{replies(schedule.s0)}, {schedule.noise:.0%} noise"
+    name = f"{what}: {schedule.n} items, {noise}, from look {schedule.start}"
+    if schedule.n_judges > 1:
+        name += f", one of {schedule.n_judges} judges"
+    return Row(name, schedule)
+
+
+def replies(s0: int) -> str:
+    """Return "1 reply" or "2 replies"."""
+    return "1 reply" if s0 == 1 else f"{s0} replies"
+
+
+# Tables
+
+
+def tables(rows: list[Row], worse: list[WorseRow]) -> str:
+    """Write the tables as Markdown."""
+    unchanged = [row for row in rows if row.schedule.start is None]
+    changed = [row for row in rows if row.schedule.start is not None]
+    parts = [
+        "## False alarms",
+        "",
+        "Share of schedules of 100 looks with an alarm at any look, although nothing changed.",
+        "",
+        f"| schedule | {' | '.join(PROCEDURES.values())} | schedules |",
+        "| --- | --: | --: | --: | --: | --: | --: |",
+        *map(unchanged_line, unchanged),
+        "",
+        "## Delay",
+        "",
+        "Share of schedules with an alarm within 100 looks, with the median number of looks from",
+        "the change to the alarm, where the first changed look is 1.",
+        "",
+        "| change | alarm | looks | alarm before the change | McNemar, alpha spent | schedules |",
+        "| --- | --: | --: | --: | --: | --: |",
+        *map(changed_line, changed),
+        "",
+        "## Worse",
+        "",
+        "Share of schedules of 300 items with 10% noise in which the test of *worse* rejects, for",
+        "a judge that is the only one and known to have changed: the usual answer of some items",
+        "is right before and wrong after.",
+        "",
+        "| baseline, items that become wrong | margin | worse by more | said | schedules |",
+        "| --- | --: | --- | --: | --: |",
+        *(row.line() for row in worse),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def unchanged_line(row: Row) -> str:
+    """Return a row of the first table."""
+    shares = " | ".join(f"{row.share(procedure):.1%}" for procedure in PROCEDURES)
+    return f"| {row.name} | {shares} | {row.n_schedules:,} |"
+
+
+def changed_line(row: Row) -> str:
+    """Return a row of the second table."""
+    shares = f"{row.share('chosen'):.0%} | {row.delay()} | {row.early_share():.0%}"
+    return f"| {row.name} | {shares} | {row.share('spent'):.0%} | {row.n_schedules:,} |"
+
+
+def write_page(section: str, page: Path = PAGE) -> None:
+    """Put the tables behind what the page says first."""
+    kept = page.read_text("utf-8").split(START)[0].rstrip()
+    page.write_text(f"{kept}\n\n{START}\n{section}", "utf-8")
+
+
+def main() -> None:
+    """Simulate and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--schedules", type=int, default=1000, help="of a row without a change")
+    parser.add_argument("--changed", type=int, default=100, help="of a row with a change")
+    parser.add_argument("--only", default="", help="rows whose name contains this")
+    parser.add_argument("--write", action="store_true", help="renew docs/drift.md")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    for row in (*unchanged_rows(), *changed_rows(), *unchanged_judges_rows()):
+        if options.only not in row.name:
+            continue
+        changes = row.schedule.start is not None
+        n_schedules = row.schedule.n_affordable(options.schedules, options.changed)
+        rows.append(simulate(row, n_schedules))
+        print((changed_line if changes else unchanged_line)(row), flush=True)
+    worse = list(worse_rows(options.schedules)) if not options.only else []
+    print(*(row.line() for row in worse), sep="\n")
+    if options.write:
+        write_page(tables(rows, worse))
+    sys.exit(any(row.too_often for row in (*rows, *worse)))
+
+
+if __name__ == "__main__":
+    main()

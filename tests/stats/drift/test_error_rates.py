@@ -1,0 +1,91 @@
+"""Error rates over whole schedules, and the time that a look takes."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import numpy as np
+import pytest
+from benchmarks.drift import AT_MARGIN, Row, Schedule, WorseSchedule, simulate, simulate_worse
+
+from harness.stats.drift.reply_counts import ReplyCounts
+from harness.stats.drift.stream_path import stream_path
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedule(n=100, noise=0.0),
+        Schedule(n=100, noise=0.02),
+        Schedule(n=100, noise=0.1),
+        Schedule(n=100, noise=0.3),
+        Schedule(n=100, s0=1),
+        Schedule(n=40, missing=0.05),
+        Schedule(n=50, n_judges=5),
+    ],
+    ids=str,
+)
+def test_unchanged_judges_rarely_alarm(schedule):
+    """In 100 schedules of 100 looks alarms stay below alpha plus three standard errors."""
+    row = simulate(Row(str(schedule), schedule), 100)
+    assert not row.too_often
+
+
+def test_a_test_at_each_look_alarms_often():
+    """McNemar's test at each look alarms in half of the unchanged schedules; adjusted, rarely."""
+    row = simulate(Row("naive", Schedule(n=100)), 50)
+    assert row.share("naive") > 0.4
+    assert row.share("spent") < 0.15
+
+
+@pytest.mark.parametrize(
+    ("schedule", "least", "most_looks"),
+    [
+        (Schedule(share=0.2, start=1), 0.95, 2),
+        (Schedule(share=0.2, start=10), 0.95, 2),
+        (Schedule(share=0.05, start=10), 0.95, 4),
+        (Schedule(share=0.01, start=10), 0.75, 16),
+        (Schedule(invalid=(0.05, 0.1), start=10), 0.9, 8),
+        (Schedule(noise_factor=2.0, start=10), 0.95, 4),
+        (Schedule(more_each_look=0.002, start=1), 0.95, 25),
+    ],
+    ids=str,
+)
+def test_changes_are_noticed(schedule, least, most_looks):
+    """Of 50 schedules at least this share alarms, after a median of at most so many looks."""
+    row = simulate(Row(str(schedule), schedule), 50)
+    assert row.share("chosen") >= least
+    assert float(row.delay()) <= most_looks
+
+
+@pytest.mark.parametrize("fall", [{}, AT_MARGIN], ids=["none", "at the margin"])
+def test_worse_is_rarely_said_of_a_fall_within_the_margin(fall):
+    """A fall by at most the margin is called worse in few of 200 schedules."""
+    row = simulate_worse(WorseSchedule(n=100, **fall), 200)
+    assert not row.is_worse
+    assert not row.too_often
+
+
+def draw_streams(n_streams, *, missing):
+    """Counts of 100 looks at 1,000 items, 10 % noise."""
+    rng = np.random.default_rng(0)
+    for _ in range(n_streams):
+        off = np.minimum(rng.exponential(0.1, 1000), 0.5)
+        odd = np.array([rng.binomial(1 if look else 2, off) for look in range(101)])
+        counts = np.stack([np.where(np.arange(101)[:, None], 1, 2) - odd, odd], axis=2)
+        counts[rng.random(counts.shape[:2]) < missing] = 0
+        yield ReplyCounts(("yes", "no"), counts)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.05])
+def test_a_look_takes_at_most_two_seconds(missing):
+    """Look 100 of 10 streams of 1,000 items takes at most 2 s of one core."""
+    streams = list(draw_streams(10, missing=missing))
+    earlier = stream_path(ReplyCounts(streams[0].categories, streams[0].counts[:-1]))
+    start = process_time()
+    for counts in streams:  # the time does not depend on what earlier looks gave
+        stream_path(counts, earlier=earlier)
+    assert process_time() - start < 2.0
