@@ -7,7 +7,7 @@
     ├── JudgeError               exit 2   a judge is unknown or badly configured
     │   ├── JudgeUnavailable     exit 2   it cannot run here: no key, no wheel, not applicable
     │   └── CallFailed           exit 3   a request got no usable reply
-    ├── PluginError              exit 2   a plug-in is missing or cannot be loaded
+    ├── PluginError              exit 2   a plug-in is missing, cannot be loaded or fails
     ├── BudgetSpent              exit 4   the next request would exceed --max-cost
     └── RunError                 exit 2   a run folder is missing, locked, damaged or of another version
 
@@ -129,7 +129,7 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
 
 
 class PluginError(HarnessError):
-    """A plug-in is missing or cannot be loaded."""
+    """A plug-in is missing, cannot be loaded or fails."""
 
 
 class BudgetSpent(HarnessError):  # noqa: N818 -- a state of the world, not a mistake

@@ -41,8 +41,13 @@ def load(group: str, name: str) -> Any:  # noqa: ANN401 -- whatever the entry po
     try:
         return entry.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001 -- a plug-in may raise anything
-        problem = " ".join(f"{type(error).__name__}: {error}".split())[:MAX_PROBLEM_CHARS]
+        problem = in_one_line(error)
         source = entry.dist.name if entry.dist else entry.value
     raise PluginError(
         f"plug-in {name!r} of {source} cannot be loaded ({problem}); fix or remove it."
     )
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return the type and message of an error of a plug-in, on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:MAX_PROBLEM_CHARS]

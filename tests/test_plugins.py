@@ -32,6 +32,7 @@ no-class = "first_option:same_mode"
 same_mode = "first_option:same_mode"
 broken_metric = "first_option_absent:metric"
 other_name = "first_option:same_mode"
+failing = "first_option:failing"
 "hit_rate(h/h)" = "first_option:shadow_metric"
 
 [tool.hatch.build.targets.wheel]
@@ -40,6 +41,7 @@ only-include = ["first_option.py"]
 MODULE = '''
 """A judge that gives the first option, and a metric."""
 import sys
+from dataclasses import replace
 import numpy as np
 from harness.judging.judges.base import PromptedJudge
 from harness.judging.parsing.verdict import Reply
@@ -76,6 +78,7 @@ same_mode = Metric(
     human_form="h",
     judge_form="h",
 )
+failing = replace(same_mode, name="failing", value=lambda totals: totals["no such key"])
 shadow_metric = None
 '''
 
@@ -172,6 +175,29 @@ def test_broken_plug_in_is_one_line(harness, tmp_path, options, message):
     assert message in " ".join(lines)
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_metric_that_raises_is_one_line(harness, tmp_path):
+    """The run ended with a traceback and 70; it names the plug-in, and the replies are kept."""
+    result = harness("run", "--task", "small", "--judges", "first-option", "--metric", "failing")
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    last = " ".join(result.stderr.splitlines()[-2:])
+    assert "plug-in 'failing': `value` of the metric fails (IndexError: " in last
+    [run] = (tmp_path / "runs").iterdir()
+    assert len((run / "verdicts.jsonl").read_text().splitlines()) == 1 + 2 * 12
+    assert harness("validate", str(run), "--metric", "same_mode").returncode == 0
+
+
+def test_metrics_of_plug_ins_are_listed(harness):
+    """They are accepted by --metric; those that cannot be loaded are named on stderr."""
+    result = harness("metrics", "--json")
+    assert result.returncode == 0
+    listed = {row["metric"]: row["for"] for row in json.loads(result.stdout)}
+    assert listed["same_mode"] == listed["failing"] == "plug-in"
+    assert listed["hit_rate(h/h)"] == "all tasks"
+    assert "broken_metric" not in listed
+    assert "plug-in 'broken_metric' of first-option cannot be loaded" in result.stderr
 
 
 def test_unknown_kind_in_judges_yaml_is_one_line(harness, tmp_path):

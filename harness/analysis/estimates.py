@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness import plugins
-from harness.errors import PluginError, TaskError
+from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
+from harness.errors import TaskError
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.ratings import human_table, judge_table
 from harness.stats import (
@@ -119,6 +119,10 @@ class Prepared:
         """The cut-off."""
         return self.evaluation.tau
 
+    def evaluated(self, judges: Sequence[RatingTable]) -> Evaluation:
+        """Evaluate other tables of judges as those that are compared."""
+        return _evaluated(self.source, self.compared, judges, self.implied)
+
     def rng(self) -> np.random.Generator:
         """Return a new generator with the run's seed."""
         return np.random.default_rng(self.source.seed)
@@ -157,16 +161,7 @@ def prepare(source: Source) -> Prepared:
     try:
         compared = _compared(source, human, judges, groups)
         implied = _implied(source, compared.human)
-        evaluation = evaluate(
-            compared.human,
-            compared.judges,
-            tau=task.tau if source.tau is None else source.tau,
-            positive=compared.positive,
-            resampling=_resampling(source, compared.groups),
-            metrics=compared.rows,
-            implied=implied,
-            criteria=compared.criteria,
-        )
+        evaluation = _evaluated(source, compared, compared.judges, implied)
         metric = source.metric or _ranking_metric(source, compared.human, evaluation)
         _check_replies(source.replies, evaluation.row(metric))
         if source.abstention == "loss":
@@ -199,6 +194,24 @@ def compared_tables(source: Source) -> Compared:
         return _compared(source, human_table(task, items), tuple(tables), _groups(source))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
+
+
+def _evaluated(
+    source: Source,
+    compared: Compared,
+    judges: Sequence[RatingTable],
+    implied: Distributions | None,
+) -> Evaluation:
+    return evaluate(
+        compared.human,
+        judges,
+        tau=source.task.tau if source.tau is None else source.tau,
+        positive=compared.positive,
+        resampling=_resampling(source, compared.groups),
+        metrics=compared.rows,
+        implied=implied,
+        criteria=compared.criteria,
+    )
 
 
 def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
@@ -301,19 +314,7 @@ def _rows(
     rows = metrics_for(space, scale=task.scale, positive=positive)
     if metric is None or any(row.name == metric for row in rows):
         return rows
-    return (*rows, *_plugin_metric(metric))
-
-
-def _plugin_metric(name: str) -> tuple[Metric, ...]:
-    """Load a metric that another distribution registers; a built-in name is never looked up."""
-    any_task = OptionSpace.singletons(("a", "b", "c"))
-    built_in = metrics_for(any_task, scale="ordinal", positive=("a",))
-    if name in {row.name for row in built_in} or name not in plugins.names(plugins.METRICS):
-        return ()
-    metric = plugins.load(plugins.METRICS, name)
-    if not isinstance(metric, Metric) or metric.name != name:
-        raise PluginError(f"plug-in {name!r}: found {metric!r}; it must be a Metric of that name.")
-    return (metric,)
+    return (*rows, plugin_metric(metric)) if metric in plugin_metric_names() else rows
 
 
 def _groups(source: Source) -> list[str | None] | None:

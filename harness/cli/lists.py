@@ -14,7 +14,7 @@ from harness.cli.output import echo, echo_json
 from harness.errors import JudgeUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.judging.judges.config import JudgeSpec
     from harness.stats import Metric
@@ -101,9 +101,10 @@ def _minute(time: str) -> str:
 def metrics(*, as_json: options.Json = False) -> None:
     """List all metrics: what they apply to, how to read them, and the paper.
 
-    Those of all tasks, ordinal scales and positive options compare a judge with the raters and are
-    accepted by --metric. Forms in a name are judge/human: h the most frequent option, s shares of
-    options, srs shares of raters who allow each option, hrs the options that enough raters allow.
+    Those of all tasks, ordinal scales, positive options and plug-ins compare a judge with the
+    raters and are accepted by --metric. Forms in a name are judge/human: h the most frequent
+    option, s shares of options, srs shares of raters who allow each option, hrs the options that
+    enough raters allow.
 
     \b
     Examples:
@@ -115,7 +116,20 @@ def metrics(*, as_json: options.Json = False) -> None:
         for scope, group in metrics_by_scope().items()
         for metric in group
     ]
+    rows += [_describe_metric(metric, "plug-in", as_json=as_json) for metric in _plugin_metrics()]
     show(rows, as_json=as_json)
+
+
+def _plugin_metrics() -> Iterator[Metric]:
+    """Load the metrics of other distributions; those that cannot be loaded are named on stderr."""
+    from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
+    from harness.errors import PluginError
+
+    for name in plugin_metric_names():
+        try:
+            yield plugin_metric(name)
+        except PluginError as error:
+            typer.echo(f"harness: {error}", err=True)
 
 
 def metrics_by_scope() -> dict[str, Sequence[Metric]]:

@@ -1,0 +1,67 @@
+"""Metrics of other distributions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from harness import plugins
+from harness.errors import PluginError
+from harness.stats import Metric, OptionSpace, metrics_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GUARDED = ("contributions", "value", "reason", "counts")  # that compute something
+
+
+def plugin_metric_names() -> tuple[str, ...]:
+    """Return the names of registered metrics, those of built-in ones left out; none is loaded."""
+    any_task = OptionSpace.singletons(("a", "b", "c"))
+    built_in = {row.name for row in metrics_for(any_task, scale="ordinal", positive=("a",))}
+    return tuple(name for name in plugins.names(plugins.METRICS) if name not in built_in)
+
+
+def plugin_metric(name: str) -> Metric:
+    """Load a metric that another distribution registers.
+
+    Returns
+    -------
+    Metric
+        One that raises `PluginError` wherever the distribution's own functions raise.
+
+    Raises
+    ------
+    PluginError
+        If it cannot be loaded, or is no metric of that name.
+    """
+    metric = plugins.load(plugins.METRICS, name)
+    if not isinstance(metric, Metric) or metric.name != name:
+        raise PluginError(f"plug-in {name!r}: found {metric!r}; it must be a Metric of that name.")
+    functions = {field: getattr(metric, field) for field in GUARDED}
+    guarded: dict[str, Any] = {
+        field: _guarded(function, name, field)
+        for field, function in functions.items()
+        if not _is_built_in(function)
+    }
+    return replace(metric, **guarded)
+
+
+def _is_built_in(function: Callable[..., Any]) -> bool:
+    return getattr(function, "__module__", "").startswith("harness.")
+
+
+def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*arguments: Any) -> Any:  # noqa: ANN401 -- whatever the field takes and returns
+        try:
+            return function(*arguments)
+        except Exception as error:  # noqa: BLE001 -- a plug-in may raise anything
+            problem = plugins.in_one_line(error)
+        raise PluginError(
+            f"plug-in {name!r}: `{field}` of the metric fails ({problem}); correct it, or use "
+            "another --metric. Replies of a run are kept."
+        )
+
+    return call
