@@ -30,7 +30,8 @@ from harness.stats.indeterminacy.rater_error import (
     mse_without_rater_error,
 )
 from harness.stats.indeterminacy.sensitivity import BreakEven, winning_regions
-from harness.stats.selection.regret import GOALS
+from harness.stats.selection.ranking import loss
+from harness.stats.selection.regret import GOALS, chosen_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,25 @@ class Curve:
     value: Numbers
     low: Numbers
     high: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestAtBeta:
+    """The best judge at the beta of the raters, and how firm that is.
+
+    Attributes
+    ----------
+    beta : float
+        The raters' beta, as estimated from their pairs.
+    judges : tuple of str
+        The best of the candidates; several where they are equal.
+    differs_share : float or None
+        Share of the resamples of items in which none of them is the best; None without resamples.
+    """
+
+    beta: float
+    judges: tuple[str, ...]
+    differs_share: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +203,8 @@ class Sensitivity:
         At the run's tau, by judge, then by goal.
     break_evens : dict of str to BreakEven
         At the run's tau, by goal.
+    best_at_beta : dict of str to BestAtBeta
+        At the run's tau and the beta of the raters, by goal; nothing where that is NA.
     regions : dict of str to tuple of BreakEven
         By goal, one per tau of ``grid``: where each judge wins.
     grid : Grid or None
@@ -214,6 +236,7 @@ class Sensitivity:
     curve_betas: tuple[float, ...] = ()
     curves: dict[str, dict[str, Curve]] = field(default_factory=dict)
     break_evens: dict[str, BreakEven] = field(default_factory=dict)
+    best_at_beta: dict[str, BestAtBeta] = field(default_factory=dict)
     regions: dict[str, tuple[BreakEven, ...]] = field(default_factory=dict)
     grid: Grid | None = None
     bounds_reason: str = ""
@@ -292,9 +315,40 @@ def _sweep(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
             for table in judges
         },
         "break_evens": {goal: best for goal, (best,) in at_tau.items()},
+        "best_at_beta": _best_at_beta(p, rivals),
         "regions": regions,
         "grid": grid_of(human, judges, regions, taus=taus, tau=p.tau, **settings),
     }
+
+
+def _best_at_beta(p: Prepared, rivals: Sequence[RatingTable]) -> dict[str, BestAtBeta]:
+    """Find the best of the candidates at the raters' beta, in the data and in resamples."""
+    beta = p.evaluation.human_translation.beta.value
+    if beta is None or not rivals:
+        return {}
+    [point] = beta_sweep(
+        p.compared.human,
+        rivals,
+        betas=(beta,),
+        adds=p.task.sensitivity,
+        tau=p.tau,
+        positive=p.compared.positive,
+        resampling=p.resampling(groups=p.groups),
+        metrics=GOALS,
+    )
+    best = {}
+    for row in point.metrics:
+        values = [point.estimates[name][row.name].value for name in point.judges]
+        losses = loss(np.array([np.nan if v is None else v for v in values]), row.better)
+        first = chosen_by(losses)
+        drawn = chosen_by(loss(point.replicates[row.name], row.better))
+        differs = ~drawn[first].any(axis=0)
+        best[row.name] = BestAtBeta(
+            beta=beta,
+            judges=tuple(np.array(point.judges)[first].tolist()),
+            differs_share=float(differs.mean()) if differs.size and first.any() else None,
+        )
+    return best
 
 
 def _curve(estimates: list[Estimate]) -> Curve:

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.stats import (
     Difference,
+    Estimate,
     Regret,
     holm,
     model_confidence_set,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.stats import Evaluation
 
+ALIKE = "decision_consistency"
 USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in most publications
 
 
@@ -101,8 +103,11 @@ class Choosing:
         Every pair of judges, on the metric that ranks and on the goals.
     candidates : tuple of str
         Judges to choose from: those that are ranked.
+    alike : dict of str to Estimate
+        By candidate, the share of items that are decided as the raters do, on the items that all
+        candidates answered in every way in which they were asked.
     regret : dict of str to dict of str to Regret
-        By the metric one selects by, then by goal.
+        By the metric one selects by, then by goal, on the same items.
     usual : tuple of str
         The metrics by which judges are usually selected.
     """
@@ -111,6 +116,7 @@ class Choosing:
     orders: dict[str, Order]
     differences: tuple[PairedDifference, ...]
     candidates: tuple[str, ...]
+    alike: dict[str, Estimate]
     regret: dict[str, dict[str, Regret]]
     usual: tuple[str, ...]
 
@@ -129,14 +135,31 @@ def section(p: Prepared, candidates: tuple[str, ...]) -> Choosing | None:
     if not evaluation.judges:
         return None
     compared = dict.fromkeys((p.metric, *GOALS))
+    shared = _on_shared_items(p, candidates)
     return Choosing(
         goals=GOALS,
         orders={row.name: _order(evaluation, row.name) for row in evaluation.metrics},
         differences=tuple(pair for metric in compared for pair in _differences(evaluation, metric)),
         candidates=candidates,
-        regret=regret_matrix(evaluation, goals=GOALS, judges=candidates),
+        alike={name: shared.estimates[name][ALIKE] for name in candidates},
+        regret=regret_matrix(shared, goals=GOALS, judges=candidates),
         usual=USUAL,
     )
+
+
+def _on_shared_items(p: Prepared, candidates: tuple[str, ...]) -> Evaluation:
+    """Evaluate the candidates on the items that all of them answered, both ways if asked so."""
+    tables = [table for table in p.compared.judges if table.name in candidates]
+    answered = [
+        counts.any(axis=1)
+        for table in tables
+        for counts in (table.forced_choice, table.response_set)
+        if counts.any()
+    ]
+    shared = np.all(answered, axis=0) if answered else np.zeros(0, dtype=np.bool_)
+    if all(shared[rows].all() for rows in answered):
+        return p.evaluation
+    return p.evaluated([table.masked(shared) for table in tables])
 
 
 def _order(evaluation: Evaluation, metric: str) -> Order:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.decision import UsualChoice
+    from harness.stats import Estimate
 
 CONSISTENCY = "decision_consistency"
 GOAL_WORDS = {CONSISTENCY: "decision consistency", "prevalence_bias": "prevalence bias"}
@@ -189,12 +190,21 @@ def _evidence(v: Validation, leader: JudgeResult) -> str:
         for baseline in evidence.baselines
         if baseline.value is not None
     )
-    consistency = leader.metrics[CONSISTENCY]
+    consistency = decided_alike(v, leader)
     if metric != CONSISTENCY and consistency.value is not None:
         decided = f"{percent(consistency.value)} of {counted([consistency.n_used])}"
         text += f"; it decides as the raters do on {decided}"
     answered = share(row.answered_fraction, evidence.n_rated)
     return f"{text}. It answered {answered} items. Baselines: {baselines or 'NA'}."
+
+
+def decided_alike(v: Validation, judge: JudgeResult) -> Estimate:
+    """Return the share of items that a judge decides as the raters do.
+
+    On the items that all candidates answered; of a judge that is no candidate, on its own.
+    """
+    alike = v.choosing.alike if v.choosing else {}
+    return alike.get(judge.name, judge.metrics[CONSISTENCY])
 
 
 def _human(v: Validation) -> str:
@@ -289,8 +299,9 @@ def _beta(v: Validation) -> str:
     even, goal = v.decision.break_even, GOAL_WORDS[CONSISTENCY]
     if even is None:
         return ""
-    beta = v.humans.beta
-    measured = f" (the raters' beta: {resting(beta, 2)})" if beta.value is not None else ""
+    beta, differs = v.humans.beta, differs_at_beta(v, CONSISTENCY)
+    there = f"; there {differs}" if differs else ""
+    measured = f" (the raters' beta: {resting(beta, 2)}{there})" if beta.value is not None else ""
     first, *changes = even.pieces
     if not changes:
         verb = "is" if len(first.winners) == 1 else "are"
@@ -300,6 +311,16 @@ def _beta(v: Validation) -> str:
     n_more = len(changes) - MAX_CHANGES
     suffix = f", and {n_more} more change{'s' if n_more > 1 else ''}" if n_more > 0 else ""
     return f"By {goal}, the best judge depends on beta{measured}: {', '.join(parts)}{suffix}."
+
+
+def differs_at_beta(v: Validation, goal: str) -> str:
+    """Say how firm the best judge is at the raters' beta; "" where that is not known."""
+    best = v.sensitivity.best_at_beta.get(goal) if v.sensitivity else None
+    if best is None or best.differs_share is None:
+        return ""
+    verb = "is" if len(best.judges) == 1 else "are"
+    others = f"another judge in {percent(best.differs_share)} of the resamples"
+    return f"{listed(best.judges)} {verb} best, {others}"
 
 
 def _usual(v: Validation) -> str:

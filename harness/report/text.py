@@ -13,7 +13,7 @@ from harness.report.formatting import (
     replies_each,
     with_bounds,
 )
-from harness.report.recommendation import sentences, summary
+from harness.report.recommendation import decided_alike, sentences, summary
 from harness.report.text_table import draw_table, paragraph
 from harness.stats.inference.metric import DESIGN_VALUE
 
@@ -101,7 +101,7 @@ def _ranking(validation: Validation, evidence: Evidence) -> str:
             value = with_bounds(row.value, row.low, row.high)
         else:
             value = estimate(judge.metrics[evidence.metric])
-        alike = judge.metrics["decision_consistency"].value
+        alike = decided_alike(validation, judge).value
         usd = judge.cost.usd_per_answered
         rows.append(
             (

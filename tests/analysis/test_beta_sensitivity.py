@@ -66,6 +66,38 @@ def test_winner_by_the_grid_is_the_winner_of_the_region(result):
             assert first == set(region.winners(beta)), (grid.taus[t], beta)
 
 
+def test_best_judge_at_the_raters_beta_and_how_firm_it_is():
+    """The winner of that piece, and the share of resamples of groups in which it loses."""
+    task = indeterminate_task(paired=60)
+    source = replace(indeterminate_source(task, judges=("strict", "lenient")), min_answered=0.8)
+    p, result = prepare(source), validate(source)
+    beta = result.humans.beta.value
+    section = result.sensitivity
+    assert set(section.best_at_beta) == set(GOALS)
+    for goal, best in section.best_at_beta.items():
+        assert best.beta == beta
+        assert best.judges == section.break_evens[goal].winners(beta)
+    choices = p.human.forced_choice / p.human.forced_choice.sum(axis=1, keepdims=True)
+    positive = choices[:, 0] + beta * choices[:, 1] >= p.tau
+    sums = []
+    for table in p.judges:
+        answered = table.response_set.any(axis=1)
+        alike = (table.forced_choice[:, 0] > 0) == positive
+        sums.append(np.stack([alike & answered, answered]).reshape(2, 30, 2).sum(axis=2))
+    weights = np.random.default_rng(1).multinomial(30, np.full(30, 1 / 30), 4000)
+    shares = np.array([weights @ same / (weights @ n) for same, n in sums])
+    best = section.best_at_beta["decision_consistency"]
+    winner = [table.name for table in p.judges].index(best.judges[0])
+    expected = (shares[1 - winner] > shares[winner] + 1e-12).mean()
+    assert 0 < expected < 1
+    assert best.differs_share == pytest.approx(expected, abs=0.06)
+
+
+def test_without_pairs_of_raters_no_beta_is_theirs(result):
+    """The share of resamples is that at a beta that was estimated; there is none."""
+    assert result.best_at_beta == {}
+
+
 def test_curves_are_those_of_the_sweep_with_intervals(source, result):
     """At the run's tau, value and interval per judge and goal."""
     p = prepare(source)

@@ -90,6 +90,25 @@ def test_regret_of_a_goal_by_itself_is_nothing(result):
             assert (value is None) == bool(cells[goal].reason)
 
 
+def test_regret_and_decisions_are_compared_on_shared_items():
+    """A judge's decisions on items that another one left out count for neither."""
+    task = indeterminate_task(paired=60)
+    source = replace(indeterminate_source(task, judges=("strict", "lenient")), min_answered=0.8)
+    result = validate(source)
+    shared = {item.id for i, item in enumerate(task.items) if i % 9}
+    kept = {
+        name: [verdict for verdict in verdicts if verdict.item in shared]
+        for name, verdicts in source.verdicts.items()
+    }
+    alone = validate(replace(source, verdicts=kept))
+    assert result.choosing.alike == alone.choosing.alike
+    assert {alike.n_used for alike in result.choosing.alike.values()} == {len(shared)}
+    assert result.choosing.regret == alone.choosing.regret
+    lenient = result.judge("lenient").metrics["decision_consistency"]
+    assert lenient.n_used == 60
+    assert lenient.value != result.choosing.alike["lenient"].value
+
+
 def test_without_judges_there_is_nothing_to_choose():
     """The section is None; the humans are described all the same."""
     result = validate(indeterminate_source(indeterminate_task(12), judges=()))

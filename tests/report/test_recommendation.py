@@ -12,6 +12,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 from harness.analysis import JudgeFacts, validate
 from harness.report import decision, render
 from harness.report.formatting import number, p_value, span
+from harness.report.html.summaries import changes
 from harness.report.recommendation import sentences, summary
 from harness.stats.inference.estimate import Interval
 
@@ -154,6 +155,25 @@ def test_assumed_beta_is_part_of_the_recommendation():
     assert "at a cut-off of 0.5 if 40 % of the raters who chose a negative option" in text[0]
 
 
+def test_break_even_says_how_firm_the_winner_is_and_is_silent_without_one():
+    """The share of resamples with another winner at the raters' beta; no line about judges that are
+    not significantly different."""
+    task = indeterminate_task(n=120, paired=120)
+    validation = validate(
+        replace(indeterminate_source(task, judges=("strict", "random")), min_answered=0.8)
+    )
+    best = validation.sensitivity.best_at_beta["decision_consistency"]
+    assert validation.decision.significantly_worse == ("random",)
+    [line] = [sentence for sentence in sentences(validation) if sentence.startswith("By decision")]
+    assert 0 < best.differs_share < 1
+    assert f"; there {best.judges[0]} is best, another judge in {best.differs_share:.1%} of" in line
+    validation = validate(ranked_source(task))
+    assert validation.decision.not_distinguishable
+    assert len(validation.sensitivity.break_evens["decision_consistency"].pieces) > 1
+    assert not any(sentence.startswith("By decision") for sentence in sentences(validation))
+    assert not any("beta" in line for line in changes(validation))
+
+
 def test_usual_metrics_are_named_with_the_regret_of_their_choice():
     """Hit rate and kappa pick strict where lenient decides better, at the section's regret."""
     task = indeterminate_task(n=120)
@@ -164,7 +184,7 @@ def test_usual_metrics_are_named_with_the_regret_of_their_choice():
     assert cell.selected == ("strict",)
     assert cell.value > 0
     assert f"picked strict, with regret {cell.value:.3f} [" in line
-    assert "in consistency on 106 to 120 items." in line
+    assert "in consistency on 106 items." in line
     assert validation.decision.leader == "lenient"
 
 

@@ -34,7 +34,14 @@ from harness.report.html.summaries import (
 )
 from harness.report.item_links import items_link
 from harness.report.judge_card import paragraph_latex, paragraph_markdown
-from harness.report.recommendation import GOAL_WORDS, next_steps, reasons, sentences, summary
+from harness.report.recommendation import (
+    GOAL_WORDS,
+    decided_alike,
+    next_steps,
+    reasons,
+    sentences,
+    summary,
+)
 from harness.report.text import BASELINE_NAMES, beta_hat, rank_set
 
 if TYPE_CHECKING:
@@ -267,7 +274,7 @@ def _common_rows(v: Validation) -> list[dict[str, str]]:
                 f"{formatting.span(difference.interval)}"
                 if difference
                 else "",
-                "alike": formatting.percent(judge.metrics["decision_consistency"].value),
+                "alike": formatting.percent(decided_alike(v, judge).value),
                 "beta_hat": beta_hat(v, judge),
                 "answered": formatting.percent(row.answered_fraction),
                 "cost": "unknown" if usd is None else f"{1000 * usd:.2f}",

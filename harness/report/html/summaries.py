@@ -17,7 +17,14 @@ from harness.report.formatting import (
     with_bounds,
 )
 from harness.report.judge_charts import option_label
-from harness.report.recommendation import CONSISTENCY, GOAL_WORDS, METRIC_WORDS, listed
+from harness.report.recommendation import (
+    CONSISTENCY,
+    GOAL_WORDS,
+    METRIC_WORDS,
+    decided_alike,
+    differs_at_beta,
+    listed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +72,7 @@ def figures(v: Validation) -> list[Figure]:
 
 
 def _alike(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
-    consistency = judge.metrics[CONSISTENCY]
+    consistency = decided_alike(v, judge)
     if consistency.value is None:
         assert v.evidence is not None
         return Figure(number(row.value), v.evidence.display_name)
@@ -181,7 +188,8 @@ def _named(names: Sequence[str]) -> str:
 
 def _sensitivity(v: Validation) -> str:
     parts = []
-    even = v.sensitivity.break_evens.get(CONSISTENCY) if v.sensitivity else None
+    firm = not v.decision.not_distinguishable
+    even = v.sensitivity.break_evens.get(CONSISTENCY) if v.sensitivity and firm else None
     if v.humans.beta.value is not None:
         parts.append(f"the raters' beta is {number(v.humans.beta.value, 2)}")
     if even is not None and even.pieces:
@@ -270,19 +278,22 @@ def _by_beta(v: Validation) -> list[str]:
     if v.sensitivity.grid is None:
         reason = no_sweep_reason(v)
         return [f"Sensitivity to beta is not known: {reason}."] if reason else []
+    if v.decision.not_distinguishable:
+        return []
     lines = []
     for goal, even in v.sensitivity.break_evens.items():
         if goal == CONSISTENCY and v.decision.break_even is not None:
             continue  # the decision says it
-        name = GOAL_WORDS.get(goal, goal)
+        name, differs = GOAL_WORDS.get(goal, goal), differs_at_beta(v, goal)
+        share = f" (at the raters' beta {differs})" if differs else ""
         pieces = [
             (" and ".join(piece.winners) or "none", piece.low, piece.high) for piece in even.pieces
         ]
         if len(pieces) > 1:
             ranges = [f"{names} from {low:.2f} to {high:.2f}" for names, low, high in pieces]
-            lines.append(f"The best judge by {name} depends on beta: {'; '.join(ranges)}.")
+            lines.append(f"The best judge by {name} depends on beta{share}: {'; '.join(ranges)}.")
         elif pieces:
-            lines.append(f"The best judge by {name} is {pieces[0][0]} at every beta.")
+            lines.append(f"The best judge by {name} is {pieces[0][0]} at every beta{share}.")
     return lines
 
 

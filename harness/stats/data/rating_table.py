@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -114,6 +114,17 @@ class RatingTable:
             response_set=self.response_set[rows],
             joint=None if self.joint is None else self.joint[rows],
             outcomes=self.outcomes[rows],
+        )
+
+    def masked(self, kept: BoolArray) -> RatingTable:
+        """Return the table with the ratings of some items alone, (n,) bool; it keeps all items."""
+        joint = self.joint
+        return replace(
+            self,
+            forced_choice=self.forced_choice * kept[:, None],
+            response_set=self.response_set * kept[:, None],
+            joint=None if joint is None else joint * kept[:, None, None],
+            outcomes=self.outcomes * kept[:, None, None],
         )
 
     @classmethod
