@@ -88,6 +88,14 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """How asking ended, and the USD that it cost so far."""
+
+    exit_code: ExitCode
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """How a run ended."""
 
@@ -318,6 +326,51 @@ def execute(
         If the run folder or the cache cannot be used.
     """
     store: Cache = ResponseCache(cache or cache_folder(), observer.say) if use_cache else NoCache()
+    asked = ask_open_units(
+        plan,
+        folder,
+        store,
+        observer=observer,
+        retry=retry,
+        stop=stop,
+    )
+    if asked.exit_code != ExitCode.DONE:
+        command = resume_command(folder.path, cache, verb)
+        observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
+    try:
+        validation = finish(folder, task=plan.task if plan.config.item_text else None)
+    except KeyboardInterrupt:
+        observer.say(
+            "interrupted; the replies are kept. Compute the results with: "
+            f"harness validate {folder.path}"
+        )
+        raise
+    return RunResult(folder, validation, asked.cost_usd, asked.exit_code)
+
+
+def ask_open_units(
+    plan: Plan,
+    folder: RunFolder,
+    store: Cache,
+    *,
+    observer: Observer,
+    retry: RetryPolicy | None = None,
+    stop: StopRequests | None = None,
+) -> Asked:
+    """Ask what the log of a run folder does not answer.
+
+    Parameters
+    ----------
+    store : Cache
+        Where replies are looked up and stored; it is closed at the end.
+    plan, folder, observer, retry, stop
+        See `execute`.
+
+    Raises
+    ------
+    RunError
+        If the run folder or the cache cannot be used.
+    """
     stop = stop or StopRequests()
     with folder.open_log() as log:
         logged = folder.read_verdicts()
@@ -335,23 +388,13 @@ def execute(
         }
         ends, asking_s = _ask(_session(plan, folder, parts), folder, store, observer, stop)
     exit_code = _exit_code(ends, budget, stop)
-    if exit_code != ExitCode.DONE:
-        observer.say(_how_to_resume(resume_command(folder.path, cache, verb), budget, stop))
     folder.update(
         state="asked" if exit_code == ExitCode.DONE else "stopped",
         ended={judge: reason for judge, reason in ends.items() if reason},
         exit_code=None if exit_code == ExitCode.DONE else int(exit_code),
         asking_s=round((folder.manifest.asking_s or 0.0) + asking_s, 3),
     )
-    try:
-        validation = finish(folder, task=plan.task if plan.config.item_text else None)
-    except KeyboardInterrupt:
-        observer.say(
-            "interrupted; the replies are kept. Compute the results with: "
-            f"harness validate {folder.path}"
-        )
-        raise
-    return RunResult(folder, validation, budget.spent_usd, exit_code)
+    return Asked(exit_code, budget.spent_usd)
 
 
 def _complete(plan: Plan, folder: RunFolder) -> RunResult:
@@ -565,12 +608,10 @@ def _exit_code(ends: Mapping[str, str], budget: CostBudget, stop: StopRequests) 
     return ExitCode.most_important(codes)
 
 
-def _how_to_resume(command: str, budget: CostBudget, stop: StopRequests) -> str:
-    if stop.signals:
+def how_to_resume(command: str, exit_code: ExitCode, max_cost: float | None) -> str:
+    """Return why asking ended early, and the command that asks the rest."""
+    if exit_code in {ExitCode.INTERRUPTED, ExitCode.TERMINATED}:
         return f"interrupted; the replies are kept. Resume with: {command}"
-    if budget.exhausted:
-        return (
-            f"--max-cost {budget.limit_usd:g} is reached. Raise it and resume: "
-            f"{command} --max-cost USD"
-        )
+    if exit_code == ExitCode.COST_LIMIT:
+        return f"--max-cost {max_cost:g} is reached. Raise it and resume: {command} --max-cost USD"
     return f"some units could not be asked. Resume with: {command}"

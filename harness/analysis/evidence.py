@@ -176,7 +176,7 @@ def section(p: Prepared) -> Evidence | None:
         implied=p.implied,
         abstention=source.abstention,
     )
-    margin = source.worth * _range(metric, len(p.compared.human.space.options))
+    margin = source.worth * range_of(metric, len(p.compared.human.space.options))
     reason, tests = _annotator_tests(p, footing)
     names = [table.name for table in tables]
     fractions = dict(zip(names, footing.items.answered_fraction.tolist(), strict=True))
@@ -223,7 +223,8 @@ def section(p: Prepared) -> Evidence | None:
     )
 
 
-def _range(metric: Metric, n_options: int) -> float:
+def range_of(metric: Metric, n_options: int) -> float:
+    """Return the greatest possible difference between two values of a metric."""
     low, high = metric.bounds
     if not isfinite(high - low):  # a sum over options of squared differences of shares
         return float(n_options)

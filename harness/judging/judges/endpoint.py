@@ -105,10 +105,9 @@ def read_answer(
     usage = document.get("usage")
     total = token_counts(usage if isinstance(usage, dict) else {})
     shares = split_counts(total, len(completions))
-    model = document.get("model")
     return [
         _reply_of(
-            model,
+            document,
             choice,
             request,
             counts=share,
@@ -135,7 +134,7 @@ def _document(body: bytes) -> object:
 
 
 def _reply_of(
-    model: object,
+    document: dict[str, Any],
     choice: dict[str, Any],
     request: Request,
     *,
@@ -152,8 +151,9 @@ def _reply_of(
     return Reply(
         request=request.hash,
         text=text,
-        model=clean(model) if isinstance(model, str) else None,
-        finish_reason=clean(finish_reason) if isinstance(finish_reason, str) else None,
+        model=_name(document.get("model")),
+        fingerprint=_name(document.get("system_fingerprint")),
+        finish_reason=_name(finish_reason),
         prompt_tokens=counts.prompt,
         completion_tokens=counts.completion,
         cached_tokens=counts.cached,
@@ -161,6 +161,10 @@ def _reply_of(
         latency_s=latency_s,
         logprobs=json_logprobs(choice.get("logprobs")),
     )
+
+
+def _name(value: object) -> str | None:
+    return clean(value) if isinstance(value, str) else None
 
 
 def json_logprobs(logprobs: object) -> JsonValue:

@@ -192,7 +192,7 @@ class HostedJudge(HttpJudge):
         counts = token_counts(usage.model_dump() if usage is not None else {})
         choices = [answer.choices[0], *answer.choices[1 : len(requests)]]  # raises without choices
         return [
-            self._reply_of(str(answer.model), choice, request, share, latency_s)
+            self._reply_of(answer, choice, request, share, latency_s)
             for choice, request, share in zip(
                 choices, requests, split_counts(counts, len(choices)), strict=False
             )
@@ -200,7 +200,7 @@ class HostedJudge(HttpJudge):
 
     def _reply_of(
         self,
-        model: str,
+        answer: Any,  # noqa: ANN401 -- litellm's
         choice: Any,  # noqa: ANN401 -- litellm's
         request: Request,
         counts: TokenCounts,
@@ -211,10 +211,12 @@ class HostedJudge(HttpJudge):
         if not text and fields.get("refusal"):
             text, finish_reason = text_of(fields["refusal"]), "content_filter"
         logprobs: Any = getattr(choice, "logprobs", None)
+        fingerprint = getattr(answer, "system_fingerprint", None)
         return Reply(
             request=request.hash,
             text=text,
-            model=clean(model),
+            model=clean(str(answer.model)),
+            fingerprint=clean(fingerprint) if isinstance(fingerprint, str) else None,
             finish_reason=clean(str(finish_reason)),
             prompt_tokens=counts.prompt,
             completion_tokens=counts.completion,

@@ -102,8 +102,8 @@ class Reply(_Record, frozen=True, kw_only=True):
         Hash of the request.
     text : str
         Text of the reply.
-    model, finish_reason : str or None
-        As the provider reported them.
+    model, fingerprint, finish_reason : str or None
+        As the provider reported them; a fingerprint names the configuration that a model runs in.
     prompt_tokens, completion_tokens, cached_tokens : int or None
         As the provider counted them; those cached are among those of the prompt.
     cost_usd : float or None
@@ -128,6 +128,7 @@ class Reply(_Record, frozen=True, kw_only=True):
     cost_usd: float | None = None
     latency_s: float | None = None
     logprobs: Any = None
+    fingerprint: str | None = None
     derived: bool = False
     cache_key: str = ""
 
@@ -167,8 +168,8 @@ class Verdict(_Record, frozen=True, kw_only=True):
         Text of the reply.
     first : Reply or None
         The first turn of a pair.
-    model, finish_reason : str or None
-        As the provider reported them.
+    model, fingerprint, finish_reason : str or None
+        As the provider reported them; a fingerprint names the configuration that a model runs in.
     prompt_tokens, completion_tokens, cached_tokens : int or None
         As the provider counted them; those cached are among those of the prompt.
     cost_usd : float or None
@@ -205,6 +206,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     cost_usd: float | None = None
     latency_s: float | None = None
     logprobs: Any = None
+    fingerprint: str | None = None
     derived: bool = False
     cache_key: str = ""
     cached: bool = False
@@ -274,6 +276,7 @@ class Reader:
             cost_usd=reply.cost_usd,
             latency_s=reply.latency_s,
             logprobs=reply.logprobs,
+            fingerprint=reply.fingerprint,
             derived=reply.derived,
             cache_key=reply.cache_key,
             cached=cached,
@@ -368,11 +371,16 @@ def encode(verdict: Verdict) -> bytes:
         body = json.dumps(_finite(msgspec.to_builtins(verdict)), separators=(",", ":")).encode()
     if not body.isascii():
         body = NOT_ASCII.sub(_escaped, body.decode()).encode()
+    return with_checksum(body)
+
+
+def with_checksum(body: bytes) -> bytes:
+    """Make a line of a JSON object: its CRC-32 becomes the last member."""
     return body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body)
 
 
-def decode(line: bytes) -> Verdict:
-    """Decode a line of the log.
+def without_checksum(line: bytes) -> bytes:
+    """Return the JSON object in a line that `with_checksum` made.
 
     Raises
     ------
@@ -387,6 +395,18 @@ def decode(line: bytes) -> Verdict:
     body = content + b"}"
     if b"%08x" % zlib.crc32(body) != digits[:-2]:
         raise VerdictError("the line's checksum does not fit; it was changed or damaged")
+    return body
+
+
+def decode(line: bytes) -> Verdict:
+    """Decode a line of the log.
+
+    Raises
+    ------
+    VerdictError
+        If the line is damaged. The message holds nothing of the line.
+    """
+    body = without_checksum(line)
     try:
         return _DECODER.decode(body)
     except ValueError as error:

@@ -48,6 +48,7 @@ class Request:
 
     The alias of the judge is not part of it: aliases of the same model share replies. Canonical
     JSON is ASCII without spaces, members in alphabetical order: the sample number comes last.
+    ``look`` is the number of a later look at a judge; a run has look 0, which is left out.
     """
 
     provider: str
@@ -56,6 +57,7 @@ class Request:
     params: Mapping[str, JsonValue] = field(default_factory=dict)
     messages: tuple[Message, ...]
     sample: int = 0
+    look: int = 0
 
     @cached_property
     def hash(self) -> str:
@@ -92,6 +94,15 @@ class Request:
             return self
         return self._copy(sample=sample, **members)
 
+    def for_look(self, look: int) -> Self:
+        """Return this request as it is asked again in a later look."""
+        if look == self.look:
+            return self
+        copied = self._copy(look=look)
+        for name in ("_frame", "_stem", "cache_key"):
+            copied.__dict__.pop(name, None)
+        return copied
+
     def with_messages(self, messages: tuple[Message, ...]) -> Self:
         """Return the same request with other messages."""
         turns = _turns(messages)
@@ -115,7 +126,8 @@ class Request:
             _CANONICAL, (self.base_url, self.model, self.params, self.provider)
         )
         after = f',"model":{model},"params":{params},"provider":{provider},"sample":'
-        return f'{{"base_url":{base_url},"messages":', after
+        look = f'"look":{self.look},' if self.look else ""
+        return f'{{"base_url":{base_url},{look}"messages":', after
 
     def _copy(self, **members: object) -> Self:
         """Return a copy with other members, computed ones included; the hash is dropped."""

@@ -42,12 +42,14 @@ class NotAsked(Exception):  # noqa: N818 -- a state of the run, not a mistake
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All that one judge is asked in a run.
+    """All that one judge is asked in a run, or in a later look at it.
 
     Attributes
     ----------
     pairs : frozenset of str or None
         Ids of the items that are asked in the paired form, where it is asked; None for all.
+    look : int
+        Number of the look, which is part of each request; 0 for the run itself.
     """
 
     judge: Judge
@@ -55,6 +57,7 @@ class Job:
     elicitations: tuple[Elicitation, ...]
     samples: int
     pairs: frozenset[str] | None = None
+    look: int = 0
 
     def items_of(self, elicitation: Elicitation) -> tuple[Item, ...]:
         """Return the items of an elicitation."""

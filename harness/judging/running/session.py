@@ -148,7 +148,7 @@ class JudgeRun:
         """Yield units that the log does not answer, or answers to another request."""
         job, session = self.job, self.session
         for item, elicitation in job.questions():
-            request = self.judge.request(Unit(item.id, elicitation))
+            request = self.judge.request(Unit(item.id, elicitation)).for_look(job.look)
             for sample, request_hash in enumerate(request.hashes(job.samples)):
                 key = UnitKey(self.name, item.id, elicitation, sample)
                 verdict = session.done.get(key)

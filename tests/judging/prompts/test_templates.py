@@ -483,8 +483,9 @@ def test_a_hash_is_that_of_the_canonical_json_also_of_copies(content, base_url, 
     a copy with another member never keeps the old one."""
 
     def slow(request):
+        members = asdict(request) | {"messages": [m._asdict() for m in request.messages]}
         text = json.dumps(
-            {**asdict(request), "messages": [m._asdict() for m in request.messages]},
+            {name: value for name, value in members.items() if name != "look" or value},
             sort_keys=True,
             separators=(",", ":"),
         )
@@ -498,6 +499,11 @@ def test_a_hash_is_that_of_the_canonical_json_also_of_copies(content, base_url, 
     assert first.for_sample(7, first.hash_of(7)).for_sample(8).hash == slow(first.for_sample(8))
     more = first.with_messages((*messages, Message(role="assistant", content=other)))
     assert more.hash == slow(more)
+    again = more.for_look(2)
+    assert again.hash == slow(again) != more.hash
+    assert again.cache_key != more.cache_key
+    assert again.with_messages(messages).hash == slow(again.with_messages(messages))
+    assert again.for_look(0).hash == more.hash
     changed = replace(more, params={"changed": other})
     assert changed.hash == slow(changed)
     assert copy.deepcopy(changed) == changed
