@@ -28,7 +28,7 @@ LAYERS = (
     ("elicitation_items",),
     ("sources",),
     ("report",),
-    ("app", "stopping", "curation", "doctor", "experiments", "probe"),
+    ("app", "stopping", "curation", "doctor", "experiments", "probe", "revalidation"),
     ("api",),
     ("cli",),
 )

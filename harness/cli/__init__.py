@@ -10,7 +10,19 @@ from typing import Annotated
 import typer
 
 from harness import __version__
-from harness.cli import cache, doctor, lists, new_task, probe, report, run, simulate, validate
+from harness.cli import (
+    baseline,
+    cache,
+    doctor,
+    lists,
+    new_task,
+    probe,
+    report,
+    revalidate,
+    run,
+    simulate,
+    validate,
+)
 from harness.errors import ExitCode, HarnessError
 from harness.plain_text import visible
 from harness.state_folder import keep_traceback
@@ -41,6 +53,8 @@ COMMANDS = (
     (run.run, "Ask judges about a task and rank them."),
     (validate.validate, "Validate a run, or verdicts of another tool."),
     (report.report, "Write the report of a run, or compare two."),
+    (revalidate.revalidate, "Ask the judges of a run again: are they still the same?"),
+    (revalidate.history, "Print the looks at a run's judges as control charts."),
     (simulate.simulate, "Reproduce published experiments with known truth."),
     (doctor.doctor, "Check keys, addresses, cache and disk."),
     (new_task.new_task, "Write a task folder, also from a table."),
@@ -53,6 +67,7 @@ COMMANDS = (
 for command, summary in COMMANDS:
     app.command(command.__name__.replace("_", "-"), short_help=summary)(command)
 app.add_typer(cache.app, name="cache", short_help="Show or clear the response cache.")
+app.add_typer(baseline.app, name="baseline", short_help="Export the baseline of a run.")
 app.add_typer(probe.app, name="probe", short_help="Prompt-injection probe of judges.")
 
 

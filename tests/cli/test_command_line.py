@@ -29,7 +29,12 @@ def commands(group=None, words=()):
 
 
 COMMANDS = dict(commands())
-TABLELESS = {("schema",), ("report",), ("cache", "clear")}  # they print no table
+TABLELESS = {
+    ("schema",),
+    ("report",),
+    ("cache", "clear"),
+    ("baseline", "export"),
+}  # they print no table
 SAME = {  # one name for one thing: what a help text must say wherever the option stands
     "--task": "task",
     "--judges": "judge",

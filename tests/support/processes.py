@@ -93,9 +93,11 @@ class Server:
         """Scheme, host and port."""
         return f"http://127.0.0.1:{self.port}"
 
-    def url(self, *, fault: str = "", ms: float = 0, say: str = "", tail: str = "/v1") -> str:
-        """Base URL at which the server shows a fault, waits ``ms`` or always answers ``say``."""
-        parts = (("ms", f"{ms:g}" if ms else ""), ("fault", fault), ("say", say))
+    def url(
+        self, *, fault: str = "", ms: float = 0, say: str = "", table: str = "", tail: str = "/v1"
+    ) -> str:
+        """Base URL at which the server shows a fault, waits ``ms``, answers ``say`` or by table."""
+        parts = (("ms", f"{ms:g}" if ms else ""), ("fault", fault), ("say", say), ("table", table))
         return self.origin + "".join(f"/{k}/{quote(v, safe='')}" for k, v in parts if v) + tail
 
     def stats(self) -> dict:
@@ -110,9 +112,14 @@ class Server:
         """Forget all requests and faults so far."""
         self.post("/reset")
 
-    def post(self, path: str) -> None:
-        """Post an empty body, to change how the server behaves."""
-        with _opener.open(Request(f"{self.origin}{path}", method="POST")):
+    def set_table(self, name: str, replies: Mapping[str, list[str]], **more: str) -> None:
+        """Set the replies at ``url(table=name)``; ``more`` is model, fingerprint and fault."""
+        self.post(f"/tables/{name}", {"replies": replies, **more})
+
+    def post(self, path: str, content: object = None) -> None:
+        """Post JSON, to change how the server behaves."""
+        body = b"" if content is None else json.dumps(content).encode()
+        with _opener.open(Request(f"{self.origin}{path}", data=body, method="POST")):
             pass
 
     def _get(self, path: str):

@@ -2,7 +2,7 @@
 
     python tests/support/stub_server.py --port 0   prints its port, then serves until it is ended
 
-POST [/ms/N][/fault/PLAN][/say/TEXT]/v1/chat/completions                        OpenAI
+POST [/ms/N][/fault/PLAN][/say/TEXT][/table/NAME]/v1/chat/completions           OpenAI
 POST [...]/v1/messages                                                          Anthropic
 POST [...]/models/MODEL:generateContent                                         Gemini
 POST [...]/api/chat or /api/generate                                            Ollama
@@ -10,9 +10,13 @@ GET  [...]/v1/models                  one model, "stub" unless /say/NAME
 GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "by_path": {...}}
 GET  /requests the last requests: [{"path", "headers", "body"}, ...]
 POST /reset    clears both
+POST /tables/NAME  {"replies": {line of a prompt: [reply, ...]}, "model": ..., "fingerprint": ...,
+                   "fault": PLAN}
 
 The answer is a function of the prompt: one of the option keys that stand at the start of its lines
 ("A: Toxic", "- B. Fine"), or several where a set is asked for. `/say/TEXT` gives the answer itself.
+`/table/NAME` takes it from a table of replies: the n-th request whose prompt holds a line gets the
+n-th reply to that line, and from the first again after the last.
 
 A plan is `FAULT`, or `FAULT*N` for the first N requests of each prompt, several joined by commas:
 `/fault/429*2,500*1/v1`. It may also end the model's name: `stub+429*2`. Arguments of a
@@ -40,6 +44,8 @@ from aiohttp import web
 LAST_REQUESTS = deque(maxlen=1000)
 COUNTS = Counter()
 BY_PATH = Counter()
+TABLES = {}  # by name
+TIMES_ASKED = Counter()  # by table and line
 ATTEMPTS = Counter()  # requests so far, by path and prompt
 BIG = 60 << 20
 OPTION = re.compile(r"^[\s>*-]*\(?([A-Za-z0-9_]{1,12})\s*[:.)=]\s+\S", re.MULTILINE)
@@ -77,6 +83,22 @@ def answer_to(body: dict) -> str:
         chosen = [key for place, key in enumerate(keys) if digest[1 + place] % 2]
         return ", ".join(chosen or keys[:1])
     return keys[digest[0] % len(keys)]
+
+
+def answer_from(name: str, body: dict) -> str:
+    """Take the next reply to the line of the prompt that a table knows."""
+    replies = TABLES[name]["replies"]
+    [line] = {line for line in texts_of(body)[-1].splitlines() if line in replies}
+    number = TIMES_ASKED[name, line]
+    TIMES_ASKED[name, line] += 1
+    return replies[line][number % len(replies[line])]
+
+
+def as_reported(name: str, reply: dict) -> dict:
+    """Replace the model version and the fingerprint by those of a table."""
+    table = TABLES[name]
+    fields = {"model": table.get("model"), "system_fingerprint": table.get("fingerprint")}
+    return reply | {field: value for field, value in fields.items() if value}
 
 
 def openai_reply(body: dict, text: str | None, finish: str = "stop", **message) -> dict:
@@ -310,7 +332,11 @@ async def complete(request: web.Request) -> web.StreamResponse:
     body = json.loads(raw)
     parts = request.raw_path.split("/")
     settings = {key: unquote(value) for key, value in pairwise(parts)}
-    plan = settings.get("fault") or str(body.get("model", "")).partition("+")[2]
+    plan = (
+        settings.get("fault")
+        or TABLES.get(settings.get("table"), {}).get("fault")
+        or str(body.get("model", "")).partition("+")[2]
+    )
     prompt = (request.path, hashlib.sha256(raw).digest())
     ATTEMPTS[prompt] += 1
     fault, values = fault_for(plan, ATTEMPTS[prompt]) if plan else ("", {})
@@ -324,6 +350,8 @@ async def complete(request: web.Request) -> web.StreamResponse:
             values,
             lambda text, finish="stop", **fields: make(body, text, finish, **fields),
         )
+    if table := settings.get("table"):
+        return web.json_response(as_reported(table, make(body, answer_from(table, body))))
     answer = settings.get("say") or answer_to(body)  # limits: a good answer that says what is left
     return web.json_response(make(body, answer), headers=values if fault else {})
 
@@ -362,11 +390,20 @@ async def reset(_request: web.Request) -> web.Response:
     return web.json_response({})
 
 
+async def set_table(request: web.Request) -> web.Response:
+    name = request.match_info["name"]
+    TABLES[name] = await request.json()
+    for key in [key for key in TIMES_ASKED if key[0] == name]:
+        del TIMES_ASKED[key]
+    return web.json_response({})
+
+
 async def serve(port: int, max_seconds: float) -> None:
     app = web.Application(client_max_size=1 << 30)
     app.router.add_get("/stats", stats)
     app.router.add_get("/requests", last_requests)
     app.router.add_post("/reset", reset)
+    app.router.add_post("/tables/{name}", set_table)
     app.router.add_route("*", "/{tail:.*}", count_in_flight)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
     await runner.setup()

@@ -1,0 +1,211 @@
+"""`harness revalidate` and `harness history`: ask the judges of a run again, and the results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import options
+
+if TYPE_CHECKING:
+    from harness.revalidation.fail_on import Condition
+    from harness.revalidation.revalidate import LookOptions, Revalidation
+    from harness.runs import RunFolder
+
+Run = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="RUN",
+        help="A run, or the folder of an exported baseline; the newest run by default.",
+        show_default=False,
+    ),
+]
+Anchor = Annotated[
+    int | None,
+    typer.Option(min=1, help="Ask only N items, drawn once by the raters' agreement."),
+]
+TaskFolder = Annotated[
+    str | None,
+    typer.Option("--task", "-t", help="Name or path of the task, if it is elsewhere now."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the random anchor.")]
+
+
+def revalidate(
+    run: Run = None,
+    *,
+    anchor: Anchor = None,
+    baseline_replies: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Replies per item of the baseline; ask on a second occasion what the run lacks.",
+        ),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=1, help="Times each judge is asked per item in this look.")
+    ] = 1,
+    margin: Annotated[
+        float,
+        typer.Option(
+            min=0, max=0.99, help="How much worse is tolerated, as a share of the metric's range."
+        ),
+    ] = 0.0,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONDITIONS",
+            help="Exit with 1 on changed, worse, underpowered, 'not comparable', or a limit "
+            "such as outcome-rate>0.05 or 'mse(srs/srs)>0.1'; comma-separated.",
+        ),
+    ] = None,
+    accept: Annotated[
+        int | None,
+        typer.Option(
+            metavar="LOOK",
+            min=1,
+            help="Ask nothing; start a new baseline with the replies since this look.",
+        ),
+    ] = None,
+    task: TaskFolder = None,
+    judges_file: Annotated[
+        Path | None,
+        typer.Option(help="A judges.yaml whose judges must be as they were validated."),
+    ] = None,
+    base_url: options.BaseUrl = None,
+    key_env: options.KeyEnv = None,
+    seed: Seed = 0,
+    max_cost: options.MaxCost = None,
+    dry_run: options.DryRun = False,
+    out: options.Out = None,
+    details: options.Details = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Ask the judges of a finished run again, and tell drift from their own noise.
+
+    The replies are fresh: the cache is not used. The first look fixes the baseline, which is the
+    run's own replies. A look that was stopped is resumed by the same command.
+
+    \b
+    Examples:
+      harness revalidate
+      harness revalidate --anchor 100 --baseline-replies 5
+      harness revalidate runs/toxicity-20260101T120000Z-1a2b3c
+      harness revalidate --fail-on worse,outcome-rate>0.05,'mse(srs/srs)>0.1'
+      harness revalidate --accept 4
+    """
+    from harness.revalidation.revalidate import LookOptions
+    from harness.runs import default_out, find_run
+
+    conditions = _conditions(fail_on)
+    folder = find_run(out or default_out(), run)
+    look_options = LookOptions(
+        anchor=anchor,
+        baseline_replies=baseline_replies,
+        samples=samples,
+        margin=margin,
+        judges_file=judges_file,
+        base_url=base_url,
+        key_env=key_env,
+        task=task,
+        seed=seed,
+        max_cost=max_cost,
+    )
+    if accept is not None:
+        _accept(folder, accept, look_options)
+    elif dry_run:
+        _print_costs(folder, look_options, as_json=as_json)
+    else:
+        result = _revalidate(folder, look_options, quiet=quiet)
+        _print(result, details=details, as_json=as_json)
+        raise typer.Exit(_exit_code(result, conditions))
+
+
+def _conditions(fail_on: str | None) -> tuple[Condition, ...]:
+    from harness.revalidation.fail_on import read_conditions
+
+    try:
+        return read_conditions(fail_on) if fail_on is not None else ()
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--fail-on") from None
+
+
+def _accept(folder: RunFolder, number: int, look_options: LookOptions) -> None:
+    from harness.revalidation.revalidate import accept_look
+
+    baseline = accept_look(folder, number, look_options).baselines[-1]
+    typer.echo(
+        f"Baseline {baseline.number} of this run starts with look {number}: {baseline.n_replies} "
+        f"{'reply' if baseline.n_replies == 1 else 'replies'} per item. The chance of a false "
+        f"alarm is {baseline.alpha:.0%} for each baseline."
+    )
+
+
+def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool) -> None:
+    from harness.app import estimate_costs
+    from harness.cli.run import print_costs
+    from harness.revalidation.revalidate import plan_look
+
+    print_costs(estimate_costs(plan_look(folder, look_options)), as_json=as_json)
+
+
+def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) -> Revalidation:
+    import shlex
+
+    from harness.cli.progress import watch
+    from harness.revalidation.revalidate import plan_look, revalidate
+
+    command = shlex.join(["harness", "revalidate", str(folder.path)])
+    with watch(plan_look(folder, look_options).n_planned, quiet=quiet) as observer:
+        return revalidate(folder, look_options, observer, command=command)
+
+
+def _print(result: Revalidation, *, details: bool, as_json: bool) -> None:
+    from harness.analysis.serialize import to_json
+    from harness.revalidation.history import without_replies
+    from harness.revalidation.look_text import look_text
+
+    baseline = result.history.baseline
+    if result.look is None or baseline is None:
+        return
+    if as_json:
+        typer.echo(to_json(without_replies(result.look)))
+    else:
+        typer.echo(look_text(result.look, baseline, details=details))
+
+
+def _exit_code(result: Revalidation, conditions: tuple[Condition, ...]) -> int:
+    from harness.errors import ExitCode
+    from harness.revalidation.fail_on import failures
+
+    lines = failures(conditions, result.look) if result.look is not None else []
+    for line in lines:
+        typer.echo(f"harness: {line}.", err=True)
+    codes = [result.exit_code, *([ExitCode.CHECK_FAILED] if lines else [])]
+    return ExitCode.most_important(codes)
+
+
+def history(run: Run = None, *, out: options.Out = None, as_json: options.Json = False) -> None:
+    """Print the looks at a run's judges as control charts: flips, own noise, evidence, metric.
+
+    \b
+    Examples:
+      harness history
+      harness history runs/toxicity-20260101T120000Z-1a2b3c --json
+    """
+    from harness.analysis.serialize import to_json
+    from harness.revalidation.history import without_replies
+    from harness.revalidation.history_text import baseline_facts, history_text
+    from harness.revalidation.revalidate import history_of
+    from harness.runs import default_out, find_run
+
+    reading = history_of(find_run(out or default_out(), run))
+    if as_json:
+        looks = [without_replies(look) for look in reading.looks]
+        facts = [baseline_facts(baseline) for baseline in reading.baselines]
+        typer.echo(to_json({"baselines": facts, "looks": looks}))
+    else:
+        typer.echo(history_text(reading))

@@ -1,0 +1,94 @@
+"""Anchor sets: items that every look asks about, drawn so that the agreement of raters is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.errors import RunError
+from harness.ratings import human_table
+from harness.stats.data.rating_table import Distributions
+from harness.stats.subsets.strata import Stratum
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.tasks import Item, Task
+
+STRATA = (
+    Stratum("PA = 1", "majority_share", 1.0),
+    Stratum("0.8 <= PA < 1", "majority_share", 0.8, 1.0),
+    Stratum("0.6 <= PA < 0.8", "majority_share", 0.6, 0.8),
+    Stratum("PA < 0.6", "majority_share", 0.0, 0.6),
+)
+
+
+def draw_anchor(
+    task: Task, items: Sequence[Item], n_items: int | None, *, seed: int
+) -> tuple[Item, ...]:
+    """Draw the items of an anchor, stratified by the agreement of the raters.
+
+    Parameters
+    ----------
+    task : Task
+        With the ratings.
+    items : sequence of Item
+        To draw from.
+    n_items : int or None
+        How many; None for all.
+    seed : int
+        Of the draw.
+
+    Returns
+    -------
+    tuple of Item
+        In their order. Each stratum has its share of the items, to the nearest whole number, so
+        that means over the anchor estimate means over all items, with no more variance than a
+        simple random sample has.
+
+    Raises
+    ------
+    RunError
+        If there are fewer items.
+    """
+    if n_items is None or n_items == len(items):
+        return tuple(items)
+    if n_items > len(items):
+        raise RunError(f"--anchor {n_items}: the run has {len(items)} items; choose at most those.")
+    strata = _strata(task, items)
+    sizes = np.bincount(strata)
+    rng = np.random.default_rng(seed)
+    chosen = [
+        rng.choice(np.flatnonzero(strata == s), size=n, replace=False)
+        for s, n in enumerate(proportional_sizes(sizes, n_items))
+    ]
+    return tuple(items[i] for i in np.sort(np.concatenate(chosen)).tolist())
+
+
+def proportional_sizes(sizes: IntArray, n: int) -> list[int]:
+    """Divide ``n`` among strata in proportion to their sizes, by largest remainders."""
+    exact = np.asarray(sizes) * n / np.sum(sizes)
+    shares = np.floor(exact).astype(np.int64)
+    largest = np.argsort(shares - exact, kind="stable")[: n - int(shares.sum())]
+    shares[largest] += 1
+    return [int(share) for share in shares]
+
+
+def _strata(task: Task, items: Sequence[Item]) -> IntArray:
+    """Return (n,) numbers of strata; items with fewer than two ratings have one of their own."""
+    counts = _rated(task, items)
+    strata = np.full(len(items), len(STRATA), dtype=np.int64)
+    for number, stratum in enumerate(STRATA):
+        strata[stratum.members(counts)] = number
+    return strata
+
+
+def _rated(task: Task, items: Sequence[Item]) -> FloatArray:
+    """Return how often raters chose each option or, without choices, each response set."""
+    human = human_table(task, items)
+    dist = Distributions.of(human)
+    has_choices = bool((dist.n_forced > 0).any())
+    counts = human.forced_choice if has_choices else human.response_set
+    return np.asarray(counts, dtype=np.float64)

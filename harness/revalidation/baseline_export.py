@@ -1,0 +1,68 @@
+"""Export of a baseline: a small folder that is re-validated elsewhere, as on a CI machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.errors import RunError
+from harness.revalidation.causes import setup_of
+from harness.revalidation.history import FILE
+from harness.revalidation.occasion import FOLDER
+from harness.revalidation.revalidate import LookOptions, fix_baseline
+from harness.runs import RunFolder
+from harness.tasks import write_task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def export_baseline(
+    run: RunFolder, target: Path, options: LookOptions, *, item_text: bool = False
+) -> None:
+    """Write manifest, prompts, history, and the anchor's items and ratings into a folder.
+
+    Parameters
+    ----------
+    run : RunFolder
+        A finished run; its baseline is fixed first where it has none.
+    target : Path
+        A folder that does not exist yet.
+    options : LookOptions
+        Anchor and seed of a new baseline, and where the task is.
+    item_text : bool
+        Whether the items' texts are written. Without them, a look reads them from the task.
+
+    Raises
+    ------
+    HarnessError
+        If the run cannot be read, or the folder exists or cannot be written.
+    """
+    if target.exists():
+        raise RunError(f"{target}: it exists already; choose another folder, or remove it.")
+    history = fix_baseline(run, options)
+    baseline, task = history.baseline, setup_of(run, options.task).task
+    assert baseline is not None, "it was fixed"
+    anchor = set(baseline.items)
+    small = task.model_copy(
+        update={
+            "items": tuple(item for item in task.items if item.id in anchor),
+            "ratings": tuple(rating for rating in task.ratings if rating.item in anchor),
+            "ignored": tuple(rating for rating in task.ignored if rating.item in anchor),
+        }
+    )
+    config = run.manifest.config.model_copy(update={"item_text": item_text})
+    try:
+        target.mkdir(parents=True)
+        write_task(small, target / "task", item_text=item_text)
+        _copy_files(run.prompts, target / "prompts")
+        (target / FILE).write_bytes((run.path / FILE).read_bytes())
+        (target / ".gitignore").write_text(f"{FOLDER}/\n", encoding="utf-8")
+        RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
+    except OSError as error:
+        raise RunError(f"{target}: cannot be written ({error.strerror}).") from None
+
+
+def _copy_files(source: Path, target: Path) -> None:
+    target.mkdir()
+    for file in source.iterdir():
+        (target / file.name).write_bytes(file.read_bytes())

@@ -1,0 +1,341 @@
+"""Verdicts of a look: which judges changed, which became worse, and which could not be told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.revalidation.history import JudgeResult, Look, Provider, Rate, StreamResult
+from harness.revalidation.metric_changes import (
+    compare_metrics,
+    decision_on,
+    item_scores,
+    n_replies_of,
+    reply_scores,
+    translation_of,
+)
+from harness.revalidation.reply_categories import (
+    categories_of,
+    counts_of,
+    no_replies,
+    outcome_counts,
+)
+from harness.stats.data.arrays import ratio
+from harness.stats.drift.changed_judges import changed_judges, common_changes
+from harness.stats.drift.retest_noise import look_flips, retest_flip_rate
+from harness.stats.drift.stream_path import StreamPath, item_evidence, stream_path
+from harness.stats.drift.worse import largest_margin, worse_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from harness.revalidation.history import Baseline, JudgeVerdict
+    from harness.revalidation.metric_changes import Comparison, Yardstick
+    from harness.revalidation.reply_categories import StreamReplies
+    from harness.stats import Estimate
+    from harness.stats.drift.changed_judges import JudgeChange
+    from harness.stats.drift.reply_counts import ReplyCounts
+    from harness.stats.drift.stream_path import LookResult, WindowResult
+    from harness.stats.drift.windows import Window
+    from harness.stats.drift.worse import ItemScores
+
+MAX_FLIPPED = 20  # items that are listed
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """What was asked in a look.
+
+    Attributes
+    ----------
+    number, occasion : int
+        As in `Look`.
+    at : str
+        UTC time.
+    streams : sequence of StreamReplies
+        Of the judges that were asked.
+    providers : mapping of str to Provider
+        By judge.
+    causes : sequence of str
+        Why no judge is comparable.
+    left_out : mapping of str to (verdict, reason)
+        Judges without replies: ``not comparable`` or ``not asked``.
+    ended : mapping of str to str
+        Judges that are incomplete, with the reason.
+    """
+
+    number: int
+    occasion: int
+    at: str
+    streams: Sequence[StreamReplies]
+    providers: Mapping[str, Provider]
+    causes: Sequence[str]
+    left_out: Mapping[str, tuple[JudgeVerdict, str]]
+    ended: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Evidence about one judge and elicitation since the baseline."""
+
+    judge: str
+    elicitation: str
+    replies: tuple[StreamReplies, ...]
+    counts: ReplyCounts
+    path: StreamPath
+
+
+def assess_look(
+    baseline: Baseline,
+    earlier: Sequence[Look],
+    replies: Replies,
+    yardstick: Yardstick,
+    *,
+    margin: float = 0.0,
+) -> Look:
+    """Compare a look with its baseline.
+
+    Parameters
+    ----------
+    baseline : Baseline
+        What it is compared with.
+    earlier : sequence of Look
+        The looks since then.
+    replies : Replies
+        What was asked.
+    margin : float in [0, 1)
+        How much worse a judge may become, as a share of the range of the metric that ranks.
+    """
+    streams = [_stream(earlier, replies, stream) for stream in baseline.streams]
+    p_values: dict[str, dict[str, float]] = {judge: {} for judge in baseline.judges}
+    for stream in streams:
+        p_values[stream.judge][stream.elicitation] = stream.path.p_value
+    changes = changed_judges(p_values, alpha=baseline.alpha)
+    alarms = _alarms(streams, changes)
+    comparison = compare_metrics(yardstick, baseline.streams, replies.streams)
+    numbers = [*(look.number for look in earlier), replies.number]
+    judges = [
+        _judge_result(
+            Assessed(
+                changes[judge],
+                [stream for stream in streams if stream.judge == judge],
+                alarms,
+                numbers,
+                any(result and result.verdict == "worse" for result in _of(judge, earlier)),
+            ),
+            replies,
+            comparison,
+            yardstick,
+            margin,
+        )
+        for judge in baseline.judges
+    ]
+    n_replies = n_replies_of(replies.streams)
+    return Look(
+        number=replies.number,
+        occasion=replies.occasion,
+        baseline=baseline.number,
+        at=replies.at,
+        causes=tuple(replies.causes),
+        judges=tuple(judges),
+        results=tuple(_stream_result(stream, baseline.items) for stream in streams),
+        all_alike=_all_alike(alarms, baseline.judges),
+        ended=dict(replies.ended),
+        decision=decision_on(yardstick, replies.streams, n_replies) if n_replies else None,
+        streams=tuple(replies.streams),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Assessed:
+    """Evidence about one judge.
+
+    Attributes
+    ----------
+    streams : list of Stream
+        One per elicitation.
+    alarms : mapping of (judge, elicitation) to LookResult
+        The streams of any judge that changed, at the look of the alarm.
+    numbers : list of int
+        The number of each look since the baseline.
+    was_worse : bool
+        Whether an earlier look said so.
+    """
+
+    change: JudgeChange
+    streams: list[Stream]
+    alarms: Mapping[tuple[str, str], LookResult]
+    numbers: list[int]
+    was_worse: bool
+
+    @property
+    def judge(self) -> str:
+        """Its name."""
+        return self.change.judge
+
+    @property
+    def first_alarm(self) -> tuple[Stream, LookResult] | None:
+        """The stream that changed first, and the evidence then."""
+        own = [
+            (stream, self.alarms[self.judge, stream.elicitation])
+            for stream in self.streams
+            if stream.elicitation in self.change.elicitations
+        ]
+        return min(own, key=lambda alarm: alarm[1].look, default=None)
+
+
+def _of(judge: str, looks: Sequence[Look]) -> Iterator[JudgeResult | None]:
+    return (look.judge(judge) for look in looks)
+
+
+def _stream(earlier: Sequence[Look], replies: Replies, first: StreamReplies) -> Stream:
+    judge, elicitation = first.judge, first.elicitation
+    matches = [s for s in replies.streams if (s.judge, s.elicitation) == (judge, elicitation)]
+    looks = [look.stream(judge, elicitation) for look in earlier]
+    now = matches[0] if matches else None
+    rows = tuple(stream or no_replies(first) for stream in (first, *looks, now))
+    counts = counts_of(rows)
+    results = [look.result(judge, elicitation) for look in earlier]
+    path = StreamPath(tuple(result.evidence for result in results if result))
+    return Stream(judge, elicitation, rows, counts, stream_path(counts, earlier=path))
+
+
+def _alarms(
+    streams: Sequence[Stream], changes: Mapping[str, JudgeChange]
+) -> dict[tuple[str, str], LookResult]:
+    """Return, for each stream that changed, the evidence at the look of its alarm."""
+    n_streams = Counter(stream.judge for stream in streams)
+    alarms = {}
+    for stream in streams:
+        change = changes[stream.judge]
+        if stream.elicitation in change.elicitations:
+            strict = change.threshold / n_streams[stream.judge]  # for the first; Holm for others
+            path = stream.path
+            alarm = path.first_look_at(strict) or path.first_look_at(change.threshold)
+            if alarm is not None:
+                alarms[stream.judge, stream.elicitation] = alarm
+    return alarms
+
+
+def _all_alike(alarms: Mapping[tuple[str, str], LookResult], judges: Sequence[str]) -> bool:
+    """Return whether all judges, two or more, changed in the same look and overlapping windows."""
+    common = common_changes(
+        {s: (alarm.look, alarm.strongest.window) for s, alarm in alarms.items()}
+    )
+    hit = [{judge for judge, _ in change.streams} for change in common]
+    return len(judges) > 1 and any(judges_hit == set(judges) for judges_hit in hit)
+
+
+def _stream_result(stream: Stream, items: Sequence[str]) -> StreamResult:
+    look, evidence = stream.counts.n_looks, stream.path.looks[-1]
+    flips = look_flips(stream.counts, look)
+    return StreamResult(
+        judge=stream.judge,
+        elicitation=stream.elicitation,
+        flip_rate=_rate(flips.flip_rate),
+        retest_rate=_rate(retest_flip_rate(stream.counts)),
+        p_look=flips.p_value,
+        flipped=_flipped(stream, items) if stream.replies[-1].n_replies else (),
+        outcomes=outcome_counts(stream.replies[-1]),
+        baseline_outcomes=outcome_counts(stream.replies[0]),
+        evidence=evidence,
+    )
+
+
+def _flipped(stream: Stream, items: Sequence[str]) -> tuple[str, ...]:
+    """Return the items that speak most for a change in the strongest window, at most 20."""
+    log_e = item_evidence(stream.counts, stream.path.looks[-1].strongest.window)
+    order = np.argsort(-log_e, kind="stable")[:MAX_FLIPPED]
+    return tuple(items[i] for i in order.tolist() if log_e[i] > 0)
+
+
+def _rate(estimate: Estimate) -> Rate:
+    interval = estimate.interval
+    if estimate.value is None or interval is None:
+        return Rate(None, None, None, 0)
+    return Rate(estimate.value, interval.low, interval.high, estimate.n_used)
+
+
+def _judge_result(
+    assessed: Assessed,
+    replies: Replies,
+    comparison: Comparison | None,
+    yardstick: Yardstick,
+    margin: float,
+) -> JudgeResult:
+    judge, alarm = assessed.judge, assessed.first_alarm
+    scores = _scores_of(assessed, comparison, yardstick) if alarm else None
+    worse = assessed.was_worse or _is_worse(assessed, scores, margin)
+    verdict, reason = replies.left_out.get(judge, ("stable", ""))
+    if alarm and verdict != "not comparable":
+        verdict = "worse" if worse else "changed"
+    before, last = zip(*((s.replies[0], s.replies[-1]) for s in assessed.streams), strict=True)
+    replied = {stream.judge for stream in replies.streams}
+    return JudgeResult(
+        judge=judge,
+        verdict=verdict,
+        reason=reason,
+        p=assessed.change.p_value,
+        since=assessed.numbers[alarm[1].strongest.window.first_look - 1] if alarm else None,
+        changed_elicitations=assessed.change.elicitations,
+        what=_in_words(alarm[0], alarm[1].strongest) if alarm else "",
+        margin=largest_margin(scores, assessed.change.threshold) if scores and worse else None,
+        provider=replies.providers.get(judge, Provider()),
+        metrics=comparison.changes.get(judge, {}) if comparison else {},
+        F=translation_of(yardstick, judge, last),
+        baseline_F=translation_of(yardstick, judge, before) if judge in replied else None,
+    )
+
+
+def _is_worse(assessed: Assessed, scores: ItemScores | None, margin: float) -> bool:
+    if scores is None:
+        return False
+    path = worse_path(scores, margin=margin)
+    return path.first_look_at(assessed.change.threshold) is not None
+
+
+def _scores_of(
+    assessed: Assessed, comparison: Comparison | None, yardstick: Yardstick
+) -> ItemScores | None:
+    """Return the judge's scores on the metric that ranks; None where that is no mean over items."""
+    if comparison is None:
+        return None
+    for stream in assessed.streams:
+        categories = categories_of(stream.replies)
+        scores = reply_scores(comparison, categories, stream.replies[0].elicitation, yardstick)
+        if scores is not None:
+            return item_scores(stream.counts, scores)
+    return None
+
+
+def _in_words(stream: Stream, result: WindowResult) -> str:
+    """Say what changed most in a window."""
+    largest, counts = result.largest, stream.counts
+    more = "more" if largest.direction == "up" else "fewer"
+    match largest.kind:
+        case "category":
+            change = f"{more} replies are {_named(largest.category or '')}"
+        case "usual_answer":
+            change = f"{more} replies are the item's usual one"
+        case _:
+            gained = _most_gained(counts, result.window)
+            now = f", mostly {_named(counts.categories[gained])} now" if gained is not None else ""
+            change = f"some items are answered differently{now}"
+    return f"{stream.elicitation}: {change}"
+
+
+def _named(category: str) -> str:
+    """Return an outcome without its brackets."""
+    return category.strip("()") if category.startswith("(") else category
+
+
+def _most_gained(counts: ReplyCounts, window: Window) -> int | None:
+    """Return the category with more than half of what all categories gained in a window."""
+    before, inside = counts.before(window), counts.inside(window)
+    shares = ratio(inside, inside.sum(axis=1)[:, None]) - ratio(before, before.sum(axis=1)[:, None])
+    gains = np.nansum(np.maximum(shares, 0.0)[item_evidence(counts, window) > 0], axis=0)
+    largest = int(gains.argmax())
+    return largest if gains[largest] > gains.sum() / 2 else None

@@ -1,0 +1,120 @@
+"""Conditions on which a re-validation fails: verdicts, outcome rates and metrics."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.revalidation.history import Look, StreamResult
+
+VERDICTS = ("changed", "worse", "underpowered", "not comparable")
+OUTCOME_RATE = "outcome-rate"
+LIMIT = re.compile(r"(?P<name>.*\S)\s*(?P<sign>[<>])\s*(?P<limit>[-+.0-9e]+)")
+SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A verdict, or a number and its limit.
+
+    Attributes
+    ----------
+    name : str
+        A verdict, ``outcome-rate`` or a metric.
+    sign : str
+        ``>`` or ``<``; empty for a verdict.
+    limit : float
+        Which the number must not exceed, or fall below.
+    """
+
+    name: str
+    sign: str = ""
+    limit: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.sign}{self.limit:g}" if self.sign else self.name
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is beyond the limit."""
+        return value > self.limit if self.sign == ">" else value < self.limit
+
+
+def read_conditions(text: str) -> tuple[Condition, ...]:
+    """Read ``--fail-on``.
+
+    Raises
+    ------
+    ValueError
+        If a part is neither a verdict nor a number with a limit.
+    """
+    return tuple(_condition(part.strip()) for part in SEPARATOR.split(text))
+
+
+def _condition(text: str) -> Condition:
+    name = text.replace("_", " ").replace("-", " ")
+    if name in VERDICTS:
+        return Condition(name)
+    match = LIMIT.fullmatch(text)
+    if match is not None:
+        try:
+            return Condition(match["name"], match["sign"], float(match["limit"]))
+        except ValueError:
+            pass
+    raise ValueError(
+        f"{text!r} is neither one of {', '.join(VERDICTS)} nor a limit such as "
+        f"{OUTCOME_RATE}>0.05 or 'mse(srs/srs)>0.1'"
+    )
+
+
+def failures(conditions: tuple[Condition, ...], look: Look) -> list[str]:
+    """Return why a look fails, a line per judge and condition; empty if it does not.
+
+    A judge that is worse is changed too. A metric that is undefined fails its limit. Judges that
+    were not asked have no outcome rate and no metric.
+    """
+    return [line for condition in conditions for line in _failures(condition, look)]
+
+
+def _failures(condition: Condition, look: Look) -> Iterator[str]:
+    if not condition.sign:
+        names = {condition.name, "worse"} if condition.name == "changed" else {condition.name}
+        yield from (f"{j.judge} is {j.verdict}" for j in look.judges if j.verdict in names)
+    elif condition.name == OUTCOME_RATE:
+        yield from _outcome_failures(condition, look)
+    else:
+        yield from _metric_failures(condition, look)
+
+
+def _outcome_failures(condition: Condition, look: Look) -> Iterator[str]:
+    for result in look.results:
+        rate = outcome_rate(result)
+        if rate is not None and condition.holds(rate):
+            n = sum(result.outcomes.values())
+            yield (
+                f"{result.judge}, {result.elicitation}: {rate:.3g} of {n} replies are no answers "
+                f"({condition})"
+            )
+
+
+def outcome_rate(result: StreamResult) -> float | None:
+    """Return the share of a look's replies that are no answers; None without replies."""
+    n = sum(result.outcomes.values())
+    return 1.0 - result.outcomes["answered"] / n if n else None
+
+
+def _metric_failures(condition: Condition, look: Look) -> Iterator[str]:
+    for judge in look.judges:
+        change = judge.metrics.get(condition.name)
+        if change is None:
+            continue
+        if change.look is None:
+            yield f"{judge.judge}: {condition.name} is NA ({change.reason}; {condition})"
+        elif condition.holds(change.look):
+            yield (
+                f"{judge.judge}: {condition.name} is {change.look:.4g} on {change.n_items} items "
+                f"({condition})"
+            )

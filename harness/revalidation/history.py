@@ -1,0 +1,454 @@
+"""History of re-validations: ``history.jsonl`` in the run folder, append-only.
+
+Each line is a baseline or a look, with its checksum. A line holds the replies as categories, item
+by item, so that every test can be replayed from the history alone; it holds no text.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from harness.errors import RunError, VerdictError
+from harness.judging.parsing.verdict import with_checksum, without_checksum
+from harness.revalidation.reply_categories import StreamReplies
+from harness.stats.drift.stream_path import LookResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import Self
+
+SCHEMA_VERSION = 1
+FILE = "history.jsonl"
+JudgeVerdict = Literal["stable", "changed", "worse", "underpowered", "not comparable", "not asked"]
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """What the provider of a judge reported about the replies of one occasion.
+
+    Attributes
+    ----------
+    models, fingerprints : tuple of str
+        Model versions and system fingerprints, sorted.
+    cost_usd : float or None
+        Sum over the replies; None where a price is unknown.
+    latency_s : float or None
+        Median seconds of a reply.
+    n_failed : int
+        Units without a reply.
+    """
+
+    models: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    latency_s: float | None = None
+    n_failed: int = 0
+
+
+class DecisionFacts(Struct, frozen=True, kw_only=True):
+    """The decision on the replies of one occasion.
+
+    Attributes
+    ----------
+    metric : str
+        The metric that ranks.
+    verdict, judge
+        As in `harness.analysis.decision.Decision`.
+    ranks : dict of str to (int, int)
+        Best and worst rank that each ranked judge may have.
+    """
+
+    metric: str
+    verdict: str
+    judge: str | None
+    ranks: dict[str, tuple[int, int]] = {}
+
+
+class MetricChange(Struct, frozen=True, kw_only=True):
+    """A metric of a judge in a look beside its baseline, at the same number of replies.
+
+    Attributes
+    ----------
+    baseline, look : float or None
+        Values; None where undefined.
+    difference, low, high : float or None
+        Look less baseline on the same items, and its interval over resamples of the items.
+    n_items : int
+        Items behind the look's value.
+    reason : str
+        Why a value is None.
+    """
+
+    baseline: float | None
+    look: float | None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n_items: int = 0
+    reason: str = ""
+
+
+class Rate(Struct, frozen=True):
+    """A share of items, its interval, and the items behind it; None where undefined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n_items: int
+
+
+class StreamResult(Struct, frozen=True, kw_only=True):
+    """One judge and elicitation in a look.
+
+    Attributes
+    ----------
+    flip_rate : Rate
+        Chance that a reply of the look differs from a reply of the baseline to the same item.
+    retest_rate : Rate
+        Chance that two replies of the baseline to the same item differ: the judge's own noise.
+    p_look : float
+        Of this look alone against the baseline; a description, which sets no verdict.
+    flipped : tuple of str
+        Items whose replies speak most for a change; a description.
+    outcomes, baseline_outcomes : dict of str to int
+        Replies by outcome, in the look and in the baseline.
+    evidence : LookResult
+        Evidence of all looks since the baseline; it continues from here at the next look.
+    """
+
+    judge: str
+    elicitation: str
+    flip_rate: Rate
+    retest_rate: Rate
+    p_look: float
+    flipped: tuple[str, ...] = ()
+    outcomes: dict[str, int]
+    baseline_outcomes: dict[str, int]
+    evidence: LookResult
+
+
+class JudgeResult(Struct, frozen=True, kw_only=True):
+    """One judge in a look.
+
+    Attributes
+    ----------
+    verdict : str
+        ``changed`` and ``worse`` last until a new baseline.
+    reason : str
+        Why it is not comparable or was not asked.
+    p : float
+        Anytime-valid p-value of no change since the baseline, over its elicitations.
+    since : int or None
+        The look since which it changed: an estimate.
+    changed_elicitations : tuple of str
+        Those that changed, by Holm's method within the judge.
+    what : str
+        What changed most, in words: an estimate.
+    margin : float or None
+        The largest worsening of the metric that ranks that is proven, as a share of its range.
+    detectable : float or None
+        The smallest share of changed items that this schedule finds with 80 %; None if none.
+    n_items_needed : int or None
+        Items of an anchor that could tell, where it is underpowered.
+    metrics : dict of str to MetricChange
+        Every metric, and ``beta``.
+    F : rows of options by columns of response sets, or None
+        Estimated from the look, and from the baseline in ``baseline_F``.
+    """
+
+    judge: str
+    verdict: JudgeVerdict
+    reason: str = ""
+    p: float = 1.0
+    since: int | None = None
+    changed_elicitations: tuple[str, ...] = ()
+    what: str = ""
+    margin: float | None = None
+    detectable: float | None = None
+    n_items_needed: int | None = None
+    provider: Provider = Provider()
+    metrics: dict[str, MetricChange] = {}
+    F: tuple[tuple[float | None, ...], ...] | None = None
+    baseline_F: tuple[tuple[float | None, ...], ...] | None = None  # noqa: N815 -- the paper's F
+
+
+class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baseline"):
+    """What looks are compared with.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    at : str
+        UTC time.
+    occasion : int
+        Number of the occasion on which more replies were asked for; 0 if none were.
+    accepted : int
+        The look that was accepted as the start of this baseline; 0 for the run itself.
+    n_occasions : int
+        On how many occasions its replies were asked.
+    items : tuple of str
+        Ids of the anchor's items.
+    n_items_in_run : int
+        Of which the anchor is a part.
+    hashes : dict of str to str
+        Of the task, its items and ratings, the prompts and the parser.
+    parameters : dict of str to str
+        Hash of each judge's parameters.
+    alpha : float
+        Chance of any false alarm over the life of this baseline.
+    streams : tuple of StreamReplies
+        The replies.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    number: int
+    at: str
+    occasion: int = 0
+    accepted: int = 0
+    n_occasions: int = 1
+    items: tuple[str, ...]
+    n_items_in_run: int
+    hashes: dict[str, str]
+    parameters: dict[str, str]
+    providers: dict[str, Provider]
+    alpha: float
+    decision: DecisionFacts | None
+    streams: tuple[StreamReplies, ...]
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges, in the order of the run."""
+        return tuple(dict.fromkeys(stream.judge for stream in self.streams))
+
+    def items_with_replies(self, elicitation: str) -> frozenset[str]:
+        """Return the items that some judge replied to in an elicitation."""
+        replied = [s.replies for s in self.streams if s.elicitation == elicitation]
+        return frozenset(
+            item
+            for replies in replied
+            for item, own in zip(self.items, replies, strict=True)
+            if own
+        )
+
+    @property
+    def n_replies(self) -> int:
+        """Replies per item; the most where some are missing."""
+        return max((len(item) for stream in self.streams for item in stream.replies), default=0)
+
+
+class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
+    """One look at the judges, with what it showed.
+
+    Attributes
+    ----------
+    number : int
+        From 1, over all baselines.
+    occasion : int
+        Number of the occasion on which its replies were asked; part of each request's key.
+    baseline : int
+        Number of the baseline it is compared with.
+    causes : tuple of str
+        Why no judge is comparable with the baseline; empty if they are.
+    streams : tuple of StreamReplies
+        The replies of the judges that were asked.
+    results : tuple of StreamResult
+        Of every stream of the baseline, also of those that were not asked.
+    ended : dict of str to str
+        Judges that are incomplete, with the reason.
+    all_alike : bool
+        Whether all judges changed at the same time.
+    """
+
+    number: int
+    occasion: int
+    baseline: int
+    at: str
+    causes: tuple[str, ...] = ()
+    judges: tuple[JudgeResult, ...]
+    results: tuple[StreamResult, ...] = ()
+    all_alike: bool = False
+    ended: dict[str, str] = {}
+    decision: DecisionFacts | None = None
+    streams: tuple[StreamReplies, ...] = ()
+
+    def stream(self, judge: str, elicitation: str) -> StreamReplies | None:
+        """Return the replies of a judge to an elicitation; None if it was not asked."""
+        return _of_stream(self.streams, judge, elicitation)
+
+    def result(self, judge: str, elicitation: str) -> StreamResult | None:
+        """Return the result of a judge and elicitation."""
+        return _of_stream(self.results, judge, elicitation)
+
+    def judge(self, name: str) -> JudgeResult | None:
+        """Return the result of a judge."""
+        return next((result for result in self.judges if result.judge == name), None)
+
+
+Row = TypeVar("Row", StreamReplies, StreamResult)
+
+
+def _of_stream(rows: Sequence[Row], judge: str, elicitation: str) -> Row | None:
+    matches = (row for row in rows if (row.judge, row.elicitation) == (judge, elicitation))
+    return next(matches, None)
+
+
+@dataclass(slots=True)
+class HistoryReading:
+    """Contents of a history.
+
+    Attributes
+    ----------
+    baselines, looks : list
+        In the order of the file.
+    n_damaged : int
+        Lines that were left out because their checksum fails.
+    """
+
+    baselines: list[Baseline] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
+    n_damaged: int = 0
+
+    @property
+    def baseline(self) -> Baseline | None:
+        """The newest baseline."""
+        return self.baselines[-1] if self.baselines else None
+
+    @property
+    def looks_since_baseline(self) -> list[Look]:
+        """The looks that are compared with the newest baseline."""
+        number = self.baselines[-1].number if self.baselines else 0
+        return [look for look in self.looks if look.baseline == number]
+
+    @property
+    def next_occasion(self) -> int:
+        """Number of the next occasion on which judges are asked."""
+        asked = [line.occasion for line in self.baselines] + [look.occasion for look in self.looks]
+        return 1 + max(asked, default=0)
+
+
+def read_history(path: Path) -> HistoryReading:
+    """Read a history; a torn last line and damaged lines are left out.
+
+    Raises
+    ------
+    RunError
+        If the file cannot be read or was written by another version.
+    """
+    reading = HistoryReading()
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return reading
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read ({error.strerror}).") from None
+    for line in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
+        try:
+            record = _decoded(without_checksum(line), path)
+        except VerdictError:
+            reading.n_damaged += 1
+        else:
+            records: list[Baseline] | list[Look]
+            records = reading.baselines if isinstance(record, Baseline) else reading.looks
+            records.append(record)  # type: ignore[arg-type]  # each list has its own kind
+    return reading
+
+
+class HistoryFile:
+    """An open history; only one process can have it open, until it ends."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open or create the history of a run folder, lock it and cut off a torn last line.
+
+        Raises
+        ------
+        RunError
+            If another process re-validates this run, or the file cannot be written.
+        """
+        path = folder / FILE
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise RunError(
+                f"{folder}: another process is re-validating this run; nothing was asked here."
+            ) from None
+        data = path.read_bytes()
+        n_whole = data.rfind(b"\n") + 1
+        if n_whole != len(data):
+            os.ftruncate(descriptor, n_whole)
+        return cls(path, descriptor)
+
+    def append(self, record: Baseline | Look) -> None:
+        """Write a line.
+
+        Raises
+        ------
+        RunError
+            If it cannot be written; earlier lines stay as they are.
+        """
+        line = with_checksum(_ENCODER.encode(record))
+        size = os.fstat(self._descriptor).st_size
+        try:
+            written = os.write(self._descriptor, line)
+            if written < len(line):
+                os.write(self._descriptor, line[written:])
+        except OSError as error:
+            os.ftruncate(self._descriptor, size)
+            raise RunError(
+                f"{self.path}: cannot be written ({error.strerror}); the replies are kept. "
+                "Free some space, then repeat the command."
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def __repr__(self) -> str:
+        return f"HistoryFile({str(self.path)!r})"
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Baseline | Look)
+
+
+def _decoded(body: bytes, path: Path) -> Baseline | Look:
+    try:
+        record: Baseline | Look = _DECODER.decode(body)
+    except ValueError as error:
+        raise RunError(
+            f"{path}: a line is not as this version writes it ({error}); read it with the version "
+            "of judge-harness that wrote it."
+        ) from None
+    return record
+
+
+def without_replies(look: Look) -> Look:
+    """Return a look without the replies that it rests on."""
+    return replace(look, streams=())
+
+
+def judges_of(streams: Sequence[StreamReplies]) -> Mapping[str, list[StreamReplies]]:
+    """Group streams by judge."""
+    grouped: dict[str, list[StreamReplies]] = {}
+    for stream in streams:
+        grouped.setdefault(stream.judge, []).append(stream)
+    return grouped

@@ -1,0 +1,120 @@
+"""The history of a run as control charts for a terminal, one per judge and elicitation."""
+
+from __future__ import annotations
+
+from math import exp
+from typing import TYPE_CHECKING
+
+from harness.report.formatting import counted, number, p_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.revalidation.history import (
+        Baseline,
+        HistoryReading,
+        JudgeResult,
+        Look,
+        StreamResult,
+    )
+
+BAR = 20  # characters for flip rates from 0 to 100 %
+MAX_LOG = 20.0  # of an e-value that is written in full
+HEADS = ("look", "date", "verdict", "flips", "rate", "e-value", "p", "metric", "model")
+
+
+def history_text(history: HistoryReading) -> str:
+    """Render every look of a run.
+
+    A bar shows the flip rate of a look, ``|`` in it the judge's own noise; ``*`` marks a look whose
+    model version or fingerprint is not that of the look before.
+    """
+    parts = ["\n".join(_baseline_lines(history))]
+    streams = dict.fromkeys(
+        (stream.judge, stream.elicitation) for b in history.baselines for stream in b.streams
+    )
+    parts += ["\n".join(_chart(history, judge, elicitation)) for judge, elicitation in streams]
+    if history.n_damaged:
+        parts.append(f"{history.n_damaged} damaged lines are left out")
+    return "\n\n".join(parts)
+
+
+def replies_per_item(n_replies: int) -> str:
+    """Return a number of replies per item with its noun."""
+    return f"{'1 reply' if n_replies == 1 else f'{n_replies} replies'} per item"
+
+
+def _baseline_lines(history: HistoryReading) -> Iterator[str]:
+    for baseline in history.baselines:
+        origin = f"from look {baseline.accepted} on" if baseline.accepted else "the run"
+        yield (
+            f"baseline {baseline.number} of {baseline.at[:10]}: {origin}, "
+            f"{counted([len(baseline.items)])}, "
+            f"{replies_per_item(baseline.n_replies)}, false alarms at most {baseline.alpha:.0%}"
+        )
+
+
+def _chart(history: HistoryReading, judge: str, elicitation: str) -> Iterator[str]:
+    yield f"{judge}, {elicitation}"
+    rows: list[tuple[str, ...]] = [HEADS]
+    before: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    for look in history.looks:
+        result, stream = look.judge(judge), look.result(judge, elicitation)
+        if result is None:
+            continue
+        reported = (result.provider.models, result.provider.fingerprints)
+        marked = before is not None and any(reported) and reported != before
+        rows.append(_row(look, result, stream, marked=marked))
+        before = reported if any(reported) else before
+    yield from _aligned(rows)
+
+
+def _row(
+    look: Look, result: JudgeResult, stream: StreamResult | None, *, marked: bool
+) -> tuple[str, ...]:
+    was_asked = stream is not None and stream.flip_rate.value is not None
+    change = result.metrics.get(look.decision.metric) if look.decision else None
+    models = ", ".join(result.provider.models)
+    return (
+        str(look.number),
+        look.at[:10],
+        result.verdict,
+        _bar(stream) if stream is not None and was_asked else "",
+        f"{stream.flip_rate.value:.0%}" if stream is not None and was_asked else "NA",
+        _e_value(stream.evidence.log_e_sum) if stream is not None else "NA",
+        p_value(stream.evidence.p_value) if stream is not None else "NA",
+        number(change.look if change else None),
+        f"{models} *" if marked else models,
+    )
+
+
+def _bar(stream: StreamResult) -> str:
+    flips, noise = stream.flip_rate.value or 0.0, stream.retest_rate.value
+    cells = ["#" if i < round(flips * BAR) else "." for i in range(BAR)]
+    if noise is not None:
+        cells[min(round(noise * BAR), BAR - 1)] = "|"
+    return "".join(cells)
+
+
+def _e_value(log_e: float) -> str:
+    return f"{exp(log_e):.3g}" if log_e < MAX_LOG else f"10^{log_e / 2.302585:.0f}"
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def baseline_facts(baseline: Baseline) -> dict[str, object]:
+    """Return a baseline without its replies, for JSON."""
+    return {
+        "number": baseline.number,
+        "at": baseline.at,
+        "accepted": baseline.accepted,
+        "n_items": len(baseline.items),
+        "n_replies": baseline.n_replies,
+        "n_occasions": baseline.n_occasions,
+        "alpha": baseline.alpha,
+    }

@@ -1,0 +1,292 @@
+"""Metrics, beta, F and the decision on the replies of a look, beside those of the baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.analysis import JudgeFacts, Source, validate
+from harness.analysis.estimates import prepare
+from harness.analysis.evidence import range_of
+from harness.analysis.serialize import rows_of
+from harness.judging.parsing.verdict import Verdict
+from harness.ratings import judge_table
+from harness.revalidation.history import DecisionFacts, MetricChange, judges_of
+from harness.revalidation.reply_categories import verdicts_of
+from harness.stats.data.arrays import ratio
+from harness.stats.drift.worse import ItemScores
+from harness.stats.indeterminacy.translation import F_hat
+from harness.stats.inference.interval_methods import percentile_ends
+from harness.stats.inference.metric import mean
+from harness.stats.selection.comparisons import Cut, Side
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.analysis import Choices
+    from harness.analysis.estimates import Prepared
+    from harness.judging.prompts.requests import Elicitation
+    from harness.revalidation.reply_categories import Category, StreamReplies
+    from harness.stats import Estimate, RatingTable
+    from harness.stats.data.arrays import FloatArray
+    from harness.stats.drift.reply_counts import ReplyCounts
+    from harness.stats.inference.metric import Metric
+    from harness.tasks import Item, Task
+
+N_RESAMPLES = 1000
+MAX_PARTS = 2  # of the baseline's replies that are compared with a look's, each on its own
+Matrix = tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What replies are measured with.
+
+    Attributes
+    ----------
+    items : tuple of Item
+        The anchor, in the order of the baseline.
+    choices : Choices
+        Those of the run.
+    """
+
+    task: Task
+    items: tuple[Item, ...]
+    choices: Choices
+    seed: int
+
+    def source(
+        self,
+        parts: Mapping[str, Sequence[StreamReplies]],
+        samples: Mapping[str, slice],
+        **settings: Any,  # noqa: ANN401 -- checked by Source
+    ) -> Source:
+        """Make the source of a validation; a part of the replies plays a judge."""
+        ids = [item.id for item in self.items]
+        verdicts = {
+            name: list(
+                chain.from_iterable(
+                    verdicts_of(stream, ids, judge=name, samples=samples[name])
+                    for stream in streams
+                )
+            )
+            for name, streams in parts.items()
+        }
+        planned = {
+            name: {
+                stream.elicitation: max(1, _most(stream, samples[name])) * len(ids)
+                for stream in streams
+            }
+            for name, streams in parts.items()
+        }
+        return Source(
+            task=self.task,
+            items=self.items,
+            judges=tuple(JudgeFacts(name=name) for name in parts),
+            verdicts=verdicts,
+            planned=planned,
+            seed=self.seed,
+            **{"n_resamples": N_RESAMPLES} | self.choices.explicit() | settings,
+        )
+
+
+def _most(stream: StreamReplies, samples: slice) -> int:
+    return max((len(item[samples]) for item in stream.replies), default=0)
+
+
+def n_replies_of(streams: Sequence[StreamReplies]) -> int:
+    """Return the number of replies per item; the most where some are missing."""
+    return max((_most(stream, slice(None)) for stream in streams), default=0)
+
+
+def decision_on(
+    yardstick: Yardstick, streams: Sequence[StreamReplies], n_replies: int
+) -> DecisionFacts | None:
+    """Return the decision on the replies of an occasion; None without replies.
+
+    Parameters
+    ----------
+    streams : sequence of StreamReplies
+        Of all judges.
+    n_replies : int
+        Replies per item at which judges are compared.
+    """
+    by_judge = {
+        judge: rows for judge, rows in judges_of(streams).items() if any(r.n_replies for r in rows)
+    }
+    if not by_judge:
+        return None
+    everything = dict.fromkeys(by_judge, slice(None))
+    v = validate(yardstick.source(by_judge, everything, replies=n_replies))
+    judges = v.evidence.judges if v.evidence else ()
+    ranks = {row.judge: row.ranks for row in judges if row.ranks is not None}
+    return DecisionFacts(
+        metric=v.settings.metric, verdict=v.decision.verdict, judge=v.decision.judge, ranks=ranks
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Baseline and look, evaluated together on the same resamples of items."""
+
+    prepared: Prepared
+    changes: dict[str, dict[str, MetricChange]]
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that ranks."""
+        return self.prepared.evaluation.row(self.prepared.metric)
+
+
+def compare_metrics(
+    yardstick: Yardstick, baseline: Sequence[StreamReplies], look: Sequence[StreamReplies]
+) -> Comparison | None:
+    """Compare every metric of every judge with its baseline, at the same number of replies.
+
+    The baseline's replies are split into parts of as many replies as the look has; its value is the
+    mean over the first of them, at most `MAX_PARTS`.
+
+    Returns
+    -------
+    Comparison or None
+        None where the look has no replies.
+    """
+    before = judges_of(baseline)
+    looked_at = {
+        judge: rows for judge, rows in judges_of(look).items() if any(r.n_replies for r in rows)
+    }
+    parts: dict[str, Sequence[StreamReplies]] = {}
+    samples: dict[str, slice] = {}
+    members: dict[str, list[str]] = {}
+    for number, (judge, rows) in enumerate(looked_at.items()):
+        n = min(n_replies_of(rows), n_replies_of(before[judge]))
+        n_parts = min(MAX_PARTS, n_replies_of(before[judge]) // n)
+        members[judge] = [f"{number}:{part}" for part in range(n_parts + 1)]
+        for part, name in enumerate(members[judge]):
+            parts[name] = rows if part == 0 else before[judge]
+            samples[name] = slice(n) if part == 0 else slice((part - 1) * n, part * n)
+    if not parts:
+        return None
+    p = prepare(yardstick.source(parts, samples, replies=None))
+    return Comparison(p, {judge: _changes(p, names) for judge, names in members.items()})
+
+
+def _changes(p: Prepared, names: Sequence[str]) -> dict[str, MetricChange]:
+    """Return the changes of all metrics, the look's part first among the names."""
+    e = p.evaluation
+    rows = [e.judges.index(name) for name in names]
+    changes = {}
+    for metric in e.metrics:
+        estimates = [e.estimates[name][metric.name] for name in names]
+        drawn = e.replicates[metric.name][rows]
+        apart = drawn[0] - drawn[1:].mean(axis=0)
+        changes[metric.name] = _change(estimates, percentile_ends(apart, e.level))
+    betas = [e.translations[name].beta for name in names]
+    return changes | {"beta": _change(betas, None)}
+
+
+def _change(estimates: Sequence[Estimate], ends: tuple[float, float] | None) -> MetricChange:
+    look, before = estimates[0], [estimate.value for estimate in estimates[1:]]
+    undefined = next((estimate for estimate in estimates if estimate.value is None), None)
+    baseline = None if None in before else float(np.mean(before))  # type: ignore[arg-type]  # no None
+    if undefined is not None or look.value is None or baseline is None:
+        reason = undefined.reason if undefined else ""
+        return MetricChange(baseline=baseline, look=look.value, n_items=look.n_used, reason=reason)
+    low, high = ends or (None, None)
+    return MetricChange(
+        baseline=baseline,
+        look=look.value,
+        difference=look.value - baseline,
+        low=low,
+        high=high,
+        n_items=look.n_used,
+    )
+
+
+def translation_of(
+    yardstick: Yardstick, judge: str, streams: Sequence[StreamReplies]
+) -> Matrix | None:
+    """Return F-hat of a judge from its pairs; None without any."""
+    if not any(stream.elicitation == "paired" and stream.n_replies for stream in streams):
+        return None
+    ids = [item.id for item in yardstick.items]
+    verdicts = [verdict for stream in streams for verdict in verdicts_of(stream, ids)]
+    translation = F_hat(judge_table(yardstick.task, yardstick.items, judge, verdicts))
+    return rows_of(translation.F) if translation.n_pairs else None
+
+
+def reply_scores(
+    comparison: Comparison,
+    categories: Sequence[Category],
+    elicitation: Elicitation,
+    yardstick: Yardstick,
+) -> FloatArray | None:
+    """Return what a single reply of each category scores on each item by the metric that ranks.
+
+    Parameters
+    ----------
+    categories : sequence of Category
+        C of them.
+    elicitation : Elicitation
+        Theirs.
+
+    Returns
+    -------
+    scores : (n, C) array or None
+        From 0 to 1, higher is better; nan where the item is not rated or the category is no
+        answer. None where the metric is not a mean over items.
+    """
+    p, metric = comparison.prepared, comparison.metric
+    is_mean = metric.value is mean and metric.better in {"higher", "lower"}
+    if not is_mean or p.source.mode != "exclude" or p.source.level != "micro":
+        return None
+    cut = Cut(p.tau, p.compared.positive)
+    raters = Side.of(p.compared.human, cut, (metric,), p.implied)
+    scores = np.full((len(yardstick.items), len(categories)), np.nan)
+    for k, category in enumerate(categories):
+        if category.outcome == "answered":
+            table = _single_reply_table(yardstick, category, elicitation)
+            side = Side.of(table, cut, (metric,))
+            vectors = raters.forms[metric.human_form], side.forms[metric.judge_form]
+            value, weight = metric.contributions(*vectors).T
+            scores[:, k] = ratio(value, weight)
+    if np.isnan(scores).all():
+        return None
+    low = metric.bounds[0]
+    shares = (scores - low) / range_of(metric, len(p.compared.human.space.options))
+    return np.clip(shares if metric.better == "higher" else 1.0 - shares, 0.0, 1.0)
+
+
+def item_scores(counts: ReplyCounts, scores: FloatArray) -> ItemScores:
+    """Add up what the replies of each item and look score; see `reply_scores`.
+
+    Parameters
+    ----------
+    counts : ReplyCounts
+        Baseline and looks.
+    scores : (n, C) array
+        Of single replies; those that are nan are left out.
+    """
+    scored = np.isfinite(scores)
+    sums = np.einsum("tic,ic->ti", counts.counts, np.where(scored, scores, 0.0))
+    return ItemScores(sums, np.einsum("tic,ic->ti", counts.counts, scored.astype(np.int64)))
+
+
+def _single_reply_table(
+    yardstick: Yardstick, category: Category, elicitation: Elicitation
+) -> RatingTable:
+    """Return the table of a judge that replies the same to every item."""
+    verdicts = [
+        Verdict(
+            item=item.id,
+            judge="",
+            elicitation=elicitation,
+            outcome=category.outcome,
+            value=category.value,
+        )
+        for item in yardstick.items
+    ]
+    return judge_table(yardstick.task, yardstick.items, "", verdicts)

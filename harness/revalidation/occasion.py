@@ -1,0 +1,185 @@
+"""One occasion on which judges are asked again, in ``looks/NNNN/`` of the run folder.
+
+An occasion is a run folder without a copy of the task: what its log does not answer is asked, so
+that a look that was killed goes on where it ended. Its number is part of each request's key.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from harness.analysis.judge_costs import cost_of, median_latency_s
+from harness.app import Plan, ask_open_units
+from harness.errors import ExitCode, JudgeUnavailable, RunError
+from harness.judging.judges.judge_registry import build, check
+from harness.judging.running.services import Job
+from harness.judging.storage.response_cache import ResponseCache
+from harness.revalidation.history import Provider
+from harness.runs import Manifest, RunFolder, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.prompts.requests import Elicitation
+    from harness.judging.running.services import Observer
+    from harness.revalidation.causes import Setup
+    from harness.tasks import Item
+
+FOLDER = "looks"
+CACHE = "cache"
+STOPPED = frozenset({ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.COST_LIMIT})
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What is asked on an occasion.
+
+    Attributes
+    ----------
+    items : tuple of Item
+        The anchor.
+    specs : tuple of JudgeSpec
+        The judges.
+    elicitations : tuple of Elicitation
+        How they are asked.
+    pairs : frozenset of str
+        Ids of the items that are asked in the paired form.
+    samples : int
+        Replies per item and elicitation.
+    max_cost : float or None
+        Limit in USD.
+    """
+
+    setup: Setup
+    items: tuple[Item, ...]
+    specs: tuple[JudgeSpec, ...]
+    elicitations: tuple[Elicitation, ...]
+    pairs: frozenset[str]
+    samples: int
+    max_cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """How an occasion ended.
+
+    Attributes
+    ----------
+    verdicts : list of Verdict
+        The final ones.
+    ended : dict of str to str
+        Judges that are incomplete, with the reason.
+    exit_code : ExitCode
+        `DONE` or `INCOMPLETE` at its end; else it can be resumed.
+    """
+
+    verdicts: list[Verdict]
+    ended: dict[str, str]
+    exit_code: ExitCode
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it ended, and some judge replied."""
+        replied = any(verdict.outcome != "failed" for verdict in self.verdicts)
+        return self.exit_code not in STOPPED and replied
+
+
+def plan_occasion(run: RunFolder, questions: Questions, occasion: int) -> Plan:
+    """Plan an occasion; judges that cannot run are left out, with the reason.
+
+    Raises
+    ------
+    JudgeUnavailable
+        If no judge can run.
+    """
+    config = run.manifest.config.model_copy(
+        update={"samples": questions.samples, "max_cost": questions.max_cost}
+    )
+    setup, skipped, jobs = questions.setup, {}, []
+    for spec in questions.specs:
+        try:
+            check(spec, setup.task)
+        except JudgeUnavailable as error:
+            skipped[spec.name] = str(error)
+        else:
+            judge = build(spec, setup.task, setup.prompts, seed=config.seed)
+            jobs.append(
+                Job(
+                    judge=judge,
+                    items=questions.items,
+                    elicitations=questions.elicitations,
+                    samples=questions.samples,
+                    pairs=questions.pairs,
+                    look=occasion,
+                )
+            )
+    if not jobs:
+        raise JudgeUnavailable("; ".join(skipped.values()))
+    return Plan(setup.task, config, setup.prompts, tuple(jobs), skipped)
+
+
+def ask_occasion(run: RunFolder, plan: Plan, occasion: int, observer: Observer) -> Answers:
+    """Ask what an occasion has not answered yet; its replies are fresh.
+
+    Its cache is its own: it holds what this occasion received.
+    """
+    folder = _folder(run, plan, occasion)
+    for judge, reason in plan.skipped.items():
+        observer.say(f"{judge} skipped: {reason}")
+    store = ResponseCache(folder.path / CACHE, observer.say)
+    asked = ask_open_units(plan, folder, store, observer=observer)
+    verdicts = list(folder.read_verdicts().final.values())
+    return Answers(verdicts, {**plan.skipped, **folder.manifest.ended}, asked.exit_code)
+
+
+def close_occasion(run: RunFolder, occasion: int) -> None:
+    """Remove the cache of an occasion whose replies are recorded; of an export, the texts too."""
+    path = _path(run, occasion)
+    shutil.rmtree(path / CACHE if run.verdicts.exists() else path, ignore_errors=True)
+
+
+def provider_of(verdicts: Sequence[Verdict]) -> Provider:
+    """Return what the provider reported about one judge's replies."""
+    return Provider(
+        models=tuple(sorted({v.model for v in verdicts if v.model})),
+        fingerprints=tuple(sorted({v.fingerprint for v in verdicts if v.fingerprint})),
+        cost_usd=cost_of(verdicts).usd,
+        latency_s=median_latency_s(verdicts),
+        n_failed=sum(verdict.outcome == "failed" for verdict in verdicts),
+    )
+
+
+def now() -> str:
+    """Return the time as the history holds it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _path(run: RunFolder, occasion: int) -> Path:
+    return run.path / FOLDER / f"{occasion:04d}"
+
+
+def _folder(run: RunFolder, plan: Plan, occasion: int) -> RunFolder:
+    """Open or create the folder of an occasion."""
+    path = _path(run, occasion)
+    if (path / "manifest.json").exists():
+        return RunFolder.open(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
+    manifest = Manifest(
+        created=now(),
+        config=plan.config,
+        judges=plan.specs,
+        hashes=run.manifest.hashes,
+        versions=versions(),
+    )
+    folder = RunFolder(path, manifest, sealed=run.sealed)
+    folder.update(state="running")
+    return folder

@@ -1,0 +1,215 @@
+"""Replies of judges as categories: the verdict, or the outcome where there is none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from harness.judging.parsing.verdict import (
+    OUTCOMES,
+    Outcome,
+    PairValue,
+    Value,
+    Verdict,
+)
+from harness.judging.prompts.requests import Elicitation
+from harness.stats.drift.reply_counts import ReplyCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from harness.tasks import Task
+
+
+class Category(Struct, frozen=True, omit_defaults=True):
+    """What a judge may reply: a verdict, or an outcome without a value."""
+
+    outcome: Outcome
+    value: Value = None
+
+    def __str__(self) -> str:
+        match self.value:
+            case None:
+                return f"({self.outcome})"
+            case str() as option:
+                return option
+            case PairValue(set=endorsed, choice=choice):
+                return f"{{{', '.join(endorsed)}}}, {choice}"
+            case endorsed:
+                return f"{{{', '.join(endorsed)}}}"
+
+
+class StreamReplies(Struct, frozen=True):
+    """Replies of one judge to one elicitation, on one occasion or more.
+
+    Attributes
+    ----------
+    categories : tuple of Category
+        What was replied.
+    replies : tuple of tuple of int
+        Per item, in the order of the baseline's items, the position in ``categories`` of each
+        reply. Transport errors are no replies.
+    """
+
+    judge: str
+    elicitation: Elicitation
+    categories: tuple[Category, ...]
+    replies: tuple[tuple[int, ...], ...]
+
+    @property
+    def n_replies(self) -> int:
+        """Number of replies."""
+        return sum(map(len, self.replies))
+
+    def of_item(self, item: int) -> list[Category]:
+        """Return the replies to one item."""
+        return [self.categories[k] for k in self.replies[item]]
+
+
+def stream_of(
+    verdicts: Iterable[Verdict],
+    judge: str,
+    elicitation: Elicitation,
+    items: Sequence[str],
+    task: Task,
+) -> StreamReplies:
+    """Collect the replies of one judge to one elicitation.
+
+    Parameters
+    ----------
+    verdicts : iterable of Verdict
+        Final verdicts; those of other judges, elicitations and items are left out.
+    items : sequence of str
+        Ids, in the order of the baseline.
+    task : Task
+        Orders options and response sets.
+    """
+    samples: dict[str, list[tuple[int, Category]]] = {item: [] for item in items}
+    for verdict in verdicts:
+        is_ours = verdict.judge == judge and verdict.elicitation == elicitation
+        if is_ours and verdict.item in samples and verdict.outcome != "failed":
+            category = Category(verdict.outcome, verdict.value)
+            samples[verdict.item].append((verdict.sample, category))
+    by_item = [
+        [category for _, category in sorted(replies, key=lambda reply: reply[0])]
+        for replies in samples.values()
+    ]
+    return _encoded(judge, elicitation, by_item, sorted(_distinct(by_item), key=_order_in(task)))
+
+
+def joined(occasions: Sequence[StreamReplies]) -> StreamReplies:
+    """Put the replies of several occasions to the same items together.
+
+    The categories keep their order; those that first occur on a later occasion follow.
+    """
+    first = occasions[0]
+    n_items = len(first.replies)
+    by_item = [
+        [reply for stream in occasions for reply in stream.of_item(i)] for i in range(n_items)
+    ]
+    return _encoded(first.judge, first.elicitation, by_item, categories_of(occasions))
+
+
+def verdicts_of(
+    stream: StreamReplies, items: Sequence[str], *, judge: str = "", samples: slice = slice(None)
+) -> Iterator[Verdict]:
+    """Yield replies as verdicts, without texts.
+
+    Parameters
+    ----------
+    items : sequence of str
+        Ids, in the order of the stream.
+    judge : str
+        Another name for the judge.
+    samples : slice
+        Which replies of each item; all by default.
+    """
+    for item, replies in zip(items, stream.replies, strict=True):
+        for sample, k in enumerate(replies[samples]):
+            category = stream.categories[k]
+            yield Verdict(
+                item=item,
+                judge=judge or stream.judge,
+                elicitation=stream.elicitation,
+                sample=sample,
+                outcome=category.outcome,
+                value=category.value,
+            )
+
+
+def outcome_counts(stream: StreamReplies) -> dict[str, int]:
+    """Return the number of replies by outcome."""
+    totals = Counter(stream.categories[k].outcome for item in stream.replies for k in item)
+    return {outcome: totals[outcome] for outcome in OUTCOMES if outcome != "failed"}
+
+
+def categories_of(streams: Sequence[StreamReplies]) -> tuple[Category, ...]:
+    """Return the categories of a baseline, then those that first occur in each look after it."""
+    return tuple(dict.fromkeys(c for stream in streams for c in stream.categories))
+
+
+def counts_of(streams: Sequence[StreamReplies]) -> ReplyCounts:
+    """Count the replies of a baseline and the looks after it, for the tests.
+
+    Parameters
+    ----------
+    streams : sequence of StreamReplies
+        Of one judge and elicitation, to the same items: the baseline, then each look.
+
+    Returns
+    -------
+    ReplyCounts
+        Categories in the order of `categories_of`.
+    """
+    position = {category: k for k, category in enumerate(categories_of(streams))}
+    n = len(streams[0].replies)
+    counts = np.zeros((len(streams), n, len(position)), dtype=np.int64)
+    for t, stream in enumerate(streams):
+        column = np.array([position[c] for c in stream.categories], dtype=np.int64)
+        cells = np.fromiter(chain.from_iterable(stream.replies), dtype=np.int64)
+        item = np.repeat(np.arange(n), np.fromiter(map(len, stream.replies), dtype=np.int64))
+        np.add.at(counts[t], (item, column[cells]), 1)
+    return ReplyCounts(tuple(map(str, position)), counts)
+
+
+def no_replies(stream: StreamReplies) -> StreamReplies:
+    """Return the same stream without replies."""
+    return StreamReplies(stream.judge, stream.elicitation, (), ((),) * len(stream.replies))
+
+
+def _encoded(
+    judge: str,
+    elicitation: Elicitation,
+    by_item: Sequence[Sequence[Category]],
+    categories: Sequence[Category],
+) -> StreamReplies:
+    position = {category: k for k, category in enumerate(categories)}
+    replies = tuple(tuple(position[category] for category in item) for item in by_item)
+    return StreamReplies(judge, elicitation, tuple(categories), replies)
+
+
+def _distinct(by_item: Sequence[Sequence[Category]]) -> set[Category]:
+    return {category for replies in by_item for category in replies}
+
+
+def _order_in(task: Task) -> Callable[[Category], tuple[int, int, int]]:
+    """Return the key that sorts categories: by outcome, then as the task orders their values."""
+    space = task.space
+
+    def order(category: Category) -> tuple[int, int, int]:
+        outcome = OUTCOMES.index(category.outcome)
+        match category.value:
+            case None:
+                return outcome, 0, 0
+            case str() as option:
+                return outcome, 0, space.option_index(option)
+            case PairValue(set=endorsed, choice=choice):
+                return outcome, space.set_index(endorsed), space.option_index(choice)
+            case endorsed:
+                return outcome, space.set_index(endorsed), 0
+
+    return order

@@ -1,0 +1,469 @@
+"""Re-validate a run: fix its baseline, ask its judges again, and compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from harness.app import how_to_resume
+from harness.elicitation_items import items_by_elicitation
+from harness.errors import ExitCode, RunError
+from harness.judging.judges.config import load_judges
+from harness.judging.judges.judge_registry import check_destinations
+from harness.judging.judges.response_errors import explain
+from harness.ratings import select_items
+from harness.revalidation.anchor import draw_anchor
+from harness.revalidation.causes import (
+    PARAMETERS_CHANGED,
+    changed_causes,
+    current_parameters,
+    hashes_of,
+    setup_of,
+)
+from harness.revalidation.drift_verdicts import Replies, assess_look
+from harness.revalidation.history import (
+    FILE,
+    Baseline,
+    HistoryFile,
+    HistoryReading,
+    Look,
+    Provider,
+    read_history,
+)
+from harness.revalidation.metric_changes import Yardstick, decision_on
+from harness.revalidation.occasion import (
+    Answers,
+    Questions,
+    ask_occasion,
+    close_occasion,
+    now,
+    plan_occasion,
+    provider_of,
+)
+from harness.revalidation.reply_categories import StreamReplies, joined, stream_of
+from harness.stats.drift.changed_judges import ALPHA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from harness.app import Plan
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.running.services import Observer
+    from harness.revalidation.causes import Setup
+    from harness.revalidation.history import JudgeVerdict
+    from harness.runs import RunFolder
+    from harness.tasks import Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookOptions:
+    """Options of a look.
+
+    Attributes
+    ----------
+    anchor : int or None
+        Items of the anchor of a new baseline; None for all.
+    baseline_replies : int or None
+        Replies per item of a new baseline; what the run lacks is asked on an occasion of its own.
+    samples : int
+        Replies per item in the look.
+    margin : float
+        How much worse a judge may become, as a share of the range of the metric that ranks.
+    judges_file : Path or None
+        A judges file whose parameters must be those of the baseline.
+    base_url, key_env : str or None
+        Confirm where the requests of a run that was made elsewhere go, and with which key.
+    task : str or None
+        Name or path of the task, where it is not what the run was started with.
+    seed : int
+        Of the anchor of a new baseline.
+    max_cost : float or None
+        Limit of an occasion in USD.
+    """
+
+    anchor: int | None = None
+    baseline_replies: int | None = None
+    samples: int = 1
+    margin: float = 0.0
+    judges_file: Path | None = None
+    base_url: str | None = None
+    key_env: str | None = None
+    task: str | None = None
+    seed: int = 0
+    max_cost: float | None = None
+
+
+class Revalidation(NamedTuple):
+    """How a re-validation ended.
+
+    Attributes
+    ----------
+    look : Look or None
+        None where it was stopped and can be resumed.
+    exit_code : ExitCode
+        Without what ``--fail-on`` demands.
+    """
+
+    history: HistoryReading
+    look: Look | None
+    exit_code: ExitCode
+
+
+def revalidate(
+    run: RunFolder, options: LookOptions, observer: Observer, *, command: str
+) -> Revalidation:
+    """Ask the judges of a finished run again and compare with the baseline.
+
+    Parameters
+    ----------
+    run : RunFolder
+        The run, or an exported baseline.
+    options : LookOptions
+        Options.
+    observer : Observer
+        Is informed of progress.
+    command : str
+        Resumes a look that was stopped.
+
+    Raises
+    ------
+    HarnessError
+        If another process re-validates the run, or it cannot be read, asked or written.
+    """
+    _check_destinations(run, options)
+    with HistoryFile.open(run.path) as file:
+        sitting = Sitting.begin(run, options, file)
+        if sitting.history.n_damaged:
+            observer.say(f"{sitting.history.n_damaged} damaged lines of {file.path} are left out")
+        stopped = sitting.ensure_baseline(observer) or sitting.ask_look(observer)
+    if stopped:
+        observer.say(how_to_resume(command, stopped, options.max_cost))
+        return Revalidation(sitting.history, None, stopped)
+    look = sitting.history.looks[-1]
+    code = ExitCode.INCOMPLETE if look.ended else ExitCode.DONE
+    return Revalidation(sitting.history, look, code)
+
+
+def fix_baseline(run: RunFolder, options: LookOptions) -> HistoryReading:
+    """Return the history of a run, with a baseline of its own replies where there is none."""
+    with HistoryFile.open(run.path) as file:
+        sitting = Sitting.begin(run, options, file)
+        if sitting.history.baseline is None:
+            sitting.append(sitting.first_baseline())
+    return sitting.history
+
+
+def accept_look(run: RunFolder, number: int, options: LookOptions) -> HistoryReading:
+    """Start a new baseline with the replies of a look and of all looks after it.
+
+    Raises
+    ------
+    RunError
+        If there is no such look since the last baseline, or a judge has not replied since then.
+    """
+    with HistoryFile.open(run.path) as file:
+        sitting = Sitting.begin(run, options, file)
+        sitting.append(sitting.accepted_baseline(number))
+    return sitting.history
+
+
+def plan_look(run: RunFolder, options: LookOptions) -> Plan:
+    """Plan the next look without asking.
+
+    Raises
+    ------
+    HarnessError
+        If the run cannot be read, or was made elsewhere and its judges are not confirmed.
+    """
+    _check_destinations(run, options)
+    history = read_history(run.path / FILE)
+    sitting = Sitting(run, setup_of(run, options.task), options, None, history)
+    questions = sitting.questions(run.manifest.judges, options.samples)
+    return plan_occasion(run, questions, history.next_occasion)
+
+
+def _check_destinations(run: RunFolder, options: LookOptions) -> None:
+    """Refuse judges of a run that was made elsewhere, unless the user has or confirms them."""
+    if not run.sealed:
+        check_destinations(
+            run.manifest.judges,
+            load_judges(options.judges_file),
+            base_url=options.base_url,
+            key_env=options.key_env,
+        )
+
+
+def history_of(run: RunFolder) -> HistoryReading:
+    """Read the history of a run.
+
+    Raises
+    ------
+    RunError
+        If the run was never re-validated.
+    """
+    history = read_history(run.path / FILE)
+    if not history.baselines:
+        raise RunError(
+            f"{run.path}: it was never re-validated; start with: harness revalidate {run.path}"
+        )
+    return history
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """A re-validation that goes on; ``file`` holds the lock, and is None where nothing is asked."""
+
+    run: RunFolder
+    setup: Setup
+    options: LookOptions
+    file: HistoryFile | None
+    history: HistoryReading
+
+    @classmethod
+    def begin(cls, run: RunFolder, options: LookOptions, file: HistoryFile) -> Sitting:
+        """Read the history, and the task and prompts."""
+        history = read_history(file.path)
+        sitting = cls(run, setup_of(run, options.task), options, file, history)
+        if history.baseline is not None:
+            sitting.check_fixed(history.baseline)
+        return sitting
+
+    def append(self, record: Baseline | Look) -> None:
+        """Write a line of the history."""
+        assert self.file is not None
+        self.file.append(record)
+        if isinstance(record, Baseline):
+            self.history.baselines.append(record)
+        else:
+            self.history.looks.append(record)
+
+    def check_fixed(self, baseline: Baseline) -> None:
+        """Refuse options of a new baseline where there is one already."""
+        wanted = {
+            "--anchor": self.options.anchor,
+            "--baseline-replies": self.options.baseline_replies,
+        }
+        stored = {"--anchor": len(baseline.items), "--baseline-replies": baseline.n_replies}
+        for option, number in wanted.items():
+            if number not in {None, stored[option]}:
+                raise RunError(
+                    f"{self.run.path / FILE}: {option} {number}: the baseline is fixed with "
+                    f"{stored[option]}; leave {option} out."
+                )
+
+    def ensure_baseline(self, observer: Observer) -> ExitCode | None:
+        """Record a baseline where there is none; return why asking for it was stopped."""
+        if self.history.baseline is not None:
+            return None
+        manifest = self.run.manifest
+        n_logged = min(manifest.config.samples or spec.samples for spec in manifest.judges)
+        n_missing = (self.options.baseline_replies or 0) - n_logged
+        if n_missing <= 0:
+            self.append(self.first_baseline())
+            return None
+        plan = plan_occasion(self.run, self.questions(manifest.judges, n_missing), 1)
+        answers = ask_occasion(self.run, plan, 1, observer)
+        if not answers.is_over:
+            return answers.exit_code
+        self.append(self.first_baseline(answers))
+        close_occasion(self.run, 1)
+        return None
+
+    def first_baseline(self, more: Answers | None = None) -> Baseline:
+        """Make the baseline of a run's own replies, and of those of another occasion."""
+        manifest, ids = self.run.manifest, tuple(item.id for item in self.draw())
+        if manifest.exit_code not in {ExitCode.DONE, ExitCode.INCOMPLETE}:
+            raise RunError(
+                f"{self.run.path}: the run is not finished; first: harness run --resume "
+                f"{self.run.path}"
+            )
+        logged = list(self.run.read_verdicts().final.values())
+        occasions = [logged, *([more.verdicts] if more else [])]
+        streams = self.streams_of(occasions, ids)
+        return Baseline(
+            number=1,
+            at=now(),
+            occasion=1 if more else 0,
+            n_occasions=len(occasions),
+            items=ids,
+            n_items_in_run=len(self.run_items()),
+            hashes=hashes_of(self.setup, ids),
+            parameters=current_parameters(manifest.judges, None),
+            providers=_providers(logged),
+            alpha=ALPHA,
+            decision=decision_on(self.yardstick(ids), streams, self.options.samples),
+            streams=streams,
+        )
+
+    def streams_of(
+        self, occasions: Sequence[Sequence[Verdict]], ids: Sequence[str]
+    ) -> tuple[StreamReplies, ...]:
+        """Collect the replies of every judge and elicitation on some occasions."""
+        task = self.setup.task
+        streams = tuple(
+            joined([stream_of(verdicts, spec.name, e, ids, task) for verdicts in occasions])
+            for spec in self.run.manifest.judges
+            for e in items_by_elicitation(task, self.run.manifest.config)
+        )
+        silent = [stream.judge for stream in streams if not stream.n_replies]
+        if silent:
+            raise RunError(
+                f"{self.run.path}: {silent[0]} has no replies to start from; start a run "
+                "without it."
+            )
+        return streams
+
+    def accepted_baseline(self, number: int) -> Baseline:
+        """Make a baseline of the replies of a look and of all looks after it."""
+        before, where = self.history.baseline, self.run.path / FILE
+        looks = [look for look in self.history.looks_since_baseline if look.number >= number]
+        if before is None or not looks or looks[0].number != number:
+            numbers = [str(look.number) for look in self.history.looks_since_baseline]
+            raise RunError(
+                f"{where}: --accept {number}: no such look since the last baseline; there are: "
+                f"{', '.join(numbers) or 'none'}."
+            )
+        streams = tuple(_joined_looks(stream, looks, where) for stream in before.streams)
+        return replace(
+            before,
+            number=before.number + 1,
+            at=now(),
+            occasion=0,
+            accepted=number,
+            n_occasions=len(looks),
+            providers={judge: _last_provider(judge, looks) for judge in before.judges},
+            decision=decision_on(self.yardstick(before.items), streams, self.options.samples),
+            streams=streams,
+        )
+
+    def ask_look(self, observer: Observer) -> ExitCode | None:
+        """Ask a look and record it; return why asking was stopped."""
+        baseline = self.history.baseline
+        assert baseline is not None, "it is fixed first"
+        occasion, yardstick = self.history.next_occasion, self.yardstick(baseline.items)
+        causes, left_out = self.not_comparable(baseline)
+        specs = tuple(spec for spec in self.run.manifest.judges if spec.name not in left_out)
+        answers = Answers([], {}, ExitCode.DONE)
+        if specs:
+            questions = self.questions(specs, self.options.samples)
+            plan = plan_occasion(self.run, questions, occasion)
+            answers = ask_occasion(self.run, plan, occasion, observer)
+            if not answers.is_over:
+                return answers.exit_code
+        replies = self.replies_of(baseline, answers, causes, left_out)
+        earlier = self.history.looks_since_baseline
+        self.append(assess_look(baseline, earlier, replies, yardstick, margin=self.options.margin))
+        close_occasion(self.run, occasion)
+        return None
+
+    def not_comparable(
+        self, baseline: Baseline
+    ) -> tuple[list[str], dict[str, tuple[JudgeVerdict, str]]]:
+        """Return why no judge is comparable, and the judges that are not, each with the reason."""
+        run, now_in_use = self.run, hashes_of(self.setup, baseline.items)
+        verdicts = run.read_verdicts().final.values() if run.verdicts.exists() else ()
+        causes = changed_causes(baseline.hashes, now_in_use, self.setup.task, verdicts)
+        if causes:
+            return causes, {
+                judge: ("not comparable", "; ".join(causes)) for judge in baseline.judges
+            }
+        parameters = current_parameters(run.manifest.judges, self.options.judges_file)
+        return [], {
+            judge: ("not comparable", PARAMETERS_CHANGED)
+            for judge in baseline.judges
+            if parameters[judge] != baseline.parameters[judge]
+        }
+
+    def replies_of(
+        self,
+        baseline: Baseline,
+        answers: Answers,
+        causes: Sequence[str],
+        left_out: Mapping[str, tuple[JudgeVerdict, str]],
+    ) -> Replies:
+        """Collect what was asked in a look."""
+        streams = [
+            stream_of(answers.verdicts, s.judge, s.elicitation, baseline.items, self.setup.task)
+            for s in baseline.streams
+        ]
+        replied = {stream.judge for stream in streams if stream.n_replies}
+        silent: dict[str, tuple[JudgeVerdict, str]] = {
+            judge: ("not asked", explain(reason))
+            for judge, reason in answers.ended.items()
+            if judge not in replied
+        }
+        return Replies(
+            number=len(self.history.looks) + 1,
+            occasion=self.history.next_occasion,
+            at=now(),
+            streams=[stream for stream in streams if stream.judge in replied],
+            providers=_providers(answers.verdicts),
+            causes=causes,
+            left_out={**silent, **left_out},
+            ended=answers.ended,
+        )
+
+    def questions(self, specs: tuple[JudgeSpec, ...], samples: int) -> Questions:
+        """Return what some judges are asked: as in the baseline, else as in the run."""
+        baseline = self.history.baseline
+        if baseline is not None:
+            items = self.items(baseline.items)
+            elicitations = tuple(dict.fromkeys(s.elicitation for s in baseline.streams))
+            pairs = baseline.items_with_replies("paired")
+        else:
+            items = self.draw()
+            planned = items_by_elicitation(self.setup.task, self.run.manifest.config)
+            elicitations = tuple(planned)
+            pairs = frozenset(item.id for item in planned.get("paired", ()))
+        return Questions(
+            self.setup, items, specs, elicitations, pairs, samples, self.options.max_cost
+        )
+
+    def run_items(self) -> tuple[Item, ...]:
+        """Return the items of the run."""
+        config = self.run.manifest.config
+        return select_items(self.setup.task, criterion=config.criterion, limit=config.limit)
+
+    def draw(self) -> tuple[Item, ...]:
+        """Draw the anchor of a new baseline."""
+        options = self.options
+        return draw_anchor(self.setup.task, self.run_items(), options.anchor, seed=options.seed)
+
+    def items(self, ids: Sequence[str]) -> tuple[Item, ...]:
+        """Return items by their ids; those that the task no longer has are left out."""
+        by_id = self.setup.task.by_id
+        return tuple(by_id[item] for item in ids if item in by_id)
+
+    def yardstick(self, ids: Sequence[str]) -> Yardstick:
+        """Return what replies to some items are measured with."""
+        config = self.run.manifest.config
+        return Yardstick(self.setup.task, self.items(ids), config.choices, config.seed)
+
+
+def _providers(verdicts: Sequence[Verdict]) -> dict[str, Provider]:
+    by_judge: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        by_judge.setdefault(verdict.judge, []).append(verdict)
+    return {judge: provider_of(own) for judge, own in by_judge.items()}
+
+
+def _joined_looks(stream: StreamReplies, looks: Sequence[Look], where: Path) -> StreamReplies:
+    """Join the replies of a stream in some looks."""
+    replies = [look.stream(stream.judge, stream.elicitation) for look in looks]
+    occasions = [row for row in replies if row is not None]
+    if not occasions:
+        raise RunError(
+            f"{where}: --accept {looks[0].number}: {stream.judge} has not replied since then; "
+            f"first: harness revalidate {where.parent}"
+        )
+    return joined(occasions)
+
+
+def _last_provider(judge: str, looks: Sequence[Look]) -> Provider:
+    """Return what was reported in the last of some looks in which a judge replied."""
+    results = [result for look in looks if (result := look.judge(judge)) is not None]
+    return next((r.provider for r in reversed(results) if r.provider.models), Provider())

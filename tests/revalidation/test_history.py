@@ -1,0 +1,85 @@
+"""The history file: append-only, checksummed, and held by one process."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.errors import RunError
+from harness.revalidation.history import Baseline, HistoryFile, Look, read_history
+from harness.revalidation.reply_categories import Category, StreamReplies
+
+STREAM = StreamReplies(
+    "gpt",
+    "response_set",
+    (Category("answered", ("A", "B")), Category("invalid")),
+    ((0, 1), (), (0,)),
+)
+BASELINE = Baseline(
+    number=1,
+    at="2026-01-01T00:00:00+00:00",
+    items=("i1", "i2", "i3"),
+    n_items_in_run=3,
+    hashes={"task": "0"},
+    parameters={"gpt": "0"},
+    providers={},
+    alpha=0.05,
+    decision=None,
+    streams=(STREAM,),
+)
+LOOK = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=(), streams=(STREAM,))
+
+
+def write(folder, *records):
+    with HistoryFile.open(folder) as file:
+        for record in records:
+            file.append(record)
+    return folder / "history.jsonl"
+
+
+def test_what_was_written_is_read(tmp_path):
+    """Baselines and looks come back with every reply."""
+    reading = read_history(write(tmp_path, BASELINE, LOOK))
+    assert reading.baselines == [BASELINE]
+    assert reading.looks == reading.looks_since_baseline == [LOOK]
+    assert reading.next_occasion == 2
+    assert BASELINE.n_replies == 2
+    assert BASELINE.items_with_replies("response_set") == {"i1", "i3"}
+
+
+def test_a_torn_last_line_is_cut_off(tmp_path):
+    """The next line stands on its own."""
+    path = write(tmp_path, BASELINE, LOOK)
+    whole = path.read_bytes()
+    for n in (1, 10, 100):
+        path.write_bytes(whole[:-n])
+        assert read_history(path).looks == []
+        write(tmp_path, LOOK)
+        assert path.read_bytes() == whole
+
+
+def test_a_damaged_line_is_left_out_and_counted(tmp_path):
+    """The other lines stay readable."""
+    path = write(tmp_path, BASELINE, LOOK)
+    path.write_bytes(path.read_bytes().replace(b"2026-01-08", b"2026-01-09"))
+    reading = read_history(path)
+    assert (reading.baselines, reading.looks, reading.n_damaged) == ([BASELINE], [], 1)
+
+
+def test_a_second_process_is_refused(tmp_path):
+    """The lock is that of an open file: it ends with its holder."""
+    with (
+        HistoryFile.open(tmp_path),
+        pytest.raises(RunError, match="another process is re-validating this run"),
+    ):
+        HistoryFile.open(tmp_path)
+    write(tmp_path, BASELINE)
+
+
+def test_a_line_of_another_version_is_named(tmp_path):
+    """It is not taken for damage."""
+    from harness.judging.parsing.verdict import with_checksum
+
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(with_checksum(b'{"kind":"look"}'))
+    with pytest.raises(RunError, match="not as this version writes it"):
+        read_history(path)

@@ -1,0 +1,262 @@
+"""Schedules of looks against a server whose replies stand in tables."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from collections import Counter
+
+import pytest
+from support.processes import invoke, start_harness
+from support.task_folders import make_task_folder
+
+from harness.judging.storage.verdict_log import read_log
+
+JUDGE = """\
+  {name}:
+    kind: endpoint
+    model: {name}
+    base_url: {url}
+    samples: {samples}
+    concurrency: {concurrency}
+"""
+
+
+def text_of(i: int) -> str:
+    return f"This is comment number {i}."
+
+
+def majority(i: int) -> str:
+    """What most of the three raters of an item of `make_task_folder` say."""
+    return "A" if i % 4 >= 2 else "B"
+
+
+def other(answer: str) -> str:
+    return "B" if answer == "A" else "A"
+
+
+def flawed(i: int) -> str:
+    """The majority, but for a quarter of the items, on which all raters agree."""
+    return other(majority(i)) if i % 4 == 0 else majority(i)
+
+
+def replies(n: int, answer, *, noise: float = 0.0, invalid: float = 0.0, seed: int = 0):
+    """Eight replies to each of n items: ``answer(i)``, some noisy, some unreadable."""
+    rng = random.Random(seed)
+
+    def reply(i: int) -> str:
+        if rng.random() < invalid:
+            return "I would rather talk about the weather."
+        return other(answer(i)) if rng.random() < noise else answer(i)
+
+    return {text_of(i): [reply(i) for _ in range(8)] for i in range(n)}
+
+
+class Schedule:
+    """A run of some judges, and looks at it."""
+
+    def __init__(self, folder, stub, tables, *, samples=2, n=60, ms=0, concurrency=32):
+        self.stub, self.folder, self.names = stub, folder, tuple(tables)
+        make_task_folder(folder / "task", n, response_sets=False)
+        self.write_judges(samples=samples, ms=ms, concurrency=concurrency)
+        for name, table in tables.items():
+            stub.set_table(name, table)
+        result = invoke(
+            *("run", "--task", folder / "task", "--judges", ",".join(tables)),
+            *("--judges-file", folder / "judges.yaml", "--elicitation", "forced_choice"),
+            *("--out", folder / "runs", "--quiet"),
+        )
+        assert result.exit_code == 0, result.output
+        [self.run] = (folder / "runs").iterdir()
+
+    def write_judges(self, *, samples=2, ms=0, concurrency=32, more=""):
+        judges = "".join(
+            JUDGE.format(
+                name=name,
+                url=self.stub.url(table=name, ms=ms),
+                samples=samples,
+                concurrency=concurrency,
+            )
+            for name in self.names
+        )
+        (self.folder / "judges.yaml").write_text(f"judges:\n{judges}{more}", "utf-8")
+
+    def look(self, *arguments, code=0):
+        """Look once; return the result as JSON."""
+        result = invoke("revalidate", self.run, "--json", "--quiet", *arguments)
+        assert result.exit_code == code, result.stderr
+        return json.loads(result.stdout)
+
+
+def verdicts(look) -> dict[str, str]:
+    return {judge["judge"]: judge["verdict"] for judge in look["judges"]}
+
+
+def test_a_judge_that_changed_is_told_from_a_noisy_one(tmp_path, stub):
+    """After a quarter of its answers flipped, a judge is worse; one whose replies are as noisy as
+    before is stable, and one that got better is changed but not worse."""
+    tables = {
+        "spoilt": replies(60, majority, seed=1),
+        "noisy": replies(60, majority, noise=0.15, seed=2),
+        "better": replies(60, flawed, seed=3),
+    }
+    schedule = Schedule(tmp_path, stub, tables, samples=3)
+    assert set(verdicts(schedule.look()).values()) == {"stable"}
+    stub.set_table("spoilt", replies(60, flawed), model="spoilt-2", fingerprint="fp_2")
+    stub.set_table("better", replies(60, majority))
+    schedule.look()
+    look = schedule.look("--fail-on", "worse", code=1)
+    assert verdicts(look) == {"spoilt": "worse", "noisy": "stable", "better": "changed"}
+    judges = {judge["judge"]: judge for judge in look["judges"]}
+    assert judges["spoilt"]["since"] == judges["better"]["since"] == 2
+    assert judges["spoilt"]["provider"]["models"] == ["spoilt-2"]
+    assert judges["spoilt"]["provider"]["fingerprints"] == ["fp_2"]
+    assert judges["spoilt"]["metrics"]["js_divergence(s/s)"]["difference"] > 0
+    assert judges["better"]["metrics"]["js_divergence(s/s)"]["difference"] < 0
+    flips = {result["judge"]: result["flip_rate"] for result in look["results"]}
+    assert flips["spoilt"]["value"] == pytest.approx(0.25)
+    assert flips["spoilt"]["n_items"] == 60
+    printed = invoke("history", schedule.run).stdout
+    assert "spoilt-2-2026-01-01" not in printed
+    assert "spoilt-2 *" in printed
+    accepted = invoke("revalidate", schedule.run, "--accept", 2)
+    assert accepted.stdout.startswith("Baseline 2 of this run starts with look 2: 2 replies")
+    assert set(verdicts(schedule.look()).values()) == {"stable"}
+
+
+def test_a_rate_of_unreadable_replies_is_named(tmp_path, stub):
+    """A judge whose replies become unreadable more often changed in that, and a limit fails."""
+    before = replies(100, majority, invalid=0.05, seed=5)
+    schedule = Schedule(tmp_path, stub, {"judge": before}, samples=3, n=100)
+    stub.set_table("judge", replies(100, majority, invalid=0.3, seed=6))
+    look = schedule.look("--fail-on", "outcome-rate>0.2", code=1)
+    [judge], [result] = look["judges"], look["results"]
+    assert judge["verdict"] == "changed"
+    assert "invalid" in judge["what"]
+    assert result["outcomes"]["invalid"] > 20
+    assert sum(result["baseline_outcomes"].values()) == 300
+
+
+def test_what_we_changed_ourselves_is_not_comparable(tmp_path, stub):
+    """Edited prompts, items, ratings and parameters are told from the judge; nothing is asked."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
+    schedule.look()
+    asked = stub.stats()["requests"]
+    template = schedule.run / "prompts" / "forced_choice.txt"
+    changes = {
+        "prompts": (template, "[user]", "[user]\nThink hard."),
+        "items": (tmp_path / "task" / "items.jsonl", "number 7.", "number seven."),
+        "ratings": (tmp_path / "task" / "ratings.jsonl", '"value": "A"', '"value": "B"'),
+        "description": (tmp_path / "task" / "task.yaml", "the comment", "this comment"),
+    }
+    for cause, (file, old, new) in changes.items():
+        content = file.read_text("utf-8")
+        assert old in content
+        file.write_text(content.replace(old, new, 1), "utf-8")
+        look = schedule.look()
+        assert verdicts(look) == {"judge": "not comparable"}
+        assert len(look["causes"]) == 1
+        assert cause in look["causes"][0]
+        file.write_text(content, "utf-8")
+    file = tmp_path / "judges.yaml"
+    file.write_text(file.read_text("utf-8") + "    params: {temperature: 0.5}\n", "utf-8")
+    look = schedule.look("--judges-file", file, "--fail-on", "not comparable", code=1)
+    assert verdicts(look) == {"judge": "not comparable"}
+    assert "parameters have changed" in look["judges"][0]["reason"]
+    assert stub.stats()["requests"] == asked
+    assert verdicts(schedule.look()) == {"judge": "stable"}
+
+
+def test_more_items_than_before_leave_the_anchor_comparable(tmp_path, stub):
+    """A task that grows is the same for the items of the baseline."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
+    schedule.look("--anchor", 10)
+    for name, row in {
+        "items": {"id": "i20", "text": "More."},
+        "ratings": {"item": "i20", "rater": "r0", "value": "A"},
+    }.items():
+        with (tmp_path / "task" / f"{name}.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+    assert verdicts(schedule.look()) == {"judge": "stable"}
+
+
+def test_a_judge_that_is_down_is_not_asked_and_the_others_are(tmp_path, stub):
+    """The look is recorded, and the command ends with 3."""
+    tables = {name: replies(20, majority) for name in ("up", "down")}
+    schedule = Schedule(tmp_path, stub, tables, n=20)
+    schedule.look()
+    stub.set_table("down", {}, fault="401")
+    look = schedule.look("--fail-on", "changed", code=3)
+    assert verdicts(look) == {"up": "stable", "down": "not asked"}
+    assert look["number"] == 2
+    stub.set_table("down", replies(20, majority))
+    assert set(verdicts(schedule.look()).values()) == {"stable"}
+
+
+def test_a_baseline_reply_more_is_asked_on_an_occasion_of_its_own(tmp_path, stub):
+    """Fresh replies: none is taken from the cache that the run filled."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, samples=1, n=20)
+    asked = stub.stats()["requests"]
+    look = schedule.look("--baseline-replies", 3)
+    assert stub.stats()["requests"] == asked + 20 * 2 + 20
+    assert sum(look["results"][0]["baseline_outcomes"].values()) == 60
+    assert look["occasion"] == 2
+    refused = invoke("revalidate", schedule.run, "--anchor", 5)
+    assert "--anchor 5: the baseline is fixed with 20" in str(refused.exception)
+
+
+def test_kill_in_the_middle_of_a_look_repeats_only_what_was_in_flight(tmp_path, stub):
+    """After kill -9, the same command goes on with the same look."""
+    tables = {"judge": replies(60, majority)}
+    schedule = Schedule(tmp_path, stub, tables, ms=20, concurrency=4)
+    asked = stub.stats()["requests"]
+    process = start_harness("revalidate", schedule.run, cwd=tmp_path)
+    log = schedule.run / "looks" / "0001" / "verdicts.jsonl"
+    end = time.monotonic() + 30
+    while not log.exists() or log.read_bytes().count(b"\n") < 20:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    written = log.read_bytes().split(b"\n")[:-1]
+    look = schedule.look()
+    assert look["number"] == look["occasion"] == 1
+    assert log.read_bytes().split(b"\n")[: len(written)] == written
+    assert len(read_log(log).final) == 60
+    assert asked + 60 <= stub.stats()["requests"] <= asked + 60 + 4
+
+
+def test_of_two_schedules_at_once_the_second_asks_nothing(tmp_path, stub):
+    """The lock ends with its process; the other is refused with one line."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority)}, n=40, ms=20)
+    asked = stub.stats()["requests"]
+    processes = [start_harness("revalidate", schedule.run, "-q", cwd=tmp_path) for _ in range(2)]
+    ends = [(process.communicate()[1], process.returncode) for process in processes]
+    assert Counter(code for _, code in ends) == {0: 1, 2: 1}
+    assert any("another process is re-validating" in err for err, _ in ends)
+    assert stub.stats()["requests"] == asked + 40
+    assert (schedule.run / "history.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_an_exported_baseline_is_revalidated_on_another_machine(tmp_path, stub, monkeypatch):
+    """The folder holds no text of an item or reply, and its history grows as that of a run."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority, noise=0.1)}, n=40)
+    target = tmp_path / "elsewhere" / "baseline"
+    result = invoke("baseline", "export", schedule.run, target, "--anchor", 20)
+    assert result.exit_code == 0, result.output
+    monkeypatch.chdir(target.parent)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other user"))
+    arguments = ("revalidate", target, "--json", "--quiet", "--task", tmp_path / "task")
+    refused = invoke(*arguments)
+    assert "nothing was sent" in str(refused.exception)
+    look = invoke(*arguments, "--judges-file", tmp_path / "judges.yaml")
+    assert verdicts(json.loads(look.stdout)) == {"judge": "stable"}
+    for file in target.rglob("*"):
+        assert file.is_dir() or b"comment number" not in file.read_bytes()
+    assert not (target / "looks" / "0001").exists()
+    assert (target / "history.jsonl").read_bytes().count(b"\n") == 2
+    missing = invoke("revalidate", target, "--judges-file", tmp_path / "judges.yaml")
+    assert "name the task that has them: --task" in str(missing.exception)
