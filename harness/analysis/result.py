@@ -59,6 +59,8 @@ class MetricFacts:
 
     Attributes
     ----------
+    display_name : str
+        For readers who know no statistics.
     family : str
         The group it is shown with.
     human_form, judge_form : str
@@ -75,6 +77,7 @@ class MetricFacts:
     """
 
     name: str
+    display_name: str
     family: str
     human_form: str
     judge_form: str

@@ -142,7 +142,8 @@ def _notes(p: Prepared) -> list[str]:
     ordinal, notes = is_ordinal(p.task, p.source.level), []
     primary = primary_metric(p.compared.human, ordinal=ordinal)
     if not p.source.metric and p.metric != primary and p.source.judges:
-        notes.append(f"no judge has a reply that {primary} needs, so {p.metric} ranks")
+        wanted, used = (p.evaluation.row(name).display_name for name in (primary, p.metric))
+        notes.append(f"ranked by {used}, as no judge gave the replies that {wanted} needs")
     if p.source.beta is not None:
         n_sets = int(p.human.response_set.sum())
         unused = f"; the {n_sets} response sets that humans gave are not used" if n_sets else ""
@@ -163,6 +164,7 @@ def _notes(p: Prepared) -> list[str]:
 def _metric_facts(row: Metric) -> MetricFacts:
     return MetricFacts(
         name=row.name,
+        display_name=row.display_name,
         family=row.family,
         human_form=row.human_form,
         judge_form=row.judge_form,

@@ -70,7 +70,7 @@ def _stratum_rows(v: Validation, c: Certainty, i: int) -> list[IntervalRow]:
         interval_row(result.judge, _alpha(result.strata[i].hw_mw), kinds[result.judge])
         for result in _ranked_results(v)
     ]
-    raters = interval_row("raters (HH)", _alpha(c.strata[i].hh), "rater")
+    raters = interval_row("raters", _alpha(c.strata[i].hh), "rater")
     random = interval_row("random rater", _alpha(c.strata[i].random), "baseline")
     return [raters, *judges, random]
 

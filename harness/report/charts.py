@@ -71,6 +71,8 @@ class Chart:
         Width at the left that holds row names and stays visible while a wide chart scrolls.
     link : str
         Where its title leads within the page.
+    symbol : str
+        What papers call the metric drawn; the tooltip of the title.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Chart:
     frame: tuple[Scale, Scale] | None = field(default=None, repr=False)
     stub: float = 0.0
     link: str = ""
+    symbol: str = ""
 
     @property
     def has_links(self) -> bool:
@@ -371,7 +374,7 @@ def heat_map(
     for i, row in enumerate(row_names):
         y = head + CELL * i
         counts = row_counts[i : i + 1]
-        marks.append(label(left - 8, y + 19, clip(row, left - 8), "name", "end"))
+        marks += _row_name(row, left - 8, y)
         marks += [label(end + 6, y + 19, f"n {n}", "small") for n in counts]
         for j, column in enumerate(column_names):
             value, box = values[i][j], (left + cell_width * j, y, cell_width)
@@ -385,6 +388,18 @@ def heat_map(
     height = head + CELL * len(row_names) + 4
     fields = (titles.name, titles.title, titles.alt, width, height, tuple(marks))
     return Chart(*fields, columns, tuple(rows), stub=left)
+
+
+def _row_name(name: str, width: float, y: float) -> list[Mark]:
+    """Return the name of a heat map's row, on two lines where it needs them."""
+    if len(name) * CHARACTER <= width or " " not in name:
+        return [label(width, y + 19, clip(name, width), "name", "end")]
+    first, *rest = wrap_name(name, width)
+    lines = [first, clip(" ".join(rest), width)] if rest else [first]
+    return [
+        label(width, y + 19 + LINE * (k - (len(lines) - 1) / 2), text, "name", "end")
+        for k, text in enumerate(lines)
+    ]
 
 
 def _heat_cell(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.report.charts import (
@@ -18,6 +19,8 @@ from harness.report.formatting import READING, counted, number, reason, replies_
 from harness.report.metric_groups import grouped
 from harness.report.recommendation import GOAL_WORDS, capitalized
 from harness.report.text import BASELINE_NAMES
+from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,6 +37,7 @@ TABLE_CHART_WIDTH = 170.0
 FIRST_CHART_WIDTH = 420.0
 MAX_CHART_JUDGES = 8  # of the first screen's chart; the ranking lists all
 SMALL_CHART_WIDTH = 340.0
+MEASURES = {row.name: row.display_name for row in (*HUMAN_AGREEMENT, *BINARY, *DIAGNOSTICS)}
 
 
 def ranked_judges(v: Validation) -> list[JudgeResult]:
@@ -199,8 +203,14 @@ def constant_metrics(v: Validation) -> dict[str, list[str]]:
         for name in names:
             rows = [row for row in metric_intervals(v, name) if row.value is not None]
             if rows and not is_drawn(metric_intervals(v, name)):
-                texts.append(f"{name} {number(rows[0].value)}")
+                texts.append(f"{metric_label(v, name)} {number(rows[0].value)}")
     return constant
+
+
+def metric_label(v: Validation, name: str) -> str:
+    """Return the display name of a metric, or of a coefficient of agreement."""
+    facts = {row.name: row.display_name for row in v.metrics}
+    return facts.get(name) or MEASURES.get(name, name.replace("_", " "))
 
 
 def option_label(v: Validation, key: str) -> str:
@@ -216,7 +226,7 @@ def undefined_metrics(v: Validation) -> dict[str, dict[str, list[str]]]:
         for name in names:
             if not is_defined(v, name):
                 reasons = dict.fromkeys(reason(judge.metrics[name]) for judge in v.judges)
-                by_reason.setdefault(", ".join(reasons), []).append(name)
+                by_reason.setdefault(", ".join(reasons), []).append(metric_label(v, name))
     return undefined
 
 
@@ -235,13 +245,14 @@ def _metric_chart(v: Validation, metric: str) -> Chart:
     if facts:
         low, high = facts.low, facts.high
         within = (within[0] if low is None else low, within[1] if high is None else high)
-    return interval_chart(
-        Titles(f"metric-{slug(metric)}", metric, alt, axis),
+    chart = interval_chart(
+        Titles(f"metric-{slug(metric)}", capitalized(metric_label(v, metric)), alt, axis),
         rows,
         within=within,
         reference=0.0 if facts and facts.better == "zero" else None,
         width=SMALL_CHART_WIDTH,
     )
+    return replace(chart, symbol=metric)
 
 
 def direction(v: Validation, metric: str) -> str:

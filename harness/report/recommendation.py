@@ -53,8 +53,9 @@ BASELINE_WORDS = {
     "prior": "the raters' marginal distribution",
     "most_frequent": "the most frequent answer",
 }
+MORE_RATINGS = "Have more items rated, by at least three raters each."
+QUESTIONS = ("whether", "if", "how", "what", "which", "who", "why", "the", "a", "an")
 STEP_FOR = {
-    "annotator_test": "Have more items rated, by at least three raters each.",
     "one_human": "Have more items rated, by at least two raters each.",
     "answered": "Find out why so many replies could not be used.",
     "with_losses": "Find out why items were not answered, or ask again for them.",
@@ -85,7 +86,7 @@ def sentences(v: Validation) -> list[str]:
         _others(v),
         _beta(v),
         _usual(v),
-        *_next(v),
+        *(next_steps(v) if decision.verdict == "best_not_proven" else _next(v)),
         *_notice(v),
     ]
     return [sentence for sentence in parts if sentence]
@@ -97,7 +98,8 @@ def summary(v: Validation) -> list[str]:
     if decision.reason == "no_verdicts" or decision.leader is None:
         return sentences(v)
     leader = v.judge(decision.leader)
-    parts = [_choice(v, leader), *reasons(v), *_next(v), *_notice(v)]
+    steps = next_steps(v) if decision.verdict == "best_not_proven" else _next(v)
+    parts = [_choice(v, leader), *reasons(v), *steps, *_notice(v)]
     return [sentence for sentence in parts if sentence]
 
 
@@ -112,7 +114,8 @@ def next_steps(v: Validation) -> list[str]:
     """Return what to do next; never empty."""
     steps = [step for step in _next(v) if step]
     if v.decision.verdict == "best_not_proven":
-        return steps or [STEP_FOR[name] for name in v.decision.missing]
+        settling = [_settling_step(v, name) for name in v.decision.missing]
+        return list(dict.fromkeys([*settling, *steps]))
     if v.decision.reason == "no_verdicts":
         return [f"Run judges on it: `harness run --task {v.task.name} --judges NAME`."]
     return steps or [NEXT_STEP[v.decision.verdict]]
@@ -143,7 +146,7 @@ def _choice(v: Validation, leader: JudgeResult) -> str:
     if v.settings.beta is not None:
         share_of = f"{100 * v.settings.beta:g} % of the raters who chose a negative option"
         assumed = f" if {share_of} would accept a positive one too"
-    job = f"to judge {v.task.property}{cutoff}{assumed}"
+    job = f"to judge {property_words(v.task.property)}{cutoff}{assumed}"
     if v.decision.verdict == "use":
         return f"Use {leader.name} {job}."
     assert v.evidence is not None
@@ -158,6 +161,39 @@ def _choice(v: Validation, leader: JudgeResult) -> str:
     best = "" if alone else "the best, "
     who = f"{leader.name} ({best}{number(check.value)}) is"
     return f"Use none {job}: {who} not significantly better than {baseline}."
+
+
+def property_words(text: str) -> str:
+    """Return the property of a task as an object of "to judge": a question, a noun, or quoted."""
+    return text if text.split(" ", 1)[0].lower() in QUESTIONS else f"\u201c{text}\u201d"
+
+
+def _settling_step(v: Validation, name: str) -> str:
+    """Say what would settle a condition of "use" that is not met."""
+    return _annotator_step(v) if name == "annotator_test" else STEP_FOR[name]
+
+
+def _annotator_step(v: Validation) -> str:
+    """Say whether more ratings or another judge would settle the annotator test."""
+    assert v.evidence is not None
+    test, section = v.evidence.judges[0].annotator_test, v.replacement
+    if test is None or section is None or test.low is None or test.high is None:
+        return MORE_RATINGS
+    advantage = with_bounds(test.advantage, test.low, test.high, 2)
+    if test.high < -section.eps:
+        results = (judge for judge in section.judges if judge.judge == v.decision.leader)
+        eps = next(results).smallest_eps
+        larger = "" if eps is None else f"; it would pass with an eps of {number(eps, 2)}"
+        return (
+            "Improve the prompt or try other judges: its advantage over a rater "
+            f"({advantage}) is below -{section.eps:g}{larger}."
+        )
+    if test.low <= -section.eps:
+        return (
+            f"Have more items rated: its advantage over a rater ({advantage}) may be on either "
+            f"side of -{section.eps:g}, the least that passes."
+        )
+    return MORE_RATINGS
 
 
 def _missing(v: Validation, name: str) -> str:
@@ -242,6 +278,10 @@ def _others(v: Validation) -> str:
         noun = "ranked judge" if decision.unranked else "judge"
         level = f"{v.settings.confidence:.0%}"
         parts.append(f"Every other {noun} is significantly worse ({level}).")
+    step = decision.next_step
+    if step.equivalent:
+        verb = "differs" if len(step.equivalent) == 1 else "differ"
+        parts.append(f"{listed(step.equivalent)} {verb} from it by less than {number(step.worth)}.")
     if decision.unranked:
         parts.append(_unranked(v, decision.unranked))
     return " ".join(parts)
@@ -370,9 +410,6 @@ def _annotator_test(v: Validation, leader: JudgeResult) -> str:
 def _next(v: Validation) -> list[str]:
     """Say what to collect where the answer is not firm."""
     step, parts = v.decision.next_step, []
-    if step.equivalent:
-        verb = "differs" if len(step.equivalent) == 1 else "differ"
-        parts.append(f"{listed(step.equivalent)} {verb} from it by less than {number(step.worth)}.")
     if step.n_items_needed is not None:
         parts.append(
             f"{step.n_items_needed} items, in place of {step.n_items}, would show a difference of "

@@ -11,6 +11,7 @@ from harness.report.formatting import counted, reach
 from harness.report.judge_charts import (
     is_usual,
     judge_styles,
+    metric_label,
     n_items_used,
     ranked_judges,
     slug,
@@ -222,7 +223,7 @@ def rank_charts(v: Validation) -> list[Chart]:
     return [
         heat_map(
             titles,
-            [GOAL_WORDS.get(metric, metric) for metric in ranks],
+            [GOAL_WORDS.get(metric) or metric_label(v, metric) for metric in ranks],
             judges,
             [[by_judge.get(judge) for judge in judges] for by_judge in ranks.values()],
             top=float(len(judges)),
@@ -259,7 +260,7 @@ def regret_charts(v: Validation) -> list[Chart]:
     return [
         heat_map(
             titles,
-            metrics,
+            [metric_label(v, metric) for metric in metrics],
             [GOAL_WORDS.get(goal, goal) for goal in goals],
             cells,
             top=max(_defined(cells)) or 1.0,

@@ -92,7 +92,8 @@ def cost_lines(validation: Validation) -> Iterator[str]:
 def _ranking(validation: Validation, evidence: Evidence) -> str:
     """Draw judges, one human and the computed baselines on one scale."""
     rows: list[tuple[str, ...]] = []
-    heads = ("rank", "judge", evidence.metric, "alike", "beta-hat", "answered", "$/1,000")
+    name = evidence.display_name.partition(" (")[0]
+    heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "$/1,000")
     for place, row in enumerate(evidence.judges):
         judge = validation.judge(row.judge)
         if place == 0 and row.value is not None:
@@ -155,13 +156,14 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     """Say how the intervals are made, what they cover, and which metric has the other estimand."""
     settings = validation.settings
     facts = next(row for row in validation.metrics if row.name == ranking.metric)
+    names = {row.name: row.display_name for row in validation.metrics}
     text = f"{settings.confidence:.0%} intervals: {_method(settings)}, {facts.estimand}."
     counts = [judge.metrics[ranking.metric].ratings_per_item for judge in validation.judges]
     n_ratings = next((count for count in counts if count is not None), None)
     if facts.estimand != DESIGN_VALUE or n_ratings is None:
         return [text]
     estimand = (
-        f"for infinitely many see {facts.population}"
+        f"for infinitely many see {names[facts.population]}"
         if facts.population
         else "with more raters the values would differ"
     )

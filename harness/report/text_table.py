@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 WIDTH = 80
 GAP = 2
 NUMBER = re.compile(r"\S+ \[[^]]*\]|\d+ \(\d+-\d+\)")  # with an interval, a rank with its range
+CODE = re.compile("`[^`]+`")
+UNBROKEN = "\0"  # stands for a blank that is no end of a line
 WORDS = TextWrapper(width=WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
@@ -52,7 +54,9 @@ def draw_table(
     ]
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for head, column, floor in zip(heads, columns, floors, strict=True):
-        table.add_column(Text(head), min_width=floor, no_wrap=not any(map(_is_text, column)))
+        table.add_column(
+            Text(head), min_width=floor, no_wrap=not any(map(_is_text, (head, *column)))
+        )
     for row in cells:
         table.add_row(*map(Text, row))
     console = Console(
@@ -67,8 +71,9 @@ def draw_table(
 
 
 def paragraph(text: str) -> str:
-    """Wrap a text between words to 80 columns; names and commands are never broken."""
-    return WORDS.fill(visible(text))
+    """Wrap a text between words to 80 columns; names and commands in backticks are never broken."""
+    joined = CODE.sub(lambda code: code[0].replace(" ", UNBROKEN), visible(text))
+    return WORDS.fill(joined).replace(UNBROKEN, " ")
 
 
 def _is_text(cell: str) -> bool:

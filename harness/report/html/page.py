@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from harness.report.recommendation import (
     GOAL_WORDS,
     decided_alike,
     next_steps,
+    property_words,
     reasons,
     sentences,
     summary,
@@ -112,6 +113,8 @@ def page(v: Validation, details: Details | None = None) -> str:
             "outcomes": OUTCOMES,
             "item_filters": item_filters(v, details.items) if details else (),
             "items_link": items_link,
+            "property_words": property_words,
+            "label": partial(judge_charts.metric_label, v),
             "page_size": PAGE_SIZE,
             "checklist": practices,
             "paragraphs": {

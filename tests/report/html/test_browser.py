@@ -221,7 +221,7 @@ def test_data_and_drawing_of_a_chart_can_be_downloaded(tab, validation, tmp_path
     text = (tmp_path / "chart.svg").read_text(encoding="utf-8")
     assert text.startswith("<svg")
     assert "var(" not in text
-    assert ">hit_rate(h/h)</text>" in text
+    assert ">Hit rate</text>" in text
 
 
 def test_first_stop_of_the_keyboard_skips_to_the_decision(tab):
