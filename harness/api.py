@@ -26,7 +26,7 @@ from harness.app import (
     run_plan,
     validate_verdicts,
 )
-from harness.curation import AnswerSettings, make_plan, make_task, profile
+from harness.curation import AnswerSettings, make_plans, make_task, read_source
 from harness.errors import HarnessError, TaskError
 from harness.judging.judges.response_errors import explain
 from harness.report.rebuild import stored_validation
@@ -50,7 +50,7 @@ Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pya
 TaskLike: TypeAlias = str | Path | Task | Rows
 NO_MAPPING = "a mapping describes a table of ratings; leave it out for a task folder"
 WITH_RESUME = ("max_cost", "judges_file", "base_url", "key_env")
-ANSWER_KEYS = ("scale", "options", "positive", "ignore")
+ANSWER_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
 LOG = logging.getLogger("harness")
 VERDICT_COLUMNS = {
     "item": "string",
@@ -71,7 +71,7 @@ _turn = threading.Lock()  # runs of one process ask in turn: request locks are h
 
 
 class TableMapping(TypedDict, total=False):
-    """How rows become a task; what is absent is guessed, as ``harness new-task --from`` does.
+    """How rows become a task; what is absent is guessed, as ``harness curate import`` does.
 
     Attributes
     ----------
@@ -87,8 +87,14 @@ class TableMapping(TypedDict, total=False):
         Columns of verdicts, or names of judges among the raters.
     group, criterion : str
         Columns of the cluster that is resampled, and of what is rated.
-    options, positive, ignore : sequence of str
-        Labels that are options, in order; those that are positive; those that are left out.
+    criteria, counts : sequence of str
+        Columns of ratings, one per criterion, beside ``rater``; columns of counts, one per option.
+    votes, total, pattern : str
+        Columns of all ratings of an item and of the number of raters; how columns per criterion
+        and rater are called.
+    options, positive, abstain, ignore, rename : sequence of str
+        Labels that are options, in order; those that are positive; those of a rater who could not
+        say; those that are left out; ``label=option`` for other names of an option.
     scale : {"binary", "nominal", "ordinal", "pairwise"}
         Of the options.
     rater_ids : {"real", "positional"}
@@ -107,9 +113,16 @@ class TableMapping(TypedDict, total=False):
     judges: str | Sequence[str]
     group: str
     criterion: str
+    criteria: Sequence[str]
+    counts: Sequence[str]
+    votes: str
+    total: str
+    pattern: str
     options: Sequence[str]
     positive: Sequence[str]
+    abstain: Sequence[str]
     ignore: Sequence[str]
+    rename: Sequence[str]
     scale: Literal["binary", "nominal", "ordinal", "pairwise"]
     rater_ids: Literal["real", "positional"]
     kind: Literal["expert", "skilled", "crowd"]
@@ -622,22 +635,25 @@ def _read_task(
 
 
 def _import_rows(rows: Rows, mapping: TableMapping, scratch: Path) -> tuple[Task, Path | None]:
-    """Make a task of a table of ratings, as ``harness new-task --from`` does."""
+    """Make a task of a table of ratings, as ``harness curate import`` does."""
     columns: dict[str, Any] = dict(mapping)
     name = columns.pop("name", "rows")
     property_rated = columns.pop("property", "")
     answers = {key: columns.pop(key) for key in ANSWER_KEYS if key in columns}
+    settings: dict[str, Any] = {"scale": answers.pop("scale", None)}
+    settings |= {key: _strings(labels) for key, labels in answers.items()}
     raters = {key: columns.pop(key) for key in ("kind", "rater_ids") if key in columns}
-    plan = make_plan(
+    plan, *others = make_plans(
         name,
-        profile(_write_rows(rows, scratch / "rows.jsonl")),
+        read_source(_write_rows(rows, scratch / "rows.jsonl")),
         {role: [*_strings(names)] for role, names in columns.items()},
-        settings=AnswerSettings(
-            scale=answers.pop("scale", None), **{k: _strings(v) for k, v in answers.items()}
-        ),
+        settings=AnswerSettings(**settings),
         property_rated=property_rated,
         **raters,
     )
+    if others:
+        criteria = ", ".join(plan.criterion or "" for plan in (plan, *others))
+        raise TaskError(f"rows: {criteria} have scales of their own; give the rows of one of them.")
     folder = make_task(plan, scratch / name).folder
     task = load_task_folder(folder).model_copy(update={"folder": Path(name)})
     verdicts = folder / "verdicts.csv"

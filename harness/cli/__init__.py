@@ -13,6 +13,7 @@ from harness import __version__
 from harness.cli import (
     baseline,
     cache,
+    curate,
     doctor,
     lists,
     new_task,
@@ -32,7 +33,7 @@ FIRST_STEPS = """
 \b
 First steps:
   harness run --task toxicity                   an example that needs nothing else
-  harness new-task mine --from ratings.csv      make a task of your own table
+  harness curate import ratings.csv --as mine   make a task of your own table
   harness validate --task ./mine --verdicts ./mine/verdicts.csv
 """
 USAGE_ERROR: type[Exception] = typer.BadParameter.__base__ or typer.BadParameter
@@ -49,6 +50,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help starts in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+PASSES_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 COMMANDS = (
     (run.run, "Ask judges about a task and rank them."),
     (validate.validate, "Validate a run, or verdicts of another tool."),
@@ -65,7 +67,10 @@ COMMANDS = (
     (lists.schema, "Print the JSON schema of a file."),
 )
 for command, summary in COMMANDS:
-    app.command(command.__name__.replace("_", "-"), short_help=summary)(command)
+    settings = PASSES_ON if command is new_task.new_task else None
+    name = command.__name__.replace("_", "-")
+    app.command(name, short_help=summary, context_settings=settings)(command)
+app.add_typer(curate.app, name="curate", short_help="Make tasks of tables of ratings.")
 app.add_typer(cache.app, name="cache", short_help="Show or clear the response cache.")
 app.add_typer(baseline.app, name="baseline", short_help="Export the baseline of a run.")
 app.add_typer(probe.app, name="probe", short_help="Prompt-injection probe of judges.")

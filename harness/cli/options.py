@@ -197,7 +197,6 @@ WITH_RESUME = frozenset(
     }
 )
 VERDICTS = ("use", "best_not_proven")  # that --fail-unless can demand, the better one first
-WITHOUT_TABLE = frozenset({"name", "yes", "as_json"})
 
 
 def check_resume(ctx: typer.Context, *, resume: bool, run_name: str | None) -> None:
@@ -214,7 +213,7 @@ def check_resume(ctx: typer.Context, *, resume: bool, run_name: str | None) -> N
 
 def check_without_table(ctx: typer.Context) -> None:
     """Refuse options that describe a table where none is given."""
-    for option in _options_beside(ctx, WITHOUT_TABLE):
+    for option in ctx.args:
         raise typer.BadParameter(
             f"{option} needs --from FILE, a table; leave it out to write the example"
         )

@@ -1,25 +1,34 @@
-"""New task folders: a commented example, or a task made from a table."""
+"""New task folders: a commented example, or tasks made from a table."""
 
-from harness.curation.column_mapping import ColumnMapping
-from harness.curation.column_profile import Column, Table, profile
-from harness.curation.convert import ImportSummary, Rejected, check_new, make_task
-from harness.curation.import_plan import Plan, make_plan
+from harness.curation.column_mapping import LAYOUTS, ColumnMapping
+from harness.curation.convert import (
+    ImportSummary,
+    MaxRejected,
+    Rejected,
+    check_new,
+    make_task,
+)
+from harness.curation.import_plan import Plan, make_plans
 from harness.curation.option_guess import SCALES, Answers, AnswerSettings
+from harness.curation.source_formats import read_source
 from harness.curation.starter import write_starter
+from harness.curation.table_columns import Column, Table
 
 __all__ = [
+    "LAYOUTS",
     "SCALES",
     "AnswerSettings",
     "Answers",
     "Column",
     "ColumnMapping",
     "ImportSummary",
+    "MaxRejected",
     "Plan",
     "Rejected",
     "Table",
     "check_new",
-    "make_plan",
+    "make_plans",
     "make_task",
-    "profile",
+    "read_source",
     "write_starter",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,9 +11,18 @@ from harness.errors import TaskError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.curation.column_profile import Table
+    from harness.curation.table_columns import Table
 
-Layout = Literal["wide", "long"]
+Layout = Literal["wide", "pattern", "long", "criteria", "counts", "votes"]
+LAYOUTS: Mapping[Layout, str] = {
+    "wide": "a column per rater",
+    "pattern": "a column per criterion and rater",
+    "long": "a row per rating",
+    "criteria": "a row per item and rater, a column per criterion",
+    "counts": "a column per option, with how many raters chose it",
+    "votes": "a column of all ratings of an item",
+}
+PLACEHOLDERS = ("{criterion}", "{rater}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +36,22 @@ class ColumnMapping:
     text : tuple of str
         Columns that judges are shown.
     raters : tuple of str
-        Wide: the columns that hold ratings, one per rater.
+        The columns that hold ratings, one per rater, or per criterion and rater.
+    pattern : str
+        How such columns are called, e.g. ``{criterion}_{rater}``; "" for one column per rater.
     rater, label : str
         Long: the columns that hold the rater's name and the rating.
+    criteria : tuple of str
+        In a table with a row per item and rater: the columns that hold a rating each.
+    counts : tuple of str
+        The columns that hold the number, or the share, of raters who chose an option.
+    votes : str
+        The column that holds all ratings of an item, as a list or as numbers by option.
+    total : str
+        The column of the number of raters, where the others hold shares.
     judges : tuple of str
-        Wide: columns that hold verdicts, one per judge. Long: such columns, or names in the
-        rater's column that are those of judges.
+        Columns that hold verdicts, one per judge. Long: such columns, or names in the rater's
+        column that are those of judges.
     group, criterion : str
         The columns of the cluster to resample and of the criterion; "" for none.
     elicitation : str
@@ -41,8 +61,13 @@ class ColumnMapping:
     id: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     raters: tuple[str, ...] = ()
+    pattern: str = ""
     rater: str = ""
     label: str = ""
+    criteria: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+    votes: str = ""
+    total: str = ""
     judges: tuple[str, ...] = ()
     group: str = ""
     criterion: str = ""
@@ -50,8 +75,17 @@ class ColumnMapping:
 
     @property
     def layout(self) -> Layout:
-        """``wide`` (a column per rater) or ``long`` (a row per rating)."""
-        return "long" if self.rater else "wide"
+        """How the ratings stand in the table."""
+        if self.counts or self.votes:
+            return "counts" if self.counts else "votes"
+        if self.rater:
+            return "criteria" if self.criteria else "long"
+        return "pattern" if self.pattern else "wide"
+
+    @property
+    def one_row_per_item(self) -> bool:
+        """Whether a row holds all ratings of its item."""
+        return not self.rater
 
     def by_role(self) -> dict[str, tuple[str, ...]]:
         """Return the columns by role, without empty roles."""
@@ -75,6 +109,33 @@ class ColumnMapping:
         """Columns without a role."""
         used = {name for columns in self.by_role().values() for name in columns}
         return tuple(name for name in table.columns if name not in used)
+
+    def criterion_and_rater(self, column: str) -> tuple[str, str]:
+        """Return the criterion and the rater that a column of ratings is called after."""
+        if not self.pattern:
+            return "", column
+        match = pattern_of(self.pattern).fullmatch(column)
+        return (match["criterion"], match["rater"]) if match else ("", column)
+
+
+def pattern_of(pattern: str) -> re.Pattern[str]:
+    """Return the expression of a pattern such as ``{criterion}_{rater}``.
+
+    The rater is the shorter part: without the separator where it stands last, up to the first
+    separator where it stands first.
+    """
+    first, second = sorted(PLACEHOLDERS, key=pattern.index)
+    between = pattern[len(first) : -len(second)]
+    lazy = r"\S*?\d+" if not between else ".+?"
+    ends = {first: ".+" if first == "{criterion}" else ".+?", second: ".+"}
+    if second == "{rater}":
+        ends[second] = f"(?:(?!{re.escape(between)}).)+" if between else lazy
+    return re.compile(
+        "".join(
+            f"(?P<{name[1:-1]}>{ends[name]}){re.escape(between) if name == first else ''}"
+            for name in (first, second)
+        )
+    )
 
 
 def mapping_fields(roles: Mapping[str, Sequence[str]], table: Table) -> dict[str, Any]:
@@ -102,12 +163,29 @@ def mapping_fields(roles: Mapping[str, Sequence[str]], table: Table) -> dict[str
                 "is set on the command line (--scale, --options, --positive, --ignore)."
             )
         columns = tuple(part for name in names for part in _split(name, table))
-        for name in columns if role != "judges" else ():
+        for name in columns if role not in {"judges", "pattern"} else ():
             _check_column(role, name, table)
         if role in single and len(columns) > 1:
             raise TaskError(f"--{role}: found {len(columns)} columns; name one.")
         values[role] = "".join(columns) if role in single else columns
+    _check_pattern(values, table)
     return values
+
+
+def _check_pattern(values: dict[str, Any], table: Table) -> None:
+    """Find the columns that a pattern names."""
+    pattern = values.get("pattern", "")
+    if not pattern:
+        return
+    if not all(pattern.count(name) == 1 for name in PLACEHOLDERS):
+        raise TaskError(f"--pattern: found {pattern!r}; write it like {{criterion}}_{{rater}}.")
+    names = values.get("raters") or tuple(
+        name for name, column in table.columns.items() if column.labels
+    )
+    expression = pattern_of(pattern)
+    values["raters"] = tuple(name for name in names if expression.fullmatch(name))
+    if not values["raters"]:
+        raise TaskError(f"{table.path}: --pattern: no column of labels is called {pattern!r}.")
 
 
 def _split(name: str, table: Table) -> list[str]:
@@ -130,27 +208,40 @@ def check(mapping: ColumnMapping, table: Table) -> None:
             f"{where}: found one column; save it as CSV with commas between the columns."
         )
     columns = ", ".join(map(repr, list(table.columns)[:20]))
-    if mapping.rater and mapping.raters:
-        raise TaskError(f"{where}: give --raters (a column per rater) or --rater, not both.")
-    if mapping.rater and not mapping.label:
-        raise TaskError(f"{where}: no column of labels; give --label (the columns are {columns}).")
-    if mapping.label and not mapping.rater:
+    kinds = [
+        option for option in ("raters", "rater", "counts", "votes") if getattr(mapping, option)
+    ]
+    if len(kinds) > 1:
         raise TaskError(
-            f"{where}: --label {mapping.label!r} goes with a row per rating; give --rater, the "
+            f"{where}: give --{kinds[0]} or --{kinds[1]}, not both: each says that the table has "
+            "another layout."
+        )
+    if mapping.rater and not (mapping.label or mapping.criteria):
+        raise TaskError(f"{where}: no column of labels; give --label (the columns are {columns}).")
+    if (mapping.label or mapping.criteria) and not mapping.rater:
+        option = "--label" if mapping.label else "--criteria"
+        name = mapping.label or mapping.criteria[0]
+        raise TaskError(
+            f"{where}: {option} {name!r} goes with a row per rating; give --rater, the "
             f"column that names the rater, too (the columns are {columns})."
         )
     if mapping.rater and not mapping.id:
         raise TaskError(
             f"{where}: no column names the items; give --id (the columns are {columns})."
         )
-    if not mapping.rater and not mapping.raters:
+    if not kinds:
         raise TaskError(
             f"{where}: no columns of ratings were found; give --raters (a column per rater), or "
             f"--rater and --label (a row per rating). The columns are {columns}."
         )
     for name in mapping.judges if not mapping.rater else ():
         _check_column("judges", name, table)
-    used = [name for names in mapping.by_role().values() for name in names]
+    used = [
+        name
+        for role, names in mapping.by_role().items()
+        for name in names
+        if role not in {"pattern", "total"}
+    ]
     repeated = {name for name in used if used.count(name) > 1} - {*mapping.id, mapping.group}
     if repeated:
         raise TaskError(f"{where}: column {min(repeated)!r} is given two roles; give it one.")

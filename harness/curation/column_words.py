@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
 def _words(text: str) -> frozenset[str]:
@@ -18,22 +19,26 @@ GROUPS = _words(
     "group document doc article thread conversation question prompt page source cluster "
     "paragraph story dialogue dialog topic"
 )
-CRITERIA = _words("criterion aspect dimension attribute quality")
+CRITERIA = _words("criterion aspect dimension attribute metric trait")
 RATERS = _words(
     "rater raters annotator annotators worker workers coder coders labeler labeller user "
     "participant evaluator assessor reviewer expert author human person turker crowdworker "
-    "respondent student subject ann anno coder"
+    "respondent student subject ann anno"
 )
 LATE_RATERS = _words("judge who name by judged rated")
 LABELS = _words(
     "label labels rating ratings value answer score annotation choice judgment judgement verdict "
     "vote class category winner decision preference selected grade code response relation"
 )
-JUDGES = _words(
-    "gpt gpt4 gpt5 gpt3 chatgpt openai claude anthropic sonnet opus haiku gemini gemma bard palm "
-    "llama llama2 llama3 mistral mixtral qwen deepseek phi cohere command grok davinci vicuna "
-    "falcon olmo bert roberta llm llms judge judges model ai bot machine classifier auto "
-    "automatic lexicon smollm smollm2 o1 o3 o4 yi nova kimi glm"
+MODELS = _words(  # product names that are no given names
+    "gpt gpt2 gpt3 gpt4 gpt5 chatgpt openai anthropic llama llama2 llama3 mistral mixtral qwen "
+    "qwen2 deepseek gemini vicuna davinci smollm smollm2 roberta deberta llm llms vader textblob"
+)
+MODEL_MARKS = _words(  # parts of model names that may be, or be part of, a person's name
+    "claude sonnet opus haiku gemma bard palm phi cohere command grok falcon olmo bert o1 o3 o4 yi "
+    "nova kimi glm judge judges model models ai bot machine classifier auto automatic lexicon mini "
+    "nano turbo instruct finetune finetuned ft lora sft dpo rlhf checkpoint ckpt baseline system "
+    "prompt flash pro"
 )
 SUMMARIES = _words(
     "gold majority consensus final adjudicated aggregate aggregated mean median mode truth "
@@ -47,18 +52,29 @@ TEXTS = _words(
 MARGINS = _words(
     "turn round year month day date time timestamp created updated url link lang language split "
     "length len count n num words chars version batch order position page age gender country "
-    "hash seed duration seconds"
+    "hash seed duration seconds lead status worktime"
 )
-REMARKS = _words("n/a na n.a. #n/a - -- ? . skip skipped missing")
+REMARKS = _words("n/a na n.a. #n/a - -- ? . skip skipped missing") | {
+    "don't know", "dont know", "do not know", "i don't know", "idk", "dk", "not sure", "unsure",
+    "cannot say", "can't say", "cannot tell", "can't tell", "cannot assess", "not applicable",
+    "no answer", "prefer not to say", "unknown", "unclear", "undecided", "no opinion",
+}  # fmt: skip
 TIES = _words("tie tied draw both equal same neither bothbad")
 YES = _words(
     "yes true positive pos good ok correct acceptable accept pass relevant consistent "
     "helpful safe agree present supported entailment"
 )
+NO = _words(
+    "no false negative neg bad wrong incorrect unacceptable reject fail irrelevant inconsistent "
+    "harmful unsafe disagree absent unsupported contradiction neutral"
+)
+COUNT_MARKS = _words("n num count counts cnt votes vote nb number")
+TOTALS = _words("total sum all raters annotators annotations ratings votes workers judgments")
 
 _BREAKS = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])")
 
 
+@lru_cache(8192)
 def parts(name: str) -> tuple[str, ...]:
     """Split a name into its words and numbers, in lower case.
 
@@ -76,6 +92,13 @@ def contains_word(name: str, words: frozenset[str]) -> bool:
     return not words.isdisjoint(name_parts) or "".join(name_parts) in words
 
 
+@lru_cache(8192)
 def stem(name: str) -> str:
     """Return a name without its numbers, so that ``r05`` and ``r06`` have one stem."""
     return " ".join(part for part in parts(name) if not part.isdecimal())
+
+
+def is_remark(label: str) -> bool:
+    """Whether a label may say that there is no answer."""
+    text = label.casefold().replace("_", " ").replace("\u2019", "'")
+    return text in REMARKS or text.startswith(("n/a", "#n/a"))

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from harness.curation.column_profile import id_of, labels_of, rows_of, text_of
-from harness.curation.option_guess import answers_in
+from harness.curation.cell_values import label_of, labels_of, name_of, readable
+from harness.curation.task_description import describe_task
 from harness.errors import TaskError
 from harness.files import write_file
-from harness.tasks.load import load_task
-from harness.tasks.options import CANNOT_ASSESS, DEFAULT_PROPERTY
-from harness.tasks.schema import TASK_FILE
+from harness.tasks.options import CANNOT_ASSESS
+from harness.tasks.schema import TASK_FILE, read_task_file
 from harness.tasks.tables.checks import MAX_ID_CHARS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from harness.curation.answer_cells import Answer
     from harness.curation.import_plan import Plan
-    from harness.tasks.tables import Row
+    from harness.curation.table_columns import Table
 
 N_LISTED = 10  # rejected rows, and items without text, that are kept in memory
-PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 _./()'-]*")
-WORDS = frozenset({"yes", "no", "true", "false", "null", "on", "off", "y", "n", "none"})
 RATING = ("item", "rater", "elicitation", "value")
 VERDICT = ("item", "judge", "elicitation", "value")
+JOINT = "__"
+REJECTED_FILE = "rejected.csv"
+USED, REFUSED = 1, 2  # marks of a row
+MAX_REJECTED = 0.05  # share of the answers that may be rejected by default
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,32 @@ class ImportSummary:
     n_rejected: int = 0
     rejected: list[Rejected] = field(default_factory=list)
 
+    @property
+    def n_answers(self) -> int:
+        """Number of ratings and verdicts that were written."""
+        return sum(self.raters.values()) + sum(self.judges.values())
 
-def make_task(plan: Plan, folder: Path) -> ImportSummary:
+
+@dataclass(frozen=True, slots=True)
+class MaxRejected:
+    """Most of a table that may be rejected: a number of rows and cells, or a share of answers."""
+
+    number: int | None = None
+    share: float = MAX_REJECTED
+
+    def allows(self, summary: ImportSummary) -> bool:
+        """Whether a task may be written although some rows were rejected."""
+        if self.number is not None:
+            return summary.n_rejected <= self.number
+        return summary.n_rejected <= self.share * (summary.n_rejected + summary.n_answers)
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%} of the answers" if self.number is None else str(self.number)
+
+
+def make_task(
+    plan: Plan, folder: Path, *, max_rejected: MaxRejected | None = None
+) -> ImportSummary:
     """Write a task folder from a table, atomically.
 
     Parameters
@@ -80,18 +105,26 @@ def make_task(plan: Plan, folder: Path) -> ImportSummary:
     folder : Path
         Must not exist yet. Gets ``task.yaml``, ``items.jsonl`` and ``ratings.csv``; where the table
         holds verdicts, ``verdicts.csv``; where rows were rejected, ``rejected.csv``.
+    max_rejected : MaxRejected, optional
+        Most rows and cells that may be rejected, by default any number; above it,
+        ``FOLDER.rejected.csv`` alone is written.
 
     Raises
     ------
     TaskError
-        If the folder exists or cannot be written, or no row could be used.
+        If a question of the plan is open, the folder exists or cannot be written, no row could be
+        used, or too many were rejected.
     """
     check_new(folder)
+    if plan.questions:
+        raise TaskError(f"{plan.table.path}: {'; '.join(plan.questions)}.")
     part = folder.with_name(f".{folder.name}.part")
     try:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         summary = _write(plan, part)
+        if max_rejected and not max_rejected.allows(summary):
+            _keep_rejected(part, folder, summary, max_rejected)
         write_file(part / TASK_FILE, describe_task(plan, summary.raters).encode())
         _check(part, folder)
         part.replace(folder)
@@ -103,10 +136,24 @@ def make_task(plan: Plan, folder: Path) -> ImportSummary:
     return summary
 
 
+def _keep_rejected(
+    part: Path, folder: Path, summary: ImportSummary, max_rejected: MaxRejected
+) -> None:
+    """Keep the list of rejected rows beside the folder that is not written."""
+    listed = folder.with_name(f"{folder.name}.{REJECTED_FILE}")
+    (part / REJECTED_FILE).replace(listed)
+    first = summary.rejected[0]
+    raise TaskError(
+        f"{folder}: {summary.n_rejected} rows or cells cannot be used, more than {max_rejected}, "
+        f"so nothing was written; {listed} lists them (line {first.line}: {first.reason}). Correct "
+        "them, or raise --max-rejected."
+    )
+
+
 def _check(part: Path, folder: Path) -> None:
-    """Load the written task; an error names the final folder."""
+    """Read the written `task.yaml`; an error names the final folder."""
     try:
-        load_task(part)
+        read_task_file(part / TASK_FILE)
     except TaskError as error:
         raise TaskError(str(error).replace(str(part), str(folder)), reason=error.reason) from None
 
@@ -126,267 +173,253 @@ def check_new(folder: Path) -> None:
 def _write(plan: Plan, part: Path) -> ImportSummary:
     with ExitStack() as stack:
         writer = _Writer(plan, part, stack)
-        for line, row in rows_of(plan.table.path):
-            writer.add_ratings(line, row)
+        for answer in plan.reader.answers():
+            if plan.criterion is None or answer.criterion == plan.criterion:
+                writer.add(answer)
+        writer.end()
         if not writer.items:
             first = writer.summary.rejected[:1]
             reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
             raise TaskError(f"{plan.table.path}: no row could be used{reason}.")
-        for line, row in rows_of(plan.table.path) if plan.mapping.judges else ():
-            writer.add_verdicts(line, row)
     summary = writer.summary
     summary.n_items = len(writer.items)
     if not summary.judges:
         (part / "verdicts.csv").unlink()
     if not summary.n_rejected:
-        (part / "rejected.csv").unlink()
+        (part / REJECTED_FILE).unlink()
     return summary
 
 
+def item_names(table: Table, columns: Sequence[str]) -> list[str]:
+    """Return the name of each row's item; "" where a cell is empty.
+
+    Without columns, rows are named by their lines. A name that is too long or has line breaks
+    becomes a short digest.
+    """
+    if not columns:
+        return [f"row-{line}" for line in table.lines.tolist()]
+    cells = []
+    for name in columns:
+        column = table.columns[name]
+        labels = [label_of(text) for text in column.texts]
+        cells.append([labels[code] for code in column.codes.tolist()])
+    if len(cells) == 1:
+        return [_short(name) for name in cells[0]]
+    return [_short(JOINT.join(parts)) if all(parts) else "" for parts in zip(*cells, strict=True)]
+
+
+def _short(name: str) -> str:
+    if len(name) <= MAX_ID_CHARS and name.isprintable():
+        return name
+    return f"text-{sha256(name.encode()).hexdigest()[:16]}"
+
+
 class _Writer:
-    """Writes the files of a task row by row and refuses repeated ratings."""
+    """Writes the files of a task answer by answer and refuses repeated ratings."""
 
     def __init__(self, plan: Plan, part: Path, stack: ExitStack) -> None:
         self.plan = plan
         self.summary = ImportSummary(part)
-        self.items: dict[str, bytes] = {}  # digest of the fields by id
+        self.items: dict[str, int] = {}  # number of the item's fields, by id
         self._rated: set[tuple[str, str, str]] = set()
         self._judged: dict[tuple[str, str, str], str] = {}  # verdict by item, judge, elicitation
+        self._late_verdicts: list[Answer] = []
+        self._values: dict[tuple[str, str], tuple[str, str, str]] = {}
+        table, mapping = plan.table, plan.mapping
+        self._lines = table.lines.tolist()
+        self._names = item_names(table, mapping.id)
+        self._fields = table.keys(plan.fields).tolist()
+        self._groups = self._cells_of(mapping.group)
+        self._criteria = self._cells_of(mapping.criterion)
+        self._elicitations = self._cells_of(mapping.elicitation)
+        self._first_row: dict[str, int] = {}
+        self._used_rows = bytearray(table.n_rows)
 
-        def table(name: str, columns: Sequence[str]) -> Any:  # noqa: ANN401 -- csv names no type
-            file = (part / name).open("x", encoding="utf-8", newline="")
-            writer = csv.writer(stack.enter_context(file), lineterminator="\n")
+        def file(name: str, columns: Sequence[str]) -> Any:  # noqa: ANN401 -- csv names no type
+            opened = (part / name).open("x", encoding="utf-8", newline="")
+            writer = csv.writer(stack.enter_context(opened), lineterminator="\n")
             writer.writerow(columns)
             return writer
 
         items = (part / "items.jsonl").open("x", encoding="utf-8", newline="\n")
         self._items = stack.enter_context(items)
-        self._ratings = table("ratings.csv", RATING)
-        self._verdicts = table("verdicts.csv", VERDICT)
-        self._rejected = table("rejected.csv", ("line", "column", "reason"))
+        self._ratings = file("ratings.csv", RATING)
+        self._verdicts = file("verdicts.csv", VERDICT)
+        self._rejected = file(REJECTED_FILE, ("line", "column", "reason"))
 
-    def reject(self, line: int, column: str, reason: str) -> None:
+    def _cells_of(self, column: str) -> list[str]:
+        """Return the cells of a column as names; nothing where there is no column."""
+        if not column:
+            return []
+        names = item_names(self.plan.table, (column,))
+        return list(names)
+
+    def reject(self, row: int, column: str, reason: str) -> None:
         """Record a row or cell that cannot be used."""
         self.summary.n_rejected += 1
+        line = self._lines[row]
         if len(self.summary.rejected) < N_LISTED:
             self.summary.rejected.append(Rejected(line, column, reason))
         self._rejected.writerow((line, column, reason))
 
-    def add_ratings(self, line: int, row: Row) -> None:
-        """Write the item of a row, if it is new, and its human ratings."""
-        mapping = self.plan.mapping
-        people = [cell for cell in answers_in(row, mapping, self.plan.table) if not cell[0]]
-        if not people:  # a judge's row of a long table
+    def add(self, answer: Answer) -> None:
+        """Write an answer; verdicts wait until all items are known."""
+        if answer.is_judge:
+            self._late_verdicts.append(answer)
             return
-        item = self._item(line, row)
+        self._used_rows[answer.row] = self._used_rows[answer.row] or USED
+        item = self._item(answer)
         if not item:
             return
-        ratings = list(self._ratings_in(line, row, people, item))
-        if ratings and self._add_item(line, row, item):
-            for rater, elicitation, value in ratings:
-                self._rated.add((item, rater, elicitation))
-                self._ratings.writerow((item, rater, elicitation, value))
-                self.summary.raters[rater] = self.summary.raters.get(rater, 0) + 1
-        elif not ratings and not mapping.rater:
-            self.reject(line, "", "no rater rated it")
+        if answer.problem:
+            self.reject(answer.row, answer.column, answer.problem)
+            return
+        elicitation, value, problem = self._value(answer)
+        key = (item, answer.name, elicitation)
+        problem = problem or self._problem(answer, key)
+        if problem:
+            self.reject(answer.row, answer.column, problem)
+        elif self._add_item(answer, item):
+            self._rated.add(key)
+            self._ratings.writerow((*key, value))
+            self.summary.raters[answer.name] = self.summary.raters.get(answer.name, 0) + 1
 
-    def add_verdicts(self, line: int, row: Row) -> None:
-        """Write the verdicts in a row whose item has human ratings."""
-        mapping = self.plan.mapping
-        item = id_of(row, mapping.id) or ("" if mapping.id else f"row-{line}")
-        for is_judge, judge, column in answers_in(row, mapping, self.plan.table):
-            labels, is_set = labels_of(row.get(column))
-            if not is_judge or not labels:
-                continue
-            if item not in self.items:
-                if mapping.rater:
-                    self.reject(
-                        line, column, "no rater rated this item, so its verdict is not used"
-                    )
-                continue
-            elicitation = self._elicitation(row, is_set=is_set)
-            value = self._verdict(labels, elicitation)
-            previous = self._judged.setdefault((item, judge, elicitation), value)
-            if previous is not value:  # a judge's column may repeat its verdict on an item's rows
-                if column == mapping.label or previous != value:
-                    self.reject(line, column, f"judge {judge!r} has rated this item before")
-                continue
-            self._verdicts.writerow((item, judge, elicitation, value))
-            self.summary.judges[judge] = self.summary.judges.get(judge, 0) + 1
+    def end(self) -> None:
+        """Write the verdicts, and name the rows that hold no rating."""
+        if self.plan.mapping.one_row_per_item:
+            for row, used in enumerate(self._used_rows):
+                if not used and self._is_own(row):
+                    self.reject(row, "", "no rater rated it")
+        for answer in self._late_verdicts:
+            self._add_verdict(answer)
 
-    def _item(self, line: int, row: Row) -> str:
-        mapping = self.plan.mapping
-        if not mapping.id:
-            return f"row-{line}"
-        item = id_of(row, mapping.id)
-        if not item:
-            self.reject(line, ", ".join(mapping.id), "the item is not named")
-        elif not mapping.rater and item in self.items:
-            self.reject(line, ", ".join(mapping.id), f"item {item!r} stands on an earlier line")
+    def _is_own(self, row: int) -> bool:
+        """Whether a row is about the task's criterion."""
+        criterion = self.plan.criterion
+        return criterion is None or not self._criteria or self._criteria[row] == criterion
+
+    def _item(self, answer: Answer) -> str:
+        """Return the id of an answer's item; "" where it has none, or it is another row's."""
+        name = self._names[answer.row]
+        if not name:
+            self._reject_row(answer.row, "the item is not named")
             return ""
-        return item
+        if self.plan.mapping.one_row_per_item:
+            first = self._first_row.setdefault(name, answer.row)
+            if first != answer.row:
+                line = self._lines[first]
+                self._reject_row(answer.row, f"item {name!r} stands on line {line}, too")
+                return ""
+        return f"{name}{JOINT}{answer.criterion}" if self.plan.joint else name
 
-    def _ratings_in(
-        self, line: int, row: Row, cells: Sequence[tuple[bool, str, str]], item: str
-    ) -> Iterator[tuple[str, str, str]]:
-        """Yield rater, elicitation and value of each usable rating in a row."""
-        for _, rater, column in cells:
-            labels, is_set = labels_of(row.get(column))
-            if not labels:
-                if self.plan.mapping.rater:
-                    self.reject(line, column, "the label is empty")
-                continue
-            elicitation = self._elicitation(row, is_set=is_set)
-            keys = [self.plan.answers.key(label) for label in labels]
-            problem = self._problem(rater, item, elicitation, labels, keys)
-            if problem:
-                self.reject(line, column, problem)
-            else:
-                yield rater, elicitation, _value([key for key in keys if key], elicitation)
+    def _reject_row(self, row: int, reason: str) -> None:
+        """Reject a row once, whatever the number of its answers."""
+        if self._used_rows[row] != REFUSED:
+            self._used_rows[row] = REFUSED
+            self.reject(row, ", ".join(self.plan.mapping.id), reason)
 
-    def _problem(
-        self,
-        rater: str,
-        item: str,
-        elicitation: str,
-        labels: Sequence[str],
-        keys: Sequence[str | None],
-    ) -> str:
-        """Return why a rating cannot be used; "" if it can."""
+    def _value(self, answer: Answer) -> tuple[str, str, str]:
+        """Return elicitation and value of an answer, and why it cannot be used."""
+        elicitation = self._elicitations[answer.row] if self._elicitations else ""
+        key = (answer.text, elicitation)
+        if key not in self._values:
+            self._values[key] = self._read_value(*key)
+        return self._values[key]
+
+    def _read_value(self, text: str, elicitation: str) -> tuple[str, str, str]:
+        labels, is_list = labels_of(text)
+        elicitation = elicitation or ("response_set" if is_list else "forced_choice")
+        if not labels:
+            return elicitation, "", "the label is empty"
+        keys = [self.plan.answers.key(label) for label in labels]
         unknown = [label for label, key in zip(labels, keys, strict=True) if key is None]
         if unknown:
-            return f"label {unknown[0][:80]!r} is no option"
+            return elicitation, "", f"label {unknown[0][:80]!r} is no option"
+        named = [key for key in keys if key]
+        if len(set(named)) < len(named):
+            return elicitation, "", "a label is named twice"
+        if CANNOT_ASSESS in named and len(named) > 1:
+            return elicitation, "", f"{CANNOT_ASSESS} stands beside other labels"
+        if elicitation == "forced_choice" and len(named) > 1:
+            return elicitation, "", "several labels where one was asked for"
+        return elicitation, _written(named, elicitation), ""
+
+    def _problem(self, answer: Answer, key: tuple[str, str, str]) -> str:
+        """Return why a rating cannot be used; "" if it can."""
+        rater = answer.name
         if not rater or len(rater) > MAX_ID_CHARS:
             return "the rater's name is too long" if rater else "the rater is not named"
-        if (item, rater, elicitation) in self._rated:
-            return f"rater {rater!r} has rated this item before"
-        if CANNOT_ASSESS in labels and len(labels) > 1:
-            return f"{CANNOT_ASSESS} stands beside other labels"
-        if elicitation == "forced_choice" and len(labels) > 1:
-            return "several labels where one was asked for"
-        return ""
+        return f"rater {rater!r} has rated this item before" if key in self._rated else ""
 
-    def _elicitation(self, row: Row, *, is_set: bool) -> str:
-        column = self.plan.mapping.elicitation
-        name = text_of(row.get(column)) if column else ""
-        return name or ("response_set" if is_set else "forced_choice")
+    def _add_verdict(self, answer: Answer) -> None:
+        """Write a verdict on an item that has human ratings."""
+        mapping = self.plan.mapping
+        name = self._names[answer.row]
+        item = f"{name}{JOINT}{answer.criterion}" if self.plan.joint else name
+        if item not in self.items or self._used_rows[answer.row] == REFUSED:
+            if mapping.rater:
+                reason = "no rater rated this item, so its verdict is not used"
+                self.reject(answer.row, answer.column, reason)
+            return
+        elicitation, value = self._verdict(answer)
+        if not value:
+            return
+        key = (item, answer.name, elicitation)
+        if key in self._judged:  # a judge's column may repeat its verdict on an item's rows
+            if answer.column in {mapping.label, *mapping.criteria} or self._judged[key] != value:
+                reason = f"judge {answer.name!r} has rated this item before"
+                self.reject(answer.row, answer.column, reason)
+            return
+        self._judged[key] = value
+        self._verdicts.writerow((*key, value))
+        self.summary.judges[answer.name] = self.summary.judges.get(answer.name, 0) + 1
 
-    def _verdict(self, labels: Sequence[str], elicitation: str) -> str:
+    def _verdict(self, answer: Answer) -> tuple[str, str]:
         """Write the answer of a judge; a label that is no option will count as invalid."""
-        return _value([self.plan.answers.key(label) or label for label in labels], elicitation)
+        labels, is_list = labels_of(answer.text)
+        elicitation = self._elicitations[answer.row] if self._elicitations else ""
+        elicitation = elicitation or ("response_set" if is_list else "forced_choice")
+        keys = [self.plan.answers.key(label) or label for label in labels]
+        return elicitation, _written(list(dict.fromkeys(keys)), elicitation) if keys else ""
 
-    def _add_item(self, line: int, row: Row, item: str) -> bool:
+    def _add_item(self, answer: Answer, item: str) -> bool:
         """Write an item the first time; False where its fields differ from an earlier row."""
-        fields = {
-            self.plan.fields[name]: text
-            for name in self.plan.fields
-            if (text := text_of(row.get(name)))
-        }
-        digest = sha256(json.dumps(fields, sort_keys=True).encode()).digest()
+        row = answer.row
         if item in self.items:
-            if self.items[item] == digest:
+            if self.items[item] == self._fields[row]:
                 return True
-            self.reject(
-                line, ", ".join(self.plan.fields), f"item {item!r} differs from an earlier row"
-            )
+            columns = ", ".join(self.plan.fields)
+            self.reject(row, columns, f"item {item!r} differs from an earlier row")
             return False
-        entry = {"id": item}
-        for role in ("group", "criterion"):
-            column = getattr(self.plan.mapping, role)
-            if column and (name := id_of(row, (column,))):
-                entry[role] = name
+        entry = {"id": item} | self._place(answer)
+        fields = self._fields_of(row)
         self._items.write(json.dumps(entry | fields, ensure_ascii=False) + "\n")
-        self.items[item] = digest
+        self.items[item] = self._fields[row]
         shown = [self.plan.fields[name] for name in self.plan.mapping.text]
         if len(self.summary.textless) < N_LISTED and any(name not in fields for name in shown):
             self.summary.textless.append(item)
         return True
 
+    def _place(self, answer: Answer) -> dict[str, str]:
+        """Return the group and the criterion of an answer's item."""
+        group = self._groups[answer.row] if self._groups else ""
+        if self.plan.joint:
+            group = group or self._names[answer.row]
+        criterion = self._criteria[answer.row] if self._criteria else name_of(answer.criterion)
+        place = {"group": group, "criterion": criterion}
+        return {role: name for role, name in place.items() if name}
 
-def _value(keys: Sequence[str], elicitation: str) -> str:
+    def _fields_of(self, row: int) -> dict[str, str]:
+        """Return the texts of an item by the name of their field; conversations as text."""
+        fields = {}
+        for name, field_name in self.plan.fields.items():
+            column = self.plan.table.columns[name]
+            if text := column.texts[column.codes[row]]:
+                fields[field_name] = readable(text)
+        return fields
+
+
+def _written(keys: Sequence[str], elicitation: str) -> str:
     if elicitation == "forced_choice" or CANNOT_ASSESS in keys:
         return keys[0]
     return json.dumps(list(keys), ensure_ascii=False)
-
-
-def scalar(text: str) -> str:
-    """Write a text as a YAML value.
-
-    Examples
-    --------
-    >>> scalar("Not toxic"), scalar("4"), scalar("a: b")
-    ('Not toxic', '"4"', '"a: b"')
-    """
-    plain = PLAIN.fullmatch(text) and text == text.strip() and text.casefold() not in WORDS
-    return text if plain else json.dumps(text, ensure_ascii=False)
-
-
-def sequence(texts: Sequence[str]) -> str:
-    """Write texts as a YAML list."""
-    return f"[{', '.join(map(scalar, texts))}]"
-
-
-def describe_task(plan: Plan, raters: Mapping[str, int]) -> str:
-    """Return the commented `task.yaml` of a planned task.
-
-    Parameters
-    ----------
-    plan : Plan
-        Plan of the task.
-    raters : mapping of str to int
-        Ratings per rater, for a comment.
-    """
-    answers, mapping = plan.answers, plan.mapping
-    shown = [plan.fields[name] for name in mapping.text]
-    lines = [
-        f"# Made from {plan.table.path.name}. `harness schema task` lists every field.",
-        f"name: {scalar(plan.name)}",
-        "",
-        "# What is rated, as a phrase. Judges read it: say what your raters were asked.",
-        f"property: {scalar(plan.property or DEFAULT_PROPERTY)}",
-        "# What else raters were told, if anything; judges are told the same.",
-        "# instructions: ...",
-        "",
-        "# binary, nominal, ordinal (options in order) or pairwise.",
-        f"scale: {answers.scale}",
-        "# Each option has the key that the files use, and may have a label and a description.",
-        "options:",
-        *(_option_line(key, label) for key, label in answers.labels.items()),
-        "# The options that count as positive, for decisions at the cut-off tau.",
-        _field_or_example("positive", answers.positive, list(answers.labels)[:1]),
-        "# An item is positive when at least this share of raters would accept a positive option.",
-        "# tau: 0.5",
-        "# Whether CANNOT_ASSESS is an answer.",
-        f"abstain: {'true' if answers.abstain else 'false'}",
-        "",
-        "# expert, skilled or crowd: how much better than one rater a judge must be (eps).",
-        f"raters: {plan.kind}",
-        "# real: a rater's name is a person. positional: it is only a place within the item, and",
-        "# then no test of single raters makes sense.",
-        f"rater_ids: {plan.counts.rater_ids}",
-        f"# {len(raters)} raters gave {sum(raters.values())} ratings.",
-    ]
-    if answers.ignore:
-        lines += [
-            "# Labels that are counted and left out.",
-            f"ignore_labels: {sequence(answers.ignore)}",
-        ]
-    if shown:
-        lines += ["", "# The fields of items.jsonl that judges see.", f"text: {sequence(shown)}"]
-    lines += [
-        "",
-        "# Where the data come from, and on what terms.",
-        f"source: {scalar(plan.table.path.name)}",
-        "# licence: ...",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _option_line(key: str, label: str) -> str:
-    more = f", label: {scalar(label)}" if label != key else ""
-    return f"  - {{key: {scalar(key)}{more}}}"
-
-
-def _field_or_example(field: str, values: Sequence[str], example: Sequence[str]) -> str:
-    """Return a field with its values, or a commented example."""
-    return f"{field}: {sequence(values)}" if values else f"# {field}: {sequence(example)}"

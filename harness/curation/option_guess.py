@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from harness.curation import column_words
-from harness.curation.column_profile import MAX_LABELS, labels_of, name_of, rows_of, text_of
+from harness.curation.cell_values import labels_of
+from harness.curation.table_columns import EMPTY, MAX_LABELS
 from harness.errors import TaskError
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
 from harness.tasks.schema import as_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from harness.curation.column_mapping import ColumnMapping
-    from harness.curation.column_profile import Table
+    from harness.curation.answer_cells import AnswerReader
     from harness.tasks.schema import Scale
-    from harness.tasks.tables import Row
 
 MAX_STEPS = 20  # a scale with more steps is taken for continuous
 RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
@@ -27,11 +29,24 @@ SCALES: tuple[Scale, ...] = ("binary", "nominal", "ordinal", "pairwise")
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
 ORDERS = (
     ("very low", "low", "medium", "high", "very high"),
+    ("none", "low", "moderate", "high"),
     ("none", "mild", "moderate", "severe"),
-    ("never", "rarely", "sometimes", "often", "always"),
-    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
-    ("very poor", "poor", "fair", "good", "very good", "excellent"),
+    ("none", "minor", "moderate", "major", "critical"),
+    ("never", "rarely", "sometimes", "often", "usually", "always"),
+    (
+        *("strongly disagree", "disagree", "somewhat disagree", "slightly disagree"),
+        *("neither agree nor disagree", "neutral", "undecided"),
+        *("slightly agree", "somewhat agree", "agree", "strongly agree"),
+    ),
+    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
+    ("very unlikely", "unlikely", "neutral", "likely", "very likely"),
+    ("very poor", "poor", "fair", "average", "good", "very good", "excellent"),
+    ("very bad", "bad", "okay", "good", "very good"),
+    ("not at all", "slightly", "somewhat", "moderately", "very", "extremely"),
+    ("very negative", "negative", "neutral", "positive", "very positive"),
 )
+STEP = re.compile(r"(?P<step>\d+)\s*(?:[-\u2013:.=)]|\()\s*\D")
+VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
 MIN_UNEVEN_ROWS = 10  # rows with gaps that show columns called after people to be places
 RaterIds = Literal["real", "positional"]
 
@@ -60,44 +75,65 @@ class LabelCounts:
         return any(CANNOT_ASSESS in labels for labels in (self.humans, *self.judges.values()))
 
 
-def answers_in(row: Row, mapping: ColumnMapping, table: Table) -> Iterator[tuple[bool, str, str]]:
-    """Yield (is a judge, name, column) for each cell of a row that may hold an answer."""
-    if mapping.rater:
-        rater = name_of(row.get(mapping.rater))
-        yield rater in mapping.judges, rater, mapping.label
-    for name in mapping.raters:
-        yield False, name, name
-    for name in mapping.judge_columns(table):
-        yield True, name, name
-
-
-def count_labels(table: Table, mapping: ColumnMapping) -> LabelCounts:
-    """Count the labels that raters and judges use.
+def count_labels(reader: AnswerReader) -> dict[str, LabelCounts]:
+    """Count the labels that raters and judges use, by criterion.
 
     Raises
     ------
     TaskError
         If the raters use too many different ones, as free text and continuous numbers do.
     """
-    counts = LabelCounts()
-    nested, n_uneven = True, 0
-    for _, row in rows_of(table.path):
-        filled = [bool(text_of(row.get(name))) for name in mapping.raters]
-        nested = nested and filled == sorted(filled, reverse=True)
-        n_uneven += not all(filled)
-        for is_judge, name, column in answers_in(row, mapping, table):
-            labels, _ = labels_of(row.get(column))
-            counter = counts.judges.setdefault(name, Counter()) if is_judge else counts.humans
-            counter.update(labels)
-        if len(counts.humans) > MAX_LABELS:
-            columns = ", ".join(mapping.raters) or mapping.label
+    cells = Counter(
+        (answer.criterion, answer.name if answer.is_judge else None, answer.text)
+        for answer in reader.answers()
+        if answer.text
+    )
+    counts: dict[str, LabelCounts] = {}
+    for (criterion, judge, text), n in cells.items():
+        of_criterion = counts.setdefault(criterion, LabelCounts())
+        of_judge = of_criterion.judges.setdefault(judge, Counter()) if judge else None
+        counter = of_criterion.humans if of_judge is None else of_judge
+        for label in dict.fromkeys(labels_of(text)[0]):
+            counter[label] += n
+        if len(of_criterion.humans) > MAX_LABELS:
+            mapping = reader.mapping
+            columns = ", ".join(mapping.raters or mapping.criteria) or mapping.label
             raise TaskError(
-                f"{table.path}: found more than {MAX_LABELS} different labels in {columns}; free "
-                "text and continuous numbers cannot be used yet: bin them, or name other columns."
+                f"{reader.table.path}: found more than {MAX_LABELS} different labels in {columns}; "
+                "free text and continuous numbers cannot be used yet: bin them, or name other "
+                "columns."
             )
-    if mapping.raters and _are_places(mapping.raters, n_uneven, nested=nested):
-        counts.rater_ids = "positional"
+    rater_ids = _rater_ids(reader)
+    for of_criterion in counts.values():
+        of_criterion.rater_ids = rater_ids
     return counts
+
+
+def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
+    """Return the labels of several criteria together."""
+    total = LabelCounts()
+    for of_criterion in counts:
+        total.humans.update(of_criterion.humans)
+        for judge, labels in of_criterion.judges.items():
+            total.judges.setdefault(judge, Counter()).update(labels)
+        total.rater_ids = of_criterion.rater_ids
+    return total
+
+
+def _rater_ids(reader: AnswerReader) -> RaterIds:
+    """Say whether the raters are people or places: columns of numbers, or filled from the left."""
+    mapping = reader.mapping
+    if mapping.counts or mapping.votes:
+        return "positional"
+    raters = {name: mapping.criterion_and_rater(name)[1] for name in mapping.raters}
+    if mapping.pattern and raters and all(rater.isdecimal() for rater in raters.values()):
+        return "positional"
+    if mapping.pattern or not raters:
+        return "real"
+    filled = np.column_stack([reader.table.columns[name].codes != EMPTY for name in raters])
+    nested = bool(np.all(filled[:, :-1] >= filled[:, 1:]))
+    n_uneven = int(np.sum(~filled.all(axis=1)))
+    return "positional" if _are_places(mapping.raters, n_uneven, nested=nested) else "real"
 
 
 def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool:
@@ -114,12 +150,53 @@ def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSettings:
-    """Settings of the user about the answers; empty settings are guessed."""
+    """Settings of the user about the answers; empty settings are guessed.
+
+    Attributes
+    ----------
+    scale : str or None
+        Of the options.
+    options, positive : tuple of str
+        Labels that are options, in order; those that are positive.
+    abstain, ignore : tuple of str
+        Labels of a rater who could not say; labels that stand for no rating.
+    rename : tuple of str
+        ``label=option`` for labels that mean an option which is written otherwise.
+    n_raters : int or None
+        Raters per item, for shares without a column that says it.
+    lists : {"ratings", "sets"} or None
+        Whether a list in a cell holds the ratings of several raters, or the options that its rater
+        finds reasonable.
+    scales : {"shared", "own"} or None
+        Whether all criteria have one scale and make one task, or each makes its own.
+    """
 
     scale: Scale | None = None
     options: tuple[str, ...] = ()
     positive: tuple[str, ...] = ()
+    abstain: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    rename: tuple[str, ...] = ()
+    n_raters: int | None = None
+    lists: Literal["ratings", "sets"] | None = None
+    scales: Literal["shared", "own"] | None = None
+
+    def meanings(self) -> dict[str, str]:
+        """Return what labels, in lower case, stand for where that is not their own option.
+
+        Raises
+        ------
+        TaskError
+            If a part of ``rename`` is no ``label=option``.
+        """
+        meanings = {label.casefold(): label for label in self.ignore}
+        meanings |= dict.fromkeys((label.casefold() for label in self.abstain), CANNOT_ASSESS)
+        for pair in self.rename:
+            label, sign, option = (part.strip() for part in pair.rpartition("="))
+            if not label or not sign or not option:
+                raise TaskError(f"--rename: found {pair!r}; write it as label=option.")
+            meanings[label.casefold()] = option
+        return meanings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +211,8 @@ class Answers:
         The key of each option, in order, to what people read.
     notes : tuple of str
         Decisions that a reader may want to change.
+    questions : tuple of str
+        Labels that may be no options, with the flags that settle it.
     """
 
     scale: Scale
@@ -143,10 +222,11 @@ class Answers:
     abstain: bool
     ignore: tuple[str, ...]
     notes: tuple[str, ...]
+    questions: tuple[str, ...] = ()
 
     def key(self, label: str) -> str | None:
         """Return the key of a label; CANNOT_ASSESS and ignored labels stand for themselves."""
-        if label in self.ignore or (self.abstain and label == CANNOT_ASSESS):
+        if self.abstain and label == CANNOT_ASSESS:
             return label
         return self.keys.get(label.casefold())
 
@@ -169,34 +249,89 @@ def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
         If the labels are free text or continuous numbers, or there are fewer than two.
     """
     notes: list[str] = []
+    meanings = settings.meanings()
     excluded = {*settings.ignore, CANNOT_ASSESS}
-    human = {label: n for label, n in counts.humans.items() if label not in excluded}
+    human = _options(counts.humans, meanings, excluded)
     uses = {label: human.get(label, 0) for label in settings.options} or dict(human)
     if not settings.options:
-        uses |= _judge_labels(counts, uses, settings, notes)
+        uses |= _judge_labels(counts, uses, meanings, notes)
     names = _spellings(uses, notes)
-    notes += [*_rare(human, settings), *_remarks(names, settings)]
+    remarks = [] if settings.options else [name for name in names if column_words.is_remark(name)]
+    variants = [] if settings.options else _variants(names, meanings)
+    names = [name for name in names if name not in remarks] or names
+    notes += _rare(human, settings)
     _check_number(names, where)
     scale = settings.scale or _scale(names, where)
     names = names if settings.options else _in_order(names, scale, notes)
     labels = dict(zip(_keys(names), names, strict=True))
     keys = {name.casefold(): key for key, name in labels.items()}
+    positive = _positive(settings, labels, keys, scale, where)
+    keys |= {key.casefold(): key for key in labels}
+    abstains = counts.abstains or CANNOT_ASSESS in meanings.values()
+    standing = {
+        label: meaning if meaning in excluded else keys.get(meaning.casefold())
+        for label, meaning in meanings.items()
+    }
     return Answers(
         scale=scale,
-        keys=keys | {key.casefold(): key for key in labels},
+        keys=keys | {label: key for label, key in standing.items() if key},
         labels=labels,
-        positive=_positive(settings, labels, keys, scale, where),
-        abstain=counts.abstains,
-        ignore=settings.ignore,
+        positive=positive,
+        abstain=abstains,
+        ignore=tuple(label for label in settings.ignore if label not in labels),
         notes=tuple(notes),
+        questions=(*_remark_questions(remarks), *_variant_questions(variants)),
     )
 
 
+def _options(
+    labels: Mapping[str, int], meanings: Mapping[str, str], excluded: Container[str]
+) -> dict[str, int]:
+    """Return how often each label is used, once those are replaced that mean another."""
+    uses: Counter[str] = Counter()
+    for label, n in labels.items():
+        meaning = meanings.get(label.casefold(), label)
+        if meaning not in excluded:
+            uses[meaning] += n
+    return dict(uses)
+
+
+def _remark_questions(remarks: Sequence[str]) -> list[str]:
+    if not remarks:
+        return []
+    listed = quote(",".join(remarks))
+    choices = (
+        f"--abstain {listed} where the rater could not say, --ignore {listed} where there is no "
+        "rating, or every option in --options"
+    )
+    return [f"{_listed(remarks)} may be no option: give {choices}"]
+
+
+def _variants(names: Sequence[str], meanings: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return labels that are another label and a remark in brackets, with that label."""
+    plain = {name.casefold(): name for name in names}
+    variants = []
+    for name in names:
+        match = VARIANT.fullmatch(name)
+        base = plain.get(match["label"].strip().casefold()) if match else None
+        if base and name.casefold() not in meanings:
+            variants.append((name, base))
+    return variants
+
+
+def _variant_questions(variants: Sequence[tuple[str, str]]) -> list[str]:
+    return [
+        f"{name!r} may mean {base!r}: give --rename {quote(f'{name}={base}')} if it does, --ignore "
+        f"{quote(name)} where it is no rating, or list every option in --options"
+        for name, base in variants
+    ]
+
+
 def _judge_labels(
-    counts: LabelCounts, human: Mapping[str, int], settings: AnswerSettings, notes: list[str]
+    counts: LabelCounts, human: Mapping[str, int], meanings: Mapping[str, str], notes: list[str]
 ) -> dict[str, int]:
     """Return labels that no rater but at least two judges use."""
-    human_labels = {label.casefold() for label in (*human, *settings.ignore, CANNOT_ASSESS)}
+    human_labels = {label.casefold() for label in (*human, *meanings, CANNOT_ASSESS)}
     users: dict[str, int] = {}
     for labels in counts.judges.values():
         for label in labels:
@@ -219,14 +354,6 @@ def _rare(human: Mapping[str, int], settings: AnswerSettings) -> list[str]:
     n_ratings = sum(human[label] for label in rare)
     remedy = "--ignore counts such labels and leaves them out"
     return [f"only {n_ratings} ratings say {_listed(rare)}; {remedy}"]
-
-
-def _remarks(names: Sequence[str], settings: AnswerSettings) -> list[str]:
-    """Note labels that stand for a missing answer."""
-    remarks = [name for name in names if name.casefold() in column_words.REMARKS]
-    if settings.options or not remarks:
-        return []
-    return [f"{_listed(remarks)} may be no option; --ignore counts such labels and leaves them out"]
 
 
 def _listed(labels: Sequence[str] | Mapping[str, int]) -> str:
@@ -268,9 +395,24 @@ def _scale(names: Sequence[str], where: str) -> Scale:
                 "them into a few steps, or say --scale ordinal to use each number as a step."
             )
         return "ordinal"
-    if any({name.casefold() for name in names} <= set(order) for order in ORDERS):
+    if _step_numbers(names) or any(_plain(names) <= set(order) for order in ORDERS):
         return "ordinal"
     return "pairwise" if _are_sides(names, tied=True) else "nominal"
+
+
+def _plain_label(name: str) -> str:
+    return " ".join(name.casefold().replace("_", " ").replace("-", " ").split())
+
+
+def _plain(names: Iterable[str]) -> set[str]:
+    return {_plain_label(name) for name in names}
+
+
+def _step_numbers(names: Sequence[str]) -> dict[str, int]:
+    """Return the number that each label begins with, as in ``1 - poor``; none if one lacks it."""
+    matches = {name: STEP.match(name) for name in names}
+    numbers = {name: int(match["step"]) for name, match in matches.items() if match}
+    return numbers if len(set(numbers.values())) == len(names) else {}
 
 
 def _are_sides(names: Sequence[str], *, tied: bool) -> bool:
@@ -292,8 +434,10 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
             names, key=lambda name: (column_words.contains_word(name, last), name.casefold())
         )
     for order in ORDERS:
-        if {name.casefold() for name in names} <= set(order):
-            return sorted(names, key=lambda name: order.index(name.casefold()))
+        if _plain(names) <= set(order):
+            return sorted(names, key=lambda name: order.index(_plain_label(name)))
+    if step_numbers := _step_numbers(names):
+        return sorted(names, key=lambda name: step_numbers[name])
     numbers = {name: as_number(name) for name in names}
     steps = sorted(n for n in numbers.values() if n is not None)
     if len(steps) < len(names):

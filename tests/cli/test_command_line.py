@@ -169,7 +169,7 @@ def test_alone_it_says_what_to_type(place):
     assert (code, err) == (0, "")
     for command in (
         "harness run --task toxicity",
-        "harness new-task mine --from",
+        "harness curate import ratings.csv --as mine",
         "harness validate",
     ):
         assert command in out

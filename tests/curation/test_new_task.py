@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from support.processes import run_harness
 
 from harness.app import plan_run, validate_verdicts
-from harness.curation import AnswerSettings, make_plan, make_task, profile
-from harness.curation.column_profile import labels_of
+from harness.curation import AnswerSettings, make_plans, make_task, read_source
+from harness.curation.cell_values import labels_of
 from harness.errors import TaskError
 from harness.judging.parsing.external_verdicts import read_external
 from harness.runs import RunConfig
@@ -81,7 +81,8 @@ def wide(truth, name, path, renamed):
 
 
 def plan_of(path, roles=None, **fields):
-    return make_plan("mine", profile(path), roles or {}, settings=AnswerSettings(**fields))
+    [plan] = make_plans("mine", read_source(path), roles or {}, settings=AnswerSettings(**fields))
+    return plan
 
 
 def table(tmp_path, text, name="table.csv"):
@@ -207,16 +208,19 @@ def test_a_label_without_a_rater_is_refused(tmp_path):
         plan_of(path, {"label": ["a3"]})
 
 
-def test_a_guess_is_not_taken_without_consent(tmp_path):
-    """Without a terminal, --yes or named columns, the guess is shown and nothing is written."""
-    path = table(tmp_path, "id,ann1,ann2\na,yes,no\nb,no,no\n")
-    done = run_harness("new-task", "mine", "--from", path, cwd=tmp_path)
-    assert done.returncode == 2
-    assert "ann1, ann2" in done.stdout
-    assert "--yes" in done.stderr
-    assert not (tmp_path / "mine").exists()
-    named = run_harness("new-task", "mine", "--from", path, "--raters", "ann1,ann2", cwd=tmp_path)
+def test_a_weak_reading_is_not_taken(tmp_path):
+    """Without a terminal, what is unclear is named with the options that settle it."""
+    path = table(tmp_path, "id,anna,mini\na,yes,no\nb,no,no\n")
+    for consent in ([], ["--yes"]):
+        done = run_harness("new-task", "mine", "--from", path, *consent, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "anna, mini" in done.stdout
+        assert "give --raters anna,mini" in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert not (tmp_path / "mine").exists()
+    named = run_harness("new-task", "mine", "--from", path, "--judges", "mini", cwd=tmp_path)
     assert named.returncode == 0, named.stderr
+    assert {r.rater for r in load_task(tmp_path / "mine").ratings} == {"anna"}
 
 
 def test_guess_is_confirmed_and_corrected_on_a_terminal(tmp_path):
@@ -255,12 +259,11 @@ def test_rejected_rows_are_listed_with_line_and_reason(tmp_path):
     listed = list(csv.DictReader(text.splitlines()))
     assert [(row["line"], row["column"], row["reason"]) for row in listed] == [
         ("3", "id", "the item is not named"),
-        ("4", "id", "item 'a' stands on an earlier line"),
+        ("4", "id", "item 'a' stands on line 2, too"),
         ("5", "ann1", "label 'maybe' is no option"),
         ("6", "", "no rater rated it"),
-        ("4", "gpt-4o", "judge 'gpt-4o' has rated this item before"),
     ]
-    assert (summary.n_rejected, summary.n_items, summary.raters) == (5, 3, {"ann1": 1, "ann2": 3})
+    assert (summary.n_rejected, summary.n_items, summary.raters) == (4, 3, {"ann1": 1, "ann2": 3})
     assert [
         v.item for v in read_external(tmp_path / "mine/verdicts.csv", load_task(summary.folder))
     ]
@@ -288,10 +291,7 @@ def test_no_answer_is_lost(tmp_path):
         summary = make_task(plan, folder)
         filled = sum(bool(cell) for row in rows for cell in row) + 2
         empty_rows = sum(not any(row) for row in rows)
-        refused = {i for i, row in enumerate(rows) if set(row) <= {"", "maybe"} and any(row)}
-        assert sum(summary.raters.values()) + summary.n_rejected == filled + empty_rows + len(
-            refused
-        )
+        assert sum(summary.raters.values()) + summary.n_rejected == filled + empty_rows
         assert len(load_task(folder).ratings) == sum(summary.raters.values())
 
     check()
@@ -402,12 +402,18 @@ def test_abstentions_and_ignored_labels(tmp_path):
     assert task.n_ignored == {"n/a": 1}
 
 
-def test_labels_that_say_nothing_are_pointed_at(tmp_path):
-    """N/A and ? were options like any other, without a word."""
-    path = table(tmp_path, "id,a1,a2\n1,yes,N/A\n2,no,?\n3,yes,no\n")
-    [note] = plan_of(path).answers.notes
-    assert note.startswith("'N/A', '?' may be no option; --ignore")
-    assert not plan_of(path, ignore=("N/A", "?")).answers.notes
+def test_labels_that_say_nothing_are_asked_about(tmp_path):
+    """N/A and ? were options like any other, and made the scale nominal."""
+    path = table(tmp_path, "id,a1,a2\n1,1,N/A\n2,2,?\n3,3,1\n")
+    plan = plan_of(path)
+    [question] = plan.questions
+    assert question.startswith("'N/A', '?' may be no option: give --abstain 'N/A,?' ")
+    assert (plan.answers.scale, list(plan.answers.labels)) == ("ordinal", ["1", "2", "3"])
+    assert not plan_of(path, ignore=("N/A", "?")).questions
+    summary = make_task(plan_of(path, abstain=("n/a",), ignore=("?",)), tmp_path / "mine")
+    task = load_task(summary.folder)
+    assert [r.value for r in task.ratings] == ["1", CANNOT_ASSESS, "2", "3", "1"]
+    assert task.n_ignored == {"?": 1}
 
 
 def test_positional_raters(tmp_path):
@@ -443,7 +449,7 @@ def test_columns_that_read_the_same_are_refused(tmp_path):
     """Names that differ in what cannot be seen alone would be one column."""
     path = table(tmp_path, 'id,a1,"a1 "\n1,yes,no\n')
     with pytest.raises(TaskError, match="line 2: two columns read 'a1'; rename one"):
-        profile(path)
+        read_source(path)
 
 
 @pytest.mark.parametrize(
@@ -630,7 +636,10 @@ def test_any_table_becomes_a_task_or_one_line(tmp_path):
         folder = tmp_path / f"m{len(list(tmp_path.iterdir()))}"
         fault = ""
         try:
-            load_task(make_task(plan_of(path), folder).folder)
+            for i, plan in enumerate(
+                make_plans(folder.name, read_source(path), {}, settings=AnswerSettings())
+            ):
+                load_task(make_task(plan, folder / str(i)).folder)
         except TaskError as error:
             fault = str(error)
         assert "\n" not in fault
@@ -643,7 +652,7 @@ def test_tables_above_the_caps_are_refused(tmp_path):
     """The limits of tables hold here, too."""
     path = table(tmp_path, "id,a1,a2\n1,yes,no\n2,no,no\n3,no,no\n")
     with pytest.raises(TaskError, match="more than 2 rows"):
-        profile(path, limits=Limits(n_rows=2))
+        read_source(path, limits=Limits(n_rows=2))
 
 
 @given(st.text(max_size=30))

@@ -1,0 +1,246 @@
+"""The answers in a table, whatever its layout: who answered what about which row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.curation.cell_values import counts_of, is_number, label_of, labels_of, name_of
+from harness.curation.column_words import COUNT_MARKS, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from harness.curation.column_mapping import ColumnMapping
+    from harness.curation.table_columns import Column, Table
+
+    _Cells = tuple[str, str, str, list[str]]
+
+COUNT_TOLERANCE = 0.05  # of a rater, in a number of raters computed from a share
+SHARES_SUM = 0.02
+MAX_RATERS = 10_000  # of an item
+SHARE_WORDS = frozenset({"p", "prob", "share", "frac", "fraction", "pct", "soft"})
+OPTION_MARKS = COUNT_MARKS | SHARE_WORDS
+NO_TOTAL = "shares need the number of raters"
+
+
+class Answer(NamedTuple):
+    """The answer of a rater or judge in a cell.
+
+    Attributes
+    ----------
+    row : int
+        Index of the row.
+    criterion : str
+        What was rated; "" where the table does not say.
+    name : str
+        Of the rater or the judge.
+    is_judge : bool
+        Whether it is a verdict.
+    column : str
+        Where it stands.
+    text : str
+        The cell, or a label of it; "" where it is empty.
+    problem : str
+        Why it cannot be used; "" if it can.
+    """
+
+    row: int
+    criterion: str
+    name: str
+    is_judge: bool
+    column: str
+    text: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReader:
+    """Reads the answers of a table.
+
+    Attributes
+    ----------
+    n_raters : int or None
+        Raters of every item, for shares without a column that says it.
+    """
+
+    table: Table
+    mapping: ColumnMapping
+    n_raters: int | None = None
+
+    def answers(self) -> Iterator[Answer]:
+        """Yield the human answers, row by row, each row's verdicts after them."""
+        mapping = self.mapping
+        if mapping.rater:
+            yield from self._long()
+        elif mapping.counts or mapping.votes:
+            yield from self._counted()
+        else:
+            yield from self._wide()
+
+    def criteria(self) -> list[str]:
+        """Return the criterion of each row; "" where the table has no such column."""
+        if not self.mapping.criterion:
+            return [""] * self.table.n_rows
+        return _cells(self.table.columns[self.mapping.criterion])
+
+    def _verdicts(self, row: int, criterion: str, cells: Sequence[_Cells]) -> Iterator[Answer]:
+        for column, own_criterion, judge, texts in cells:
+            if texts[row]:
+                yield Answer(row, own_criterion or criterion, judge, True, column, texts[row])
+
+    def _cells(self, columns: Iterable[str]) -> list[_Cells]:
+        """Return the cells of columns with the criterion and the name they are called after."""
+        return [
+            (name, *self.mapping.criterion_and_rater(name), _cells(self.table.columns[name]))
+            for name in columns
+        ]
+
+    def _judge_cells(self) -> list[_Cells]:
+        return self._cells(self.mapping.judge_columns(self.table))
+
+    def _wide(self) -> Iterator[Answer]:
+        criteria = self.criteria()
+        judges = self._judge_cells()
+        columns = self._cells(self.mapping.raters)
+        for row, row_criterion in enumerate(criteria):
+            for column, criterion, rater, texts in columns:
+                if texts[row]:
+                    yield Answer(row, criterion or row_criterion, rater, False, column, texts[row])
+            yield from self._verdicts(row, row_criterion, judges)
+
+    def _long(self) -> Iterator[Answer]:
+        mapping, table = self.mapping, self.table
+        criteria = self.criteria()
+        judges = self._judge_cells()
+        model_names = set(mapping.judge_names(table))
+        raters = [name_of(text) for text in table.columns[mapping.rater].texts]
+        is_judge = [name in model_names for name in raters]
+        several = bool(mapping.criteria)
+        names = mapping.criteria or (mapping.label,)
+        columns = [
+            (name, table.columns[name].texts, table.columns[name].codes.tolist()) for name in names
+        ]
+        for row, code in enumerate(table.columns[mapping.rater].codes.tolist()):
+            rater, judged = raters[code], is_judge[code]
+            for name, texts, codes in columns:
+                criterion = name if several else criteria[row]
+                yield Answer(row, criterion, rater, judged, name, texts[codes[row]])
+            if judges:
+                yield from self._verdicts(row, criteria[row], judges)
+
+    def _counted(self) -> Iterator[Answer]:
+        criteria = self.criteria()
+        judges = self._judge_cells()
+        totals = _cells(self.table.columns[self.mapping.total]) if self.mapping.total else None
+        column = ", ".join(self.mapping.counts) or self.mapping.votes
+        for row, cells in enumerate(self._numbers()):
+            criterion = criteria[row]
+            if isinstance(cells, str):
+                yield Answer(row, criterion, "", False, column, "", cells)
+            else:
+                total = totals[row] if totals else self.n_raters
+                labels = ballots(cells, total)
+                if isinstance(labels, str):
+                    yield Answer(row, criterion, "", False, column, "", labels)
+                else:
+                    for place, label in enumerate(labels, 1):
+                        yield Answer(row, criterion, f"p{place}", False, column, label)
+            yield from self._verdicts(row, criterion, judges)
+
+    def _numbers(self) -> Iterator[dict[str, float] | str]:
+        """Yield numbers by label of each row, or why there are none."""
+        if self.mapping.votes:
+            column = self.table.columns[self.mapping.votes]
+            read = [_ballot_counts(text) for text in column.texts]
+            yield from (read[code] for code in column.codes.tolist())
+            return
+        labels = option_names(self.mapping.counts)
+        columns = [(label, _cells(self.table.columns[name])) for name, label in labels.items()]
+        for row in range(self.table.n_rows):
+            cells = {label: texts[row] or "0" for label, texts in columns}
+            wrong = [text for text in cells.values() if not is_number(text) or text.startswith("-")]
+            if wrong:
+                yield f"found {wrong[0][:80]!r} where a number of raters was expected"
+            else:
+                yield {label: float(text) for label, text in cells.items()}
+
+
+def _cells(column: Column) -> list[str]:
+    """Return the cells of a column, row by row."""
+    texts = column.texts
+    return [texts[code] for code in column.codes.tolist()]
+
+
+def _ballot_counts(text: str) -> dict[str, float] | str:
+    if not text:
+        return "no rater rated it"
+    counts = counts_of(text)
+    if counts is not None:
+        negative = [label for label, n in counts.items() if n < 0]
+        return f"label {negative[0][:80]!r} has a negative number" if negative else dict(counts)
+    labels, is_list = labels_of(text)
+    if not is_list:
+        return "this is neither a list of ratings nor numbers by label"
+    return {label: float(n) for label, n in Counter(labels).items()} or "no rater rated it"
+
+
+def ballots(counts: dict[str, float], total: str | int | None) -> list[str] | str:
+    """Return a label per rater from numbers or shares by label, or why that is impossible.
+
+    Parameters
+    ----------
+    counts : dict of str to float
+        Raters by label; shares of them, where they are not whole numbers.
+    total : str, int or None
+        Number of raters; needed for shares.
+
+    Examples
+    --------
+    >>> ballots({"yes": 2, "no": 1}, None), ballots({"yes": 0.75, "no": 0.25}, 4)
+    (['yes', 'yes', 'no'], ['yes', 'yes', 'yes', 'no'])
+    """
+    n_raters = float(total) if total is not None and is_number(str(total)) else None
+    whole = all(n.is_integer() for n in map(float, counts.values()))
+    if not whole or (n_raters is not None and n_raters > 1 and sum(counts.values()) == 1):
+        if n_raters is None:
+            return NO_TOTAL
+        if abs(sum(counts.values()) - 1) > SHARES_SUM:
+            return f"the shares add up to {sum(counts.values()):.3g}, not 1"
+        counts = {label: share * n_raters for label, share in counts.items()}
+        if any(abs(n - round(n)) > COUNT_TOLERANCE for n in counts.values()):
+            return f"the shares are not those of {n_raters:g} raters"
+    elif n_raters is not None and n_raters != sum(counts.values()):
+        return f"the numbers add up to {sum(counts.values()):g}, not {n_raters:g}"
+    if sum(counts.values()) > MAX_RATERS:
+        return f"more than {MAX_RATERS} raters of an item"
+    labels = [label for label, n in counts.items() for _ in range(round(n))]
+    return labels or "no rater rated it"
+
+
+def option_names(columns: Sequence[str]) -> dict[str, str]:
+    """Return the option that each column of counts is called after: its name without the mark.
+
+    Examples
+    --------
+    >>> option_names(["n_very_toxic", "n_toxic"]), option_names(["yes", "no"])
+    ({'n_very_toxic': 'very_toxic', 'n_toxic': 'toxic'}, {'yes': 'yes', 'no': 'no'})
+    """
+    for cut in (_without_opening, _without_end):
+        names = [cut(column) for column in columns]
+        if all(names) and len(set(names)) == len(columns):
+            return dict(zip(columns, names, strict=True))
+    return {column: label_of(column) for column in columns}
+
+
+def _without_opening(column: str) -> str:
+    opening = parts(column)[:1]
+    marked = len(parts(column)) > 1 and opening and opening[0] in OPTION_MARKS
+    return column[len(opening[0]) :].lstrip(" _-.:/#") if marked else ""
+
+
+def _without_end(column: str) -> str:
+    end = parts(column)[-1:]
+    marked = len(parts(column)) > 1 and end and end[0] in OPTION_MARKS
+    return column[: -len(end[0])].rstrip(" _-.:/#(") if marked else ""

@@ -1,0 +1,161 @@
+"""Cells of a table that another program wrote: labels, names, dates, counts and conversations."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import TYPE_CHECKING
+
+from harness.tasks.tables import parse_json
+from harness.tasks.tables.checks import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MISSING = frozenset({"", "nan", "NaN", "null", "NULL", "<NA>", "None", "NaT"})
+WHOLE = re.compile(r"-?\d+\.0+")
+DATE = re.compile(
+    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4}-\d{2})"
+    r"(?:[T ,]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
+    r"\s*(?:[AaPp]\.?[Mm]\.?|Z|UTC|[+-]\d{2}:?\d{2})?)?"
+)
+MAX_LITERAL_CHARS = 100_000
+
+
+def text_of(value: object) -> str:
+    """Write a cell as text without spaces around it; missing values become ""."""
+    text = as_text(value).strip()
+    return "" if text in MISSING else text
+
+
+def name_of(value: object) -> str:
+    r"""Read a name: on one line, without unprintable characters.
+
+    Examples
+    --------
+    >>> name_of(" Rater 1\n(Anna)")
+    'Rater 1 (Anna)'
+    """
+    text = text_of(value)
+    if text.isprintable():
+        return text
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def label_of(value: object) -> str:
+    """Read a label as a name; a whole number loses its ``.0``, which gaps add to integers."""
+    text = name_of(value)
+    return text.split(".", maxsplit=1)[0] if WHOLE.fullmatch(text) else text
+
+
+def labels_of(value: object) -> tuple[tuple[str, ...], bool]:
+    """Read the labels in a cell, and whether they are a list.
+
+    Examples
+    --------
+    >>> labels_of("4.0"), labels_of('["a", "b"]'), labels_of("['a', 'a']")
+    ((('4',), False), (('a', 'b'), True), (('a', 'a'), True))
+    """
+    parts = list_of(value)
+    if parts is not None:
+        return tuple(label for part in parts if (label := label_of(part))), True
+    label = label_of(value)
+    return ((label,) if label else ()), False
+
+
+def list_of(value: object) -> list[object] | None:
+    """Read a list: a JSON array or a Python list; None for anything else."""
+    parsed = _literal(value, "[") if isinstance(value, str) else value
+    return parsed if isinstance(parsed, list) else None
+
+
+def counts_of(value: object) -> Mapping[str, float] | None:
+    """Read a mapping of labels to numbers: a JSON object, a Python dict or a ``Counter``.
+
+    Examples
+    --------
+    >>> counts_of('{"yes": 3, "no": 2}'), counts_of("Counter({'a': 1})")
+    ({'yes': 3, 'no': 2}, {'a': 1})
+    """
+    if isinstance(value, str) and value.startswith("Counter(") and value.endswith(")"):
+        value = value[len("Counter(") : -1]
+    parsed = _literal(value, "{") if isinstance(value, str) else value
+    if not isinstance(parsed, dict) or not parsed:
+        return None
+    numbers = {label_of(label): n for label, n in parsed.items()}
+    if all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers.values()):
+        return numbers
+    return None
+
+
+def _literal(text: str, opening: str) -> object:
+    """Parse JSON or, failing that, a Python literal."""
+    if not text.lstrip().startswith(opening):
+        return None
+    try:
+        return parse_json(text)
+    except ValueError:
+        pass
+    if len(text) > MAX_LITERAL_CHARS:
+        return None
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return None
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a decimal number."""
+    digits = text.removeprefix("-").replace(".", "", 1)
+    return digits.isascii() and digits.isdecimal()
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date or a time stamp.
+
+    Examples
+    --------
+    >>> is_date("2024-05-01T10:30:00Z"), is_date("3/4/2024 9:15 PM"), is_date("2024")
+    (True, True, False)
+    """
+    return DATE.fullmatch(text) is not None
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is a web address."""
+    return text.startswith(("http://", "https://")) and " " not in text
+
+
+def readable(text: str) -> str:
+    r"""Write a conversation, which is a JSON list of messages, as text; other texts as they are.
+
+    Examples
+    --------
+    >>> readable('[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]')
+    'user: Hi\n\nassistant: Yes?'
+    """
+    if not text.startswith("[{"):
+        return text
+    messages = list_of(text)
+    turns = [_turn(message) for message in messages or ()]
+    if not turns or None in turns:
+        return text
+    return "\n\n".join(turn for turn in turns if turn)
+
+
+def _turn(message: object) -> str | None:
+    if not isinstance(message, dict):
+        return None
+    for speaker, content in (("role", "content"), ("from", "value"), ("speaker", "text")):
+        if isinstance(message.get(speaker), str) and content in message:
+            return f"{message[speaker]}: {_content(message[content])}"
+    return None
+
+
+def _content(content: object) -> str:
+    """Return the text of a message, whose content may be a list of parts."""
+    if isinstance(content, list):
+        texts = [part.get("text", "") if isinstance(part, dict) else part for part in content]
+        return "\n".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

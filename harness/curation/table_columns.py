@@ -1,0 +1,220 @@
+"""Tables that another program wrote, held column by column as distinct texts and their codes."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.curation.cell_values import labels_of, name_of, text_of
+from harness.curation.column_words import is_remark
+from harness.errors import TaskError
+from harness.tasks.tables.checks import MAX_ID_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from harness.tasks.tables import Row
+
+    Codes = npt.NDArray[np.int64]
+
+MAX_LABELS = 100  # a column with more distinct values holds no labels
+MAX_LABEL_CHARS = 200
+EMPTY = 0  # code of an empty cell
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+        On one line, without spaces around it.
+    texts : tuple of str
+        The distinct cells, the empty one first.
+    codes : (n,) array of int
+        Index of each row's cell in ``texts``.
+    """
+
+    name: str
+    texts: tuple[str, ...]
+    codes: Codes
+
+    @cached_property
+    def counts(self) -> Codes:
+        """Rows per distinct cell."""
+        return np.bincount(self.codes, minlength=len(self.texts))
+
+    @cached_property
+    def n_filled(self) -> int:
+        """Rows in which the cell is not empty."""
+        return len(self.codes) - int(self.counts[EMPTY])
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The distinct cells that are not empty."""
+        return self.texts[1:]
+
+    @property
+    def unique(self) -> bool:
+        """Whether every row holds a different value, short enough for a name."""
+        return (
+            len(self.values) == len(self.codes)
+            and max(map(len, self.values), default=0) <= MAX_ID_CHARS
+        )
+
+    @cached_property
+    def mean_chars(self) -> float:
+        """Mean length of the cells that are not empty."""
+        n_chars = sum(len(t) * int(n) for t, n in zip(self.texts, self.counts, strict=True))
+        return n_chars / max(self.n_filled, 1)
+
+    @cached_property
+    def labels(self) -> Mapping[str, int] | None:
+        """How often each label occurs; None if there are too many, or too long ones."""
+        labels: Counter[str] = Counter()
+        for text, n in zip(self.values, self.counts[1:], strict=True):
+            for label in labels_of(text)[0]:
+                labels[label] += int(n)
+                if len(label) > MAX_LABEL_CHARS:
+                    return None
+            if len(labels) > MAX_LABELS:
+                return None
+        return labels
+
+    def __repr__(self) -> str:
+        return f"Column({self.name!r}, {len(self.values)} distinct of {len(self.codes)})"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that another program wrote.
+
+    Attributes
+    ----------
+    path : Path
+        Where it was read from.
+    columns : mapping of str to Column
+        In the table's order.
+    lines : (n,) array of int
+        Line, or number, of each row in the file.
+    notes : tuple of str
+        What a reader of the import should know about the reading.
+    """
+
+    path: Path
+    columns: Mapping[str, Column]
+    lines: Codes
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.lines)
+
+    def keys(self, names: Iterable[str]) -> Codes:
+        """Number the rows by their cells in some columns: equal cells, equal number, from 0."""
+        keys = np.zeros(self.n_rows, dtype=np.int64)
+        for name in names:
+            column = self.columns[name]
+            joint = keys * len(column.texts) + column.codes
+            keys = np.unique(joint, return_inverse=True)[1]
+        return keys
+
+    def n_distinct(self, names: Iterable[str]) -> int:
+        """Return the number of different rows in some columns."""
+        return int(self.keys(names).max(initial=-1)) + 1
+
+    def distinct_share(self, names: Iterable[str]) -> float:
+        """Return the share of rows that are different in some columns."""
+        return self.n_distinct(names) / max(self.n_rows, 1)
+
+    def determines(self, names: Sequence[str], other: str) -> bool:
+        """Whether rows that are equal in some columns are equal in another, but for 1 %."""
+        return self.n_distinct((*names, other)) <= 1.01 * self.n_distinct(names)
+
+    def __repr__(self) -> str:
+        return f"Table({self.path.name!r}, {self.n_rows} rows, {len(self.columns)} columns)"
+
+
+class _Encoder:
+    """Collects the cells of a column."""
+
+    def __init__(self, n_before: int) -> None:
+        self.index: dict[str, int] = {"": EMPTY}
+        self.codes = array("q", bytes(8 * n_before))
+        self._by_cell: dict[str, int] = {}
+
+    def add(self, value: object) -> None:
+        """Add a cell."""
+        if type(value) is str:
+            code = self._by_cell.get(value)
+            if code is None:
+                code = self._by_cell[value] = self._code(value)
+        else:
+            code = self._code(value)
+        self.codes.append(code)
+
+    def _code(self, value: object) -> int:
+        return self.index.setdefault(text_of(value), len(self.index))
+
+    def column(self, name: str) -> Column:
+        """Return the column."""
+        return Column(name, tuple(self.index), np.frombuffer(self.codes, dtype=np.int64))
+
+
+def encode(path: Path, rows: Iterable[tuple[int, Row]], notes: Sequence[str] = ()) -> Table:
+    """Hold rows column by column.
+
+    Parameters
+    ----------
+    path : Path
+        Where they come from.
+    rows : iterable of (int, dict)
+        Line and cells by column of each row. A row need not have every column.
+    notes : sequence of str, optional
+        Notes of the reader.
+
+    Raises
+    ------
+    TaskError
+        If two columns have the same name once spaces and line breaks are removed.
+    """
+    encoders: dict[str, _Encoder] = {}
+    names: dict[str, str] = {}
+    lines = array("q")
+    for line, row in rows:
+        if row.keys() != encoders.keys():
+            for raw in row.keys() - encoders.keys():
+                _check_name(path, line, raw, names)
+            encoders |= {raw: _Encoder(len(lines)) for raw in row if raw not in encoders}
+            row = dict.fromkeys(encoders) | row  # noqa: PLW2901 -- a row may lack columns
+        lines.append(line)
+        for raw, encoder in encoders.items():
+            encoder.add(row[raw])
+    columns = {names[raw]: encoder.column(names[raw]) for raw, encoder in encoders.items()}
+    return Table(path, columns, np.frombuffer(lines, dtype=np.int64), tuple(notes))
+
+
+def _check_name(path: Path, line: int, raw: str, names: dict[str, str]) -> None:
+    name = name_of(raw) or raw
+    if name in names.values():
+        raise TaskError(f"{path}: line {line}: two columns read {name!r}; rename one of them.")
+    names[raw] = name
+
+
+def without_labels(column: Column, remarks: Collection[str]) -> Mapping[str, int]:
+    """Return the labels of a column without remarks, unless it holds nothing else."""
+    labels = column.labels or {}
+    kept = {
+        label: n for label, n in labels.items() if label not in remarks and not is_remark(label)
+    }
+    return kept or labels

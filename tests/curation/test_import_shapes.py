@@ -1,0 +1,107 @@
+"""Real ratings in twelve shapes are imported as they are, or the command asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from support.table_shapes import SHAPES, read_ratings
+
+from harness.curation import AnswerSettings, make_plans, make_task, read_source
+from harness.errors import TaskError
+from harness.tasks import load_task
+
+DATA_SETS = (
+    *("10k_prompts", "cebab_aspects", "dices_990", "framing", "inferential_strategies"),
+    *("mtbench", "qags", "recipes", "summeval", "topical_chat", "wax"),
+)
+ASKING = {  # labels that may be no option, whatever the shape
+    "cebab_aspects": "unknown",
+    "dices_990": "Unsure",
+    "framing": "n/a: problem is resolved",
+}
+N_ITEMS = 16
+
+
+def imported(path, folder, roles=None, **settings):
+    """Return the ratings of the tasks made of a table, and the questions if there are any."""
+    plans = make_plans(
+        folder.name, read_source(path), roles or {}, settings=AnswerSettings(**settings)
+    )
+    if any(plan.questions for plan in plans):
+        return None, [q for plan in plans for q in plan.questions]
+    ratings = []
+    for plan in plans:
+        summary = make_task(plan, folder.with_name(plan.name))
+        assert summary.n_rejected == 0, summary.rejected[:3]
+        task = load_task(summary.folder)
+        labels = {option.key: option.label for option in task.options}
+        for r in task.ratings:
+            item = task.by_id[r.item]
+            base = item.group if plan.joint or "criterion" in plan.mapping.id else r.item
+            rater = r.rater if task.rater_ids == "real" else ""
+            ratings.append((base, item.criterion or "", rater, labels.get(r.value, r.value)))
+    return ratings, []
+
+
+def comparable(rows, *, anonymous, named):
+    """Count ratings by item, criterion, rater and label, whatever the case."""
+    return Counter(
+        (
+            item,
+            criterion if named else "",
+            "" if anonymous else rater.rpartition("ann")[2].strip("otar_"),
+            label.casefold(),
+        )
+        for item, criterion, rater, label in rows
+    )
+
+
+def expected_and_read(shape, ratings):
+    named = len(shape.ratings.criteria) > 1
+    anonymous = shape.anonymous or any(not rater for _, _, rater, _ in ratings)
+    return (
+        comparable(shape.ratings.rows, anonymous=anonymous, named=named),
+        comparable(ratings, anonymous=anonymous, named=named),
+    )
+
+
+def check_shapes(truth, tmp_path, name, n_items):
+    """Return the shapes that were imported unasked; every other must be asked about."""
+    data = read_ratings(truth / "data" / name, n_items)
+    unasked = []
+    for shape_of in SHAPES:
+        shape = shape_of(data)
+        folder = tmp_path / shape_of.__name__
+        ratings, questions = imported(shape.write(tmp_path), folder)
+        if questions:
+            continue
+        expected, read = expected_and_read(shape, ratings)
+        assert read == expected, shape_of.__name__
+        unasked.append(shape_of.__name__)
+    return unasked
+
+
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_shapes_are_read_right_or_asked_about(truth, tmp_path, name):
+    """No shape is misread; with names that say who rated, ten of twelve need no question."""
+    unasked = check_shapes(truth, tmp_path, name, N_ITEMS)
+    if name not in ASKING:
+        assert len(unasked) >= 10, {s.__name__ for s in SHAPES} - set(unasked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_whole_data_sets_are_read_right_or_asked_about(truth, tmp_path, name):
+    """The same holds for all of their items."""
+    unasked = check_shapes(truth, tmp_path, name, None)
+    assert name in ASKING or len(unasked) >= 10
+
+
+@pytest.mark.parametrize("shape_of", SHAPES[:2])
+def test_free_text_is_refused(truth, tmp_path, shape_of):
+    """Descriptions are no options."""
+    path = shape_of(read_ratings(truth / "data" / "kilogram", 100)).write(tmp_path)
+    table = read_source(path)
+    with pytest.raises(TaskError, match=r"free text|no columns of ratings"):
+        make_plans("mine", table, {}, settings=AnswerSettings())
