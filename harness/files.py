@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from errno import EINVAL, EISDIR, ELOOP, ENXIO
+from errno import EINVAL, EISDIR, ELOOP, EMFILE, ENFILE, ENXIO
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SAFE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 MAX_ENTRIES = 10_000  # of a folder, subfolders included
+NO_DESCRIPTORS = frozenset({EMFILE, ENFILE})  # no more files may be opened now
 NOT_REGULAR = "it is not a regular file"
 
 

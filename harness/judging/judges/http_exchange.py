@@ -11,6 +11,7 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import CallFailed
+from harness.files import NO_DESCRIPTORS
 from harness.judging.judges.response_errors import MEANINGS, OK, REDIRECTS, failure_of
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ def _connection_failure(error: Exception) -> CallFailed:
         return CallFailed("tls_failed", stops_judge=True, hint=MEANINGS["tls_failed"])
     if isinstance(error, aiohttp.InvalidURL | ValueError):
         return CallFailed("bad_request", hint="address or headers cannot be sent")
+    if getattr(error, "errno", None) in NO_DESCRIPTORS:
+        return CallFailed("too_many_files", retry=True, hint=MEANINGS["too_many_files"])
     if isinstance(error, aiohttp.ClientConnectorError):
         return CallFailed("unreachable", retry=True, hint=MEANINGS["unreachable"])
     return CallFailed("connection_lost", retry=True)

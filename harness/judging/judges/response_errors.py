@@ -74,6 +74,7 @@ MEANINGS = {
     "redirect_refused": "the server redirects; give the final address as base_url",
     "timeout": "no reply within deadline_s",
     "tls_failed": "the certificate of the server is invalid",
+    "too_many_files": "this process may open no more files; raise `ulimit -n` or lower concurrency",
     "unauthorized": "the key was not accepted; check the variable that key_env names",
     "unreachable": "no server answers at that address; check base_url and the network",
 }

@@ -53,7 +53,7 @@ class WorkerPool:
         self.units = self._units()
         self._judge = judge
         self._group = group
-        self._concurrency = spec.concurrency
+        self._concurrency = judge.gate.rate.ceiling
         self._samples_per_request = spec.n_per_request
         self._n_workers = self._n_waiting = 0
         self._services = Services(

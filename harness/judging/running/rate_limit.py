@@ -1,9 +1,10 @@
 """Rate limit of one judge: calls in flight, requests and tokens per minute.
 
-The number of calls in flight increases additively and is halved once per episode of 429: of the
-calls in flight when it is halved, no other halves it again. Requests and tokens per minute are
-spread evenly, by the judge's own limits and by the server's headers. `Rate` takes the time as an
-argument, so that it can be tested on a simulated clock; `RateGate` waits on it.
+The number of calls in flight increases additively and is halved once per episode of 429, or of
+files that cannot be opened: of the calls in flight when it is halved, no other halves it again.
+Requests and tokens per minute are spread evenly, by the judge's own limits and by the server's
+headers. `Rate` takes the time as an argument, so that it can be tested on a simulated clock;
+`RateGate` waits on it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.base import Judge
     from harness.judging.running.retry import RetryPolicy
 
-RATE_LIMITED = "rate_limited"  # the failure that a 429 is
+CUTTING = frozenset({"rate_limited", "too_many_files"})  # failures that halve the limit
 WINDOW_S = 60.0
 BURST_S = 1.0  # how much of a window's share may be used at once
 LONGEST_PAUSE_S = 60.0
@@ -345,7 +346,7 @@ class RateGate:
         """
         now = time.monotonic()
         self.n_unreadable += failure.paid
-        if failure.reason == RATE_LIMITED:
+        if failure.reason in CUTTING:
             self.rate.limited(now, ticket)
         if is_unanswered(failure) and self._breaker.failed(now, ticket, self.rate.n_started):
             return CallFailed(failure.reason, stops_judge=True, hint="the server does not reply")
@@ -378,13 +379,14 @@ class RateGate:
                 free -= 1
 
 
-def rate_gate(judge: Judge, retry: RetryPolicy) -> RateGate:
+def rate_gate(judge: Judge, retry: RetryPolicy, ceiling: int) -> RateGate:
     """Return the rate limit of a judge's specification; it adapts to its server's headers.
 
-    A server that does not reply is probed after twice the waits of ``retry``.
+    At most ``ceiling`` calls are in flight. A server that does not reply is probed after twice the
+    waits of ``retry``.
     """
     spec, now = judge.spec, time.monotonic()
-    rate = Rate(spec.concurrency, start=spec.concurrency_start, rpm=spec.rpm, tpm=spec.tpm, now=now)
+    rate = Rate(ceiling, start=spec.concurrency_start, rpm=spec.rpm, tpm=spec.tpm, now=now)
     gate = RateGate(rate, CircuitBreaker(2 * retry.backoff_s, retry.backoff_max_s))
     wire = getattr(judge, "wire", None)  # only judges that are asked over HTTP have one
     if wire is not None and spec.remote:

@@ -15,6 +15,7 @@ from harness.errors import RunError
 from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, Reader
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.local_executor import LocalExecutor
+from harness.judging.running.open_files import open_files_limit, share_connections
 from harness.judging.running.rate_limit import rate_gate
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import WorkUnit
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harness.errors import CallFailed
+    from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.running.budget import CostBudget
     from harness.judging.running.rate_limit import RateEvent
@@ -82,8 +84,21 @@ class Session:
         self.reader = Reader(task)
         self.recorder = Recorder(log, cache, observer, self.drain)
         self.done = done
-        self._judges = [JudgeRun(job, self) for job in jobs]
+        ceilings = self._ceilings([job.judge.spec for job in jobs])
+        self._judges = [JudgeRun(job, self, n) for job, n in zip(jobs, ceilings, strict=True)]
         self._executor = executor(self)
+
+    def _ceilings(self, specs: Sequence[JudgeSpec]) -> list[int]:
+        """Return how many calls of each judge may be in flight at most."""
+        wanted = [spec.concurrency for spec in specs if spec.remote]
+        connections = share_connections(wanted)
+        if connections != wanted:
+            self.observer.say(
+                f"at most {sum(connections)} of {sum(wanted)} calls are in flight at once: this "
+                f"process may open {open_files_limit()} files (ulimit -n)"
+            )
+        shares = iter(connections)
+        return [next(shares) if spec.remote else spec.concurrency for spec in specs]
 
     async def run(self) -> dict[str, str]:
         """Ask until everything is asked or something ends it.
@@ -134,12 +149,12 @@ class JudgeRun:
         Why it is incomplete; empty while it is not stopped.
     """
 
-    def __init__(self, job: Job, session: Session) -> None:
+    def __init__(self, job: Job, session: Session, ceiling: int) -> None:
         self.job = job
         self.judge = job.judge
         self.name = job.judge.spec.name
         self.session = session
-        self.gate = rate_gate(job.judge, session.retry)
+        self.gate = rate_gate(job.judge, session.retry, ceiling)
         self.stop_reason = ""
         self._waiting: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()

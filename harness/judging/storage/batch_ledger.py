@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -100,6 +101,7 @@ class OutstandingBatches:
         self._notes = RunNotes(cache / "batches")
         self._say = say
         self._own: Path | None = None
+        self._spare = os.open(os.devnull, os.O_RDONLY)
         self._snapshots: dict[Path, _Snapshot] = {}
 
     def register(self, ledger: Path) -> None:
@@ -109,6 +111,7 @@ class OutstandingBatches:
 
     def close(self) -> None:
         """Remove this run's note, unless a batch is outstanding."""
+        self._close_spare()
         with suppress(RunError, OSError):
             if self._own and not BatchLedger(self._own).batches:
                 self._notes.remove(self._own)
@@ -123,6 +126,19 @@ class OutstandingBatches:
         RunError
             If a ledger cannot be read.
         """
+        self._close_spare()  # so that this needs no more descriptors than there are
+        try:
+            return self._find(requests, judge)
+        finally:
+            with suppress(OSError):
+                self._spare = os.open(os.devnull, os.O_RDONLY)
+
+    def _close_spare(self) -> None:
+        if self._spare >= 0:
+            os.close(self._spare)
+        self._spare = -1
+
+    def _find(self, requests: Sequence[str], judge: str) -> dict[str, str]:
         commands: dict[str, str] = {}
         try:
             notes = [self._notes.read(name) for name in self._notes.names()]

@@ -162,9 +162,9 @@ class ResponseCache:
             folder.mkdir(parents=True, exist_ok=True)
             self.locks = FileLocks(folder / "locks", self._say_holder)
             self._open()
+            self.batches = OutstandingBatches(folder, say)
         except (sqlite3.Error, OSError) as error:
             raise self._unusable(error) from None
-        self.batches = OutstandingBatches(folder, say)
 
     def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
         """Return cached replies by request hash; an entry that cannot be read holds none.

@@ -6,14 +6,12 @@ import hashlib
 import os
 import re
 from contextlib import suppress
-from errno import EMFILE, ENFILE
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.files import reader, write_file
+from harness.files import NO_DESCRIPTORS, reader, write_file
 
 NAME = re.compile(r"[0-9a-f]{64}")
-NO_DESCRIPTORS = frozenset({EMFILE, ENFILE})
 
 
 class RunNote(NamedTuple):

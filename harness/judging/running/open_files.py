@@ -1,0 +1,51 @@
+"""Limit of open files: raised as far as the system allows, and shared by the calls in flight."""
+
+from __future__ import annotations
+
+import os
+import resource
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SPARE = 48  # files that a run may open beside its connections
+USUALLY_OPEN = 32
+
+
+def share_connections(wanted: Sequence[int]) -> list[int]:
+    """Return how many connections each judge may have at most, at least one.
+
+    The soft limit of open files is raised as far as they need it. Where the hard limit is lower
+    than that, each judge gets the same share of what it wants.
+    """
+    n_reserved = _n_open() + SPARE
+    room = _raise_limit(n_reserved + sum(wanted)) - n_reserved
+    if room >= sum(wanted):
+        return list(wanted)
+    return [max(1, n * max(room, 0) // sum(wanted)) for n in wanted]
+
+
+def open_files_limit() -> int:
+    """Return how many files this process may have open."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def _raise_limit(needed: int) -> int:
+    """Raise the limit of open files to what is needed, if possible; return the limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return needed
+    if soft < needed:
+        raised = needed if hard == resource.RLIM_INFINITY else min(hard, needed)
+        with suppress(OSError, ValueError):  # macOS has a lower limit of its own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+    return open_files_limit()
+
+
+def _n_open() -> int:
+    try:
+        return len(os.listdir("/dev/fd"))  # noqa: PTH208 -- names alone
+    except OSError:
+        return USUALLY_OPEN
