@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import stat
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from harness.judging.running.services import Observer
     from harness.judging.running.session import Session
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequests:
@@ -47,11 +49,15 @@ class StopRequests:
 
         def receive(number: int) -> None:
             self.signals.append(number)
+            if number == signal.SIGHUP:
+                _leave_terminal()
             handler()
 
         self._deliver = lambda number: loop.call_soon_threadsafe(receive, number)
         in_main_thread = threading.current_thread() is threading.main_thread()
         previous = {n: signal.getsignal(n) for n in STOP_SIGNALS if in_main_thread}
+        if previous.get(signal.SIGHUP) == signal.SIG_IGN:  # started by nohup
+            del previous[signal.SIGHUP]
         for number in previous:
             loop.add_signal_handler(number, receive, number)
         for _ in tuple(self.signals):  # requests from before the loop was running
@@ -64,6 +70,15 @@ class StopRequests:
                 loop.remove_signal_handler(number)
                 if previous_handler is not None:
                     signal.signal(number, previous_handler)
+
+
+def _leave_terminal() -> None:
+    """Discard what is still printed to a terminal that was closed: writing there is an error."""
+    for descriptor in (1, 2):
+        if stat.S_ISCHR(os.fstat(descriptor).st_mode):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, descriptor)
+            os.close(null)
 
 
 async def run_until_stopped(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 
@@ -39,6 +42,11 @@ def place(tmp_path, stub):
     return tmp_path
 
 
+IN_TERMINAL = """
+import fcntl, runpy, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+runpy.run_module("harness", run_name="__main__")
+"""
 ARGUMENTS = (
     "run",
     "--task",
@@ -171,7 +179,9 @@ def test_a_run_takes_over_what_a_killed_one_was_asking(place, stub):
     assert stub.stats()["requests"] <= PLANNED + CONCURRENCY
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
+)
 def test_first_signal_drains_and_the_run_can_be_resumed(place, stub, number, code):
     """What was in flight is received, the exit code says why, and resuming asks only the rest."""
     process = start_harness(*ARGUMENTS, cwd=place)
@@ -185,6 +195,42 @@ def test_first_signal_drains_and_the_run_can_be_resumed(place, stub, number, cod
     done = run_harness("run", "--resume", cwd=place)
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == PLANNED == len(read_log(log_of(place)).final)
+
+
+def test_closed_terminal_drains_the_run(place, stub):
+    """Its window is closed: the run cannot print any more, and still receives what is in flight."""
+    master, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", IN_TERMINAL, *ARGUMENTS],
+        cwd=place,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+    )
+    os.close(terminal)
+    wait_for_lines(place, 50)
+    os.close(master)
+    assert process.wait(30) == 143
+    before = len(read_log(log_of(place)).final)
+    assert stub.stats()["requests"] == before < PLANNED
+    assert run_harness("run", "--resume", cwd=place).returncode == 0
+    assert stub.stats()["requests"] == PLANNED
+
+
+def test_run_that_ignores_hang_ups_goes_on(place, stub):
+    """`nohup` works."""
+    process = subprocess.Popen(
+        ["nohup", sys.executable, "-m", "harness", *ARGUMENTS],
+        cwd=place,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for_lines(place, 50)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(60) == 0
+    assert stub.stats()["requests"] == PLANNED
 
 
 def test_second_signal_stops_at_once(place, stub):

@@ -66,6 +66,9 @@ class Judge(ABC):
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair, given the first reply."""
 
+    async def prepare(self) -> None:  # noqa: B027 -- most kinds need nothing
+        """Load what `ask` needs; awaited before every call, outside its deadline."""
+
     @abstractmethod
     async def ask(self, request: Request) -> Reply:
         """Send a request once, without retrying.

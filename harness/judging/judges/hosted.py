@@ -13,7 +13,6 @@ import asyncio
 import json
 import logging
 import os
-import sys
 import warnings
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -84,6 +83,7 @@ class HostedJudge(HttpJudge):
         self._provider = PROVIDERS.get(provider_of(spec.model))
         self._price = price_of(spec)
         self._client: Any = None
+        self._is_prepared = False
         self._address = spec.base_url or (self._provider.address if self._provider else None)
 
     @classmethod
@@ -103,6 +103,12 @@ class HostedJudge(HttpJudge):
         if provider is not None and not (spec.base_url or provider.address):
             raise JudgeUnavailable(f"{spec.name}: give the server's address as base_url")
         key_of(spec)
+
+    async def prepare(self) -> None:
+        """Import litellm in a thread: that takes seconds and must not block other judges."""
+        if not self._is_prepared:
+            await asyncio.to_thread(load_litellm)
+            self._is_prepared = True
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
         """Send requests that differ in the sample alone as one; the replies may be fewer."""
@@ -130,8 +136,6 @@ class HostedJudge(HttpJudge):
         self._client = None
 
     async def _complete(self, request: Request, n: int, exchange: _Exchange) -> Any:  # noqa: ANN401 -- litellm's
-        if "litellm" not in sys.modules:  # importing takes seconds and must not block other judges
-            await asyncio.to_thread(load_litellm)
         litellm = load_litellm()
         return await litellm.acompletion(
             **request.params,

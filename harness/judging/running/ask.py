@@ -230,6 +230,7 @@ async def _attempt(requests: Sequence[Request], services: Services) -> list[Repl
 async def _send(requests: Sequence[Request], services: Services) -> list[Reply]:
     judge, n = services.judge, len(requests)
     try:
+        await judge.prepare()
         with services.budget.reserve(judge.spec, requests[0], n) as bill:
             with services.deadline:
                 replies = (

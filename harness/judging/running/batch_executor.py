@@ -100,6 +100,7 @@ class JudgeConnection:
     async def write(self, request: Request) -> PreparedRequest:
         """Write a request as the judge would send it."""
         self._wire.prepared = self._wire.answer = None
+        await self._judge.prepare()
         try:
             await self._judge.ask(request)
         except CallFailed as failure:

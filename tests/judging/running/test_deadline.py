@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
+from support.judge_runs import run_judge
+from support.task_folders import make_task_folder
 
+from harness.judging.judges import hosted
+from harness.judging.judges.config import JudgeSpec
 from harness.judging.running.local_executor import Deadline
+from harness.tasks import load_task
 
 SHORT_S, LONG_S = 0.02, 60
 
@@ -68,3 +74,35 @@ def test_a_call_that_failed_in_time_shows_its_own_error():
 
     with pytest.raises(ValueError, match="its own"):
         asyncio.run(go())
+
+
+def test_import_of_litellm_does_not_count_against_the_deadline(tmp_path, stub, monkeypatch):
+    """On a slow machine it takes longer than a call may; the calls that wait for it are sent
+    once."""
+    stub.reset()
+    hosted.load_litellm()
+    import_s, real, n_imports = 2.0, hosted.load_litellm, []
+
+    def load_slowly():
+        if not n_imports:
+            time.sleep(import_s)
+        n_imports.append(1)
+        return real()
+
+    monkeypatch.setattr(hosted, "load_litellm", load_slowly)
+    monkeypatch.setenv("STUB_KEY", "sk-x")
+    spec = JudgeSpec(
+        name="j",
+        kind="litellm",
+        model="openai/stub",
+        base_url=stub.url(),
+        key_env="STUB_KEY",
+        deadline_s=import_s / 2,
+        concurrency=2,
+    )
+    task = load_task(make_task_folder(tmp_path / "task"))
+    options = {"elicitations": ("forced_choice",), "samples": 1}
+    log, end, _ = run_judge(spec, task, tmp_path / "log.jsonl", **options)
+    assert end == ""
+    assert {verdict.outcome for verdict in log.final.values()} == {"answered"}
+    assert stub.stats()["requests"] == len(task.items)

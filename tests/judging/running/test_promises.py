@@ -98,6 +98,9 @@ class Judge:
             replied.write(f"{request.hash}\n")
         return Reply(request=request.hash, text="A", cost_usd=0.01)
 
+    async def prepare(self):
+        pass
+
     async def aclose(self):
         pass
 

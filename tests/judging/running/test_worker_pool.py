@@ -77,6 +77,9 @@ class Acting:
         finally:
             self.in_flight -= 1
 
+    async def prepare(self):
+        pass
+
     async def aclose(self):
         pass
 

@@ -63,6 +63,9 @@ class Counting:
         self.n_asked += 1
         return Reply(request=request.hash, text="A", cost_usd=0.01)
 
+    async def prepare(self):
+        pass
+
     async def aclose(self):
         pass
 
