@@ -33,7 +33,7 @@ HALF_STEP = 0.025  # of tau, where only one cut-off was computed
 
 def curve_charts(v: Validation) -> list[Chart]:
     """Draw decision consistency and absolute bias of each judge over beta, at the run's tau."""
-    if v.sensitivity is None or v.sensitivity.grid is None:
+    if not is_swept(v) or v.sensitivity is None or v.sensitivity.grid is None:
         return []
     grid = v.sensitivity.grid
     surfaces = grid.judges
@@ -130,9 +130,21 @@ def best_by_beta(even: BreakEven | None) -> str:
     return f"Best: {'; '.join(parts)}."
 
 
+def is_swept(v: Validation) -> bool:
+    """Return whether some judge has a value at some beta and tau."""
+    grid = v.sensitivity.grid if v.sensitivity else None
+    surfaces = grid.judges.values() if grid else ()
+    return any(
+        value is not None
+        for surface in surfaces
+        for row in (*surface.consistency, *surface.bias)
+        for value in row
+    )
+
+
 def slider_grid(v: Validation) -> dict[str, object] | None:
     """Return the computed values that the page's sliders step through."""
-    if v.sensitivity is None or v.sensitivity.grid is None:
+    if not is_swept(v) or v.sensitivity is None or v.sensitivity.grid is None:
         return None
     grid = v.sensitivity.grid
     judges = [judge for judge in ranked_judges(v) if judge.name in grid.judges]
@@ -155,7 +167,7 @@ def _rounded(rows: Sequence[Sequence[float | None]]) -> list[list[float | None]]
 
 def region_charts(v: Validation) -> list[Chart]:
     """Draw which judge is best over beta and tau, for each goal."""
-    if v.sensitivity is None or v.sensitivity.grid is None:
+    if not is_swept(v) or v.sensitivity is None or v.sensitivity.grid is None:
         return []
     return [_regions(v, goal, evens) for goal, evens in v.sensitivity.regions.items() if evens]
 

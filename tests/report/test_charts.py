@@ -28,12 +28,19 @@ from harness.report.charts import (
     line_chart,
 )
 from harness.report.formatting import reach
+from harness.report.html.summaries import no_sweep_reason
 from harness.report.judge_charts import (
     n_items_used,
     option_label,
     unique_slug,
 )
-from harness.report.sensitivity_charts import nearest_index, regret_rows
+from harness.report.sensitivity_charts import (
+    curve_charts,
+    nearest_index,
+    region_charts,
+    regret_rows,
+    slider_grid,
+)
 
 ROUNDING = 0.011  # px: marks have two decimals
 LABEL_OFFSET = {"x": 0.0, "y": 4.0}  # px by which a tick label lies below its value
@@ -399,3 +406,17 @@ def test_similar_names_get_files_of_their_own():
     assert slugs[0] == "gpt-4o"
     assert len(set(slugs)) == len(names)
     assert all(re.fullmatch("[a-z0-9-]+", slug) for slug in slugs)
+
+
+def test_nothing_is_swept_where_no_judge_has_a_decision():
+    """Judges of forced choices alone, raters of sets: no empty chart, and why in words."""
+    source = indeterminate_source(indeterminate_task(n=20, paired=20))
+    choices = {
+        judge: [v for v in verdicts if v.elicitation == "forced_choice"]
+        for judge, verdicts in source.verdicts.items()
+    }
+    validation = validate(replace(source, verdicts=choices))
+    assert validation.sensitivity.grid is not None
+    assert slider_grid(validation) is None
+    assert curve_charts(validation) == region_charts(validation) == []
+    assert "no judge gave the response sets" in no_sweep_reason(validation)

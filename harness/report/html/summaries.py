@@ -25,6 +25,7 @@ from harness.report.recommendation import (
     differs_at_beta,
     listed,
 )
+from harness.report.sensitivity_charts import is_swept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -264,6 +265,8 @@ def no_sweep_reason(v: Validation) -> str:
     if v.sensitivity is None:
         return "not computed for this validation"
     reason = v.sensitivity.reason
+    if not reason and not is_swept(v):
+        return "no judge gave the response sets that decisions are made from"
     return NO_SWEEP.get(reason, reason.replace("_", " "))
 
 
