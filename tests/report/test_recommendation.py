@@ -13,7 +13,7 @@ from harness.analysis import JudgeFacts, validate
 from harness.report import decision, render
 from harness.report.formatting import number, p_value, span
 from harness.report.html.summaries import changes
-from harness.report.recommendation import sentences, summary
+from harness.report.recommendation import next_steps, property_words, sentences, summary
 from harness.stats.inference.estimate import Interval
 
 
@@ -362,3 +362,36 @@ def test_legend_names_method_unit_and_estimand():
     assert "bootstrap of groups (BCa), 300 resamples, population value." in render(
         noise, details=True
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("whether it is toxic", "whether it is toxic"),
+        ("the diagnosis", "the diagnosis"),
+        ("toxicity", "\u201ctoxicity\u201d"),
+        ("toxic", "\u201ctoxic\u201d"),
+    ],
+)
+def test_property_reads_well_after_to_judge(name, words):
+    """A question or a noun with its article as they are; a single noun or adjective in quotes."""
+    assert property_words(name) == words
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step"),
+    [
+        (-0.5, -0.3, "Improve the prompt or try other judges"),
+        (-0.3, 0.1, "Have more items rated: its advantage"),
+        (None, None, "Have more items rated, by at least three raters each."),
+    ],
+)
+def test_failed_annotator_test_says_what_would_settle_it(low, high, step):
+    """Another judge where it is surely below the margin, more items where that is open."""
+    validation = validate(indeterminate_source(indeterminate_task(n=60), judges=("lenient",)))
+    first = validation.evidence.judges[0]
+    test = replace(first.annotator_test, advantage=-0.3, low=low, high=high)
+    evidence = replace(validation.evidence, judges=(replace(first, annotator_test=test),))
+    failed = replace(validation.decision, verdict="best_not_proven", missing=("annotator_test",))
+    steps = next_steps(replace(validation, evidence=evidence, decision=failed))
+    assert steps[0].startswith(step)
