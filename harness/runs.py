@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 MAX_MANIFEST_BYTES = 1 << 26
+MAX_SAMPLES = 10_000  # as of a judge
 N_PAIRS = 100  # enough to estimate beta
 State = Literal["planned", "running", "asked", "done", "stopped"]
 VERSIONED = (
@@ -105,7 +106,7 @@ class RunConfig(BaseModel):
     pairs: int | None = Field(None, ge=0, validate_default=True)
     limit: int | None = Field(None, ge=1)
     criterion: str | None = None
-    samples: int | None = Field(None, ge=1)
+    samples: int | None = Field(None, ge=1, le=MAX_SAMPLES)
     seed: int = Field(0, ge=0)
     choices: Choices = Choices()
     max_cost: float | None = Field(None, ge=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
+from harness.files import write_file
 from harness.revalidation.causes import setup_of
 from harness.revalidation.history import FILE
 from harness.revalidation.occasion import FOLDER
@@ -55,8 +56,8 @@ def export_baseline(
         target.mkdir(parents=True)
         write_task(small, target / "task", item_text=item_text)
         _copy_files(run.prompts, target / "prompts")
-        (target / FILE).write_bytes((run.path / FILE).read_bytes())
-        (target / ".gitignore").write_text(f"{FOLDER}/\n", encoding="utf-8")
+        write_file(target / FILE, (run.path / FILE).read_bytes())
+        write_file(target / ".gitignore", f"{FOLDER}/\n".encode())
         RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
     except OSError as error:
         raise RunError(f"{target}: cannot be written ({error.strerror}).") from None
@@ -65,4 +66,4 @@ def export_baseline(
 def _copy_files(source: Path, target: Path) -> None:
     target.mkdir()
     for file in source.iterdir():
-        (target / file.name).write_bytes(file.read_bytes())
+        write_file(target / file.name, file.read_bytes())

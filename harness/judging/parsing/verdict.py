@@ -473,11 +473,13 @@ def _finite(value: object) -> object:
 
 
 def _decode_slowly(body: bytes, error: ValueError) -> Verdict:
-    """Decode lines that msgspec refuses (halves of surrogate pairs), or raise."""
+    """Decode lines that msgspec refuses, halves of surrogate pairs as U+FFFD, or raise."""
     problem: Exception = error
     if not isinstance(problem, msgspec.ValidationError):
         try:
-            return msgspec.convert(json.loads(body), Verdict)
+            text = json.dumps(json.loads(body), ensure_ascii=False)
+            utf_16 = text.encode("utf-16", "surrogatepass")
+            return _DECODER.decode(utf_16.decode("utf-16", "replace"))
         except (ValueError, RecursionError) as json_error:
             problem = json_error
     is_invalid = isinstance(problem, msgspec.ValidationError)
