@@ -28,8 +28,9 @@ LAYERS = (
     ("elicitation_items",),
     ("sources",),
     ("report",),
-    ("app", "stopping", "curation", "doctor", "experiments", "probe", "revalidation"),
+    ("app", "stopping", "curation", "doctor", "experiments", "gates", "probe", "revalidation"),
     ("api",),
+    ("testing",),
     ("cli",),
 )
 HEAVY = {

@@ -1,0 +1,84 @@
+"""`harness gate`: check a finished run against requirements."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import options
+from harness.cli.output import echo, echo_json
+from harness.errors import ExitCode, RunError
+
+if TYPE_CHECKING:
+    from harness.gates.requirements import GateResult
+
+
+def gate(
+    run: Annotated[
+        str | None, typer.Argument(help="A run, by name or path; the newest by default.")
+    ] = None,
+    *,
+    require: Annotated[
+        list[str],
+        typer.Option(
+            help="What must hold, such as decision=use or 'cohen_kappa(h/h)>0.6:lower' (the lower "
+            "end of the interval); repeat it for more."
+        ),
+    ],
+    junit: Annotated[Path | None, typer.Option(help="Write the results as JUnit XML.")] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="Append the results to this file, as Markdown.")
+    ] = None,
+    out: options.Out = None,
+    as_json: options.Json = False,
+) -> None:
+    """Check a finished run against requirements; exit with 1 if one is not met.
+
+    A number belongs to the judge that the decision names, unless a judge is named as in
+    'gpt: answered>=0.95'. A number that is NA fails.
+
+    \b
+    Examples:
+      harness gate --require decision=use
+      harness gate RUN --require 'mse(srs/srs)<0.2:upper' --junit gate.xml
+    """
+    from harness.gates.gate_reports import gate_junit, gate_summary, gate_table
+    from harness.gates.requirements import check_requirements
+    from harness.report.rebuild import validation_of
+    from harness.runs import default_out, find_run
+    from harness.sources import source_of
+
+    folder = find_run(out or default_out(), run)
+    results = check_requirements(validation_of(folder, source_of(folder)), require)
+    if junit is not None:
+        _write(junit, gate_junit(folder.path.name, results))
+    if summary is not None:
+        _write(summary, gate_summary(folder.path.name, results), append=True)
+    if as_json:
+        echo_json(_as_json(results))
+    else:
+        echo(gate_table(results))
+    if not all(result.passed for result in results):
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _as_json(results: tuple[GateResult, ...]) -> str:
+    from harness.analysis.serialize import to_json
+
+    passed = all(result.passed for result in results)
+    return json.dumps({"passed": passed, "requirements": json.loads(to_json(results))}, indent=2)
+
+
+def _write(file: Path, text: str, *, append: bool = False) -> None:
+    from harness.files import append_text, write_file
+
+    try:
+        if append:
+            append_text(file, text)
+        else:
+            write_file(file, text.encode())
+    except OSError as error:
+        raise RunError(f"{file}: cannot be written ({error.strerror}).") from None

@@ -1,0 +1,1 @@
+"""Requirements that a finished run must meet, and their reports."""

@@ -1,0 +1,230 @@
+"""Requirements on a run's numbers: read from text, and checked."""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from harness.errors import HarnessError
+from harness.stats import Estimate, Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from harness.analysis import Validation
+    from harness.analysis.result import JudgeResult
+
+End: TypeAlias = Literal["value", "lower", "upper"]
+
+VERDICTS = ("use", "best_not_proven", "none")
+ANSWERED, BETA = "answered", "beta"
+SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+ENDS: dict[str, End] = {"": "value", "lower": "lower", "upper": "upper"}
+DECISION = re.compile(r"decision\s*=\s*(?P<verdicts>[a-z_]+(\|[a-z_]+)*)")
+LIMIT = re.compile(
+    r"(?P<name>.*?\S)\s*(?P<sign>>=|<=|>|<)\s*(?P<limit>[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)"
+    r"(:(?P<end>lower|upper))?",
+    re.IGNORECASE,
+)
+FORM = (
+    "write it as decision=use, 'mse(srs/srs)<0.1', 'cohen_kappa(h/h)>0.6:lower' or "
+    "'JUDGE: answered>=0.95'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What is required of one number, or of the verdict.
+
+    Attributes
+    ----------
+    text : str
+        As the user wrote it.
+    verdicts : tuple of str
+        Any of which the decision must be; empty for a number.
+    judge : str or None
+        Whose number; None for the judge of the decision.
+    name : str
+        A metric, ``answered`` (share of units answered) or ``beta``.
+    sign : str
+        One of ``>``, ``>=``, ``<`` and ``<=``.
+    limit : float
+        What the number is compared with.
+    end : {"value", "lower", "upper"}
+        The number itself, or an end of its interval.
+    """
+
+    text: str
+    verdicts: tuple[str, ...] = ()
+    judge: str | None = None
+    name: str = ""
+    sign: str = ""
+    limit: float = 0.0
+    end: End = "value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """Whether one requirement is met.
+
+    Attributes
+    ----------
+    requirement : str
+        As the user wrote it.
+    passed : bool
+        False, too, where the number is NA.
+    judge : str or None
+        Whose number; None where no judge is recommended.
+    value : float or str or None
+        The number or the verdict; None for NA.
+    interval : Interval or None
+        Of the number; None where there is none.
+    n : int or None
+        Items, or units for ``answered``; None for a verdict.
+    reason : str
+        Why the number, or the end of its interval, is NA; "" otherwise.
+    """
+
+    requirement: str
+    passed: bool
+    judge: str | None
+    value: float | str | None
+    interval: Interval | None = None
+    n: int | None = None
+    reason: str = ""
+
+
+def check_requirements(validation: Validation, texts: Iterable[str]) -> tuple[GateResult, ...]:
+    """Check requirements on a validation.
+
+    Parameters
+    ----------
+    validation : Validation
+        The numbers of a run.
+    texts : iterable of str
+        Such as ``decision=use`` or ``cohen_kappa(h/h)>0.6:lower``.
+
+    Raises
+    ------
+    HarnessError
+        If a requirement cannot be read, or names a judge or metric that the run does not have.
+    """
+    judges = {judge.name: judge for judge in validation.judges}
+    metrics = {metric.name for metric in validation.metrics}
+    requirements = [read_requirement(text, judges, metrics) for text in texts]
+    return tuple(_check(validation, judges, requirement) for requirement in requirements)
+
+
+def read_requirement(text: str, judges: Collection[str], metrics: Collection[str]) -> Requirement:
+    """Read a requirement.
+
+    Parameters
+    ----------
+    text : str
+        ``decision=VERDICT``, several verdicts separated by ``|``; or a number's name, a sign and a
+        limit, after ``JUDGE:`` if it is not the decision's judge's, and with ``:lower`` or
+        ``:upper`` if it is about an end of the interval.
+    judges, metrics : collection of str
+        Names that the run has.
+
+    Raises
+    ------
+    HarnessError
+        If it is of another form, or a name is unknown.
+    """
+    decision = DECISION.fullmatch(text.strip())
+    if decision is not None:
+        verdicts = tuple(decision["verdicts"].split("|"))
+        for verdict in verdicts:
+            _check_name(text, verdict, VERDICTS, "verdict")
+        return Requirement(text, verdicts)
+    match = LIMIT.fullmatch(text.strip())
+    if match is None:
+        raise HarnessError(f"requirement {text!r} cannot be read; {FORM}.")
+    judge, name = _split_judge(match["name"], {*metrics, ANSWERED, BETA})
+    if judge is not None:
+        _check_name(text, judge, judges, "judge")
+    _check_name(text, name, {*metrics, ANSWERED, BETA}, "metric")
+    end = ENDS[(match["end"] or "").lower()]
+    return Requirement(text, (), judge, name, match["sign"], float(match["limit"]), end)
+
+
+def _split_judge(name: str, numbers: Collection[str]) -> tuple[str | None, str]:
+    """Return the judge, if there is one before the last colon, and the number's name."""
+    judge, colon, number = name.rpartition(":")
+    if not colon or name in numbers:
+        return None, name
+    return judge.strip(), number.strip()
+
+
+def _check_name(text: str, name: str, names: Collection[str], noun: str) -> None:
+    if name in names:
+        return
+    close = get_close_matches(name, names, n=3, cutoff=0.4) or sorted(names)[:3]
+    hint = f"; did you mean {' or '.join(close)}?" if close else "; the run has none."
+    raise HarnessError(f"requirement {text!r}: no {noun} {name!r}{hint}")
+
+
+def _check(
+    validation: Validation, judges: Mapping[str, JudgeResult], requirement: Requirement
+) -> GateResult:
+    decision = validation.decision
+    if requirement.verdicts:
+        return GateResult(
+            requirement=requirement.text,
+            passed=decision.verdict in requirement.verdicts,
+            judge=decision.judge,
+            value=decision.verdict,
+        )
+    judge = requirement.judge or decision.judge
+    if judge is None:
+        return GateResult(
+            requirement=requirement.text,
+            passed=False,
+            judge=None,
+            value=None,
+            reason="the decision names no judge",
+        )
+    return _check_number(requirement, judges[judge])
+
+
+def _check_number(requirement: Requirement, judge: JudgeResult) -> GateResult:
+    estimate = _estimate(judge, requirement.name)
+    compared = _end(estimate, requirement.end)
+    reason = estimate.reason
+    if compared is None and not reason:
+        reason = estimate.interval_reason or "no_interval"
+    return GateResult(
+        requirement=requirement.text,
+        passed=compared is not None and bool(SIGNS[requirement.sign](compared, requirement.limit)),
+        judge=judge.name,
+        value=estimate.value,
+        interval=estimate.interval,
+        n=estimate.n_used,
+        reason=reason.replace("_", " "),
+    )
+
+
+def _estimate(judge: JudgeResult, name: str) -> Estimate:
+    if name == BETA:
+        return judge.beta
+    if name == ANSWERED:
+        reason = "" if judge.answered_fraction is not None else "nothing_planned"
+        return Estimate(
+            value=judge.answered_fraction,
+            reason=reason,
+            interval_reason="not_sampled",
+            n_used=judge.n_planned,
+        )
+    return judge.metrics.get(name) or Estimate(value=None, reason="not_computed", n_used=0)
+
+
+def _end(estimate: Estimate, end: End) -> float | None:
+    if end == "value":
+        return estimate.value
+    if estimate.interval is None:
+        return None
+    return estimate.interval.low if end == "lower" else estimate.interval.high

@@ -1,0 +1,106 @@
+"""Assertions about a judge's numbers, with messages that show interval and n."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.analysis import Validation
+    from harness.api import Run
+    from harness.gates.requirements import End
+
+
+def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
+    """Return assertions about one judge of a run.
+
+    Parameters
+    ----------
+    run : Run or Validation
+        Of `harness.run`, `harness.load_run` or `harness.validate`.
+    name : str
+        The judge.
+
+    Raises
+    ------
+    AssertionError
+        If the run has no such judge.
+    """
+    from harness.api import Run  # noqa: PLC0415 -- heavy, and there where a run is
+
+    validation = run.validation if isinstance(run, Run) else run
+    names = [judge.name for judge in validation.judges]
+    if name not in names:
+        raise AssertionError(f"no judge {name!r}; the run has {', '.join(names) or 'none'}")
+    return JudgeAssertion(validation, name)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAssertion:
+    """Assertions about one judge; made by `assert_judge`."""
+
+    validation: Validation
+    judge: str
+
+    def metric(self, name: str) -> MetricAssertion:
+        """Return assertions about a metric, ``answered`` or ``beta`` of the judge."""
+        return MetricAssertion(self.validation, self.judge, name)
+
+    def is_recommended(self) -> None:
+        """Assert that the verdict is to use this judge.
+
+        Raises
+        ------
+        AssertionError
+            If the verdict is another, or names another judge.
+        """
+        decision = self.validation.decision
+        if (decision.verdict, decision.judge) != ("use", self.judge):
+            named = f" ({decision.judge})" if decision.judge else ""
+            raise AssertionError(f"{self.judge}: the verdict is {decision.verdict}{named}, not use")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricAssertion:
+    """Assertions about one number of a judge; NA fails each of them."""
+
+    validation: Validation
+    judge: str
+    metric: str
+
+    def at_least(self, limit: float, *, end: End = "value") -> None:
+        """Assert that the number, or an end of its interval, is not below a limit.
+
+        Parameters
+        ----------
+        limit : float
+            The least value that passes.
+        end : {"value", "lower", "upper"}, optional
+            What is compared: the number itself by default.
+
+        Raises
+        ------
+        AssertionError
+            If it is below, or NA.
+        HarnessError
+            If there is no such metric.
+        """
+        self._check(">=", limit, end)
+
+    def at_most(self, limit: float, *, end: End = "value") -> None:
+        """Assert that the number, or an end of its interval, is not above a limit.
+
+        As `at_least`, in the other direction.
+        """
+        self._check("<=", limit, end)
+
+    def _check(self, sign: str, limit: float, end: End) -> None:
+        __tracebackhide__ = True
+        from harness.gates.gate_reports import failure  # noqa: PLC0415 -- numpy, when it is used
+        from harness.gates.requirements import check_requirements  # noqa: PLC0415 -- as above
+
+        suffix = "" if end == "value" else f":{end}"
+        text = f"{self.judge}: {self.metric}{sign}{float(limit)!r}{suffix}"
+        (result,) = check_requirements(self.validation, [text])
+        if not result.passed:
+            raise AssertionError(failure(result))

@@ -1,0 +1,31 @@
+"""The pytest plugin: the fixture ``judge_run``, a finished run to assert about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.api import Run
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--judge-run`` and the setting ``judge_run``."""
+    text = "the run folder that the fixture judge_run loads"
+    parser.getgroup("judge-harness").addoption("--judge-run", metavar="RUN", help=text)
+    parser.addini("judge_run", text)
+
+
+@pytest.fixture(scope="session")
+def judge_run(request: pytest.FixtureRequest) -> Run:
+    """Return the run of ``--judge-run`` or ``judge_run``; its path is relative to the rootdir."""
+    import harness  # noqa: PLC0415 -- nothing of the harness is imported before it is used
+
+    config = request.config
+    path = config.getoption("--judge-run") or config.getini("judge_run")
+    if not path:
+        pytest.fail(
+            "name the run: --judge-run RUN, or judge_run in pytest's settings", pytrace=False
+        )
+    return harness.load_run(config.rootpath / path)
