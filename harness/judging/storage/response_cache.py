@@ -144,7 +144,8 @@ class ResponseCache:
     folder : Path
         Created if it does not exist.
     say : callable
-        Receives one line for each damaged database that is moved aside, now or later.
+        Receives one line for each damaged database that is moved aside, now or later, and for each
+        process that holds what has been waited for.
 
     Raises
     ------
