@@ -36,7 +36,9 @@ def curate() -> None:
 
 @app.command("import", short_help="Make a task of a table of ratings.")
 def import_(
-    source: Annotated[Path, typer.Argument(help="Table of ratings: csv, jsonl or parquet.")],
+    source: Annotated[
+        Path, typer.Argument(help="Table of ratings, or export of an annotation tool.")
+    ],
     *,
     name: Annotated[str, typer.Option("--as", help="Name or path of the folder to make.")],
     id_: Annotated[

@@ -6,7 +6,7 @@ import re
 import zipfile
 import zlib
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from harness.tasks.tables.checks import PlaceError, check_columns, check_lengths, too_many_rows
 
@@ -102,6 +102,8 @@ def _check_unpacked(path: Path, limits: Limits) -> int:
     n_bytes = n_formulas = 0
     try:
         with zipfile.ZipFile(path) as archive:
+            if sum(part.file_size for part in archive.infolist()) > limits.n_bytes:
+                _too_large(limits)
             for part in archive.infolist():
                 is_sheet = SHEET.fullmatch(part.filename) is not None
                 tail = b""
@@ -109,9 +111,7 @@ def _check_unpacked(path: Path, limits: Limits) -> int:
                     while chunk := file.read(CHUNK):
                         n_bytes += len(chunk)
                         if n_bytes > limits.n_bytes:
-                            raise PlaceError(
-                                "", f"unpacks to more than {limits.n_bytes} bytes; split the file."
-                            )
+                            _too_large(limits)
                         if is_sheet:
                             text = tail + chunk
                             end = max(text.rfind(b"</c>"), 0)
@@ -120,6 +120,10 @@ def _check_unpacked(path: Path, limits: Limits) -> int:
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise PlaceError("", f"cannot be read as xlsx ({error}); save it anew.") from None
     return n_formulas
+
+
+def _too_large(limits: Limits) -> NoReturn:
+    raise PlaceError("", f"unpacks to more than {limits.n_bytes} bytes; split the file.")
 
 
 def _n_formulas(text: bytes) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.curation.annotation_exports import rows_of_json
+from harness.curation.arrow_files import arrow_rows, saved_rows
 from harness.curation.excel import excel_rows
 from harness.curation.table_columns import Table, encode
 from harness.errors import TaskError
-from harness.tasks.tables import LIMITS, read_rows
-from harness.tasks.tables.checks import PlaceError, check_size
+from harness.tasks.tables import LIMITS, parse_json, read_rows
+from harness.tasks.tables.checks import PlaceError, check_lengths, check_size, too_many_rows
+from harness.tasks.tables.delimited import BOM, csv_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +23,39 @@ if TYPE_CHECKING:
     Reader = Callable[[Path, Limits, list[str]], Iterator[tuple[int, Row]]]
 
 IMPORT_LIMITS = replace(LIMITS, n_columns=4096)  # a column per criterion and rater
-READERS: dict[str, Reader] = {".xlsx": excel_rows}
+
+
+def _json_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
+    """Yield number and row of each entry of a JSON file."""
+    raw = path.read_bytes().removeprefix(BOM)
+    if b"\0" in raw:
+        raise PlaceError("", "holds the character NUL; save the file as UTF-8 text.")
+    try:
+        content = parse_json(raw.decode())
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start + 1} is not UTF-8"
+        raise PlaceError("", f"{problem}; save the file as UTF-8.") from None
+    except ValueError as error:
+        raise PlaceError("", f"{error}; write strict JSON.") from None
+    for number, row in enumerate(rows_of_json(content, notes), 1):
+        if number > limits.n_rows:
+            too_many_rows(limits)
+        check_lengths(row, limits, f"row {number}")
+        yield number, row
+
+
+def _tsv_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
+    """Yield line and cells of each row of a table with tabs."""
+    del notes
+    yield from csv_rows(path, (), limits, separator="\t")
+
+
+READERS: dict[str, Reader] = {
+    ".xlsx": excel_rows,
+    ".json": _json_rows,
+    ".tsv": _tsv_rows,
+    ".arrow": arrow_rows,
+}
 
 
 def read_source(path: Path, *, limits: Limits = IMPORT_LIMITS) -> Table:
@@ -29,7 +64,7 @@ def read_source(path: Path, *, limits: Limits = IMPORT_LIMITS) -> Table:
     Parameters
     ----------
     path : Path
-        A csv, jsonl, parquet or xlsx file.
+        A csv, tsv, jsonl, json, parquet, arrow or xlsx file, or a folder of ``save_to_disk``.
     limits : Limits, optional
         Limits of size.
 
@@ -38,7 +73,7 @@ def read_source(path: Path, *, limits: Limits = IMPORT_LIMITS) -> Table:
     TaskError
         If it cannot be read, or two columns have the same name.
     """
-    reader = READERS.get(path.suffix.lower())
+    reader = saved_rows if path.is_dir() else READERS.get(path.suffix.lower())
     if reader is None:
         return encode(path, read_rows(path, limits=limits), [])
     notes: list[str] = []
@@ -51,7 +86,8 @@ def _rows(
     """Yield the rows of a file; an error names it."""
     n_rows = 0
     try:
-        check_size(path, limits)
+        if not path.is_dir():
+            check_size(path, limits)
         for n_rows, row in enumerate(reader(path, limits, notes), 1):  # noqa: B007 -- counted
             yield row
     except PlaceError as fault:

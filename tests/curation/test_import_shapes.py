@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from support.table_shapes import SHAPES, read_ratings
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.table_shapes import SHAPES, Ratings, read_ratings
 
 from harness.curation import AnswerSettings, make_plans, make_task, read_source
 from harness.errors import TaskError
@@ -105,3 +107,45 @@ def test_free_text_is_refused(truth, tmp_path, shape_of):
     table = read_source(path)
     with pytest.raises(TaskError, match=r"free text|no columns of ratings"):
         make_plans("mine", table, {}, settings=AnswerSettings())
+
+
+NAMES = (  # how raters are called, and whether that says who they are
+    ("annotator_{}", True),
+    ("Rater {}", True),
+    ("r{}", True),
+    ("person{}x", False),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_drawn_shapes_and_names_are_read_right_or_asked_about(tmp_path_factory, data):
+    """Whatever the shape, the labels and the names of the raters, no rating is misread."""
+    labels = data.draw(st.sampled_from(["yes no", "1 2 3 4 5", "good fair poor", "0 1"])).split()
+    n_raters = data.draw(st.integers(2, 4))
+    form, _ = data.draw(st.sampled_from(NAMES))
+    criteria = data.draw(st.sampled_from([("",), ("fluency", "tone")]))
+    rng = data.draw(st.randoms(use_true_random=False))
+    rows = tuple(
+        (
+            f"item{i:02}",
+            criterion,
+            form.format(r),
+            labels[(i + k) % len(labels)] if r == 1 else rng.choice(labels),
+        )
+        for i in range(12)
+        for k, criterion in enumerate(criteria)
+        for r in range(1, n_raters + 1)
+    )
+    texts = {f"item{i:02}": f"This is the text of item number {i}." for i in range(12)}
+    drawn = Ratings("drawn", rows, texts, tuple(labels))
+    shape = data.draw(st.sampled_from(SHAPES))(drawn)
+    folder = tmp_path_factory.mktemp("drawn")
+    ratings, questions = imported(shape.write(folder), folder / "mine")
+    if not questions:
+        named = len(criteria) > 1
+        kept = [
+            Counter((i, c if named else "", v.casefold()) for i, c, _, v in of)
+            for of in (shape.ratings.rows, ratings)
+        ]
+        assert kept[0] == kept[1]

@@ -19,16 +19,19 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 BOM = b"\xef\xbb\xbf"
 
 
-def csv_rows(path: Path, required: Collection[str], limits: Limits) -> Iterator[tuple[int, Row]]:
+def csv_rows(
+    path: Path, required: Collection[str], limits: Limits, separator: str = ""
+) -> Iterator[tuple[int, Row]]:
     """Yield the first line of each row and its cells by column; blank lines are skipped.
 
-    Columns are separated by commas; where the header has none, by semicolons or tabs.
+    Without a separator, columns are separated by commas; where the header has none, by semicolons
+    or tabs.
     """
     csv.field_size_limit(limits.field_chars)  # the only limit of the csv module, process-wide
     with path.open("rb") as file:
         texts = (text for _, text in _lines(file, limits))
         header = _header(texts)
-        separator = _separator("".join(header))
+        separator = separator or _separator("".join(header))
         table = csv.reader(chain(header, texts), delimiter=separator, strict=True)
         names: list[str] = []
         line = 1

@@ -36,7 +36,7 @@ def parquet_rows(
     for number, row in enumerate(_stream(path) if n_rows else (), 1):
         where = f"row {number}"
         check_lengths(row, limits, where)
-        yield number, {name: _plain(value, name, where) for name, value in row.items()}
+        yield number, {name: plain_value(value, name, where) for name, value in row.items()}
 
 
 def _stream(path: Path) -> Iterator[Row]:
@@ -81,7 +81,8 @@ def _check_declared(path: Path, required: Collection[str], limits: Limits) -> in
     return int(declared.num_rows)
 
 
-def _plain(value: object, name: str, where: str) -> object:
+def plain_value(value: object, name: str, where: str) -> object:
+    """Return a cell as text, a number, or a list or dict of them."""
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float) and math.isfinite(value):
@@ -89,8 +90,8 @@ def _plain(value: object, name: str, where: str) -> object:
     if isinstance(value, date | time):  # a datetime is a date, too
         return value.isoformat()
     if isinstance(value, list):
-        return [_plain(part, name, where) for part in value]
+        return [plain_value(part, name, where) for part in value]
     if isinstance(value, dict):
-        return {key: _plain(part, name, where) for key, part in value.items()}
+        return {key: plain_value(part, name, where) for key, part in value.items()}
     kind = "no finite number" if isinstance(value, float) else type(value).__name__
     raise PlaceError(where, f"{short(name)} holds {kind}; give text, numbers or lists of them.")
