@@ -11,27 +11,9 @@ from harness.stats.data.rating_table import Distributions as Distributions
 from harness.stats.data.rating_table import RatingTable as RatingTable
 from harness.stats.data.rating_table import aggregate as aggregate
 from harness.stats.data.rating_table import hard as hard
-from harness.stats.drift.changed_judges import CommonChange as CommonChange
-from harness.stats.drift.changed_judges import JudgeChange as JudgeChange
 from harness.stats.drift.changed_judges import changed_judges as changed_judges
-from harness.stats.drift.changed_judges import common_changes as common_changes
-from harness.stats.drift.detectable_change import DetectableChange as DetectableChange
-from harness.stats.drift.detectable_change import LookSchedule as LookSchedule
-from harness.stats.drift.detectable_change import anchor_size as anchor_size
-from harness.stats.drift.detectable_change import fewest_changed_items as fewest_changed_items
-from harness.stats.drift.detectable_change import smallest_detectable as smallest_detectable
 from harness.stats.drift.reply_counts import ReplyCounts as ReplyCounts
-from harness.stats.drift.retest_noise import LookFlips as LookFlips
-from harness.stats.drift.retest_noise import look_flips as look_flips
-from harness.stats.drift.retest_noise import retest_flip_rate as retest_flip_rate
-from harness.stats.drift.stream_path import StreamPath as StreamPath
-from harness.stats.drift.stream_path import item_evidence as item_evidence
 from harness.stats.drift.stream_path import stream_path as stream_path
-from harness.stats.drift.windows import Window as Window
-from harness.stats.drift.worse import ItemScores as ItemScores
-from harness.stats.drift.worse import WorsePath as WorsePath
-from harness.stats.drift.worse import largest_margin as largest_margin
-from harness.stats.drift.worse import worse_path as worse_path
 from harness.stats.indeterminacy.bounds import common_bounds as common_bounds
 from harness.stats.indeterminacy.bounds import free_bounds as free_bounds
 from harness.stats.indeterminacy.likelihood import (
