@@ -292,8 +292,11 @@ def _difference(p: Prepared, footing: Footing, name: str, first: str) -> Differe
     )
     if footing.ranks is None or footing.ranks.critical_value is None or difference.value is None:
         return difference
-    reach = footing.ranks.critical_value * float(np.std(drawn[0] - drawn[1], ddof=1))
-    low, high = difference.value - reach, difference.value + reach
+    reaches = footing.ranks.reaches
+    low = difference.value - float(reaches[rows[1], rows[0]])
+    high = difference.value + float(reaches[rows[0], rows[1]])
+    if not isfinite(high - low):
+        return replace(difference, interval=None, separated=False, p_value=None)
     interval = Interval(low, high, p.source.confidence, "simultaneous", unit)
     return replace(difference, interval=interval, separated=low > 0)
 

@@ -42,7 +42,9 @@ def span(interval: Interval | None, digits: int = 3) -> str:
 
 
 def with_bounds(value: float | None, low: float | None, high: float | None, digits: int = 3) -> str:
-    """Return a number with the ends of its interval, where they are defined."""
+    """Return a number with the ends of its interval; `[NA]` where they are undefined."""
+    if value is not None and (low is None or high is None):
+        return f"{number(value, digits)} [NA]"
     return f"{number(value, digits)} {bounds(low, high, digits)}".rstrip()
 
 

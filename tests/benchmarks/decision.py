@@ -367,7 +367,6 @@ STATISTICS = (
     "prevalence_bias",
 )
 CONCENTRATION = {"mixed": 1.0, "high": 0.15}  # of the Dirichlet of response sets
-METHODS = {"percentile": N_RESAMPLES, "jackknife": 0}
 
 
 @dataclass(frozen=True)
@@ -425,7 +424,7 @@ def _table(
 
 
 def estimates(
-    design: Design, rng: np.random.Generator, method: str
+    design: Design, rng: np.random.Generator
 ) -> dict[str, stats.Estimate | stats.Difference]:
     """Estimate as a validation does."""
     human, judges = draw_tables(design, rng)
@@ -437,16 +436,14 @@ def estimates(
         judges,
         tau=0.5,
         positive=("yes",),
-        resampling=stats.Resampling(
-            rng=rng, groups=groups, n_resamples=METHODS[method], method=method
-        ),
+        resampling=stats.Resampling(rng=rng, groups=groups, n_resamples=N_RESAMPLES),
         metrics=STATISTICS,
     )
     by_name = {name: evaluation.estimates["near"][name] for name in STATISTICS}
     by_name["beta"] = evaluation.human_translation.beta
-    if METHODS[method]:  # differences keep the percentiles whatever the method
-        by_name |= {f"difference in {name}": evaluation.differences(name)[0] for name in STATISTICS}
-    return by_name
+    return by_name | {
+        f"difference in {name}": evaluation.differences(name)[0] for name in STATISTICS
+    }
 
 
 @lru_cache
@@ -469,11 +466,11 @@ def design_values(design: Design) -> dict[str, float]:
     }
 
 
-def interval_holds(rng: np.random.Generator, *, design: Design, method: str) -> Claims:
+def interval_holds(rng: np.random.Generator, *, design: Design) -> Claims:
     """Say which intervals hold the design value."""
     targets = design_values(replace(design, n=LARGE, group_size=1))
     holds: Claims = {}
-    for name, estimate in estimates(design, rng, method).items():
+    for name, estimate in estimates(design, rng).items():
         interval = estimate.interval
         holds[name] = None
         if interval is not None:
@@ -605,19 +602,16 @@ def interval_scenarios() -> Iterator[Scenario]:
         for agreement in CONCENTRATION
     ]
     designs += [Design(n, 3, 1, "mixed", size) for n, size in ((100, 10), (200, 5))]
+    names = [*STATISTICS, "beta", *(f"difference in {name}" for name in STATISTICS)]
     for design in designs:
-        for method, n_resamples in METHODS.items():
-            names = [*STATISTICS, "beta"]
-            if n_resamples:
-                names += [f"difference in {name}" for name in STATISTICS]
-            name = (
-                f"{method}: {design.n} items, {design.m} raters, {design.s} "
-                f"sample{'s' * (design.s > 1)}, {design.agreement} agreement"
-            )
-            if design.group_size > 1:
-                name += f", {design.n // design.group_size} groups"
-            simulate = partial(interval_holds, design=design, method=method)
-            yield Scenario(name, simulate, dict.fromkeys(names, HOLDS))
+        name = (
+            f"interval: {design.n} items, {design.m} raters, {design.s} "
+            f"sample{'s' * (design.s > 1)}, {design.agreement} agreement"
+        )
+        if design.group_size > 1:
+            name += f", {design.n // design.group_size} groups"
+        simulate = partial(interval_holds, design=design)
+        yield Scenario(name, simulate, dict.fromkeys(names, HOLDS))
     for n, m in ((50, 5), (50, 7), (300, 5), (300, 7)):
         yield Scenario(
             f"crossed raters: {n} items, {m} raters, severity 1 logit",

@@ -142,6 +142,8 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
     within the bounds.
     """
     low, high = sampled.bounds
+    if not low <= sampled.value <= high:  # as an estimate without noise may
+        low, high = -inf, inf
     error, n = sampled.standard_error, sampled.n_units
     if np.isnan(error):
         return None
@@ -156,10 +158,10 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
         other = quantile**2 / (n + quantile**2)
         below, above = sampled.value - low, high - sampled.value
         return sampled.value - other * below, sampled.value + other * above
-    return _within(_score_roots(sampled.value, quantile * error, sampled.bounds), sampled.bounds)
+    return _within(score_roots(sampled.value, quantile * error, (low, high)), (low, high))
 
 
-def _score_roots(value: float, reach: float, bounds: tuple[float, float]) -> tuple[float, float]:
+def score_roots(value: float, reach: float, bounds: tuple[float, float]) -> tuple[float, float]:
     """Solve (value - x)^2 = reach^2 v(x) / v(value), v the product of distances to the bounds."""
     low, high = bounds
     above, below = value - low, high - value

@@ -24,7 +24,7 @@ from harness.stats.selection.rank_sets import (
     rank_sets,
     winner_interval,
 )
-from harness.stats.selection.ranking import loss
+from harness.stats.selection.ranking import loss, loss_bounds
 from harness.stats.selection.replies import Replies, contributions_at_replies
 from harness.stats.selection.shared_items import MIN_ANSWERED, SharedItems, shared_items
 
@@ -240,7 +240,11 @@ def common_footing(
         baselines=dict(zip(BASELINES, baseline_draws["values"].tolist(), strict=True)),
         baseline_replicates=dict(zip(BASELINES, baseline_draws["replicates"], strict=True)),
         ranks=rank_sets(losses, drawn, level=level, n_units=n_units) if defined else None,
-        winner=winner_interval(losses, drawn, level=level, n_units=n_units) if defined else None,
+        winner=winner_interval(
+            losses, drawn, level=level, n_units=n_units, bounds=loss_bounds(metric)
+        )
+        if defined
+        else None,
         beats=_beats(losses, drawn, baseline_losses, level, n_units),
         references=tuple(scoring.reference(replies[j], shared, resampling) for j in chosen),
         values_with_losses=frozen(

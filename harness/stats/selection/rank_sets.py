@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.inference.interval_methods import MIN_UNITS, NO_SPREAD, score_roots
 from harness.stats.inference.special_functions import ndtr, stdtrit
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray
 
-NO_SPREAD = 1e-12  # standard errors up to this are those of equal judges
-MIN_UNITS = 2
+MAX_SKEWNESS, NO_SKEWNESS = 1.0 / 3.0, 1e-6
+MIN_UNITS_OF_DIFFERENCES = 20  # with fewer, skewed differences are significant too often
+MIN_UNITS_OF_WINNER = 30  # with fewer, the lowest of several skewed losses is too low too often
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,6 +29,9 @@ class RankSets:
         Best and worst possible rank of each judge, 1 for the best judge.
     better : (J, J) bool array
         Whether judge j is significantly better than judge k.
+    reaches : (J, J) array
+        The gain of judge j over judge k that is significant, infinite where units are too few; 0
+        for pairs that tie.
     critical_value : float or None
         Of the largest standardised difference; None where no two judges differ in any resample.
     n_pairs_equal : int
@@ -34,6 +40,7 @@ class RankSets:
 
     ranks: tuple[tuple[int, int], ...]
     better: BoolArray
+    reaches: FloatArray
     critical_value: float | None
     n_pairs_equal: int
 
@@ -50,7 +57,8 @@ class SimultaneousInterval:
     winner : int
         Place of the judge with the best estimate.
     low, high : float or None
-        Ends; None where the winner's estimate does not vary between resamples.
+        Ends; None where the winner's estimate does not vary between resamples, and with fewer than
+        30 units, or than five where nobody else could have won.
     critical_value : float or None
         Of the largest absolute standardised deviation over the judges.
     """
@@ -80,7 +88,8 @@ def rank_sets(
         Probability that all rank sets hold the true ranks at once.
     n_units : int, optional
         Units behind the estimates: with few of them, the critical value is that of Student's t,
-        see `small_sample`. Default: no correction.
+        see `small_sample`, and larger on the side to which a difference is skewed, see
+        `skewed_values`; with fewer than 20, no difference is significant. Default: no correction.
 
     Returns
     -------
@@ -99,14 +108,16 @@ def rank_sets(
     errors = _standard_errors(drawn)
     kept = errors > NO_SPREAD
     n_pairs_equal = int((~kept[np.triu_indices(J, 1)]).sum())
-    better = np.zeros((J, J), dtype=np.bool_)
+    better, reaches = np.zeros((J, J), dtype=np.bool_), np.zeros((J, J))
     critical_value = None
     if kept.any():
-        largest = ((drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]).max(axis=0)
-        critical_value = small_sample(_upper_quantile(largest, level), n_units)
-        better[kept] = gains[kept] > critical_value * errors[kept]
+        off = (drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]
+        critical_value, values = _critical_values(off, level, n_units)
+        too_few = n_units is not None and n_units < MIN_UNITS_OF_DIFFERENCES
+        reaches[kept] = inf if too_few else values * errors[kept]
+        better[kept] = gains[kept] > reaches[kept]
     ranks = tuple((1 + int(better[:, j].sum()), J - int(better[j].sum())) for j in range(J))
-    return RankSets(ranks, better, critical_value, n_pairs_equal)
+    return RankSets(ranks, better, reaches, critical_value, n_pairs_equal)
 
 
 def winner_interval(
@@ -115,13 +126,20 @@ def winner_interval(
     *,
     level: float = 0.95,
     n_units: int | None = None,
+    bounds: tuple[float, float] = (-inf, inf),
 ) -> SimultaneousInterval:
     """Return an interval for the best judge that holds although it was chosen for its estimate.
 
     Parameters
     ----------
-    losses, replicates, level, n_units
+    losses, replicates, level
         As in `rank_sets`.
+    n_units : int, optional
+        Units behind the estimates: with few of them, the critical value is that of Student's t,
+        see `small_sample`. Default: no correction.
+    bounds : (low, high), optional
+        Least and greatest possible loss. The interval is a score interval within them: a judge
+        that is chosen for a low loss has a low standard error, too. Default: symmetric.
 
     Returns
     -------
@@ -135,11 +153,14 @@ def winner_interval(
         return SimultaneousInterval(winner, None, None, None)
     off = np.abs(replicates[kept] - losses[kept, None]) / errors[kept, None]
     critical_value = small_sample(_upper_quantile(off.max(axis=0), level), n_units)
-    reach = critical_value * float(errors[winner])
-    if not kept[winner]:
+    least = MIN_UNITS_OF_WINNER if len(losses) > 1 else MIN_UNITS
+    too_few = n_units is not None and n_units < least
+    if not kept[winner] or too_few:
         return SimultaneousInterval(winner, None, None, critical_value)
-    value = float(losses[winner])
-    return SimultaneousInterval(winner, value - reach, value + reach, critical_value)
+    value, reach = float(losses[winner]), critical_value * float(errors[winner])
+    inside = bounds[0] < value < bounds[1]
+    ends = score_roots(value, reach, bounds if inside else (-inf, inf))
+    return SimultaneousInterval(winner, *ends, critical_value)
 
 
 def better_than(
@@ -162,7 +183,7 @@ def better_than(
     level : float, optional
         Probability that no judge is wrongly called better than a rival.
     n_units : int, optional
-        As in `rank_sets`.
+        As in `winner_interval`.
 
     Returns
     -------
@@ -175,8 +196,8 @@ def better_than(
     kept = errors > NO_SPREAD
     better = np.asarray(~kept & (gains > NO_SPREAD), dtype=np.bool_)
     if kept.any():
-        largest = ((drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]).max(axis=0)
-        critical_value = small_sample(_upper_quantile(largest, level), n_units)
+        off = (drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]
+        critical_value = small_sample(_upper_quantile(off.max(axis=0), level), n_units)
         better[kept] = gains[kept] > critical_value * errors[kept]
     return better
 
@@ -188,11 +209,46 @@ def small_sample(critical_value: float, n_units: int | None) -> float:
     those of a normal distribution. The value is therefore multiplied by sqrt(n / (n - 1)), after
     the normal quantile has been replaced by that of Student's t with n - 1 degrees of freedom.
     """
-    if n_units is None or n_units < MIN_UNITS or critical_value <= 0:
+    if n_units is None or n_units <= 1 or critical_value <= 0:
         return critical_value
     tail = float(ndtr(-critical_value))
     factor = float(np.sqrt(n_units / (n_units - 1.0)))
     return factor * -float(stdtrit(n_units - 1.0, tail))
+
+
+def skewed_values(critical_value: float, skewness: FloatArray) -> FloatArray:
+    """Return the critical values of differences whose replicates are skewed, none lowered.
+
+    Parameters
+    ----------
+    critical_value : float
+        For differences that are not skewed.
+    skewness : (P,) array
+        Of the replicates of each difference: that of single items, divided by sqrt(n). Where it is
+        negative, the estimate is low when its standard error is high, so that a large difference
+        goes with a small error. Beyond 1/3 either way it counts as that: the approximation is one
+        for small skewness.
+
+    References
+    ----------
+    P. Hall, On the removal of skewness by transformation, Journal of the Royal Statistical Society
+    B 54 (1992), 221-228.
+    """
+    k = np.clip(skewness, -MAX_SKEWNESS, MAX_SKEWNESS)
+    k = np.where(np.abs(k) > NO_SKEWNESS, k, NO_SKEWNESS)
+    values = 3.0 / k * (np.cbrt(1.0 + k * (critical_value - k / 6.0)) - 1.0)
+    return np.asarray(np.maximum(values, critical_value), dtype=np.float64)
+
+
+def _critical_values(
+    off: FloatArray, level: float, n_units: int | None
+) -> tuple[float, FloatArray]:
+    """Return the critical value of the largest of (P, B) deviations, and that of each."""
+    critical_value = small_sample(_upper_quantile(off.max(axis=0), level), n_units)
+    if n_units is None or n_units < MIN_UNITS_OF_DIFFERENCES:
+        return critical_value, np.full(len(off), critical_value)
+    unbiased = n_units / (n_units - 2.0)
+    return critical_value, skewed_values(critical_value, unbiased * (off**3).mean(axis=1))
 
 
 def _standard_errors(replicates: FloatArray) -> FloatArray:

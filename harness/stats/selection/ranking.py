@@ -113,10 +113,18 @@ def loss(values: FloatArray, better: Better) -> FloatArray:
     return np.asarray(values if better == "lower" else np.abs(values), dtype=np.float64)
 
 
+def loss_bounds(metric: Metric) -> tuple[float, float]:
+    """Return the least and greatest possible loss of a metric."""
+    low, high = metric.bounds
+    if metric.better == "zero":
+        return 0.0, max(abs(low), abs(high))
+    return (-high, -low) if metric.better == "higher" else (low, high)
+
+
 def largest_difference(metric: Metric) -> float:
     """Return the greatest possible difference between two losses of a metric, maybe infinite."""
-    low, high = metric.bounds
-    return max(abs(low), abs(high)) if metric.better == "zero" else high - low
+    low, high = loss_bounds(metric)
+    return high - low
 
 
 def rank(

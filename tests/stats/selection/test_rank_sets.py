@@ -1,0 +1,70 @@
+"""Rank sets and the winner's interval with few items: small samples, skewness, bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.stats.selection.rank_sets import rank_sets, skewed_values, winner_interval
+
+
+def drawn(losses, spread=0.01, n_resamples=2000, seed=0):
+    """Replicates that scatter around losses."""
+    noise = np.random.default_rng(seed).normal(0, spread, (len(losses), n_resamples))
+    return np.array(losses)[:, None] + noise
+
+
+@pytest.mark.parametrize(("n_units", "worst"), [(19, 2), (20, 1), (300, 1)])
+def test_no_difference_is_significant_on_fewer_than_twenty_items(n_units, worst):
+    """However large: both judges may have either rank."""
+    losses = np.array([0.1, 0.9])
+    ranks = rank_sets(losses, drawn(losses), n_units=n_units)
+    assert ranks.ranks[0] == (1, worst)
+    assert np.isinf(ranks.reaches[0, 1]) == (n_units < 20)
+
+
+def test_difference_must_be_larger_on_the_side_to_which_it_is_skewed():
+    """One judge asked 1 and 10 times was told apart from itself in 9.5 % at 30 items."""
+    gains = np.random.default_rng(0).gamma(4.0, size=20_000)
+    gains = (gains - gains.mean()) / gains.std() / 5.0
+    replicates = np.stack([np.zeros_like(gains), -gains])  # judge 0 loses by what is skewed upwards
+    ranks = rank_sets(np.zeros(2), replicates, n_units=30)
+    plain = rank_sets(np.zeros(2), replicates)
+    assert plain.reaches[0, 1] == pytest.approx(plain.reaches[1, 0])
+    assert ranks.reaches[0, 1] > 1.2 * ranks.reaches[1, 0]
+
+
+def test_critical_values_grow_with_skewness_and_are_never_lowered():
+    """The transformation of Hall (1992) at 2: 3/k (cbrt(1 + k (2 - k/6)) - 1)."""
+    values = skewed_values(2.0, np.array([0.0, 0.3, -0.1, -0.2, -5.0, -1.0 / 3.0]))
+    assert values[:2] == pytest.approx([2.0, 2.0], abs=1e-5)
+    assert values[2] == pytest.approx(-30.0 * (np.cbrt(1 - 0.1 * (2 + 0.1 / 6)) - 1))
+    assert values[2] < values[3] < values[5]
+    assert values[4] == values[5]
+
+
+@pytest.mark.parametrize(("n_units", "defined"), [(29, False), (30, True)])
+def test_winner_of_few_items_has_no_interval(n_units, defined):
+    """At 20 items it covered 88 % among ten equal judges."""
+    losses = np.array([0.1, 0.2])
+    winner = winner_interval(losses, drawn(losses), n_units=n_units, bounds=(0.0, 1.0))
+    assert winner.winner == 0
+    assert (winner.low is not None) == defined
+
+
+def test_only_judge_was_not_chosen_and_needs_five_items():
+    """Nobody else could have won."""
+    losses = np.array([0.1])
+    for n_units, defined in ((4, False), (5, True)):
+        winner = winner_interval(losses, drawn(losses), n_units=n_units, bounds=(0.0, 1.0))
+        assert (winner.low is not None) == defined
+
+
+def test_winners_interval_is_skewed_and_keeps_inside_the_bounds():
+    """A low loss goes with a low standard error: the upper end is farther away."""
+    losses = np.array([0.02, 0.5])
+    winner = winner_interval(losses, drawn(losses, 0.02), n_units=30, bounds=(0.0, 1.0))
+    assert 0.0 < winner.low < 0.02
+    assert winner.high - 0.02 > 0.02 - winner.low
+    symmetric = winner_interval(losses, drawn(losses, 0.02), n_units=30)
+    assert symmetric.low < 0.0
