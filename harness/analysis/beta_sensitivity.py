@@ -16,7 +16,6 @@ from harness.stats import (
     F_and_beta_by_likelihood,
     beta_sweep,
     common_bounds,
-    evaluate,
     free_bounds,
     reconstruct,
 )
@@ -29,6 +28,7 @@ from harness.stats.indeterminacy.rater_error import (
     identifiability,
     mse_without_rater_error,
 )
+from harness.stats.indeterminacy.reconstructed_metrics import reconstructed_metrics
 from harness.stats.indeterminacy.sensitivity import BreakEven, winning_regions
 from harness.stats.selection.ranking import loss
 from harness.stats.selection.regret import GOALS, chosen_by
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harness.analysis.estimates import Prepared
-    from harness.stats import OptionSpace, RatingTable
+    from harness.stats import OptionSpace, RatingTable, Resampling
     from harness.stats.data.arrays import FloatArray
 
 CURVE_BETAS = tuple(step / 10 for step in range(11))
@@ -47,7 +47,7 @@ ETAS = (-1, 0, 1)
 MAX_SETS = 127
 TAUS = tuple(step / 20 for step in range(1, 20))
 MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes seconds per judge
-COMMON_CELLS = 8_000_000  # items times judges times resamples that follow every break point
+COMMON_CELLS = 8_000_000  # items times judges times resamples that repeat an estimation
 COMMON_RESAMPLES = (100, 400)  # at least and at most
 RECONSTRUCTED = (*GOALS, "mse(srs/srs)")
 
@@ -392,13 +392,8 @@ def _without_sets(p: Prepared) -> dict[str, Any]:
         resampling = p.resampling(groups=p.groups)
         bounds["bounds"] = free_bounds(human, judges, resampling=resampling, **settings)
     if limits and p.compared.positive:
-        cells = max(len(human.items) * len(judges), 1)
-        n_resamples = min(
-            p.source.n_resamples, int(np.clip(COMMON_CELLS // cells, *COMMON_RESAMPLES))
-        )
-        resampling = replace(p.resampling(groups=p.groups), n_resamples=n_resamples)
         bounds["common_bounds"] = common_bounds(
-            human, judges, limits, resampling=resampling, **settings
+            human, judges, limits, resampling=_affordable(p), **settings
         )
     return bounds
 
@@ -413,14 +408,13 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
     if human.joint is None:
         return None
     implied = reconstruct(human)
-    evaluation = evaluate(
+    metrics = reconstructed_metrics(
         human,
         p.compared.judges,
         tau=p.tau,
         positive=p.compared.positive,
-        resampling=p.resampling(groups=p.groups),
+        resampling=_affordable(p),
         metrics=RECONSTRUCTED,
-        implied=implied.distributions,
     )
     reasons = Counter(reason for reason in implied.reasons if reason)
     return Reconstructed(
@@ -429,8 +423,16 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
         n_paired_items=implied.n_paired_items,
         n_items=len(implied.reasons) - sum(reasons.values()),
         reasons=dict(reasons),
-        judges={name: dict(metrics) for name, metrics in evaluation.estimates.items()},
+        judges=metrics,
     )
+
+
+def _affordable(p: Prepared) -> Resampling:
+    """Return fewer resamples than asked for where each repeats a whole estimation."""
+    cells = max(len(p.compared.human.items) * len(p.compared.judges), 1)
+    most = int(np.clip(COMMON_CELLS // cells, *COMMON_RESAMPLES))
+    resampling = p.resampling(groups=p.groups)
+    return replace(resampling, n_resamples=min(p.source.n_resamples, most))
 
 
 def _rater_error(p: Prepared) -> RaterError | None:

@@ -12,6 +12,7 @@ from harness.stats.data.rating_table import Distributions
 from harness.stats.indeterminacy.translation import F_hat, pairs_by_item
 
 if TYPE_CHECKING:
+    from harness.stats.data.arrays import BoolArray
     from harness.stats.data.rating_table import RatingTable
 
 
@@ -62,24 +63,44 @@ def reconstruct(table: RatingTable) -> Reconstruction:
     average over items like the paired ones, and for an item as far as P(set | choice) does not
     depend on the item. Pairs whose choice is outside their set are left out.
     """
-    space, dist = table.space, Distributions.of(table)
-    translation = F_hat(table)
-    F_reverse = translation.F_reverse
-    chosen = dist.O > TOLERANCE
-    unpaired = np.isnan(F_reverse).any(axis=0)
-    reasons = np.where((chosen & unpaired).any(axis=1), "option_without_pairs", "")
+    dist, translation = Distributions.of(table), F_hat(table)
+    without_pairs = _without_pairs(dist, translation.F_reverse)
+    reasons = np.where(without_pairs, "option_without_pairs", "")
     reasons = np.where(dist.n_forced == 0, "no_forced_choices", reasons)
-    theta = np.where((reasons == "")[:, None], dist.O @ np.nan_to_num(F_reverse).T, np.nan)
-    implied = replace(
-        dist,
-        theta=theta,
-        omega=np.minimum(theta @ space.membership.T.astype(np.float64), 1.0),
-        n_sets=np.where(reasons == "", dist.n_forced, 0.0),
-    )
     return Reconstruction(
-        distributions=implied,
-        F_reverse=F_reverse,
+        distributions=implied_by(dist, translation.F_reverse),
+        F_reverse=translation.F_reverse,
         reasons=tuple(reasons.tolist()),
         n_pairs=translation.n_pairs,
         n_paired_items=int(pairs_by_item(table).any(axis=(1, 2)).sum()),
     )
+
+
+def implied_by(dist: Distributions, F_reverse: FloatArray) -> Distributions:
+    """Return O as it is, with theta and omega as F' implies them.
+
+    Parameters
+    ----------
+    dist : Distributions
+        Of n items.
+    F_reverse : (V, K) array
+        P(set v is endorsed, given option k is chosen); nan columns for options without pairs.
+
+    Returns
+    -------
+    Distributions
+        nan where nobody chose, or an option without pairs was chosen.
+    """
+    missing = (dist.n_forced == 0) | _without_pairs(dist, F_reverse)
+    theta = np.where(missing[:, None], np.nan, dist.O @ np.nan_to_num(F_reverse).T)
+    return replace(
+        dist,
+        theta=theta,
+        omega=np.minimum(theta @ dist.space.membership.T.astype(np.float64), 1.0),
+        n_sets=np.where(missing, 0.0, dist.n_forced),
+    )
+
+
+def _without_pairs(dist: Distributions, F_reverse: FloatArray) -> BoolArray:
+    unpaired = np.isnan(F_reverse).any(axis=0)
+    return np.asarray(((dist.O > TOLERANCE) & unpaired).any(axis=1), dtype=np.bool_)
