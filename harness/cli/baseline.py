@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo
 from harness.cli.revalidate import Anchor, Seed, TaskFolder
 
 app = typer.Typer(name="baseline", rich_markup_mode=None)
@@ -52,4 +53,4 @@ def export(
 
     look_options = LookOptions(anchor=anchor, task=task, seed=seed)
     export_baseline(find_run(out or default_out(), run), folder, look_options, item_text=item_text)
-    typer.echo(folder)
+    echo(str(folder))

@@ -129,7 +129,7 @@ def _plugin_metrics() -> Iterator[Metric]:
         try:
             yield plugin_metric(name)
         except PluginError as error:
-            typer.echo(f"harness: {error}", err=True)
+            echo(f"harness: {error}", err=True)
 
 
 def metrics_by_scope() -> dict[str, Sequence[Metric]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
     from harness.revalidation.fail_on import Condition
@@ -137,7 +138,7 @@ def _accept(folder: RunFolder, number: int, look_options: LookOptions) -> None:
     from harness.revalidation.revalidate import accept_look
 
     baseline = accept_look(folder, number, look_options).baselines[-1]
-    typer.echo(
+    echo(
         f"Baseline {baseline.number} of this run starts with look {number}: {baseline.n_replies} "
         f"{'reply' if baseline.n_replies == 1 else 'replies'} per item. The chance of a false "
         f"alarm is {baseline.alpha:.0%} for each baseline."
@@ -172,9 +173,9 @@ def _print(result: Revalidation, *, details: bool, as_json: bool) -> None:
     if result.look is None or baseline is None:
         return
     if as_json:
-        typer.echo(to_json(without_replies(result.look)))
+        echo_json(to_json(without_replies(result.look)))
     else:
-        typer.echo(look_text(result.look, baseline, details=details))
+        echo(look_text(result.look, baseline, details=details))
 
 
 def _exit_code(result: Revalidation, conditions: tuple[Condition, ...]) -> int:
@@ -183,7 +184,7 @@ def _exit_code(result: Revalidation, conditions: tuple[Condition, ...]) -> int:
 
     lines = failures(conditions, result.look) if result.look is not None else []
     for line in lines:
-        typer.echo(f"harness: {line}.", err=True)
+        echo(f"harness: {line}.", err=True)
     codes = [result.exit_code, *([ExitCode.CHECK_FAILED] if lines else [])]
     return ExitCode.most_important(codes)
 
@@ -206,6 +207,6 @@ def history(run: Run = None, *, out: options.Out = None, as_json: options.Json =
     if as_json:
         looks = [without_replies(look) for look in reading.looks]
         facts = [baseline_facts(baseline) for baseline in reading.baselines]
-        typer.echo(to_json({"baselines": facts, "looks": looks}))
+        echo_json(to_json({"baselines": facts, "looks": looks}))
     else:
-        typer.echo(history_text(reading))
+        echo(history_text(reading))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from support.processes import invoke, run_harness
@@ -35,6 +36,25 @@ def test_json_escapes_control_characters_and_keeps_its_value(capsys):
     assert escaped_json(text).count("判定") == 1
     echo_json(text)
     assert not {*"\x1b\x07\x9b\u202e\x7f"} & {*capsys.readouterr().out}
+
+
+def test_commands_print_through_one_module():
+    """What is printed elsewhere is drawn by the harness: tables, help and its version."""
+    folder = Path(cli.__file__).parent
+    calls = [
+        line.strip()
+        for file in folder.glob("*.py")
+        if file.name != "output.py"
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if "typer.echo(" in line
+    ]
+    own = (
+        "typer.echo(draw_table(",
+        "typer.echo(ctx.get_help())",
+        'typer.echo(f"harness {__',
+    )
+    assert [call for call in calls if not call.startswith(own)] == []
+    assert len(calls) == len(own)
 
 
 def run_main(monkeypatch, capsys, action) -> tuple[int, str]:
