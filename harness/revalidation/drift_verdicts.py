@@ -124,6 +124,7 @@ def assess_look(
                 [stream for stream in streams if stream.judge == judge],
                 alarms,
                 numbers,
+                _has_power(baseline, judge, len(earlier)),
                 any(result and result.verdict == "worse" for result in _of(judge, earlier)),
             ),
             replies,
@@ -161,6 +162,8 @@ class Assessed:
         The streams of any judge that changed, at the look of the alarm.
     numbers : list of int
         The number of each look since the baseline.
+    has_power : bool
+        Whether a change of many items would be found.
     was_worse : bool
         Whether an earlier look said so.
     """
@@ -169,6 +172,7 @@ class Assessed:
     streams: list[Stream]
     alarms: Mapping[tuple[str, str], LookResult]
     numbers: list[int]
+    has_power: bool
     was_worse: bool
 
     @property
@@ -185,6 +189,15 @@ class Assessed:
             if stream.elicitation in self.change.elicitations
         ]
         return min(own, key=lambda alarm: alarm[1].look, default=None)
+
+
+def _has_power(baseline: Baseline, judge: str, n_earlier: int) -> bool:
+    """Return whether a change of many items would be found.
+
+    After a baseline of one reply per item, the first look completes what later looks compare with.
+    """
+    power = baseline.power[judge]
+    return power.is_enough or (power.reason == "one_baseline_reply" and n_earlier > 0)
 
 
 def _of(judge: str, looks: Sequence[Look]) -> Iterator[JudgeResult | None]:
@@ -270,6 +283,8 @@ def _judge_result(
     scores = _scores_of(assessed, comparison, yardstick) if alarm else None
     worse = assessed.was_worse or _is_worse(assessed, scores, margin)
     verdict, reason = replies.left_out.get(judge, ("stable", ""))
+    if verdict == "stable" and not assessed.has_power:
+        verdict = "underpowered"
     if alarm and verdict != "not comparable":
         verdict = "worse" if worse else "changed"
     before, last = zip(*((s.replies[0], s.replies[-1]) for s in assessed.streams), strict=True)

@@ -17,11 +17,12 @@ from msgspec.structs import replace
 
 from harness.errors import RunError, VerdictError
 from harness.judging.parsing.verdict import with_checksum, without_checksum
+from harness.revalidation.detection_power import DetectionPower
 from harness.revalidation.reply_categories import StreamReplies
 from harness.stats.drift.stream_path import LookResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import Self
 
@@ -153,10 +154,6 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
         What changed most, in words: an estimate.
     margin : float or None
         The largest worsening of the metric that ranks that is proven, as a share of its range.
-    detectable : float or None
-        The smallest share of changed items that this schedule finds with 80 %; None if none.
-    n_items_needed : int or None
-        Items of an anchor that could tell, where it is underpowered.
     metrics : dict of str to MetricChange
         Every metric, and ``beta``.
     F : rows of options by columns of response sets, or None
@@ -171,8 +168,6 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
     changed_elicitations: tuple[str, ...] = ()
     what: str = ""
     margin: float | None = None
-    detectable: float | None = None
-    n_items_needed: int | None = None
     provider: Provider = Provider()
     metrics: dict[str, MetricChange] = {}
     F: tuple[tuple[float | None, ...], ...] | None = None
@@ -204,6 +199,8 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
         Hash of each judge's parameters.
     alpha : float
         Chance of any false alarm over the life of this baseline.
+    power : dict of str to DetectionPower
+        By judge, what later looks can find.
     streams : tuple of StreamReplies
         The replies.
     """
@@ -221,6 +218,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     providers: dict[str, Provider]
     alpha: float
     decision: DecisionFacts | None
+    power: dict[str, DetectionPower] = {}
     streams: tuple[StreamReplies, ...]
 
     @property
@@ -444,11 +442,3 @@ def _decoded(body: bytes, path: Path) -> Baseline | Look:
 def without_replies(look: Look) -> Look:
     """Return a look without the replies that it rests on."""
     return replace(look, streams=())
-
-
-def judges_of(streams: Sequence[StreamReplies]) -> Mapping[str, list[StreamReplies]]:
-    """Group streams by judge."""
-    grouped: dict[str, list[StreamReplies]] = {}
-    for stream in streams:
-        grouped.setdefault(stream.judge, []).append(stream)
-    return grouped

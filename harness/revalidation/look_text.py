@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.formatting import counted, number, p_value, percent, with_bounds
 from harness.report.text_table import draw_table, paragraph
+from harness.revalidation.detection_power import N_LOOKS, WANTED_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -79,12 +80,27 @@ def judge_sentence(judge: JudgeResult, baseline: Baseline) -> str:
     if judge.since is not None:
         words.append(f"since look {judge.since} (estimate), p = {p_value(judge.p)}; {judge.what}")
     elif judge.verdict in {"stable", "underpowered"}:
-        words.append(f"(p = {p_value(judge.p)})")
+        words.append(f"(p = {p_value(judge.p)}{_power(judge, baseline)})")
     if judge.margin is not None:
         words.append(f"; worse by more than {percent(judge.margin)} of the metric's range")
     if judge.reason:
         words.append(f"({judge.reason})")
     return " ".join(words).replace(" ;", ";") + "." + _reported(judge, baseline)
+
+
+def _power(judge: JudgeResult, baseline: Baseline) -> str:
+    """Say which change would have been found."""
+    power = baseline.power[judge.judge]
+    if power.reason == "one_baseline_reply":
+        return ""
+    share = "all" if power.share is None else f"{power.share:.0%}"
+    verb = "may miss" if power.share is None else "find"
+    smallest = f"; {N_LOOKS} looks {verb} a change of {share} of the items"
+    if power.is_enough:
+        return smallest
+    needed = power.n_items_needed
+    anchor = f"an anchor of {needed} items" if needed else "more items than the run has"
+    return f"{smallest}, and one of {WANTED_SHARE:.0%} needs {anchor}"
 
 
 def _reported(judge: JudgeResult, baseline: Baseline) -> str:

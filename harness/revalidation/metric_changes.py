@@ -14,8 +14,8 @@ from harness.analysis.evidence import range_of
 from harness.analysis.serialize import rows_of
 from harness.judging.parsing.verdict import Verdict
 from harness.ratings import judge_table
-from harness.revalidation.history import DecisionFacts, MetricChange, judges_of
-from harness.revalidation.reply_categories import verdicts_of
+from harness.revalidation.history import DecisionFacts, MetricChange
+from harness.revalidation.reply_categories import by_judge, verdicts_of
 from harness.stats.data.arrays import ratio
 from harness.stats.drift.worse import ItemScores
 from harness.stats.indeterminacy.translation import F_hat
@@ -114,13 +114,13 @@ def decision_on(
     n_replies : int
         Replies per item at which judges are compared.
     """
-    by_judge = {
-        judge: rows for judge, rows in judges_of(streams).items() if any(r.n_replies for r in rows)
+    replied = {
+        judge: rows for judge, rows in by_judge(streams).items() if any(r.n_replies for r in rows)
     }
-    if not by_judge:
+    if not replied:
         return None
-    everything = dict.fromkeys(by_judge, slice(None))
-    v = validate(yardstick.source(by_judge, everything, replies=n_replies))
+    everything = dict.fromkeys(replied, slice(None))
+    v = validate(yardstick.source(replied, everything, replies=n_replies))
     judges = v.evidence.judges if v.evidence else ()
     ranks = {row.judge: row.ranks for row in judges if row.ranks is not None}
     return DecisionFacts(
@@ -154,9 +154,9 @@ def compare_metrics(
     Comparison or None
         None where the look has no replies.
     """
-    before = judges_of(baseline)
+    before = by_judge(baseline)
     looked_at = {
-        judge: rows for judge, rows in judges_of(look).items() if any(r.n_replies for r in rows)
+        judge: rows for judge, rows in by_judge(look).items() if any(r.n_replies for r in rows)
     }
     parts: dict[str, Sequence[StreamReplies]] = {}
     samples: dict[str, slice] = {}

@@ -141,6 +141,14 @@ def verdicts_of(
             )
 
 
+def by_judge(streams: Sequence[StreamReplies]) -> dict[str, list[StreamReplies]]:
+    """Group streams by judge."""
+    grouped: dict[str, list[StreamReplies]] = {}
+    for stream in streams:
+        grouped.setdefault(stream.judge, []).append(stream)
+    return grouped
+
+
 def outcome_counts(stream: StreamReplies) -> dict[str, int]:
     """Return the number of replies by outcome."""
     totals = Counter(stream.categories[k].outcome for item in stream.replies for k in item)

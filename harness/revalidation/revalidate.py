@@ -22,6 +22,7 @@ from harness.revalidation.causes import (
     hashes_of,
     setup_of,
 )
+from harness.revalidation.detection_power import power_by_judge
 from harness.revalidation.drift_verdicts import Replies, assess_look
 from harness.revalidation.history import (
     FILE,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
     from harness.revalidation.causes import Setup
+    from harness.revalidation.detection_power import DetectionPower
     from harness.revalidation.history import JudgeVerdict
     from harness.runs import RunFolder
     from harness.tasks import Item
@@ -296,6 +298,7 @@ class Sitting:
             providers=_providers(logged),
             alpha=ALPHA,
             decision=decision_on(self.yardstick(ids), streams, self.options.samples),
+            power=self.power(streams),
             streams=streams,
         )
 
@@ -337,7 +340,18 @@ class Sitting:
             n_occasions=len(looks),
             providers={judge: _last_provider(judge, looks) for judge in before.judges},
             decision=decision_on(self.yardstick(before.items), streams, self.options.samples),
+            power=self.power(streams),
             streams=streams,
+        )
+
+    def power(self, streams: Sequence[StreamReplies]) -> dict[str, DetectionPower]:
+        """Return what later looks can find."""
+        return power_by_judge(
+            streams,
+            n_items=len(self.run_items()),
+            samples=self.options.samples,
+            alpha=ALPHA,
+            seed=self.run.manifest.config.seed,
         )
 
     def ask_look(self, observer: Observer) -> ExitCode | None:

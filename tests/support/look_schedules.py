@@ -1,0 +1,88 @@
+"""Runs of judges whose replies stand in tables of the stub server, and looks at them."""
+
+from __future__ import annotations
+
+import json
+import random
+
+from support.processes import invoke
+from support.task_folders import make_task_folder
+
+JUDGE = """\
+  {name}:
+    kind: endpoint
+    model: {name}
+    base_url: {url}
+    samples: {samples}
+    concurrency: {concurrency}
+"""
+
+
+def text_of(i: int) -> str:
+    return f"This is comment number {i}."
+
+
+def majority(i: int) -> str:
+    """What most of the three raters of an item of `make_task_folder` say."""
+    return "A" if i % 4 >= 2 else "B"
+
+
+def other(answer: str) -> str:
+    return "B" if answer == "A" else "A"
+
+
+def flawed(i: int) -> str:
+    """The majority, but for a quarter of the items, on which all raters agree."""
+    return other(majority(i)) if i % 4 == 0 else majority(i)
+
+
+def replies(n: int, answer, *, noise: float = 0.0, invalid: float = 0.0, seed: int = 0):
+    """Eight replies to each of n items: ``answer(i)``, some noisy, some unreadable."""
+    rng = random.Random(seed)
+
+    def reply(i: int) -> str:
+        if rng.random() < invalid:
+            return "I would rather talk about the weather."
+        return other(answer(i)) if rng.random() < noise else answer(i)
+
+    return {text_of(i): [reply(i) for _ in range(8)] for i in range(n)}
+
+
+class Schedule:
+    """A run of some judges, and looks at it."""
+
+    def __init__(self, folder, stub, tables, *, samples=2, n=60, ms=0, concurrency=32):
+        self.stub, self.folder, self.names = stub, folder, tuple(tables)
+        make_task_folder(folder / "task", n, response_sets=False)
+        self.write_judges(samples=samples, ms=ms, concurrency=concurrency)
+        for name, table in tables.items():
+            stub.set_table(name, table)
+        result = invoke(
+            *("run", "--task", folder / "task", "--judges", ",".join(tables)),
+            *("--judges-file", folder / "judges.yaml", "--elicitation", "forced_choice"),
+            *("--out", folder / "runs", "--quiet"),
+        )
+        assert result.exit_code == 0, result.output
+        [self.run] = (folder / "runs").iterdir()
+
+    def write_judges(self, *, samples=2, ms=0, concurrency=32, more=""):
+        judges = "".join(
+            JUDGE.format(
+                name=name,
+                url=self.stub.url(table=name, ms=ms),
+                samples=samples,
+                concurrency=concurrency,
+            )
+            for name in self.names
+        )
+        (self.folder / "judges.yaml").write_text(f"judges:\n{judges}{more}", "utf-8")
+
+    def look(self, *arguments, code=0):
+        """Look once; return the result as JSON."""
+        result = invoke("revalidate", self.run, "--json", "--quiet", *arguments)
+        assert result.exit_code == code, result.stderr
+        return json.loads(result.stdout)
+
+
+def verdicts(look) -> dict[str, str]:
+    return {judge["judge"]: judge["verdict"] for judge in look["judges"]}
