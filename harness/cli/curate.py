@@ -144,8 +144,12 @@ def import_(
     """
     folder = task_folder(name)
     from harness.curation import AnswerSettings, check_new, read_source
+    from harness.curation.task_export import sidecar_of
 
     check_new(folder)
+    if sidecar_of(source).is_file():
+        _import_exported(source, folder, as_json=as_json)
+        return
     most = _max_rejected(max_rejected)
     lists_of = {"id": id_, "text": text, "raters": raters, "judges": judges}
     lists_of |= {"criteria": criteria, "counts": counts}
@@ -180,6 +184,49 @@ def import_(
         return
     _check_settled(plans)
     _write(plans, folder, most, as_json=as_json)
+
+
+def _import_exported(source: Path, folder: Path, *, as_json: bool) -> None:
+    """Make a task of a table that `harness curate export` wrote."""
+    from dataclasses import asdict
+
+    from harness.curation.task_export import import_exported, sidecar_of
+
+    summary = import_exported(source, folder)
+    if as_json:
+        echo_json(json.dumps({"folder": str(folder), **asdict(summary)}))
+        return
+    counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
+    echo(f"Read as {sidecar_of(source).name} says.\nWrote {folder}: {counts}.")
+
+
+@app.command("export", short_help="Write a task as one table.")
+def export(
+    task: Annotated[str, typer.Argument(help="Name of a task, or path of a task folder.")],
+    file: Annotated[Path, typer.Argument(help="Table to write: csv or jsonl.")],
+    as_json: options.Json = False,
+) -> None:
+    """Write a task, its ratings and verdicts as one table.
+
+    FILE.task.yaml beside the table holds the rest of the task; `harness curate import FILE` makes
+    the same task of both. In csv, cells that start with = + - @ get an apostrophe, which the
+    import removes.
+
+    \b
+    Example:
+      harness curate export ./mine ratings.csv
+    """
+    from dataclasses import asdict
+
+    from harness.curation.task_export import export_task, sidecar_of
+    from harness.tasks import load_task
+
+    summary = export_task(load_task(task), file)
+    if as_json:
+        echo_json(json.dumps({"file": str(file), **asdict(summary)}))
+        return
+    counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
+    echo(f"Wrote {file} and {sidecar_of(file).name}: {counts}.")
 
 
 def task_folder(name: str) -> Path:

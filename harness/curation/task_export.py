@@ -1,0 +1,208 @@
+"""Exporting a task to one table, and importing that table again without a change.
+
+Beside the table stands ``TABLE.task.yaml``, which says what the options are; a table without it is
+read like any other.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from harness.curation.convert import VERDICT, check_new
+from harness.errors import TaskError
+from harness.files import write_file
+from harness.tasks import load_task
+from harness.tasks.tables import read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from harness.tasks import Task
+
+SIDECAR = ".task.yaml"
+VERDICTS = "verdicts.csv"
+COLUMNS = ("item", "item_number", "group", "criterion", "rater", "judge", "elicitation", "value")
+FIELD = "field."
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
+ENDINGS = (".csv", ".jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSummary:
+    """Counts of an exported task."""
+
+    n_items: int
+    n_ratings: int
+    n_verdicts: int
+
+
+def neutralized(cell: str) -> str:
+    """Write a cell so that no spreadsheet takes it for a formula; `restored` undoes it.
+
+    Examples
+    --------
+    >>> neutralized("=1+1"), restored("'=1+1"), restored(neutralized("'quoted'"))
+    ("'=1+1", '=1+1', "'quoted'")
+    """
+    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
+
+
+def restored(cell: str) -> str:
+    """Return a cell as it was before `neutralized`."""
+    return cell.removeprefix("'")
+
+
+def sidecar_of(path: Path) -> Path:
+    """Return where the description of an exported table stands."""
+    return path.with_name(path.name + SIDECAR)
+
+
+def export_task(task: Task, path: Path) -> ExportSummary:
+    """Write a task, and the ``verdicts.csv`` of its folder, as one table.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    path : Path
+        A csv or jsonl file that does not exist yet. In csv, cells that start with ``= + - @`` get
+        an apostrophe, which the import removes.
+
+    Raises
+    ------
+    TaskError
+        If the ending is another, or a file exists or cannot be written.
+    """
+    if path.suffix.lower() not in ENDINGS:
+        raise TaskError(f"{path}: a task is exported as .csv or .jsonl; choose one of these.")
+    for file in (path, sidecar_of(path)):
+        if file.exists():
+            raise TaskError(f"{file}: exists already; choose another name, or remove it yourself.")
+    verdicts = list(_verdict_rows(task))
+    rows = [*_rating_rows(task), *verdicts]
+    described = yaml.safe_dump(task.described(), sort_keys=False, allow_unicode=True)
+    try:
+        write_file(path, _written(rows, task, path).encode())
+        write_file(sidecar_of(path), described.encode())
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be written ({error.strerror}).") from None
+    return ExportSummary(len(task.items), len(rows) - len(verdicts), len(verdicts))
+
+
+def _rating_rows(task: Task) -> Iterator[dict[str, str]]:
+    places = _places(task)
+    for r in (*task.ratings, *task.ignored):
+        value = r.value if isinstance(r.value, str) else json.dumps(r.value, ensure_ascii=False)
+        yield places[r.item] | {"rater": r.rater, "elicitation": r.elicitation, "value": value}
+
+
+def _verdict_rows(task: Task) -> Iterator[dict[str, str]]:
+    path = task.folder / VERDICTS
+    if not path.is_file():
+        return
+    places = _places(task)
+    for line, row in read_rows(path, required=VERDICT):
+        if row["item"] not in places:
+            raise TaskError(f"{path}: line {line}: item {row['item']!r} is not in the task.")
+        yield places[row["item"]] | {name: row[name] for name in VERDICT[1:]}
+
+
+def _places(task: Task) -> dict[str, dict[str, str]]:
+    """Return the cells that say what each item is."""
+    return {
+        item.id: {
+            "item": item.id,
+            "item_number": str(number),
+            "group": item.group or "",
+            "criterion": item.criterion or "",
+            **{FIELD + name: text for name, text in item.fields.items()},
+        }
+        for number, item in enumerate(task.items)
+    }
+
+
+def _written(rows: Sequence[dict[str, str]], task: Task, path: Path) -> str:
+    fields = dict.fromkeys(FIELD + name for item in task.items for name in item.fields)
+    if path.suffix.lower() == ".jsonl":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*COLUMNS, *fields], restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: neutralized(cell) for name, cell in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def import_exported(path: Path, folder: Path) -> ExportSummary:
+    """Make a task folder of a table that `export_task` wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The table, its description beside it.
+    folder : Path
+        Must not exist yet. The task that is read back has the same `Task.content_hash`.
+
+    Raises
+    ------
+    TaskError
+        If the folder exists, or the table or its description is wrong.
+    """
+    check_new(folder)
+    items: dict[int, dict[str, Any]] = {}
+    ratings: list[dict[str, str]] = []
+    verdicts: list[dict[str, str]] = []
+    undo = restored if path.suffix.lower() == ".csv" else str
+    for line, raw in read_rows(path, required=("item", "item_number", "elicitation", "value")):
+        row = {name: undo(cell) for name, cell in raw.items()}
+        if not row["item_number"].isdecimal():
+            raise TaskError(f"{path}: line {line}: item_number is no number; export the task anew.")
+        items.setdefault(int(row["item_number"]), _item(row))
+        answers = verdicts if row.get("judge") else ratings
+        answers.append({name: row.get(name, "") for name in (*VERDICT, "rater")})
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        part.mkdir(parents=True)
+        write_file(part / "task.yaml", sidecar_of(path).read_bytes())
+        in_order = [items[number] for number in sorted(items)]
+        write_file(part / "items.jsonl", _lines(in_order).encode())
+        write_file(part / "ratings.csv", _table(ratings, ("item", "rater", *VERDICT[2:])).encode())
+        if verdicts:
+            write_file(part / VERDICTS, _table(verdicts, VERDICT).encode())
+        load_task(part)
+        part.replace(folder)
+    except OSError as error:
+        raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return ExportSummary(len(items), len(ratings), len(verdicts))
+
+
+def _item(row: dict[str, str]) -> dict[str, str]:
+    place = {
+        "id": row["item"],
+        "group": row.get("group", ""),
+        "criterion": row.get("criterion", ""),
+    }
+    fields = {n.removeprefix(FIELD): text for n, text in row.items() if n.startswith(FIELD)}
+    return {name: text for name, text in (place | fields).items() if text}
+
+
+def _lines(rows: Sequence[dict[str, str]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _table(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,70 @@
+"""An exported task is imported again as it was."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.processes import run_harness
+
+from harness.curation.task_export import export_task, import_exported, neutralized, restored
+from harness.tasks import load_task
+
+TABLE = (
+    "item_id,body,ann1,ann2,gpt-4o\n"
+    "i1,=SUM(A1:A9),+1,-1,+1\n"
+    "i2,'quoted' text,-1,,-1\n"
+    '-i3,"@home, ""here""\nand there",+1,+1,x\n'
+)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_import_export_import_is_the_identity(tmp_path, ending):
+    """Content hash and verdicts stay, for texts and labels that look like formulas too."""
+    (tmp_path / "t.csv").write_text(TABLE, encoding="utf-8")
+    options = (
+        "--property",
+        "whether it is good",
+        "--options",
+        "+1,-1",
+        "--positive",
+        "+1",
+        "-j",
+        "gpt-4o",
+    )
+    first = run_harness("curate", "import", "t.csv", "--as", "mine", *options, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    out = f"out.{ending}"
+    done = run_harness("curate", "export", "./mine", out, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    again = run_harness("curate", "import", out, "--as", "again", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    mine, copy = load_task(tmp_path / "mine"), load_task(tmp_path / "again")
+    assert mine.content_hash == copy.content_hash
+    verdicts = [(tmp_path / name / "verdicts.csv").read_text() for name in ("mine", "again")]
+    assert verdicts[0] == verdicts[1]
+
+
+@pytest.mark.parametrize("name", ["toxicity", "diagnoses"])
+def test_bundled_tasks_survive(tmp_path, name):
+    """So do tasks that no import made."""
+    task = load_task(name)
+    export_task(task, tmp_path / "out.csv")
+    import_exported(tmp_path / "out.csv", tmp_path / "mine")
+    assert load_task(tmp_path / "mine").content_hash == task.content_hash
+
+
+def test_no_exported_cell_is_a_formula(tmp_path):
+    """No cell starts with a character that a spreadsheet evaluates."""
+    export_task(load_task("toxicity"), tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        assert not [c for row in csv.reader(file) for c in row if c[:1] in {"=", "+", "-", "@"}]
+
+
+@given(st.text())
+def test_neutralized_cells_are_restored(text):
+    """Every text comes back, and none starts like a formula in between."""
+    assert restored(neutralized(text)) == text
+    assert not neutralized(text).startswith(("=", "+", "-", "@"))
