@@ -34,11 +34,14 @@ MODELS = _words(  # product names that are no given names
     "gpt gpt2 gpt3 gpt4 gpt5 chatgpt openai anthropic llama llama2 llama3 mistral mixtral qwen "
     "qwen2 deepseek gemini vicuna davinci smollm smollm2 roberta deberta llm llms vader textblob"
 )
-MODEL_MARKS = _words(  # parts of model names that may be, or be part of, a person's name
+MODEL_FAMILIES = _words(  # with a version a model's name, without it perhaps a person's
     "claude sonnet opus haiku gemma bard palm phi cohere command grok falcon olmo bert o1 o3 o4 yi "
-    "nova kimi glm judge judges model models ai bot machine classifier auto automatic lexicon mini "
-    "nano turbo instruct finetune finetuned ft lora sft dpo rlhf checkpoint ckpt baseline system "
-    "prompt flash pro"
+    "nova kimi glm"
+)
+MODEL_MARKS = MODEL_FAMILIES | _words(  # parts of the names that people give their own models
+    "judge judges model models ai bot machine classifier auto automatic lexicon mini nano turbo "
+    "instruct finetune finetuned ft lora sft dpo rlhf checkpoint ckpt baseline system prompt flash "
+    "pro"
 )
 SUMMARIES = _words(
     "gold majority consensus final adjudicated aggregate aggregated mean median mode truth "

@@ -36,7 +36,7 @@ def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:
     >>> who_are(["annotator_2", "gpt-4o", "mini"])
     {'annotator_2': 'person', 'gpt-4o': 'model', 'mini': 'unclear'}
     >>> who_are(["Bert", "our_finetune_2"], people=True)
-    {'Bert': 'person', 'our_finetune_2': 'model'}
+    {'Bert': 'person', 'our_finetune_2': 'unclear'}
     """
     distinct = list(dict.fromkeys(names))
     forms = Counter(
@@ -68,7 +68,7 @@ def is_model(name: str) -> bool:
     words |= {re.sub(r"\d+$", "", word) for word in words}
     if not words.isdisjoint(column_words.RATERS):
         return False
-    family = not words.isdisjoint(column_words.MODEL_MARKS - {"judge", "judges", "model", "system"})
+    family = not words.isdisjoint(column_words.MODEL_FAMILIES)
     return not words.isdisjoint(column_words.MODELS) or (family and _has_version(name))
 
 
