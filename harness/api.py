@@ -36,7 +36,7 @@ from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
 
 if TYPE_CHECKING:
-    from harness.analysis.inputs import AggregationLevel, Unanswered
+    from harness.analysis.inputs import AggregationLevel, Humans, Unanswered
     from harness.app import Plan
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
@@ -144,6 +144,7 @@ class ValidationOptions(TypedDict, total=False):
     min_answered: float | None
     worth: float | None
     abstention: Abstention | None
+    humans: Humans | None
 
 
 class RunOptions(ValidationOptions, total=False):
@@ -288,7 +289,7 @@ def run(
             Is informed of progress; by default what the user should know is logged under
             ``"harness"``.
         tau, metric, beta, family, mode, level, unanswered, confidence, interval, replies,
-        min_answered, worth, abstention
+        min_answered, worth, abstention, humans
             As for `validate`.
 
     Returns
@@ -407,6 +408,9 @@ def validate(
         abstention : {"exclude", "loss"}
             Compare on the items that all ranked judges answered, or on all rated items, where an
             unanswered one counts like the worst answer.
+        humans : {"rated", "reconstructed"}
+            The response sets that raters gave, or those of all who chose, estimated from the pairs
+            of some.
 
     Raises
     ------

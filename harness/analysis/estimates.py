@@ -28,7 +28,9 @@ from harness.stats.data.resolved_tables import (
     one_verdict_per_group,
     resolve_abstentions,
 )
+from harness.stats.indeterminacy.reconstruction import reconstruct
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
+from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.interval_methods import check_level
 from harness.stats.selection.evaluation import RANKS_ON_ORDERED_SCALES, RANKS_WITHOUT_SETS
 from harness.stats.selection.footing import check_is_mean
@@ -233,12 +235,9 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
         rows = _rows_of_choices(task, choices)
         if choices.metric is not None:
             find_metric(choices.metric, rows)
-        if choices.replies == "inf" or choices.abstention == "loss":
-            ordinal = is_ordinal(task, choices.level)
-            metric = choices.metric or primary_metric(human_table(task, items), ordinal=ordinal)
-            _check_replies(choices.replies, find_metric(metric, rows))
-            if choices.abstention == "loss":
-                check_is_mean(find_metric(metric, rows))
+        _check_ranking(task, items, choices, rows)
+        if choices.humans == "reconstructed":
+            _check_reconstruction(human_table(task, items), choices.beta, choices.level)
         if choices.beta is not None:
             _check_level_of_beta(choices.level)
             variant = choices.family or "keeps_choice"
@@ -249,6 +248,19 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
             _recoded_to(task)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
+
+
+def _check_ranking(
+    task: Task, items: Sequence[Item], choices: Choices, rows: Sequence[Metric]
+) -> None:
+    """Refuse a metric that cannot rank at these replies, or with losses."""
+    if choices.replies != "inf" and choices.abstention != "loss":
+        return
+    ordinal = is_ordinal(task, choices.level)
+    metric = choices.metric or primary_metric(human_table(task, items), ordinal=ordinal)
+    _check_replies(choices.replies, find_metric(metric, rows))
+    if choices.abstention == "loss":
+        check_is_mean(find_metric(metric, rows))
 
 
 def compares_response_sets(task: Task, choices: Choices) -> bool:
@@ -374,11 +386,28 @@ def _adds(task: Task) -> dict[str, tuple[str, ...]]:
 
 
 def _implied(source: Source, human: RatingTable) -> Distributions | None:
+    if source.humans == "reconstructed":
+        _check_reconstruction(human, source.beta, source.level)
+        return reconstruct(human).distributions
     if source.beta is None:
         _check_family(source.family)
         return None
     _check_level_of_beta(source.level)
     return distributions_at_beta(human, source.beta, _adds(source.task), variant=source.family)
+
+
+def _check_reconstruction(
+    human: RatingTable, beta: float | None, level: AggregationLevel | None
+) -> None:
+    if beta is not None:
+        raise ValueError("humans reconstructed estimates what beta assumes; leave one of them out")
+    if level == "item":
+        raise ValueError("humans cannot be reconstructed at level item; use level micro or macro")
+    if not pairs_by_item(human).any():
+        raise ValueError(
+            "humans reconstructed needs pairs: raters who gave both a forced choice and a response "
+            "set of an item, about 100 items; collect them, or leave it out"
+        )
 
 
 def is_ordinal(task: Task, level: AggregationLevel | None) -> bool:

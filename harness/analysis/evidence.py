@@ -13,6 +13,7 @@ from harness.analysis.judge_costs import cost_of
 from harness.analysis.option_scale import Scale
 from harness.analysis.rater_replacement import design_of
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
+from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.inference.estimate import Interval
 from harness.stats.selection.footing import (
     Abstention,
@@ -29,10 +30,11 @@ from harness.stats.selection.ranking import (
 from harness.stats.selection.sample_size import sample_size_for_difference
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harness.analysis.estimates import Prepared
-    from harness.stats import Metric
+    from harness.stats import Distributions, Metric
+    from harness.stats.data.arrays import FloatArray
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
 MIN_RATERS = 3  # with fewer, a judge is compared with one human in place of the annotator test
@@ -174,6 +176,7 @@ def section(p: Prepared) -> Evidence | None:
         n_replies=None if source.replies is None else float(source.replies),
         min_answered=source.min_answered,
         implied=p.implied,
+        implied_in=_implied_in(p),
         abstention=source.abstention,
     )
     margin = source.worth * range_of(metric, len(p.compared.human.space.options))
@@ -221,6 +224,13 @@ def section(p: Prepared) -> Evidence | None:
         n_items_for_margin=n_needed,
         abstention=source.abstention,
     )
+
+
+def _implied_in(p: Prepared) -> Callable[[FloatArray], Distributions] | None:
+    """Return how response sets are reconstructed in a resample, if they are."""
+    if p.source.humans != "reconstructed":
+        return None
+    return implied_in_resamples(p.compared.human)
 
 
 def range_of(metric: Metric, n_options: int) -> float:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 N_RESAMPLES = 2000
 AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
+Humans: TypeAlias = Literal["rated", "reconstructed"]
 Unanswered: TypeAlias = Literal["loss", "exclude"]
 WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
 
@@ -79,6 +80,9 @@ class Choices(Frozen):
     abstention : str or None
         "exclude": judges are compared on the items that all ranked ones answered; "loss": on all
         rated items, unanswered ones counted like the worst answer.
+    humans : str or None
+        "rated": the response sets that raters gave; "reconstructed": of all raters who chose, as
+        their choices and the pairs of some imply them.
     """
 
     tau: float | None = None
@@ -94,6 +98,7 @@ class Choices(Frozen):
     min_answered: float | None = Field(None, ge=0, le=1)
     worth: float | None = Field(None, gt=0, le=1)
     abstention: Abstention | None = None
+    humans: Humans | None = None
 
     def explicit(self) -> dict[str, Any]:
         """Return the choices that are not None."""
@@ -114,7 +119,7 @@ class Source:
         How many units each judge was to be asked.
     tau, metric, beta, family, mode, level, unanswered, confidence, interval, seed, n_resamples
         As in `harness.analysis.result.Settings`; None for the task's own or none.
-    replies, min_answered, worth, abstention
+    replies, min_answered, worth, abstention, humans
         As in `Choices`.
     verdicts_hash : str
         SHA-256 of the verdict log of a run.
@@ -138,6 +143,7 @@ class Source:
     min_answered: float = MIN_ANSWERED
     worth: float = WORTH
     abstention: Abstention = "exclude"
+    humans: Humans = "rated"
     seed: int = 0
     n_resamples: int = N_RESAMPLES
     notes: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ from harness.analysis.translations import translated
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.judging.prompts.requests import ELICITATIONS
 from harness.ratings import count_outcomes
-from harness.stats import primary_metric
+from harness.stats import primary_metric, reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
 
 if TYPE_CHECKING:
@@ -144,6 +144,8 @@ def _notes(p: Prepared) -> list[str]:
     if not p.source.metric and p.metric != primary and p.source.judges:
         wanted, used = (p.evaluation.row(name).display_name for name in (primary, p.metric))
         notes.append(f"ranked by {used}, as no judge gave the replies that {wanted} needs")
+    if p.source.humans == "reconstructed":
+        notes.append(_on_reconstruction(p))
     if p.source.beta is not None:
         n_sets = int(p.human.response_set.sum())
         unused = f"; the {n_sets} response sets that humans gave are not used" if n_sets else ""
@@ -159,6 +161,17 @@ def _notes(p: Prepared) -> list[str]:
             "score intervals"
         )
     return notes
+
+
+def _on_reconstruction(p: Prepared) -> str:
+    implied = reconstruct(p.compared.human)
+    n_items = sum(not reason for reason in implied.reasons)
+    return (
+        f"response sets of the humans on {n_items} of {len(implied.reasons)} items are "
+        f"reconstructed from their forced choices, by {implied.n_pairs} pairs on "
+        f"{implied.n_paired_items} items; the ranking re-estimates this in every resample, the "
+        "intervals of single metrics do not"
+    )
 
 
 def _metric_facts(row: Metric) -> MetricFacts:

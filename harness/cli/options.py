@@ -114,6 +114,13 @@ Abstention = Annotated[
         "like its worst answer (loss)."
     ),
 ]
+Humans = Annotated[
+    str | None,
+    typer.Option(
+        help="Response sets that raters gave (rated), or those of all who chose, estimated from "
+        "the pairs of some (reconstructed)."
+    ),
+]
 FailUnless = Annotated[
     str | None,
     typer.Option(

@@ -41,6 +41,7 @@ def validate(
     min_answered: options.MinAnswered = None,
     worth: options.Worth = None,
     abstention: options.Abstention = None,
+    humans: options.Humans = None,
     fail_unless: options.FailUnless = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -75,6 +76,7 @@ def validate(
         min_answered=min_answered,
         worth=worth,
         abstention=abstention,
+        humans=humans,
     )
     validation: Validation
     if run is not None:

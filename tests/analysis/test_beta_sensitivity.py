@@ -14,14 +14,16 @@ from support.rating_tables import seeded
 from harness.analysis import beta_sensitivity, validate
 from harness.analysis.estimates import prepare
 from harness.report import page
-from harness.stats import beta_sweep
+from harness.stats import beta_sweep, reconstruct
 from harness.stats.indeterminacy.likelihood import F_by_likelihood
 from harness.stats.indeterminacy.rater_error import (
     error_matrix,
     mse_without_rater_error,
     selection_effect,
 )
+from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.indeterminacy.translation import F_hat_by_item, F_hat_shrunk
+from harness.stats.selection.footing import common_footing
 
 GOALS = ("decision_consistency", "prevalence_bias")
 
@@ -153,6 +155,38 @@ def test_paired_subset_gives_every_item_its_response_sets():
     assert lenient.n_used == 200
     assert validation.judge("lenient").metrics["decision_consistency"].n_used == 100
     assert validation.sensitivity.bounds == {}
+
+
+def test_reconstructed_response_sets_rank_on_all_items():
+    """The ranking metric is that of the section, on every item, with the noise of F' in it."""
+    task = indeterminate_task(n=200, paired=25)
+    source = indeterminate_source(task, judges=("lenient", "random"), humans="reconstructed")
+    p, validation = prepare(source), validate(source)
+    assert validation.settings.metric == "mse(srs/srs)"
+    assert (validation.evidence.n_items, validation.evidence.n_rated) == (200, 200)
+    section = validation.sensitivity.reconstructed
+    rows = {row.judge: row for row in validation.evidence.judges}
+    for name, row in rows.items():
+        assert row.value == pytest.approx(section.judges[name]["mse(srs/srs)"].value)
+        assert row.value == pytest.approx(validation.judge(name).metrics["mse(srs/srs)"].value)
+    [note] = [note for note in validation.notes if "reconstructed" in note]
+    assert "on 200 of 200 items are reconstructed from their forced choices, by 175 pairs" in note
+    fixed, implied = reconstruct(p.human).distributions, implied_in_resamples(p.human)
+    assert implied(np.ones(200)).theta == pytest.approx(fixed.theta)
+    options = {"tau": 0.5, "positive": ("A",), "implied": fixed}
+    spread = [
+        common_footing(
+            p.human,
+            p.judges,
+            p.evaluation.row("mse(srs/srs)"),
+            resampling=p.resampling(groups=p.groups),
+            implied_in=implied_in,
+            **options,
+        ).replicates.std(axis=1)
+        for implied_in in (None, lambda times: fixed, implied)
+    ]
+    assert spread[0] == pytest.approx(spread[1])
+    assert (spread[2] > spread[0]).all()
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,9 @@ def methods_in(value, place=""):
         ({"beta": 0.3}, {"sensitivity": {}}, "sensitivity"),
         ({"mode": "recode"}, {"positive": ()}, "2"),
         ({"family": "table_2"}, {}, "give beta too"),
+        ({"humans": "reconstructed"}, {}, "humans reconstructed needs pairs: raters who gave both"),
+        ({"humans": "reconstructed", "beta": 0.2}, {}, "leave one of them out"),
+        ({"humans": "reconstructed", "level": "item"}, {}, "at level item"),
         ({"abstention": "loss", "metric": "cohen_kappa(h/h)"}, {}, "loss needs a metric that"),
     ],
 )

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.data.rating_table import Distributions
-from harness.stats.indeterminacy.reconstruction import implied_by, reconstruct
-from harness.stats.indeterminacy.translation import pairs_by_item
+from harness.stats.indeterminacy.reconstruction import implied_in_resamples, reconstruct
 from harness.stats.inference.estimate import Estimate, make_interval
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.metric import Metric, find_metric
@@ -21,6 +18,7 @@ from harness.stats.selection.evaluation import evaluate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.stats.data.arrays import FloatArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling
 
@@ -110,12 +108,10 @@ def _replicates(
     values = np.full((len(sides), len(rows), resamples.n_replicates), np.nan)
     if not values.size:
         return values
-    dist, pairs = Distributions.of(human), pairs_by_item(human).astype(np.float64)
+    implied = implied_in_resamples(human)
     blocks = (weights[:, units.of_item] for weights in resamples.blocks())
     for b, weights in enumerate(row for block in blocks for row in block):
-        inside = np.einsum("n,nkv->kv", weights, pairs)
-        F_reverse = ratio(inside.T, inside.sum(axis=1)[None, :])
-        raters = Side.of(human, cut, rows, implied_by(dist, F_reverse))
+        raters = Side.of(human, cut, rows, implied(weights))
         for m, row in enumerate(rows):
             vectors = raters.forms[row.human_form]
             for j, side in enumerate(sides):

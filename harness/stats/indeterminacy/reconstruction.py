@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.data.rating_table import Distributions
 from harness.stats.indeterminacy.translation import F_hat, pairs_by_item
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.stats.data.arrays import BoolArray
     from harness.stats.data.rating_table import RatingTable
 
@@ -74,6 +76,17 @@ def reconstruct(table: RatingTable) -> Reconstruction:
         n_pairs=translation.n_pairs,
         n_paired_items=int(pairs_by_item(table).any(axis=(1, 2)).sum()),
     )
+
+
+def implied_in_resamples(table: RatingTable) -> Callable[[FloatArray], Distributions]:
+    """Return what is implied where items are drawn (n,) times, with F' of the drawn pairs alone."""
+    dist, pairs = Distributions.of(table), pairs_by_item(table).astype(np.float64)
+
+    def implied(times: FloatArray) -> Distributions:
+        inside = np.einsum("n,nkv->kv", times, pairs)
+        return implied_by(dist, ratio(inside.T, inside.sum(axis=1)[None, :]))
+
+    return implied
 
 
 def implied_by(dist: Distributions, F_reverse: FloatArray) -> Distributions:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isinf
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -29,7 +30,7 @@ from harness.stats.selection.replies import Replies, contributions_at_replies
 from harness.stats.selection.shared_items import MIN_ANSWERED, SharedItems, shared_items
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.rating_table import Form, RatingTable
@@ -166,6 +167,7 @@ def common_footing(
     n_replies: float | None = None,
     min_answered: float = MIN_ANSWERED,
     implied: Distributions | None = None,
+    implied_in: Callable[[FloatArray], Distributions] | None = None,
     abstention: Abstention = "exclude",
 ) -> Footing:
     """Compare judges by a metric on common footing.
@@ -192,6 +194,9 @@ def common_footing(
     implied : Distributions, optional
         What the raters' response sets are supposed to be, in place of those they gave; no rater
         can then be left out, so there is no human reference.
+    implied_in : callable, optional
+        ``(n,) how often each item was drawn -> Distributions``: what is implied in a resample,
+        estimated anew. Default: ``implied`` in all of them.
     abstention : {"exclude", "loss"}, optional
         Compare on the items that all ranked judges answered, or on all rated items, where an
         unanswered item counts like the worst answer that could have been given.
@@ -222,8 +227,9 @@ def common_footing(
     if abstention == "loss":
         replies = [scoring.with_worst_answers(z, n_replies) or z for z in replies]
     chosen = [j for j in range(len(judges)) if sharing.ranked[j]]
-    sums = [scoring.sums(replies[j], shared, n_replies) for j in chosen]
-    judge_draws, baseline_draws = scoring.resample(sums, shared, n_replies, resampling)
+    ranked = [replies[j] for j in chosen]
+    fit = None if implied_in is None else partial(scoring.with_implied, human, implied_in)
+    judge_draws, baseline_draws = scoring.resample(ranked, shared, n_replies, resampling, fit)
     losses, drawn = (loss(judge_draws[at], metric.better) for at in ("values", "replicates"))
     baseline_losses = {at: loss(draws, metric.better) for at, draws in baseline_draws.items()}
     defined = len(losses) > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn).all())
@@ -303,6 +309,13 @@ def _vectors_of(table: RatingTable, form: Form, *, tau: float, positive: Sequenc
     return vectors
 
 
+def _rating_counts(human: RatingTable, metric: Metric, implied: Distributions | None) -> FloatArray:
+    """Return the (n, W) ratings on which baselines are fitted."""
+    if implied is not None and ELICITATION_OF[metric.judge_form] == "response_set":
+        return np.nan_to_num(implied.theta) * np.nan_to_num(implied.n_sets)[:, None]
+    return np.asarray(counts_of(human, metric.judge_form), dtype=np.float64)
+
+
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Scoring:
     """A metric bound to the raters of some items."""
@@ -312,6 +325,7 @@ class Scoring:
     human_vectors: FloatArray  # (n, D)
     human_form: Vectors  # shares -> rating vectors of the raters
     judge_form: Vectors  # shares -> rating vectors of a judge
+    to_vectors: Callable[[Distributions], FloatArray]
     can_leave_out: bool  # whether the counts are those of single raters
 
     @classmethod
@@ -326,17 +340,29 @@ class Scoring:
     ) -> Scoring:
         """Bind a metric to the ratings of a table."""
         dist, cut = Distributions.of(human) if implied is None else implied, tuple(positive)
-        counts = np.asarray(counts_of(human, metric.judge_form), dtype=np.float64)
-        if implied is not None and ELICITATION_OF[metric.judge_form] == "response_set":
-            counts = np.nan_to_num(implied.theta) * np.nan_to_num(implied.n_sets)[:, None]
         return cls(
             metric=metric,
-            counts=counts,
+            counts=_rating_counts(human, metric, implied),
             human_vectors=aggregate(dist, metric.human_form, tau=tau, positive=cut),
+            to_vectors=partial(aggregate, form=metric.human_form, tau=tau, positive=cut),
             human_form=_vectors_of(human, metric.human_form, tau=tau, positive=cut),
             judge_form=_vectors_of(human, metric.judge_form, tau=tau, positive=cut),
             can_leave_out=implied is None
             and ELICITATION_OF[metric.human_form] == ELICITATION_OF[metric.judge_form],
+        )
+
+    def with_implied(
+        self,
+        human: RatingTable,
+        implied_in: Callable[[FloatArray], Distributions],
+        times: FloatArray,
+    ) -> Scoring:
+        """Return the scoring of a resample in which items were drawn so many times, (n,)."""
+        implied = implied_in(times)
+        return replace(
+            self,
+            counts=_rating_counts(human, self.metric, implied),
+            human_vectors=self.to_vectors(implied),
         )
 
     @property
@@ -388,14 +414,43 @@ class Scoring:
 
     def resample(
         self,
-        sums: Sequence[FloatArray],
+        replies: Sequence[Replies],
         shared: BoolArray,
         n_replies: float,
         resampling: Resampling,
+        fit: Callable[[FloatArray], Scoring] | None,
     ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-        """Evaluate judges and baselines on all items and on the same resamples of them."""
+        """Evaluate judges and baselines on all items and on the same resamples of them.
+
+        ``fit`` makes the scoring of a resample, where it is not the same in all.
+        """
         units = resampling.units(len(shared))
         resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
+        values = self.evaluator(replies, shared, n_replies)
+        point = values(np.ones((1, len(shared))))[:, 0]
+        blocks = resamples.blocks() if resamples.n_replicates else iter(())
+        of_items = slice(None) if units.kind == "item" else units.of_item
+        drawn = []
+        for by_unit in blocks:
+            weights = by_unit[:, of_items]
+            if fit is None:
+                drawn.append(values(weights))
+                continue
+            for row in weights:
+                anew = fit(row).evaluator(replies, shared, n_replies)
+                drawn.append(anew(row[None]))
+        every = np.concatenate(drawn, axis=1) if drawn else np.empty((len(point), 0))
+        J = len(replies)
+        return (
+            {"values": point[:J], "replicates": every[:J]},
+            {"values": point[J:], "replicates": every[J:]},
+        )
+
+    def evaluator(
+        self, replies: Sequence[Replies], shared: BoolArray, n_replies: float
+    ) -> Callable[[FloatArray], FloatArray]:
+        """Return a function of (B, n) weights: (J + 3, B) values of judges and baselines."""
+        sums = [self.sums(of_judge, shared, n_replies) for of_judge in replies]
         together = np.hstack([np.empty((len(shared), 0)), *sums])
 
         def values(weights: FloatArray) -> FloatArray:
@@ -414,16 +469,7 @@ class Scoring:
             )
             return np.array([*of_judges, *(of_baselines[name] for name in BASELINES)])
 
-        point = values(np.ones((1, len(shared))))[:, 0]
-        blocks = resamples.blocks() if resamples.n_replicates else iter(())
-        of_items = slice(None) if units.kind == "item" else units.of_item
-        drawn = [values(by_unit[:, of_items]) for by_unit in blocks]
-        every = np.concatenate(drawn, axis=1) if drawn else np.empty((len(point), 0))
-        J = len(sums)
-        return (
-            {"values": point[:J], "replicates": every[:J]},
-            {"values": point[J:], "replicates": every[J:]},
-        )
+        return values
 
     def reference(
         self, replies: Replies, shared: BoolArray, resampling: Resampling
