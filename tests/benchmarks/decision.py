@@ -653,27 +653,25 @@ outside the wanted range, and {n_missed} by more than two standard errors; these
   per item, annotator test with a margin of 0.1, {n_resamples:,} resamples. *Coins* ignore the item,
   *marginal judges* draw from what raters answer over all items, *good judges* are right in 90 %
   where raters are in 85 %.
-- Intervals: two options and the response sets of them, one pair per item for beta. *Mixed*
-  agreement draws the response sets of an item from a Dirichlet(1, 1, 1), *high* agreement from a
-  Dirichlet(.15, .15, .15). *Percentile* is the default, with {n_resamples:,} resamples; *jackknife*
-  is another. Items of a group share their distribution.
+- Intervals: two options and the response sets of them, one pair per item for beta, {n_resamples:,}
+  resamples, the [score interval](explanation/intervals.md#how-they-are-made). *Mixed* agreement
+  draws the response sets of an item from a Dirichlet(1, 1, 1), *high* agreement from a
+  Dirichlet(.15, .15, .15). Items of a group share their distribution.
 - An interval should hold the design value, the statistic on {large:,} items; with crossed raters,
   the expectation over items and raters.
 
 Why rows miss their range:
 
-- With 20 to 50 items, percentiles of the bootstrap are too close together: their variance is the
-  plug-in one, too small by (n - 1)/n, with normal in place of t quantiles, and small means of
-  skewed losses (mse, divergence) fall short of the truth. The jackknife has normal quantiles too.
-- Decision consistency and prevalence bias depend on the items that raters and judge decide
-  differently. With high agreement these are a handful: in a fifth of the data sets of 20 items, 7
-  raters and 10 samples there is none, and the interval is a point.
-- The difference in prevalence bias is one of absolute values near 0, and its interval is too wide.
-- Ten groups are ten units, however many items they have.
-- The winner among ten equal judges on 30 items was chosen for a low loss, which goes with a small
-  standard error. The interval allows for the choice, not for that skewness.
-- One judge asked once and ten times is told apart from itself too often on 30 items: the difference
-  is skewed, for one judge's replies vary more.
+- The difference in prevalence bias is one of absolute values near 0, which vary less there than
+  the biases do: the interval is wider than needed.
+- Shares of few items move in steps. Where most raters and the judge decide alike, few items differ,
+  and a step is more than a percent of the data sets.
+- On 20 to 50 items, squared distances of ten replies are skewed more than their bounds imply.
+
+What is NA by rule: intervals of fewer than five items or groups (two items of a share);
+significant differences between judges on fewer than 20 items or groups; the interval of the winner
+among several judges on fewer than 30. The annotator test on grouped items has its own rule, on the
+groups in which an item is won or lost. Values are never NA for want of items.
 """
 
 

@@ -155,7 +155,7 @@ def interval_coverage(n_data_sets: int, n_resamples: int = RESAMPLES) -> dict[st
 TABLE = """\
 # How often intervals hold what they estimate
 
-95 % percentile intervals of the item bootstrap ({resamples:,} replicates) on {n:,} simulated data
+95 % score intervals from resampled items ({resamples:,} replicates) on {n:,} simulated data
 sets, seeds 0 to {last:,}: {items} items, {raters} human ratings and {samples} samples of each judge
 per item, one pair per item for beta. The target is the *design value*, the expectation with just
 these numbers of ratings; see [intervals](explanation/intervals.md). Wanted: 93 to 97 %. The
