@@ -189,13 +189,22 @@ def _exit_code(result: Revalidation, conditions: tuple[Condition, ...]) -> int:
     return ExitCode.most_important(codes)
 
 
-def history(run: Run = None, *, out: options.Out = None, as_json: options.Json = False) -> None:
+def history(
+    run: Run = None,
+    *,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the charts into this file, as a page.")
+    ] = None,
+    out: options.Out = None,
+    as_json: options.Json = False,
+) -> None:
     """Print the looks at a run's judges as control charts: flips, own noise, evidence, metric.
 
     \b
     Examples:
       harness history
-      harness history runs/toxicity-20260101T120000Z-1a2b3c --json
+      harness history runs/toxicity-20260101T120000Z-1a2b3c --page history.html
+      harness history --json
     """
     from harness.analysis.serialize import to_json
     from harness.revalidation.history import without_replies
@@ -203,10 +212,16 @@ def history(run: Run = None, *, out: options.Out = None, as_json: options.Json =
     from harness.revalidation.revalidate import history_of
     from harness.runs import default_out, find_run
 
-    reading = history_of(find_run(out or default_out(), run))
-    if as_json:
+    folder = find_run(out or default_out(), run)
+    reading = history_of(folder)
+    if page is not None:
+        from harness.revalidation.history_page import history_page
+
+        page.write_text(history_page(folder.path.name, reading), encoding="utf-8")
+        typer.echo(page)
+    elif as_json:
         looks = [without_replies(look) for look in reading.looks]
         facts = [baseline_facts(baseline) for baseline in reading.baselines]
-        echo_json(to_json({"baselines": facts, "looks": looks}))
+        typer.echo(to_json({"baselines": facts, "looks": looks}))
     else:
-        echo(history_text(reading))
+        typer.echo(history_text(reading))

@@ -29,7 +29,7 @@ def history_text(history: HistoryReading) -> str:
     A bar shows the flip rate of a look, ``|`` in it the judge's own noise; ``*`` marks a look whose
     model version or fingerprint is not that of the look before.
     """
-    parts = ["\n".join(_baseline_lines(history))]
+    parts = ["\n".join(baseline_lines(history))]
     streams = dict.fromkeys(
         (stream.judge, stream.elicitation) for b in history.baselines for stream in b.streams
     )
@@ -44,7 +44,8 @@ def replies_per_item(n_replies: int) -> str:
     return f"{'1 reply' if n_replies == 1 else f'{n_replies} replies'} per item"
 
 
-def _baseline_lines(history: HistoryReading) -> Iterator[str]:
+def baseline_lines(history: HistoryReading) -> Iterator[str]:
+    """Yield a line for each baseline."""
     for baseline in history.baselines:
         origin = f"from look {baseline.accepted} on" if baseline.accepted else "the run"
         yield (
@@ -54,18 +55,27 @@ def _baseline_lines(history: HistoryReading) -> Iterator[str]:
         )
 
 
+def model_changes(history: HistoryReading, judge: str) -> frozenset[int]:
+    """Return the looks with another model version or fingerprint than the look before."""
+    changes, before = set(), None
+    for look in history.looks:
+        result = look.judge(judge)
+        reported = (result.provider.models, result.provider.fingerprints) if result else ((), ())
+        if any(reported):
+            if before not in {None, reported}:
+                changes.add(look.number)
+            before = reported
+    return frozenset(changes)
+
+
 def _chart(history: HistoryReading, judge: str, elicitation: str) -> Iterator[str]:
     yield f"{judge}, {elicitation}"
     rows: list[tuple[str, ...]] = [HEADS]
-    before: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    changes = model_changes(history, judge)
     for look in history.looks:
         result, stream = look.judge(judge), look.result(judge, elicitation)
-        if result is None:
-            continue
-        reported = (result.provider.models, result.provider.fingerprints)
-        marked = before is not None and any(reported) and reported != before
-        rows.append(_row(look, result, stream, marked=marked))
-        before = reported if any(reported) else before
+        if result is not None:
+            rows.append(_row(look, result, stream, marked=look.number in changes))
     yield from _aligned(rows)
 
 

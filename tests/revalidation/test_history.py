@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from harness.errors import RunError
-from harness.revalidation.history import Baseline, HistoryFile, Look, read_history
+from harness.judging.parsing.verdict import with_checksum
+from harness.revalidation.history import (
+    Baseline,
+    HistoryFile,
+    JudgeResult,
+    Look,
+    Provider,
+    read_history,
+)
+from harness.revalidation.history_page import history_page
+from harness.revalidation.history_text import model_changes
 from harness.revalidation.reply_categories import Category, StreamReplies
 
 STREAM = StreamReplies(
@@ -75,10 +86,31 @@ def test_a_second_process_is_refused(tmp_path):
     write(tmp_path, BASELINE)
 
 
+def test_a_page_escapes_names_and_marks_the_model(tmp_path):
+    """A name from a manifest cannot bring a script; a look with another model is marked."""
+    hostile = "<script>alert(1)</script>"
+    stream = msgspec.structs.replace(STREAM, judge=hostile)
+    looks = [
+        msgspec.structs.replace(
+            LOOK,
+            number=number,
+            judges=(
+                JudgeResult(judge=hostile, verdict="stable", provider=Provider(models=(model,))),
+            ),
+        )
+        for number, model in enumerate(("m-1", "m-1", "m-2"), 1)
+    ]
+    write(tmp_path, msgspec.structs.replace(BASELINE, streams=(stream,)), *looks)
+    history = read_history(tmp_path / "history.jsonl")
+    assert model_changes(history, hostile) == {3}
+    page = history_page("run", history)
+    assert hostile not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert page.count("<svg") == 1
+
+
 def test_a_line_of_another_version_is_named(tmp_path):
     """It is not taken for damage."""
-    from harness.judging.parsing.verdict import with_checksum
-
     path = tmp_path / "history.jsonl"
     path.write_bytes(with_checksum(b'{"kind":"look"}'))
     with pytest.raises(RunError, match="not as this version writes it"):
