@@ -79,7 +79,7 @@ def test_alone_it_says_what_to_type_first(tmp_path):
 def test_run_ranks_judges_and_writes_its_folder(finished):
     """A run ends with a ranking, a sentence, and a folder that holds everything."""
     place, printed = finished
-    assert "mse(srs/srs)" in printed
+    assert "disagreement with" in printed
     folder = only_run(place)
     names = {
         "manifest.json",
@@ -95,6 +95,7 @@ def test_run_ranks_judges_and_writes_its_folder(finished):
     assert {path.name for path in folder.iterdir()} == names
     validation = Validation.from_json((folder / "metrics.json").read_text())
     assert {judge.name for judge in validation.judges} == {"good", "odd"}
+    assert validation.ranking.metric == "mse(srs/srs)"
     rows = list(csv.DictReader((folder / "ranking.csv").read_text().splitlines()))
     assert rows[0]["rank"] == "1"
     assert json.loads((folder / "manifest.json").read_text())["state"] == "done"
