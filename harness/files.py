@@ -19,8 +19,10 @@ NO_DESCRIPTORS = frozenset({EMFILE, ENFILE})  # no more files may be opened now
 NOT_REGULAR = "it is not a regular file"
 
 
-def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
+def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
     """Return a descriptor of a regular file; a link, a FIFO or a device is never opened.
+
+    A file that is created gets the permissions ``mode``, reduced by the umask.
 
     Raises
     ------
@@ -28,7 +30,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
         If it is not a regular file, or cannot be opened.
     """
     try:
-        descriptor = os.open(path, flags | SAFE_FLAGS, 0o644)
+        descriptor = os.open(path, flags | SAFE_FLAGS, mode)
     except OSError as error:
         if error.errno in {ELOOP, ENXIO, EISDIR}:  # a link, a FIFO, a folder
             raise OSError(EINVAL, NOT_REGULAR, str(path)) from None

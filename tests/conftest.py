@@ -1,10 +1,11 @@
-"""Fixtures of all tests: no network but loopback, no files of the user, servers, known answers."""
+"""Fixtures of all tests: no network but loopback, no files of the user, servers, a browser."""
 
 from __future__ import annotations
 
 import gc
 import importlib
 import os
+import shutil
 import sys
 import tempfile
 from itertools import count
@@ -88,6 +89,24 @@ def elsewhere():
     """A second server, to which nothing should be sent."""
     with start_server() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, driven by playwright; the tests that need it are skipped where it is absent.
+
+    Not for longer than a module: while it is driven, no other event loop runs in this process.
+    """
+    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("no chromium on PATH")
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    playwright = driver.sync_playwright().start()
+    chromium = playwright.chromium.launch(executable_path=program, args=arguments)
+    yield chromium
+    chromium.close()
+    playwright.stop()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,6 +11,7 @@ import typer
 
 from harness import __version__
 from harness.cli import (
+    annotate,
     baseline,
     cache,
     curate,
@@ -62,6 +63,7 @@ COMMANDS = (
     (simulate.simulate, "Reproduce published experiments with known truth."),
     (doctor.doctor, "Check keys, addresses, cache and disk."),
     (new_task.new_task, "Write a task folder, also from a table."),
+    (annotate.annotate, "Rate items of a task on a local page."),
     (lists.tasks, "List tasks."),
     (lists.judges, "List judges and what each still needs."),
     (lists.runs, "List run folders, newest first."),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.tasks.tables import Row
 
 COLUMNS = frozenset({"item", "rater", "elicitation", "value"})
+PROVENANCE = frozenset({"rated_at", "form", "instructions"})  # columns of `harness annotate`
 ELICITATIONS: dict[object, HumanElicitation] = {
     None: "forced_choice",
     "": "forced_choice",
@@ -61,7 +62,7 @@ class _Rules:
 
 
 def read_ratings(
-    path: Path, task: TaskFields, items: Sequence[Item] | None
+    path: Path, task: TaskFields, items: Sequence[Item] | None, *, unrated: bool = False
 ) -> tuple[tuple[Rating, ...], tuple[Rating, ...]]:
     """Read human ratings in long form.
 
@@ -69,10 +70,13 @@ def read_ratings(
     ----------
     path : Path
         A table with the columns ``item``, ``rater``, ``value`` and, optionally, ``elicitation``.
+        When and how a rating was made (`PROVENANCE`) may stand beside it.
     task : TaskFields
         Says which values there are.
     items : sequence of Item or None
         The items that may be rated; None if the ratings alone say which there are.
+    unrated : bool
+        Whether items without ratings are admitted.
 
     Returns
     -------
@@ -101,7 +105,8 @@ def read_ratings(
             _refuse(where, rating, "unknown_item", "the items file has no such item; add it there")
         rated.add(key)
         (ignored if is_foreign else ratings).append(rating)
-    _check_rated(path, items or (), {item for item, _, _ in rated})
+    if not unrated:
+        _check_rated(path, items or (), {item for item, _, _ in rated})
     return tuple(ratings), tuple(ignored)
 
 
@@ -118,8 +123,8 @@ def _check_rated(path: Path, items: Sequence[Item], rated: set[str]) -> None:
 
 
 def _rating(row: Row, rules: _Rules, where: str) -> tuple[Rating, bool]:
-    if not COLUMNS.issuperset(row):
-        unknown = short(min(row.keys() - COLUMNS))
+    if unknown_columns := row.keys() - COLUMNS - PROVENANCE:
+        unknown = short(min(unknown_columns))
         raise TaskError(
             f"{where}: unknown column {unknown}; use item, rater, elicitation and value only."
         )

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 ENDINGS = (".jsonl", ".csv", ".parquet")
 
 
-def load_task(name_or_path: str | Path, *, search: Sequence[Path] | None = None) -> Task:
+def load_task(
+    name_or_path: str | Path, *, search: Sequence[Path] | None = None, unrated: bool = False
+) -> Task:
     """Read and check a task folder.
 
     Parameters
@@ -32,6 +34,8 @@ def load_task(name_or_path: str | Path, *, search: Sequence[Path] | None = None)
         A name on the search path, or the path of a folder with a ``task.yaml``.
     search : sequence of Path, optional
         Folders that hold task folders, instead of `search_path`.
+    unrated : bool
+        Whether items need no ratings yet, and the task no ratings file.
 
     Returns
     -------
@@ -45,10 +49,10 @@ def load_task(name_or_path: str | Path, *, search: Sequence[Path] | None = None)
     """
     folder = find_task(str(name_or_path), search=search)
     file = read_task_file(path_inside(folder, TASK_FILE, "task.yaml"))
-    items_path = _table(folder, "items", file.items)
-    groups_path = _table(folder, "groups", file.groups)
-    ratings_path = _table(folder, "ratings", file.ratings)
-    if ratings_path is None:
+    items_path = table_path(folder, "items", file.items)
+    groups_path = table_path(folder, "groups", file.groups)
+    ratings_path = table_path(folder, "ratings", file.ratings)
+    if ratings_path is None and not unrated:
         raise TaskError(
             f"{folder}: found no ratings; write ratings.csv (or .jsonl, .parquet) with the columns "
             "item, rater and value."
@@ -56,7 +60,10 @@ def load_task(name_or_path: str | Path, *, search: Sequence[Path] | None = None)
     if groups_path and not items_path:
         raise TaskError(f"{groups_path}: found groups but no items; write an items file.")
     items = _read_items(items_path, groups_path) if items_path else None
-    ratings, ignored = read_ratings(ratings_path, file, items)
+    ratings: tuple[Rating, ...] = ()
+    ignored: tuple[Rating, ...] = ()
+    if ratings_path and (ratings_path.exists() or not unrated):
+        ratings, ignored = read_ratings(ratings_path, file, items, unrated=unrated)
     if items is None:
         names = dict.fromkeys(rating.item for rating in (*ratings, *ignored))
         items = tuple(Item(name, {}) for name in names)
@@ -66,7 +73,23 @@ def load_task(name_or_path: str | Path, *, search: Sequence[Path] | None = None)
     return Task(**fields, items=items, ratings=ratings, ignored=ignored, folder=folder)
 
 
-def _table(folder: Path, kind: str, name: str | None) -> Path | None:
+def table_path(folder: Path, kind: str, name: str | None) -> Path | None:
+    """Return the path of a table of a task; None if none is named and none is there.
+
+    Parameters
+    ----------
+    folder : Path
+        The task folder.
+    kind : str
+        ``items``, ``groups`` or ``ratings``.
+    name : str or None
+        Its file name in ``task.yaml``.
+
+    Raises
+    ------
+    TaskError
+        If there are several, or it is outside the folder.
+    """
     if name is not None:
         return path_inside(folder, name, kind)
     names = [kind + ending for ending in ENDINGS if (folder / (kind + ending)).exists()]

@@ -32,6 +32,7 @@ COMMANDS = dict(commands())
 TABLELESS = {
     ("schema",),
     ("report",),
+    ("annotate",),
     ("cache", "clear"),
     ("baseline", "export"),
 }  # they print no table

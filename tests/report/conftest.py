@@ -1,10 +1,8 @@
-"""A run with hostile texts, and a browser that opens its page."""
+"""A run with hostile texts."""
 
 from __future__ import annotations
 
 import fcntl
-import os
-import shutil
 
 import pytest
 from support.hostile_run import run_hostile_task
@@ -38,21 +36,3 @@ def validation(folder):
 def details(folder, validation):
     """The items, replies and costs that its page shows."""
     return details_of(source_of(folder), folder, certainty=validation.certainty)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Chromium, driven by playwright; the tests that need it are skipped where it is absent.
-
-    Not for longer than a module: while it is driven, no other event loop runs in this process.
-    """
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
-        pytest.skip("no chromium on PATH")
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    playwright = driver.sync_playwright().start()
-    chromium = playwright.chromium.launch(executable_path=program, args=arguments)
-    yield chromium
-    chromium.close()
-    playwright.stop()

@@ -1,0 +1,209 @@
+"""What a rater is asked: items in the order of the rater, elicitations, and attention checks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Literal
+
+from harness.errors import TaskError
+from harness.tasks import CANNOT_ASSESS, Item
+from harness.tasks.tables import read_rows
+from harness.tasks.tables.checks import as_text, identifier, short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from harness.tasks import Task
+    from harness.tasks.model import HumanElicitation
+
+Form = Literal["forced_choice", "response_set", "paired"]
+FORMS: tuple[Form, ...] = ("forced_choice", "response_set", "paired")
+QUESTIONS: dict[HumanElicitation, str] = {
+    "forced_choice": "Which option fits best? Choose one.",
+    "response_set": "Which options are reasonable? Choose every option that a reasonable person "
+    "could choose.",
+}
+ELICITATIONS_OF: dict[Form, tuple[HumanElicitation, ...]] = {
+    "forced_choice": ("forced_choice",),
+    "response_set": ("response_set",),
+    "paired": ("forced_choice", "response_set"),  # the choice first: it is then made unprompted
+}
+VERSION_CHARS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A question about an item.
+
+    Attributes
+    ----------
+    item : Item
+        What is rated.
+    elicitation : str
+        ``forced_choice`` or ``response_set``.
+    form : str
+        The form of the item: ``paired`` has two steps.
+    expected : str
+        The right answer of an attention check; "" for a rating.
+    """
+
+    item: Item
+    elicitation: HumanElicitation
+    form: Form
+    expected: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Item and elicitation."""
+        return self.item.id, self.elicitation
+
+
+def make_steps(
+    task: Task,
+    rater: str,
+    *,
+    form: Form,
+    queue: Path | None = None,
+    checks: Path | None = None,
+    seed: int = 0,
+) -> tuple[Step, ...]:
+    """Return what a rater is asked, in an order that depends on rater and seed alone.
+
+    Parameters
+    ----------
+    task : Task
+        The task; its items need no ratings.
+    rater : str
+        Name of the rater.
+    form : str
+        Form in which items are rated where the queue does not say.
+    queue : Path, optional
+        Table with the columns ``item`` and, optionally, ``elicitation``; without it, all items.
+        Other columns are ignored.
+    checks : Path, optional
+        Table of attention checks: ``id``, the fields that raters are shown, and ``answer``.
+    seed : int
+        Of the order.
+
+    Returns
+    -------
+    tuple of Step
+        Without those that the rater answered in the task's ratings.
+
+    Raises
+    ------
+    TaskError
+        If the queue or the checks do not fit the task, an item has no text, or nothing is left.
+    """
+    forms = _read_queue(queue, task, form) if queue else dict.fromkeys(task.by_id, form)
+    for wanted in set(forms.values()):
+        _check_form(wanted, task)
+    rated = {(r.item, r.elicitation) for r in task.ratings if r.rater == rater}
+    steps = [step for item, form_ in forms.items() for step in _steps(task.by_id[item], form_)]
+    steps = [step for step in steps if step.key not in rated]
+    if not steps:
+        raise TaskError(f"task {task.name}: {rater} has rated all of these items; nothing is left.")
+    for step in steps:
+        task.text_of(step.item)  # raises where there is none
+    steps += _read_checks(checks, task) if checks else ()
+    return tuple(sorted(steps, key=lambda step: _place(step.item, rater, seed)))
+
+
+def _steps(item: Item, form: Form) -> Iterator[Step]:
+    for elicitation in ELICITATIONS_OF[form]:
+        yield Step(item, elicitation, form)
+
+
+def _place(item: Item, rater: str, seed: int) -> bytes:
+    return sha256(f"{seed}\0{rater}\0{item.id}".encode()).digest()
+
+
+def _check_form(form: Form, task: Task) -> None:
+    if form not in task.elicitations:
+        raise TaskError(
+            f"task {task.name}: with {len(task.options)} options the form {form} needs the "
+            "possible sets; list the response_sets in task.yaml, or use forced_choice."
+        )
+
+
+def _read_queue(path: Path, task: Task, form: Form) -> dict[str, Form]:
+    """Read the form of each item; an item that is queued in both elicitations is paired."""
+    forms: dict[str, Form] = {}
+    for line, row in read_rows(path, required=("item",)):
+        where = f"{path}: line {line}"
+        item = identifier(row["item"], "item", where)
+        if item not in task.by_id:
+            raise TaskError(f"{where}: task {task.name} has no item {short(item)}.")
+        text = as_text(row.get("elicitation")) or form
+        wanted = next((name for name in FORMS if name == text), None)
+        if wanted is None:
+            raise TaskError(f"{where}: elicitation: found {short(text)}; write {', '.join(FORMS)}.")
+        forms[item] = wanted if forms.get(item, wanted) == wanted else "paired"
+    return forms
+
+
+def _read_checks(path: Path, task: Task) -> Iterator[Step]:
+    keys = {option.key for option in task.options}
+    ids = set(task.by_id)
+    for line, row in read_rows(path, required=("id", "answer")):
+        where = f"{path}: line {line}"
+        check_id = identifier(row.pop("id"), "id", where)
+        expected = as_text(row.pop("answer"))
+        if check_id in ids:
+            raise TaskError(f"{where}: id {check_id!r} is an item or given twice; give a new one.")
+        if expected not in keys:
+            raise TaskError(
+                f"{where}: answer: found {short(expected)}; write one of {', '.join(sorted(keys))}."
+            )
+        ids.add(check_id)
+        item = Item(check_id, {name: as_text(value) for name, value in row.items()})
+        task.text_of(item)  # raises where there is none
+        yield Step(item, "forced_choice", "forced_choice", expected)
+
+
+def instructions_version(task: Task) -> str:
+    """Return the start of the SHA-256 of what raters are told: instructions, options, questions."""
+    names = {"property", "instructions", "options", "response_sets", "abstain"}
+    shown = {**{name: task.described()[name] for name in names}, "questions": QUESTIONS}
+    text = json.dumps(shown, sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()[:VERSION_CHARS]
+
+
+def checked_value(
+    task: Task, elicitation: str, value: str | Sequence[str]
+) -> str | tuple[str, ...]:
+    """Return a value as it stands in ratings: a set in the order of the options.
+
+    Raises
+    ------
+    ValueError
+        If it is no answer to this question; the message is for the rater.
+    """
+    if value == CANNOT_ASSESS:
+        if task.abstain:
+            return value
+        raise ValueError("This task does not allow leaving an item without an answer.")
+    labels = {option.key: option.label for option in task.options}
+    if elicitation == "forced_choice":
+        if isinstance(value, str) and value in labels:
+            return value
+        raise ValueError("Choose one option.")
+    if isinstance(value, str) or not value or not labels.keys() >= set(value):
+        raise ValueError("Choose at least one option.")
+    return _admissible_set(task, value, labels)
+
+
+def _admissible_set(
+    task: Task, members: Iterable[str], labels: Mapping[str, str]
+) -> tuple[str, ...]:
+    chosen = tuple(key for key in labels if key in set(members))
+    listed = task.response_sets
+    if listed != "all" and set(chosen) not in [set(endorsed) for endorsed in listed]:
+        possible = "; ".join(
+            " + ".join(labels[key] for key in labels if key in endorsed) for endorsed in listed
+        )
+        raise ValueError(f"These options do not go together. Possible are: {possible}.")
+    return chosen

@@ -1,0 +1,268 @@
+"""The log of what a rater answered: append-only, a file per rater, safe before the next question.
+
+The first line names task and rater. Each later line is an answer, or the withdrawal of an earlier
+one (its value is null); the last line on an item and elicitation holds. Lines end with a checksum
+as those of the verdict log do.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from harness.errors import TaskError, VerdictError
+from harness.files import open_regular, reader
+from harness.judging.parsing.verdict import with_checksum, without_checksum
+from harness.tasks.folders import path_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from typing import Self
+
+    from harness.tasks import Task
+
+FOLDER = "annotations"  # in the task's folder
+SCHEMA_VERSION = 1
+OWNER_FILE, OWNER_FOLDER = 0o600, 0o700
+StepKey = tuple[str, str]  # item and elicitation
+
+
+class LogHeader(Struct, frozen=True, forbid_unknown_fields=True):
+    """First line of a log."""
+
+    schema_version: int
+    task: str
+    rater: str
+
+
+class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An answer of a rater.
+
+    Attributes
+    ----------
+    item, elicitation : str
+        What was asked.
+    value : str, tuple of str or None
+        An option key, a response set, or CANNOT_ASSESS; None withdraws the answer before.
+    rated_at : str
+        Time in UTC, ISO 8601.
+    form : str
+        Form in which the item was rated: ``paired`` where both elicitations followed each other.
+    instructions : str
+        Version of the instructions shown: the start of a hash of them.
+    is_check : bool
+        Whether it answers an attention check, which is no rating.
+    """
+
+    item: str
+    elicitation: Literal["forced_choice", "response_set"]
+    value: str | tuple[str, ...] | None
+    rated_at: str
+    form: Literal["forced_choice", "response_set", "paired"]
+    instructions: str
+    is_check: bool = False
+
+    @property
+    def key(self) -> StepKey:
+        """Item and elicitation."""
+        return self.item, self.elicitation
+
+
+@dataclass(slots=True)
+class LoggedAnswers:
+    """Contents of a log.
+
+    Attributes
+    ----------
+    rater : str
+        Whose it is.
+    answers : dict of (item, elicitation) to Answer
+        Answers that hold, the latest last.
+    n_damaged : int
+        Lines that were set aside because their checksum fails.
+    """
+
+    rater: str
+    answers: dict[StepKey, Answer] = field(default_factory=dict)
+    n_damaged: int = 0
+
+    def add(self, answer: Answer) -> None:
+        """Replay an answer or a withdrawal."""
+        self.answers.pop(answer.key, None)
+        if answer.value is not None:
+            self.answers[answer.key] = answer
+
+
+def log_path(task: Task, rater: str) -> Path:
+    """Return the path of a rater's log; different raters have different files."""
+    return path_inside(task.folder, f"{FOLDER}/{quote(rater, safe='')}.jsonl", "annotations")
+
+
+def log_paths(task: Task) -> list[Path]:
+    """List the logs of a task, in the order of their names."""
+    return sorted(path_inside(task.folder, FOLDER, "annotations").glob("*.jsonl"))
+
+
+def read_answers(path: Path, task: Task) -> LoggedAnswers:
+    """Read a log; damaged lines are counted, and a torn last line is left out.
+
+    Raises
+    ------
+    TaskError
+        If it cannot be read, or belongs to another task.
+    """
+    try:
+        with reader(path) as file:
+            lines = [line for line in file if line.endswith(b"\n")]
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be read ({error.strerror}).") from None
+    if not lines:
+        raise TaskError(f"{path}: the log is empty; remove it.")
+    return _replayed(lines, path, task)
+
+
+def _replayed(lines: Iterable[bytes], path: Path, task: Task) -> LoggedAnswers:
+    first, *rest = lines
+    header = _header(first, path)
+    if header.task != task.name:
+        raise TaskError(
+            f"{path}: these are ratings of task {header.task!r}, not of {task.name!r}; "
+            "move the file away."
+        )
+    logged = LoggedAnswers(header.rater)
+    for line in rest:
+        try:
+            logged.add(_decode_answer(without_checksum(line)))
+        except (VerdictError, msgspec.MsgspecError):
+            logged.n_damaged += 1
+    return logged
+
+
+def _header(line: bytes, path: Path) -> LogHeader:
+    try:
+        header = msgspec.json.decode(without_checksum(line), type=LogHeader)
+    except (VerdictError, msgspec.MsgspecError):
+        raise TaskError(f"{path}: line 1 is damaged; correct or remove the file.") from None
+    if header.schema_version != SCHEMA_VERSION:
+        raise TaskError(
+            f"{path}: written in format {header.schema_version}, this version reads "
+            f"{SCHEMA_VERSION}; use the version of judge-harness that wrote it."
+        )
+    return header
+
+
+_decode_answer = msgspec.json.Decoder(Answer).decode
+
+
+def _check_rater(logged: str, rater: str, path: Path) -> None:
+    """Refuse the log of another rater, as where file names ignore case."""
+    if logged != rater:
+        raise TaskError(f"{path}: these are ratings of {logged!r}, not of {rater!r}.")
+
+
+class RatingLog:
+    """The open log of a rater; only one process can have it open."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._size = os.fstat(descriptor).st_size
+
+    @classmethod
+    def open(cls, task: Task, rater: str) -> tuple[Self, LoggedAnswers]:
+        """Open or create the log of a rater, lock it, cut off a torn last line and read it.
+
+        Raises
+        ------
+        TaskError
+            If another process has it open, it is of another rater or task, or it cannot be
+            written.
+        """
+        path = log_path(task, rater)
+        try:
+            path.parent.mkdir(mode=OWNER_FOLDER, exist_ok=True)
+            descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, OWNER_FILE)
+        except OSError as error:
+            raise TaskError(f"{path}: cannot be written ({error.strerror}).") from None
+        log = cls(path, descriptor)
+        try:
+            log._lock()
+            log._repair(LogHeader(SCHEMA_VERSION, task.name, rater))
+            logged = read_answers(path, task)
+            _check_rater(logged.rater, rater, path)
+        except BaseException:
+            log.close()
+            raise
+        return log, logged
+
+    def append(self, answer: Answer) -> None:
+        """Write an answer; it survives a power failure once this returns.
+
+        Raises
+        ------
+        TaskError
+            If it could not be written; earlier answers are kept.
+        """
+        self._write(answer)
+
+    def close(self) -> None:
+        """Release the file and its lock."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"RatingLog({str(self.path)!r}, {self._size} bytes)"
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise TaskError(
+                f"{self.path}: another process is writing to this log; end it, or rate under "
+                "another name."
+            ) from None
+
+    def _repair(self, header: LogHeader) -> None:
+        """Cut off a torn last line; write the header of a new file."""
+        with reader(self.path) as file:
+            n_whole = sum(len(line) for line in file if line.endswith(b"\n"))
+        if n_whole != self._size:
+            os.ftruncate(self._descriptor, n_whole)
+            self._size = n_whole
+        if self._size == 0:
+            self._write(header)
+            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _write(self, record: LogHeader | Answer) -> None:
+        data, written = with_checksum(msgspec.json.encode(record)), 0
+        try:
+            while written < len(data):
+                written += os.write(self._descriptor, data[written:])
+            os.fsync(self._descriptor)
+        except OSError as error:
+            with suppress(OSError):  # else the torn line is cut off when the log is opened again
+                os.ftruncate(self._descriptor, self._size)
+            raise TaskError(
+                f"{self.path}: cannot be written ({error.strerror}); free some space. "
+                "Earlier ratings are safe."
+            ) from None
+        self._size += written

@@ -1,0 +1,117 @@
+"""Ratings of the page as a table, in the task, and in its validation."""
+
+from __future__ import annotations
+
+import csv
+import json
+import stat
+
+import pytest
+from support.annotating import make_unrated_task
+from support.processes import invoke
+from support.task_folders import make_task_folder
+
+from harness.analysis import Validation
+from harness.annotation import RatingLog, RatingSession, make_steps
+from harness.errors import TaskError
+from harness.tasks import load_task
+
+N_ITEMS = 12
+
+
+def rate_in_pairs(folder, rater, *, both=()):
+    """Rate all items of a task: B, with A in the set of the items in ``both``."""
+    task = load_task(folder, unrated=True)
+    log, logged = RatingLog.open(task, rater)
+    with log:
+        steps = make_steps(task, rater, form="paired")
+        session = RatingSession(task, rater, steps, log, logged)
+        while (step := session.current()) is not None:
+            endorsed = ["A", "B"] if step.item.id in both else ["B"]
+            session.answer(step.key, "B" if step.elicitation == "forced_choice" else endorsed)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A task that ann and bea rated in pairs; a third of ann's negative choices allow A."""
+    texts = [f"Comment {i}." for i in range(N_ITEMS)]
+    task = make_unrated_task(tmp_path / "task", texts)
+    rate_in_pairs(task, "ann", both=("i0", "i1", "i2", "i3"))
+    rate_in_pairs(task, "bea")
+    return task
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_export_holds_every_rating_with_its_provenance(folder, tmp_path, ending):
+    """Who, when, how and under which instructions; readable by its owner alone, and by a task."""
+    table = tmp_path / f"ratings.{ending}"
+    assert invoke("annotate", folder, "--export", table).exit_code == 0
+    assert stat.S_IMODE(table.stat().st_mode) == 0o600
+    (folder / table.name).write_bytes(table.read_bytes())
+    ratings = load_task(folder).ratings
+    assert len(ratings) == 4 * N_ITEMS
+    assert {r.value for r in ratings} == {"B", ("B",), ("A", "B")}
+    if ending == "csv":
+        rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+        assert {row["form"] for row in rows} == {"paired"}
+        assert len({row["instructions"] for row in rows}) == 1
+        assert all(row["rated_at"].endswith("Z") for row in rows)
+
+
+@pytest.mark.parametrize("rater", [None, "bea"])
+def test_merge_adds_each_rating_once(folder, rater):
+    """A second merge adds nothing, and one rater may be merged alone."""
+    options = ("--rater", rater) if rater else ()
+    n_new = 2 * N_ITEMS if rater else 4 * N_ITEMS
+    assert f": {n_new} ratings" in invoke("annotate", folder, "--merge", *options).output
+    merged = (folder / "ratings.jsonl").read_bytes()
+    again = invoke("annotate", folder, "--merge", *options).output
+    assert f": 0 ratings.\nIn the task already: {n_new}." in again
+    assert (folder / "ratings.jsonl").read_bytes() == merged
+    assert {r.rater for r in load_task(folder).ratings} == ({rater} if rater else {"ann", "bea"})
+
+
+def test_merge_keeps_the_ratings_of_a_csv_table(tmp_path):
+    """Rows that were there stay as they are; new columns are empty in them."""
+    folder = make_task_folder(tmp_path / "task", 4)
+    rows = [json.loads(line) for line in (folder / "ratings.jsonl").read_text().splitlines()]
+    (folder / "ratings.jsonl").unlink()
+    lines = [f"{r['item']},{r['rater']},{r['value']}" for r in rows if "elicitation" not in r]
+    text = "item,rater,value\n" + "\n".join(lines) + "\n"
+    (folder / "ratings.csv").write_text(text, encoding="utf-8")
+    yaml = (folder / "task.yaml").read_text(encoding="utf-8")
+    (folder / "task.yaml").write_text(yaml.replace(".jsonl\nr", ".jsonl\n#r"), encoding="utf-8")
+    before = load_task(folder).ratings
+    rate_in_pairs(folder, "ann")
+    assert invoke("annotate", folder, "--merge").exit_code == 0
+    after = load_task(folder).ratings
+    assert after[: len(before)] == before
+    assert len(after) == len(before) + 8
+
+
+def test_conflict_with_the_task_merges_nothing(folder):
+    """A rater who answered otherwise in the task's ratings is named, and nothing is written."""
+    invoke("annotate", folder, "--merge", "--rater", "bea")
+    path = folder / "ratings.jsonl"
+    path.write_text(path.read_text().replace('"B"', '"A"', 1), encoding="utf-8")
+    before = path.read_bytes()
+    result = invoke("annotate", folder, "--merge")
+    assert isinstance(result.exception, TaskError)
+    assert "bea rated item" in str(result.exception)
+    assert path.read_bytes() == before
+
+
+def test_pairs_estimate_the_raters_beta(folder):
+    """`validate` estimates the beta of the merged pairs by counting: 4 of 24 negative choices."""
+    invoke("annotate", folder, "--merge")
+    result = Validation.from_json(invoke("validate", "--task", folder, "--json").stdout)
+    assert result.humans.n_pairs == 2 * N_ITEMS
+    assert result.humans.beta.value == pytest.approx(4 / 24)
+
+
+def test_nothing_to_merge_is_one_line(tmp_path):
+    """A task without a log, and a rater without a log, end with exit code 2."""
+    task = make_unrated_task(tmp_path / "task", ["a"])
+    for options in (("--merge",), ("--merge", "--rater", "ann"), ("--export", tmp_path / "x.csv")):
+        assert isinstance(invoke("annotate", task, *options).exception, TaskError)
+    assert not (tmp_path / "x.csv").exists()

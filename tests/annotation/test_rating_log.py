@@ -1,0 +1,93 @@
+"""The log of a rater: what is cut off, what is set aside, and whose it is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.annotating import make_unrated_task
+
+from harness.annotation import RatingLog, RatingSession, make_steps
+from harness.errors import TaskError
+from harness.tasks import load_task
+
+
+@pytest.fixture
+def task(tmp_path):
+    """A task of three items."""
+    return load_task(make_unrated_task(tmp_path / "task", ["a", "b", "c"]), unrated=True)
+
+
+def rate(task, *values, rater="ann", form="forced_choice"):
+    """Answer the next questions; return the session, its log closed."""
+    log, logged = RatingLog.open(task, rater)
+    with log:
+        session = RatingSession(task, rater, make_steps(task, rater, form=form), log, logged)
+        for value in values:
+            session.answer(session.current().key, value)
+    return session
+
+
+def test_torn_last_line_is_cut_off(task):
+    """A line that was being written is asked again; those before it hold."""
+    session = rate(task, "A", "B")
+    path = task.folder / "annotations" / "ann.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
+    again = rate(task)
+    assert (session.n_complete, again.n_complete) == (2, 1)
+    assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:-1])
+
+
+def test_torn_header_is_written_anew(task):
+    """A crash while the log was created leaves nothing that has to be removed by hand."""
+    rate(task)
+    path = task.folder / "annotations" / "ann.jsonl"
+    path.write_bytes(path.read_bytes()[:7])
+    assert rate(task, "A").n_complete == 1
+
+
+def test_damaged_line_is_set_aside_and_counted(task):
+    """A line whose checksum fails is no rating."""
+    rate(task, "A", "B")
+    path = task.folder / "annotations" / "ann.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"value":"A"', b'"value":"B"'))
+    session = rate(task)
+    assert (session.n_complete, session.n_damaged) == (1, 1)
+
+
+def test_the_last_answer_holds(task):
+    """An answer that was taken back and given anew stands once."""
+    log, logged = RatingLog.open(task, "ann")
+    with log:
+        steps = make_steps(task, "ann", form="forced_choice")
+        session = RatingSession(task, "ann", steps, log, logged)
+        first = session.current()
+        session.undo()  # nothing to take back
+        session.answer(first.key, "A")
+        session.undo()
+        assert session.current() == first
+        session.answer(first.key, "B")
+    assert rate(task).n_complete == 1
+    lines = (task.folder / "annotations" / "ann.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line).get("value") for line in lines] == [None, "A", None, "B"]
+
+
+def test_log_of_another_rater_or_task_is_refused(task, tmp_path):
+    """As where file names ignore case, or a log was copied."""
+    rate(task, "A")
+    folder = task.folder / "annotations"
+    (folder / "ANN.jsonl").write_bytes((folder / "ann.jsonl").read_bytes())
+    with pytest.raises(TaskError, match="of 'ann', not of 'ANN'"):
+        RatingLog.open(task, "ANN")
+    with pytest.raises(TaskError, match="of task 'small', not of 'other'"):
+        RatingLog.open(task.model_copy(update={"name": "other"}), "ann")
+
+
+def test_link_in_place_of_the_folder_is_refused(task, tmp_path):
+    """Nothing outside of the task's folder is written."""
+    (tmp_path / "outside").mkdir()
+    (task.folder / "annotations").symlink_to(tmp_path / "outside")
+    with pytest.raises(TaskError, match="leaves the task's folder"):
+        RatingLog.open(task, "ann")
+    assert list((tmp_path / "outside").iterdir()) == []
