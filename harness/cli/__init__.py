@@ -23,6 +23,7 @@ from harness.cli import (
     report,
     revalidate,
     run,
+    schedule,
     simulate,
     validate,
 )
@@ -59,6 +60,7 @@ COMMANDS = (
     (report.report, "Write the report of a run, or compare two."),
     (revalidate.revalidate, "Ask the judges of a run again: are they still the same?"),
     (revalidate.history, "Print the looks at a run's judges as control charts."),
+    (schedule.schedule, "Emit a schedule that re-validates a run."),
     (gate.gate, "Check a finished run against requirements."),
     (simulate.simulate, "Reproduce published experiments with known truth."),
     (doctor.doctor, "Check keys, addresses, cache and disk."),

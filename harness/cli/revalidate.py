@@ -9,6 +9,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json
+from harness.revalidation.periods import Period
 
 if TYPE_CHECKING:
     from harness.revalidation.fail_on import Condition
@@ -70,6 +71,10 @@ def revalidate(
             help="Ask nothing; start a new baseline with the replies since this look.",
         ),
     ] = None,
+    if_due: Annotated[
+        Period | None,
+        typer.Option(help="Ask nothing if the last look is younger than this."),
+    ] = None,
     task: TaskFolder = None,
     judges_file: Annotated[
         Path | None,
@@ -115,6 +120,8 @@ def revalidate(
         seed=seed,
         max_cost=max_cost,
     )
+    if if_due is not None and _not_due(folder, if_due):
+        return
     if accept is not None:
         _accept(folder, accept, look_options)
     elif dry_run:
@@ -123,6 +130,17 @@ def revalidate(
         result = _revalidate(folder, look_options, quiet=quiet)
         _print(result, details=details, as_json=as_json)
         raise typer.Exit(_exit_code(result, conditions))
+
+
+def _not_due(folder: RunFolder, every: Period) -> bool:
+    from harness.report.formatting import duration
+    from harness.revalidation.history import FILE, read_history
+    from harness.revalidation.schedule import time_until_due
+
+    wait_s = time_until_due(read_history(folder.path / FILE), every).total_seconds()
+    if wait_s > 0:
+        echo(f"Not due: the next look is due in {duration(wait_s)}.")
+    return wait_s > 0
 
 
 def _conditions(fail_on: str | None) -> tuple[Condition, ...]:

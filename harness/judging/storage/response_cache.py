@@ -150,10 +150,16 @@ class ResponseCache:
     Raises
     ------
     RunError
-        If the folder cannot be written, or holds another program's database.
+        If the folder cannot be written, or holds another program's database; or if its path names
+        an environment variable, which diskcache would replace.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
+        if os.path.expandvars(folder) != str(folder):
+            raise RunError(
+                f"{folder}: cannot be used as a cache: its path names an environment variable, "
+                "which would be replaced; choose another with --cache DIR, or use --no-cache."
+            )
         self.folder = folder
         self._say = say
         self._notes = RunNotes(folder / "logs")

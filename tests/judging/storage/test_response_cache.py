@@ -207,6 +207,14 @@ def test_damaged_cache_is_moved_aside_and_reported(tmp_path):
     assert str(aside) in lines[0]
 
 
+def test_path_that_names_a_variable_is_refused(tmp_path, monkeypatch):
+    """diskcache would put the database into another folder than the one that was named."""
+    monkeypatch.setenv("ELSEWHERE", "other")
+    with pytest.raises(RunError, match="names an environment variable"):
+        ResponseCache(tmp_path / "$ELSEWHERE")
+    assert not list(tmp_path.iterdir())
+
+
 def test_clearing_gives_the_space_back(store, tmp_path):
     """Afterwards the cache is empty, small, and can be used."""
     store.add_many([reply(n, "A" * 1000) for n in range(1000)])

@@ -1,0 +1,77 @@
+"""`harness schedule`: emit what re-validates a run on a schedule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+from harness.cli.output import echo
+from harness.errors import RunError
+from harness.revalidation.periods import Period, Target
+
+
+def schedule(
+    run: Annotated[
+        str, typer.Argument(help="A finished run, or the folder of an exported baseline.")
+    ],
+    *,
+    every: Annotated[Period, typer.Option(help="How often.")] = "week",
+    emit: Annotated[Target, typer.Option(help="For which scheduler.")],
+    fail_on: Annotated[
+        str, typer.Option(help="When a look fails; see harness revalidate.")
+    ] = "worse,changed",
+    judges_file: Annotated[
+        Path | None, typer.Option(help="The judges.yaml that names the judges' addresses.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", help="Name or path of the task there.")
+    ] = None,
+    package: Annotated[
+        str | None, typer.Option(help="What pip installs; this version by default.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the files into this folder; print them by default.")
+    ] = None,
+    out: options.Out = None,
+) -> None:
+    """Emit a workflow, a pipeline, a crontab line or a timer that re-validates a run.
+
+    Keys are named, never written. harness revalidate --if-due makes extra calls harmless.
+
+    \b
+    Examples:
+      harness schedule baselines/toxicity --every week --emit github --output .github/workflows
+      harness schedule RUN --every day --emit cron
+    """
+    from harness.files import write_file
+    from harness.revalidation.fail_on import read_conditions
+    from harness.revalidation.schedule import Schedule, files_of, keys_of
+    from harness.runs import default_out, find_run
+
+    folder = find_run(out or default_out(), run)
+    try:
+        read_conditions(fail_on)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--fail-on") from None
+    words = ["--fail-on", fail_on]
+    words += ["--judges-file", str(judges_file)] if judges_file else []
+    words += ["--task", task] if task else []
+    described = Schedule(
+        run=run if Path(run).exists() else str(folder.path),
+        every=every,
+        options=tuple(words),
+        keys=keys_of(folder),
+        **({"package": package} if package else {}),
+    )
+    for name, text in files_of(described, emit).items():
+        if output is None:
+            echo(text.removesuffix("\n"))
+            continue
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+            echo(str(write_file(output / name, text.encode())))
+        except OSError as error:
+            raise RunError(f"{output / name}: cannot be written ({error.strerror}).") from None

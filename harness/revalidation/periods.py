@@ -1,0 +1,8 @@
+"""Periods and schedulers that a schedule may name."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+Period: TypeAlias = Literal["day", "week", "month"]
+Target: TypeAlias = Literal["github", "gitlab", "cron", "systemd"]

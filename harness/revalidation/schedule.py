@@ -1,0 +1,173 @@
+"""Workflows, pipelines, crontab lines and timers that re-validate a run on a schedule."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness import __version__
+from harness.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jinja2 import Environment
+
+    from harness.revalidation.history import HistoryReading
+    from harness.revalidation.periods import Period, Target
+    from harness.runs import RunFolder
+
+PERIODS: dict[Period, timedelta] = {
+    "day": timedelta(days=1),
+    "week": timedelta(days=7),
+    "month": timedelta(days=28),
+}
+EARLY = 0.1  # of a period: a scheduler that is a little early is not sent away
+CRON: dict[Period, str] = {"day": "17 5 * * *", "week": "17 5 * * 1", "month": "17 5 1 * *"}
+CALENDAR: dict[Period, str] = {
+    "day": "*-*-* 05:17:00",
+    "week": "Mon *-*-* 05:17:00",
+    "month": "*-*-01 05:17:00",
+}
+TEMPLATES: dict[Target, dict[str, str]] = {
+    "github": {"revalidate-{slug}.yml": "github.yml.jinja"},
+    "gitlab": {"revalidate-{slug}.gitlab-ci.yml": "gitlab.yml.jinja"},
+    "cron": {"revalidate-{slug}.crontab": "crontab.jinja"},
+    "systemd": {
+        "revalidate-{slug}.service": "service.jinja",
+        "revalidate-{slug}.timer": "timer.jinja",
+    },
+}
+INSIDE_REPOSITORY = {"github", "gitlab"}
+KEYS_FILE = "~/.config/judge-harness/env"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When and how a run is re-validated.
+
+    Attributes
+    ----------
+    run : str
+        The run or exported baseline, as it is named where the schedule runs.
+    every : {"day", "week", "month"}
+        How often.
+    options : tuple of str
+        Further words of ``harness revalidate``.
+    keys : tuple of str
+        Environment variables that hold the judges' keys; their names alone are written.
+    package : str
+        What ``pip install`` installs.
+    """
+
+    run: str
+    every: Period
+    options: tuple[str, ...]
+    keys: tuple[str, ...]
+    package: str = f"judge-harness=={__version__}"
+
+    @property
+    def slug(self) -> str:
+        """A name of letters, digits and hyphens."""
+        name = Path(self.run).name
+        plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-")
+        return plain or sha256(name.encode()).hexdigest()[:12]
+
+
+def keys_of(run: RunFolder) -> tuple[str, ...]:
+    """Return the environment variables that the judges of a run need, sorted."""
+    return tuple(sorted({judge.key_env for judge in run.manifest.judges if judge.key_env}))
+
+
+def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
+    """Return the files of a schedule by name.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What is run, and how often.
+    target : {"github", "gitlab", "cron", "systemd"}
+        For which scheduler.
+
+    Raises
+    ------
+    RunError
+        If a pipeline's run is not named by a path inside the repository, or a name holds a line
+        break or an expression.
+    """
+    _check_words(schedule, target)
+    environment = _environment()
+    words = {
+        "slug": schedule.slug,
+        "schedule": schedule,
+        "cron": CRON[schedule.every],
+        "calendar": CALENDAR[schedule.every],
+        "options": ["--if-due", schedule.every, *schedule.options],
+        "folder": str(Path.cwd()),
+        "program": shutil.which("harness") or f"{Path(sys.executable).parent}/harness",
+        "keys_file": KEYS_FILE,
+    }
+    return {
+        name.format(slug=schedule.slug): environment.get_template(template).render(words)
+        for name, template in TEMPLATES[target].items()
+    }
+
+
+def time_until_due(history: HistoryReading, every: Period) -> timedelta:
+    """Return how long the next look is not due; zero or less if it is.
+
+    A look is due when the last look, of any baseline, is at least nine tenths of the period old.
+    """
+    times = [datetime.fromisoformat(look.at) for look in history.looks]
+    if not times:
+        return timedelta(0)
+    return max(times) + (1 - EARLY) * PERIODS[every] - datetime.now(UTC)
+
+
+def _check_words(schedule: Schedule, target: Target) -> None:
+    for word in (schedule.run, *schedule.options, schedule.package):
+        if not word.isprintable() or "${{" in word:
+            raise RunError(f"{word!r} cannot be written into a schedule; rename it.")
+    if target in INSIDE_REPOSITORY and (
+        Path(schedule.run).is_absolute() or ".." in Path(schedule.run).parts
+    ):
+        raise RunError(
+            f"{schedule.run}: a pipeline sees its repository alone; export the baseline into the "
+            "repository (harness baseline export RUN baselines/NAME) and name it by its path there."
+        )
+
+
+def _systemd_word(word: str) -> str:
+    r"""Quote a word of ``ExecStart``, where ``%``, ``$`` and ``\`` are special."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + escaped.replace("%", "%%").replace("$", "$$") + '"'
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- when needed
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 -- no HTML; each template quotes for its own syntax
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Callable[[str], str]] = {
+        "yaml": json.dumps,  # a JSON string is a YAML string
+        "sh": shlex.quote,
+        "cron": lambda line: line.replace("%", "\\%"),
+        "systemd": _systemd_word,
+        "percent": lambda path: path.replace("%", "%%"),
+    }
+    environment.filters.update(filters)
+    return environment

@@ -1,0 +1,203 @@
+"""Emitted schedules: valid for their scheduler, quoted, and without keys."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from support.processes import invoke
+
+import harness
+from harness.errors import RunError
+from harness.revalidation.history import HistoryReading, Look
+from harness.revalidation.schedule import Schedule, files_of, time_until_due
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+AWKWARD = 'base lines/it\'s 50% of $5 "x"'
+PROGRAM = f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n'
+SCHEMAS = {"github": "vendor.github-workflows", "gitlab": "vendor.gitlab-ci"}
+
+
+def schedule_of(run, *, options=(), keys=("OPENAI_API_KEY",)):
+    return Schedule(run=run, every="week", options=options, keys=keys)
+
+
+def only_file(schedule, target):
+    (text,) = files_of(schedule, target).values()
+    return text
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with an exported baseline of the word list, and `harness` on a path."""
+    folder = tmp_path_factory.mktemp("place")
+    run = harness.run(
+        "toxicity", judges=["lexicon"], limit=20, samples=2, out=folder / "runs", use_cache=False
+    )
+    written = invoke("baseline", "export", run.path, folder / AWKWARD)
+    assert written.exit_code == 0, written.output
+    program = folder / "bin" / "harness"
+    program.parent.mkdir()
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    return folder
+
+
+def environment(place, **more):
+    path = os.pathsep.join([str(place / "bin"), os.environ["PATH"]])
+    python = os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")])
+    return os.environ | {"PATH": path, "PYTHONPATH": python} | more
+
+
+def run_bash(script, place, **more):
+    return subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script],
+        cwd=place,
+        env=environment(place, **more),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("target", ["github", "gitlab"])
+@pytest.mark.parametrize("run", ["baselines/toxicity", AWKWARD])
+def test_pipelines_fit_their_schema(target, run, tmp_path):
+    """The workflow and the pipeline are what their systems accept, whatever the run is called."""
+    file = tmp_path / f"{target}.yml"
+    file.write_text(only_file(schedule_of(run), target))
+    subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", SCHEMAS[target], str(file)],
+        check=True,
+        capture_output=True,
+    )
+
+
+@pytest.mark.parametrize("file", ["emitted", "action.yml", ".github/workflows/ci.yml"])
+def test_workflows_pass_zizmor(file, tmp_path):
+    """No finding of the audit for workflows: pinned actions, no injection, least permissions."""
+    path = CHECKOUT / file
+    if file == "emitted":
+        path = tmp_path / ".github" / "workflows" / "emitted.yml"
+        path.parent.mkdir(parents=True)
+        path.write_text(only_file(schedule_of("baselines/toxicity"), "github"))
+    ended = subprocess.run(
+        [Path(sys.executable).parent / "zizmor", "--offline", "--quiet", path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd on this machine")
+@pytest.mark.parametrize("run", ["baselines/toxicity", AWKWARD])
+def test_timers_are_verified_by_systemd(run, tmp_path):
+    """systemd finds nothing wrong with the unit and the timer."""
+    for name, text in files_of(schedule_of(run, keys=()), "systemd").items():
+        (tmp_path / name).write_text(text.replace("ExecStart=", "ExecStart=/bin/echo "))
+    units = sorted(map(str, tmp_path.iterdir()))
+    ended = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *units],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    messages = [line for line in ended.stderr.splitlines() if str(tmp_path) in line]
+    assert (ended.returncode, messages) == (0, [])
+
+
+def test_crontab_line_revalidates(place, monkeypatch):
+    """What cron hands to the shell asks a look, and the next call before it is due asks none."""
+    monkeypatch.chdir(place)
+    monkeypatch.setattr("shutil.which", lambda _: str(place / "bin" / "harness"))
+    *_, line = only_file(schedule_of(AWKWARD, keys=()), "cron").strip().splitlines()
+    assert line.startswith("17 5 * * 1 cd ")
+    assert "%" not in line.replace("\\%", "")
+    command = line.removeprefix("17 5 * * 1 ").replace("\\%", "%")
+    first, second = run_bash(command, place), run_bash(command, place)
+    assert first.returncode == 0, first.stderr
+    assert "lexicon: stable" in first.stdout
+    assert (second.returncode, second.stdout[:8]) == (0, "Not due:")
+
+
+def test_steps_of_the_workflow_run_and_a_missing_history_fails(place, monkeypatch):
+    """The steps end as documented: without a saved history 2, with `start` 0."""
+    monkeypatch.chdir(place)
+    steps = {
+        step["name"]: step["run"]
+        for step in yaml.safe_load(only_file(schedule_of(AWKWARD), "github"))["jobs"]["revalidate"][
+            "steps"
+        ]
+        if "run" in step
+    }
+    summary = str(place / "summary.md")
+    words = {"BASELINE": AWKWARD, "RESTORED": "", "GITHUB_STEP_SUMMARY": summary}
+    check = steps["Check that there is a history"]
+    assert run_bash(check, place, START="", **words).returncode == 2
+    assert run_bash(check, place, START="true", **words).returncode == 0
+    assert run_bash(check, place, **words | {"BASELINE": "gone", "START": "true"}).returncode == 2
+    for name in ("Re-validate", "Write the job summary"):
+        ended = run_bash(steps[name], place, **words)
+        assert ended.returncode == 0, ended.stderr
+    assert "lexicon" in Path(summary).read_text()
+
+
+def test_steps_of_the_action_check_requirements(place, tmp_path):
+    """The action takes its inputs from the environment and ends with the gate's exit code."""
+    action = yaml.safe_load((CHECKOUT / "action.yml").read_text())
+    *_, step = action["runs"]["steps"]
+    assert "${{" not in step["run"]
+    (run,) = (place / "runs").iterdir()
+    words = {
+        "RUN": str(run),
+        "JUNIT": str(tmp_path / "gate.xml"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+    }
+    passed = run_bash(step["run"], place, REQUIRE="lexicon: answered>=0.9\n\n", **words)
+    assert passed.returncode == 0, passed.stderr
+    failed = run_bash(step["run"], place, REQUIRE="decision=none\nlexicon: answered>1", **words)
+    assert failed.returncode == 1
+    assert "1 of 2 requirements failed" in (tmp_path / "summary.md").read_text()
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "check_jsonschema"),
+            *("--builtin-schema", "vendor.github-actions", str(CHECKOUT / "action.yml")),
+        ],
+        check=True,
+        capture_output=True,
+    )
+
+
+def test_keys_are_named_and_never_written(monkeypatch):
+    """The value of a key stands in no schedule."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-written")
+    texts = [
+        text
+        for target in ("github", "gitlab", "cron", "systemd")
+        for text in files_of(schedule_of("baselines/x"), target).values()
+    ]
+    assert not any("sk-not" in text for text in texts)
+    assert "OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}" in texts[0]
+
+
+@pytest.mark.parametrize("run", ["/home/me/runs/x", "../x", "a\nb", "${{ secrets.X }}"])
+def test_a_path_that_a_pipeline_cannot_use_is_refused(run):
+    """A pipeline sees its repository alone, and no expression is smuggled into it."""
+    with pytest.raises(RunError, match=r"its repository alone|cannot be written"):
+        files_of(schedule_of(run), "github")
+
+
+@pytest.mark.parametrize(("age_days", "due"), [(0, False), (6, False), (6.4, True), (30, True)])
+def test_a_look_is_due_after_nine_tenths_of_the_period(age_days, due):
+    """A scheduler that is a little early is not sent away for another week."""
+    at = datetime.now(UTC) - timedelta(days=age_days)
+    look = Look(number=1, occasion=2, baseline=1, at=at.isoformat(), judges=())
+    assert (time_until_due(HistoryReading(looks=[look]), "week") <= timedelta(0)) is due
+    assert time_until_due(HistoryReading(), "week") <= timedelta(0)
