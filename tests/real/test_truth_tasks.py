@@ -10,6 +10,7 @@ from support.task_folders import make_truth_task
 
 from harness.analysis import Validation
 from harness.report.text import render
+from harness.runs import RunFolder
 
 
 def cases(truth, kind: str, dataset: str) -> list[dict]:
@@ -61,12 +62,8 @@ def run_qags(truth, tmp_path, *arguments: str) -> Validation:
         for c in judge.outcomes:
             assert c.not_asked == 0
             assert c.planned == c.answered + c.abstained + c.refused + c.invalid + c.failed
-    reasons = {
-        json.loads(line).get("reason")
-        for line in (folder / "verdicts.jsonl").read_text().splitlines()[1:]
-        if json.loads(line)["outcome"] == "failed"
-    }
-    assert reasons <= {"context_length"}
+    final = RunFolder.open(folder).read_verdicts().final.values()
+    assert {v.reason for v in final if v.outcome == "failed"} <= {"context_length"}
     return validation
 
 
@@ -75,7 +72,7 @@ def run_qags(truth, tmp_path, *arguments: str) -> Validation:
 def test_embedded_judges_complete_qags(truth, tmp_path):
     """32 sentences of QAGS with their articles: the judges that apply run to the end.
 
-    Asked as its raters were, by forced choice; the tests below ask both ways.
+    Asked as its raters were, by forced choice; the tests below also ask in pairs.
     """
     options = ("--limit", "32", "--elicitation", "forced_choice")
     validation = run_qags(truth, tmp_path, *options)
@@ -87,14 +84,17 @@ def test_embedded_judges_complete_qags(truth, tmp_path):
 @pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.timeout(1800)
-def test_embedded_judges_complete_qags_both_ways(truth, tmp_path):
-    """60 sentences, by forced choice and by response set."""
-    assert run_qags(truth, tmp_path, "--limit", "60").task.n_items == 60
+def test_embedded_judges_complete_qags_with_pairs(truth, tmp_path):
+    """60 sentences by forced choice, and 30 of them in pairs, as its raters gave no sets."""
+    validation = run_qags(truth, tmp_path, "--limit", "60", "--pairs", "30")
+    [judge] = validation.judges
+    planned = {counts.elicitation: counts.planned for counts in judge.outcomes}
+    assert planned == {"forced_choice": 60, "paired": 30}
 
 
 @pytest.mark.hour
 @pytest.mark.real
 @pytest.mark.timeout(7200)
 def test_embedded_judges_complete_all_of_qags(truth, tmp_path):
-    """All 953 sentences."""
+    """All 953 sentences, 100 of them in pairs."""
     assert run_qags(truth, tmp_path).task.n_items == 953
