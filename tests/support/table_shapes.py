@@ -7,7 +7,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,15 +26,15 @@ class Ratings:
     texts: dict[str, str]
     options: tuple[str, ...]
 
-    @property
+    @cached_property
     def items(self) -> list[str]:
         return list(dict.fromkeys(item for item, *_ in self.rows))
 
-    @property
+    @cached_property
     def criteria(self) -> list[str]:
         return list(dict.fromkeys(criterion for _, criterion, *_ in self.rows))
 
-    @property
+    @cached_property
     def raters(self) -> list[str]:
         return sorted({rater for *_, rater, _ in self.rows})
 
