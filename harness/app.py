@@ -34,6 +34,7 @@ from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache
+from harness.model_versions import model_change
 from harness.ratings import select_items
 from harness.report import write_report
 from harness.runs import RunConfig, RunFolder, default_out, list_runs
@@ -345,6 +346,8 @@ def execute(
             f"harness validate {folder.path}"
         )
         raise
+    if line := model_change(folder, validation):
+        observer.say(line)
     return RunResult(folder, validation, asked.cost_usd, asked.exit_code)
 
 

@@ -26,7 +26,7 @@ LAYERS = (
     ("analysis",),
     ("runs",),
     ("elicitation_items",),
-    ("sources",),
+    ("sources", "model_versions"),
     ("report",),
     (
         "app",

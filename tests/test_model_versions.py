@@ -1,0 +1,22 @@
+"""A run says when a provider reports another model version than before."""
+
+from __future__ import annotations
+
+from support.look_schedules import Schedule, majority, replies
+from support.processes import invoke
+
+
+def test_a_new_model_version_is_named_with_the_command(tmp_path, stub):
+    """The next run on the task names it once; one with the same version does not."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(8, majority)}, n=8)
+    arguments = (
+        *("run", "--task", tmp_path / "task", "--judges", "judge"),
+        *("--judges-file", tmp_path / "judges.yaml", "--elicitation", "forced_choice"),
+        *("--out", tmp_path / "runs", "--quiet", "--no-cache"),
+    )
+    assert "harness revalidate" not in invoke(*arguments).stderr
+    stub.set_table("judge", replies(8, majority), model="judge-2")
+    [line] = invoke(*arguments).stderr.splitlines()
+    assert line.startswith("judge: the provider reports judge-2, and judge-2026-01-01 in small-")
+    assert "harness revalidate " in line
+    assert schedule.run.exists()
