@@ -34,6 +34,7 @@ from harness.judging.prompts.requests import ELICITATIONS
 from harness.ratings import count_outcomes
 from harness.stats import primary_metric, reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
+from harness.stats.indeterminacy.translation import pairs_by_item
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,6 +155,8 @@ def _notes(p: Prepared) -> list[str]:
             f"beta {p.source.beta:g} is assumed{family}: response sets of the humans follow from "
             f"their forced choices{unused}"
         )
+    if pairs := _on_pairs(p):
+        notes.append(pairs)
     if p.source.interval not in {"score", "percentile"} and p.source.judges:
         notes.append(
             f"interval {p.source.interval} is not that of winning rates, regret and bounds, which "
@@ -161,6 +164,20 @@ def _notes(p: Prepared) -> list[str]:
             "score intervals"
         )
     return notes
+
+
+def _on_pairs(p: Prepared) -> str:
+    """Say what the pairs of raters estimate, where it is assumed or most choices have no set."""
+    beta, n_pairs = p.evaluation.human_translation.beta, int(pairs_by_item(p.human).sum())
+    is_minority = 2 * n_pairs < p.human.forced_choice.sum()
+    is_assumed = p.source.beta is not None
+    if beta.value is None or p.source.humans == "reconstructed" or not (is_minority or is_assumed):
+        return ""
+    interval = f" [{beta.interval.low:.2f}, {beta.interval.high:.2f}]" if beta.interval else ""
+    estimate = f"{n_pairs} pairs of raters estimate their beta at {beta.value:.2f}{interval}"
+    if is_assumed:
+        return f"{estimate}; --humans reconstructed uses that in place of an assumed beta"
+    return f"{estimate}; --humans reconstructed uses these pairs for the choices without a set"
 
 
 def _on_reconstruction(p: Prepared) -> str:

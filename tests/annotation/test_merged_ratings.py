@@ -109,6 +109,32 @@ def test_pairs_estimate_the_raters_beta(folder):
     assert result.humans.beta.value == pytest.approx(4 / 24)
 
 
+def test_assumed_beta_is_compared_with_the_pairs(folder):
+    """Where beta is assumed although raters gave pairs, a note says what the pairs estimate."""
+    invoke("annotate", folder, "--merge")
+    [note] = notes_of(folder, "--beta", 0.5)[-1:]
+    assert note.startswith("24 pairs of raters estimate their beta at 0.17 [")
+    assert note.endswith("--humans reconstructed uses that in place of an assumed beta")
+    assert not any("pairs of raters" in note for note in notes_of(folder))
+
+
+def test_pairs_of_some_stand_for_the_choices_of_all(folder):
+    """Where most choices have no set, a note names the option that uses the pairs; it does so."""
+    invoke("annotate", folder, "--merge", "--rater", "ann")
+    rows = [{"item": f"i{i}", "rater": r, "value": "B"} for i in range(N_ITEMS) for r in "xyz"]
+    with (folder / "ratings.jsonl").open("a", encoding="utf-8") as table:
+        table.writelines(json.dumps(row) + "\n" for row in rows)
+    [note] = notes_of(folder)
+    assert note.startswith("12 pairs of raters estimate their beta at 0.33 [")
+    [used] = notes_of(folder, "--humans", "reconstructed")
+    assert "are reconstructed from their forced choices, by 12 pairs on 12 items" in used
+
+
+def notes_of(folder, *options):
+    result = invoke("validate", "--task", folder, *options, "--json")
+    return Validation.from_json(result.stdout).notes
+
+
 def test_nothing_to_merge_is_one_line(tmp_path):
     """A task without a log, and a rater without a log, end with exit code 2."""
     task = make_unrated_task(tmp_path / "task", ["a"])
