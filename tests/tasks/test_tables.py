@@ -25,11 +25,11 @@ def write_csv(path, text, encoding="utf-8"):
     return path
 
 
-def write_parquet(path, columns):
+def write_parquet(path, columns, **options):
     import pyarrow as pa
     from pyarrow import parquet
 
-    parquet.write_table(pa.table(columns), path)
+    parquet.write_table(pa.table(columns), path, **options)
     return path
 
 
@@ -187,18 +187,42 @@ def test_parquet_is_checked_against_what_it_declares(tmp_path):
         "row 1: 'item' holds 1000 characters"
     )
     assert fault(path, required=("value",)).startswith("columns: column 'value' is missing")
-    bomb = write_parquet(
-        tmp_path / "bomb.parquet", {"item": [str(i % 7) * 5000 for i in range(7000)]}
-    )
-    size = bomb.stat().st_size
-    import pyarrow as pa
-    from pyarrow import parquet
+    texts = ["x" * 100_000 + str(i) for i in range(50)]
+    bomb = write_parquet(tmp_path / "bomb.parquet", {"item": texts}, use_dictionary=False)
+    message = fault(bomb, limits=Limits(unpacked_bytes=bomb.stat().st_size * 2))
+    assert message.startswith("unpacks to more than")
 
-    parquet.write_table(
-        pa.table({"item": ["x" * 100_000 + str(i) for i in range(50)]}), bomb, use_dictionary=False
-    )
-    size = bomb.stat().st_size
-    assert "unpacks to more than" in fault(bomb, limits=Limits(n_bytes=size * 2))
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_parquet_that_repeats_a_text_is_counted_unpacked(tmp_path, nested):
+    """A file of a few kilobytes took gigabytes, as each row named the same long text."""
+    text = "x" * 100_000
+    values = [[text] * 10] * 30 if nested else [text] * 300
+    path = write_parquet(tmp_path / "t.parquet", {"item": values}, compression="zstd")
+    assert path.stat().st_size < 5_000
+    size = 300 * len(text)
+    assert fault(path, limits=Limits(unpacked_bytes=size)).startswith("unpacks to more than")
+    assert len(list(read_rows(path, limits=Limits(unpacked_bytes=size + 20_000)))) == len(values)
+
+
+def test_parquet_in_an_encoding_without_bounds_is_refused(tmp_path):
+    """Where a text repeats the beginning of the one before, its size is known only unpacked."""
+    options = {"use_dictionary": False, "column_encoding": {"item": "DELTA_BYTE_ARRAY"}}
+    path = write_parquet(tmp_path / "t.parquet", {"item": ["a", "ab"]}, **options)
+    assert fault(path).startswith("'item' is encoded as DELTA_BYTE_ARRAY; write it with another")
+
+
+@given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
+def test_parquet_with_bytes_changed_is_read_or_refused(tmp_path_factory, place, noise):
+    """Whatever bytes differ, there are rows or one line of what is wrong."""
+    path = tmp_path_factory.mktemp("noise") / "t.parquet"
+    write_parquet(path, {"item": ["abc", "d"] * 20, "value": [["A"], None] * 20})
+    raw = bytearray(path.read_bytes())
+    place %= len(raw)
+    raw[place : place + len(noise)] = noise
+    path.write_bytes(raw)
+    with contextlib.suppress(TaskError):
+        list(read_rows(path))
 
 
 def test_parquet_values_must_be_plain(tmp_path):
@@ -242,28 +266,29 @@ def test_parquet_is_found_under_odd_names(tmp_path):
     assert list(read_rows(path)) == [(1, {"item": "a", "value": ["A", "B"]})]
 
 
-def test_parquet_stays_offline_and_silent(tmp_path):
-    """Reading parquet prints nothing, writes nothing at home, and turns the hub off first."""
-    path = write_parquet(tmp_path / "t.parquet", {"item": ["a"]})
-    home = tmp_path / "home"
-    home.mkdir()
+def test_parquet_that_declares_pictures_opens_none(tmp_path):
+    """Metadata made the reader ask for an address and open a path; now they are ignored."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"not to be opened")
+    features = {"item": {"_type": "Image"}, "other": {"_type": "Image"}}
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    columns = {"item": ["http://127.0.0.1:9/picture.png"], "other": [str(picture)]}
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
     code = (
-        "import os, sys; from pathlib import Path; from harness.tasks.tables import read_rows\n"
-        f"rows = list(read_rows(Path({str(path)!r})))\n"
-        "assert rows == [(1, {'item': 'a'})], rows\n"
-        "import datasets.config as config\n"
-        "assert config.HF_HUB_OFFLINE and os.environ['HF_HUB_DISABLE_TELEMETRY'] == '1'\n"
+        "import sys; from pathlib import Path; from harness.tasks.tables import read_rows\n"
+        "events = []; sys.addaudithook(lambda *event: events.append(event))\n"
+        f"[(_, row)] = read_rows(Path({str(path)!r}))\n"
+        f"assert row == { {name: cells[0] for name, cells in columns.items()}!r}, row\n"
+        "assert not [event for event, _ in events if event.startswith('socket')]\n"
+        "files = {str(arguments[0]) for event, arguments in events if event == 'open'}\n"
+        f"assert {str(path)!r} in files and {str(picture)!r} not in files\n"
     )
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "XDG_"))}
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment | {"HOME": str(home), "HF_HUB_OFFLINE": "0"},
-    )
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    assert list(home.iterdir()) == []
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])

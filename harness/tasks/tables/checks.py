@@ -25,6 +25,8 @@ class Limits:
     ----------
     n_bytes, line_bytes : int
         Size of the file, and of one line of csv or jsonl, in bytes.
+    unpacked_bytes : int
+        Size of all values of a parquet file, in bytes, repeated ones counted as often.
     n_rows, n_columns : int
         Number of rows, and of columns (keys of a row).
     field_chars : int
@@ -33,6 +35,7 @@ class Limits:
 
     n_bytes: int = 1 << 30
     line_bytes: int = 8 << 20
+    unpacked_bytes: int = 128 << 20
     n_rows: int = 5_000_000
     n_columns: int = 256
     field_chars: int = 1 << 20
