@@ -204,7 +204,7 @@ def base_name(name: str) -> str:
 def schemas() -> str:
     """The JSON schemas that `harness schema` prints."""
     parts = ["# JSON schemas", "", "As `harness schema NAME` prints them.", ""]
-    for name in ("task", "verdicts", "metrics"):
+    for name in ("task", "verdicts", "metrics", "audit"):
         text = json.dumps(schema_of(name), indent=2)
         parts += [f"## {name}", "", "```json", text, "```", ""]
     return "\n".join(parts)

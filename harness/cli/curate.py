@@ -1,4 +1,4 @@
-"""`harness curate`: tasks from tables of ratings."""
+"""`harness curate`: tasks from tables of ratings, and their audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from harness.cli import options
+from harness.cli import audit, options
 from harness.cli.output import echo, echo_json
 from harness.errors import HarnessError, TaskError
 
@@ -32,6 +32,9 @@ app = typer.Typer(
 @app.callback()
 def curate() -> None:
     """Make tasks of tables of ratings."""
+
+
+app.command("audit", short_help="Check the items and ratings of a task.")(audit.audit)
 
 
 @app.command("import", short_help="Make a task of a table of ratings.")

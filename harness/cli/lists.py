@@ -166,10 +166,11 @@ def _describe_metric(metric: Metric, scope: str, *, as_json: bool) -> dict[str, 
 
 def schema(
     name: Annotated[
-        Literal["metrics", "verdicts", "task"], typer.Argument(help="The file.", metavar="FILE")
+        Literal["metrics", "verdicts", "task", "audit"],
+        typer.Argument(help="The file.", metavar="FILE"),
     ],
 ) -> None:
-    """Print the JSON schema of metrics.json, of a line of verdicts.jsonl, or of task.yaml.
+    """Print the JSON schema of metrics.json, a line of verdicts.jsonl, task.yaml or an audit.
 
     \b
     Examples:
@@ -180,7 +181,7 @@ def schema(
 
 
 def schema_of(name: str) -> Mapping[str, object]:
-    """Return the JSON schema of a file: ``metrics``, ``verdicts`` or ``task``."""
+    """Return the JSON schema of a file: ``metrics``, ``verdicts``, ``task`` or ``audit``."""
     match name:
         case "metrics":
             from harness.analysis import Validation
@@ -190,6 +191,10 @@ def schema_of(name: str) -> Mapping[str, object]:
             from harness.judging.parsing.verdict import verdict_schema
 
             return verdict_schema()
+        case "audit":
+            from harness.curation.audit import Audit
+
+            return Audit.json_schema()
         case _:
             from harness.tasks import task_schema
 

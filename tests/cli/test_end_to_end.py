@@ -335,7 +335,7 @@ def test_verdicts_made_elsewhere_are_validated(place):
     assert judge.metrics["hit_rate(h/h)"].n_used == 3
 
 
-@pytest.mark.parametrize("what", ["metrics", "verdicts", "task"])
+@pytest.mark.parametrize("what", ["metrics", "verdicts", "task", "audit"])
 def test_schemas_are_json(tmp_path, what):
     """`harness schema` prints a JSON schema with properties."""
     shown = run_harness("schema", what, cwd=tmp_path)

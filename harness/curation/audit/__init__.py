@@ -1,0 +1,15 @@
+"""Audit of a task: what in its items and ratings endangers a decision, and what to do about it."""
+
+from harness.curation.audit.audit import audit_task
+from harness.curation.audit.audit_text import audit_text
+from harness.curation.audit.finding import Audit, Effect, Finding, NotChecked, RaterFacts
+
+__all__ = [
+    "Audit",
+    "Effect",
+    "Finding",
+    "NotChecked",
+    "RaterFacts",
+    "audit_task",
+    "audit_text",
+]

@@ -1,0 +1,167 @@
+"""Run every check of an audit on a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.analysis import validate
+from harness.curation.audit.decision_effects import suspected_errors, with_effects
+from harness.curation.audit.duplicate_texts import SIMILAR, duplicates
+from harness.curation.audit.finding import Audit, Finding, NotChecked
+from harness.curation.audit.personal_data import items_by_pattern
+from harness.curation.audit.rating_checks import (
+    RatedChoices,
+    few_item_raters,
+    option_findings,
+    rater_facts,
+    rater_findings,
+    single_rater_items,
+)
+from harness.curation.audit.sufficiency import sufficiency_findings
+from harness.report.formatting import counted
+from harness.sources import source_of_verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from harness.curation.audit.duplicate_texts import Cluster
+    from harness.curation.audit.finding import RaterFacts
+    from harness.tasks import Task
+
+
+def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Audit:
+    """Check the items and ratings of a task.
+
+    Parameters
+    ----------
+    task : Task
+        What is audited.
+    verdicts : Path, optional
+        Verdicts of judges, as for `harness.sources.source_of_verdicts`. With them, findings are
+        ordered by what leaving their items or raters out does to the decision.
+    seed : int
+        Of the resampling of the validations.
+
+    Returns
+    -------
+    Audit
+        Findings and facts of the raters.
+
+    Raises
+    ------
+    VerdictError
+        If the verdicts cannot be read.
+    """
+    rated = RatedChoices.of(task)
+    facts = rater_facts(task, rated) if task.rater_ids == "real" and rated.raters else ()
+    source = source_of_verdicts(task, verdicts, seed=seed) if verdicts else None
+    validation = validate(source) if source else None
+    decision = validation.decision if validation else None
+    findings = [*(suspected_errors(source) if source else ()), *_data_findings(task, facts)]
+    findings += sufficiency_findings(task, rated, decision)
+    if source and validation:
+        findings = with_effects(findings, source, validation)
+    return Audit(
+        task=task.name,
+        content_hash=task.content_hash,
+        n_items=len(task.items),
+        n_raters=len({rating.rater for rating in task.ratings}),
+        n_ratings=len(task.ratings),
+        decision=decision.verdict if decision else None,
+        judge=decision.judge if decision else None,
+        findings=tuple(findings),
+        raters=facts,
+        not_checked=tuple(_not_checked(task, rated, has_verdicts=source is not None)),
+    )
+
+
+def _data_findings(task: Task, facts: Sequence[RaterFacts]) -> Iterator[Finding]:
+    yield from _duplicate_findings(task)
+    yield from rater_findings(facts)
+    yield from option_findings(task)
+    yield from single_rater_items(task)
+    if task.rater_ids == "real":
+        yield from few_item_raters(task)
+    yield from _pattern_findings(task)
+
+
+def _duplicate_findings(task: Task) -> Iterator[Finding]:
+    items = [item for item in task.items if task.has_text(item)]
+    exact, near = duplicates(task, items)
+    across = [cluster for cluster in (*exact, *near) if _spans_groups(task, cluster)]
+    why = "The same text counts several times, so intervals are too narrow."
+    if exact:
+        yield _of_clusters(
+            exact,
+            "duplicate_items",
+            "with the text of another item",
+            why=why,
+            action="Merge them where no rater rated both; else keep the first.",
+        )
+    if across:
+        yield _of_clusters(
+            across,
+            "duplicates_across_groups",
+            "equal or nearly equal to an item of another group",
+            why="Groups are resampled as if independent, which these are not.",
+            action="Put them into the same group.",
+        )
+    if near:
+        yield _of_clusters(
+            near,
+            "near_duplicate_items",
+            f"that share at least {SIMILAR:.0%} of the 5-character pieces of another",
+            why=why,
+            action="Give the items of a cluster the same 'group', so that they are resampled "
+            "together.",
+        )
+
+
+def _spans_groups(task: Task, cluster: Cluster) -> bool:
+    groups = [task.by_id[item].group for item in cluster]
+    return None not in groups and len(set(groups)) > 1
+
+
+def _of_clusters(
+    clusters: Sequence[Cluster], kind: str, what: str, *, why: str, action: str
+) -> Finding:
+    n = sum(len(cluster) - 1 for cluster in clusters)
+    return Finding(
+        kind=kind,  # type: ignore[arg-type]  # the caller's literal
+        what=f"{counted([n])} {what}",
+        why=why,
+        action=action,
+        n=n,
+        items=tuple(item for cluster in clusters for item in cluster),
+        clusters=tuple(clusters),
+    )
+
+
+def _pattern_findings(task: Task) -> Iterator[Finding]:
+    by_pattern = items_by_pattern(task.items)
+    if not by_pattern:
+        return
+    counts = ", ".join(f"{kind} {n:,}" for kind, (n, _) in by_pattern.items())
+    items = tuple(dict.fromkeys(item for _, ids in by_pattern.values() for item in ids))
+    yield Finding(
+        kind="secrets_or_personal_data",
+        what=f"{counted([len(items)])} matching a pattern of secrets or personal data ({counts})",
+        why="Hosted judges receive the texts, and runs and reports hold them.",
+        action="Look at the items; replace what is real before a judge is asked.",
+        n=len(items),
+        items=items,
+    )
+
+
+def _not_checked(task: Task, rated: RatedChoices, *, has_verdicts: bool) -> Iterator[NotChecked]:
+    if textless := sum(not task.has_text(item) for item in task.items):
+        yield NotChecked(check="duplicates", reason=f"{textless:,} items have no text")
+    if task.rater_ids != "real":
+        yield NotChecked(check="raters", reason="rater ids are positional: no rater is a person")
+    elif not rated.raters:
+        yield NotChecked(check="raters", reason="there are no forced choices")
+    yield NotChecked(check="drift over time", reason="ratings have no times")
+    if not has_verdicts:
+        yield NotChecked(check="suspected rating errors", reason="no verdicts (--verdicts)")
+        yield NotChecked(check="effect on the decision", reason="no verdicts (--verdicts)")

@@ -1,0 +1,118 @@
+"""An audit as text for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.curation.audit.rating_checks import is_low
+from harness.report.formatting import counted, p_value
+from harness.report.text_table import draw_table, paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harness.curation.audit.finding import Audit, Effect, Finding, RaterFacts
+
+SHOWN = 5  # ids of a finding
+MOST_RATERS = 20
+TITLES = {
+    "duplicate_items": "duplicate items",
+    "duplicates_across_groups": "duplicates across groups",
+    "near_duplicate_items": "near duplicates",
+    "single_rater_items": "items with a single rater",
+    "few_items_per_rater": "raters with few items",
+    "unused_options": "unused options",
+    "options_spelt_twice": "options spelt twice",
+    "same_answer_raters": "raters who always answer alike",
+    "deviating_raters": "raters unlike the others",
+    "suspected_rating_errors": "suspected rating errors",
+    "secrets_or_personal_data": "secrets or personal data",
+    "not_fully_specified": "task not fully specified",
+    "low_annotator_power": "low power of the annotator test",
+    "wide_intervals": "wide intervals",
+    "too_few_items": "too few items",
+}
+
+
+def audit_text(audit: Audit) -> str:
+    """Render an audit: a table of findings, each in words, and the raters."""
+    counts = f"{counted([audit.n_items])}, {counted([audit.n_raters], 'rater')}"
+    parts = [f"{audit.task}: {counts}, {counted([audit.n_ratings], 'rating')}"]
+    if audit.decision is not None:
+        parts.append(f"Decision with everything: {_decision(audit.decision, audit.judge)}")
+    if audit.findings:
+        parts.append(_table(audit))
+        parts += [_words(i, finding) for i, finding in enumerate(audit.findings, 1)]
+    else:
+        parts.append("No findings.")
+    if audit.raters:
+        parts.append(_raters(audit.raters))
+    lines = [paragraph(f"Not checked: {row.check}; {row.reason}.") for row in audit.not_checked]
+    parts += ["\n".join(lines)] if lines else []
+    return "\n\n".join(parts)
+
+
+def _table(audit: Audit) -> str:
+    measured = audit.decision is not None
+    heads = ["", "finding", "n", *(["decision without"] if measured else [])]
+    rows = [
+        [str(i), TITLES[f.kind], f"{f.n:,}", *([_effect(f.effect)] if measured else [])]
+        for i, f in enumerate(audit.findings, 1)
+    ]
+    return draw_table(heads, rows)
+
+
+def _effect(effect: Effect | None) -> str:
+    if effect is None:
+        return "-"
+    shift = "" if effect.largest_change is None else f" ({effect.largest_change:.3f})"
+    if not effect.changes_decision:
+        return f"same{shift}"
+    return f"{_decision(effect.verdict, effect.judge)}{shift}"
+
+
+def _decision(verdict: str, judge: str | None) -> str:
+    return verdict if judge is None else f"{verdict} {judge}"
+
+
+def _words(number: int, finding: Finding) -> str:
+    where = [
+        f"{noun} {_ids(ids)}"
+        for noun, ids in (
+            ("items", finding.left_out_items),
+            ("raters", finding.raters),
+            ("options", finding.options),
+        )
+        if ids
+    ]
+    what = finding.what[0].upper() + finding.what[1:]
+    lines = [f"{number}. {what}.", *([f"Where: {'; '.join(where)}."] if where else [])]
+    lines += [f"Why it matters: {finding.why}", f"What to do: {finding.action}"]
+    return "\n".join(paragraph(line) for line in lines)
+
+
+def _ids(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - SHOWN:,} more (--json)" if len(ids) > SHOWN else ""
+    return f"{', '.join(ids[:SHOWN])}{more}"
+
+
+def _raters(raters: Sequence[RaterFacts]) -> str:
+    compared = [fact for fact in raters if fact.agreement is not None]
+    if not compared:
+        return "No rater shares an item with two others: none is compared."
+    ordered = sorted(compared, key=lambda fact: (fact.agreement or 0.0) - (fact.expected or 0.0))
+    rows = [list(_rater_row(fact)) for fact in ordered[:MOST_RATERS]]
+    heads = ["rater", "items", "agreement", "expected", "p", ""]
+    more = len(raters) - len(rows)
+    note = f"\n{counted([more], 'more rater')} in --json" if more else ""
+    title = "Each rater against the others on the same items (p adjusted by Holm):"
+    return f"{title}\n{draw_table(heads, rows)}{note}"
+
+
+def _rater_row(fact: RaterFacts) -> Iterator[str]:
+    yield fact.rater
+    yield str(fact.n_items)
+    yield f"{fact.agreement:.2f} [{fact.low:.2f}, {fact.high:.2f}]"
+    yield f"{fact.expected:.2f}"
+    yield p_value(fact.p_adjusted)
+    yield f"always {fact.always}" if fact.always else "lower" if is_low(fact) else ""

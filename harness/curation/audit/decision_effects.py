@@ -1,0 +1,146 @@
+"""What the items and ratings of a finding do to the decision, by leaving them out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis import validate
+from harness.curation.audit.finding import Effect, Finding
+from harness.ratings import human_table, judge_table
+from harness.sources import n_planned_at_least
+from harness.stats.data.labels import modes
+from harness.stats.inference.proportions import wilson_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harness.analysis import Source, Validation
+    from harness.stats.data.arrays import FloatArray
+
+MIN_LEFT = 2  # items
+MIN_RATINGS = 3
+AGREED = 0.8  # share of an item's raters
+MIN_JUDGES = 2
+
+
+def with_effects(
+    findings: Sequence[Finding], source: Source, baseline: Validation
+) -> list[Finding]:
+    """Return findings with their effects, those that change the decision first.
+
+    Then come those that change the metric that ranks most, then those without an effect; ties stay
+    in their order.
+    """
+    measured = [replace(f, effect=_effect(f, source, baseline)) for f in findings]
+    return sorted(measured, key=_importance)
+
+
+def _importance(finding: Finding) -> tuple[bool, bool, float]:
+    effect = finding.effect
+    if effect is None:
+        return (True, True, 0.0)
+    return (not effect.changes_decision, False, -(effect.largest_change or 0.0))
+
+
+def _effect(finding: Finding, source: Source, baseline: Validation) -> Effect | None:
+    if not (finding.left_out_items or finding.raters):
+        return None
+    rest = _without(source, set(finding.left_out_items), set(finding.raters))
+    if len(rest.items) < MIN_LEFT:
+        return None
+    validation = validate(rest)
+    decision, before = validation.decision, baseline.decision
+    metric = baseline.settings.metric
+    return Effect(
+        verdict=decision.verdict,
+        judge=decision.judge,
+        changes_decision=(decision.verdict, decision.judge) != (before.verdict, before.judge),
+        n_items=len(rest.items),
+        largest_change=_largest_change(validation, baseline, metric),
+        metric=metric,
+    )
+
+
+def _without(source: Source, items: set[str], raters: set[str]) -> Source:
+    ratings = [r for r in source.task.ratings if r.rater not in raters and r.item not in items]
+    rated = {rating.item for rating in ratings}
+    kept = tuple(item for item in source.items if item.id in rated)
+    ids = {item.id for item in kept}
+    task = source.task.model_copy(
+        update={
+            "items": kept,
+            "ratings": tuple(r for r in ratings if r.item in ids),
+            "ignored": tuple(r for r in source.task.ignored if r.item in ids),
+        }
+    )
+    verdicts = {
+        judge: [verdict for verdict in rows if verdict.item in ids]
+        for judge, rows in source.verdicts.items()
+    }
+    planned = {judge: n_planned_at_least(rows, len(kept)) for judge, rows in verdicts.items()}
+    return replace(source, task=task, items=kept, verdicts=verdicts, planned=planned)
+
+
+def _largest_change(validation: Validation, baseline: Validation, metric: str) -> float | None:
+    after = {judge.name: judge.metrics[metric].value for judge in validation.judges}
+    pairs = [(judge.metrics[metric].value, after[judge.name]) for judge in baseline.judges]
+    changes = [abs(x - y) for x, y in pairs if x is not None and y is not None]
+    return max(changes, default=None)
+
+
+def suspected_errors(source: Source) -> Iterator[Finding]:
+    """Find items on which raters agree, and all good judges agree on another option.
+
+    A judge is good where the lower end of the interval of its agreement with the raters' most
+    frequent options exceeds the share of the most frequent one. At least two are needed.
+    """
+    human = human_table(source.task, source.items)
+    counts = human.forced_choice
+    m = counts.sum(axis=1)
+    agreed = (m >= MIN_RATINGS) & (counts.max(axis=1) >= AGREED * m)
+    human_modes = modes(counts)
+    most_frequent = np.nanmax(np.nanmean(human_modes, axis=0)) if (m > 0).any() else 1.0
+    good = [
+        np.nan_to_num(judge_modes)
+        for judge_modes in _judge_modes(source)
+        if _lower_bound(source, human_modes, judge_modes) > most_frequent
+    ]
+    if len(good) < MIN_JUDGES:
+        return
+    unanimous = np.prod(good, axis=0) == 1.0  # (n, K)
+    raters_choice = human_modes == 1.0
+    suspected = agreed & (unanimous & ~raters_choice).any(axis=1)
+    items = tuple(item for item, flag in zip(human.items, suspected, strict=True) if flag)
+    if items:
+        yield Finding(
+            kind="suspected_rating_errors",
+            what=f"{len(items):,} items on which at least {AGREED:.0%} of the raters agree and all "
+            f"{len(good)} good judges agree on another option",
+            why="Either the ratings are wrong or the judges share a blind spot; the two call for "
+            "opposite decisions.",
+            action="Have them rated again by people who see neither answer.",
+            n=len(items),
+            items=items,
+        )
+
+
+def _judge_modes(source: Source) -> Iterator[FloatArray]:
+    """Yield the most frequent option of each judge, (n, K); nan without an answer."""
+    for facts in source.judges:
+        rows = source.verdicts[facts.name]
+        yield modes(judge_table(source.task, source.items, facts.name, rows).forced_choice)
+
+
+def _lower_bound(source: Source, human_modes: FloatArray, judge_modes: FloatArray) -> float:
+    """Return the lower end of the interval of a judge's hit rate, over groups; 0 without any."""
+    hits = (human_modes * judge_modes).sum(axis=1)
+    answered = np.flatnonzero(~np.isnan(hits)).tolist()
+    groups = {
+        (source.items[i].group, source.items[i].group or source.items[i].id) for i in answered
+    }
+    if not answered:
+        return 0.0
+    return wilson_interval(min(float(hits[answered].mean()), 1.0), len(groups)).low

@@ -1,0 +1,166 @@
+"""Items with equal or nearly equal texts, by MinHash and banding."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from harness.tasks import Item, Task
+
+SIMILAR = 0.8  # Jaccard similarity of the sets of shingles, in every field
+SHINGLE = 5  # characters
+BANDS, ROWS = 8, 4  # 98 % of the pairs at similarity 0.8 meet in a band
+CHUNK = 2_000_000  # characters hashed at once
+SEPARATORS = re.compile(r"[\W_]+")
+PRIMES = np.array([0x100000001B3**i % 2**64 for i in range(SHINGLE)], dtype=np.uint64)
+Cluster = tuple[str, ...]
+
+
+def duplicates(task: Task, items: Sequence[Item]) -> tuple[list[Cluster], list[Cluster]]:
+    """Return clusters of items whose texts are equal, and of those that are nearly equal.
+
+    Parameters
+    ----------
+    task : Task
+        Its ``text`` names the fields that are compared.
+    items : sequence of Item
+        With texts. Items of different criteria are never duplicates.
+
+    Returns
+    -------
+    exact, near : list of tuple of str
+        Ids in file order. Letter case, punctuation and spaces do not count. Near duplicates have a
+        Jaccard similarity of at least 0.8 between the sets of 5-character shingles of every field.
+    """
+    by_text: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for item in items:
+        by_text[_normal(item, task)].append(item.id)
+    exact = [tuple(ids) for ids in by_text.values() if len(ids) > 1]
+    texts = list(by_text)
+    near = [
+        tuple(by_text[texts[i]][0] for i in members)
+        for members in _components(len(texts), _similar_pairs(texts))
+    ]
+    return exact, near
+
+
+def _normal(item: Item, task: Task) -> tuple[str, ...]:
+    fields = (SEPARATORS.sub(" ", item.fields[name].casefold()).strip() for name in task.text)
+    return (item.criterion or "", *fields)
+
+
+def _similar_pairs(texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of texts that meet in a band and are similar in every field."""
+    if not texts:
+        return
+    columns = list(zip(*texts, strict=True))
+    varied = max(columns[1:], key=lambda column: len(set(column)))  # context that items share: no
+    rows = [i for i, text in enumerate(varied) if len(text) >= SHINGLE]
+    signatures = _signatures([varied[i] for i in rows])
+    tested: set[tuple[int, int]] = set()
+    for pair in _candidates(signatures):
+        first, second = (rows[i] for i in pair)
+        if (first, second) not in tested:
+            tested.add((first, second))
+            if _similar(texts[first], texts[second]):
+                yield first, second
+
+
+def _signatures(texts: Sequence[str]) -> NDArray[np.uint64]:
+    """Return the MinHash signature of each text, (n, BANDS * ROWS)."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(1, 2**63, BANDS * ROWS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    signatures = np.empty((len(texts), len(factors)), dtype=np.uint64)
+    start = 0
+    for stop in _chunks(texts):
+        hashes, starts = _shingles(texts[start:stop])
+        for j, factor in enumerate(factors):
+            mixed = hashes * factor
+            signatures[start:stop, j] = np.minimum.reduceat(
+                mixed ^ (mixed >> np.uint64(29)), starts
+            )
+        start = stop
+    return signatures
+
+
+def _chunks(texts: Sequence[str]) -> Iterator[int]:
+    """Yield the ends of runs of texts of about 2 million characters."""
+    n_characters = 0
+    for i, text in enumerate(texts, 1):
+        n_characters += len(text)
+        if n_characters >= CHUNK or i == len(texts):
+            yield i
+            n_characters = 0
+
+
+def _shingles(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return hashes of all shingles of all texts, and where each text's begin."""
+    joined = "".join(texts)
+    codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    windows = np.lib.stride_tricks.sliding_window_view(codes.astype(np.uint64), SHINGLE)
+    hashes = (windows * PRIMES).sum(axis=1, dtype=np.uint64)
+    hashes ^= hashes >> np.uint64(31)
+    lengths = np.array([len(text) for text in texts])
+    ends = lengths.cumsum()
+    inside = np.ones(len(hashes), dtype=np.bool_)
+    for back in range(1, SHINGLE):  # shingles that reach into the next text
+        inside[ends[:-1] - back] = False
+    starts = np.concatenate([[0], (lengths - SHINGLE + 1).cumsum()[:-1]])
+    return hashes[inside], starts
+
+
+def _candidates(signatures: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
+    """Yield neighbours among the texts that are equal in a band."""
+    for band in range(BANDS):
+        rows = np.ascontiguousarray(signatures[:, band * ROWS : (band + 1) * ROWS])
+        _, bucket = np.unique(rows.view(f"V{8 * ROWS}").ravel(), return_inverse=True)
+        order = np.argsort(bucket, kind="stable")
+        cuts = np.flatnonzero(np.diff(bucket[order])) + 1
+        for members in np.split(order, cuts):
+            if len(members) > 1:
+                ids = members.tolist()
+                yield from pairwise(ids)
+                yield from ((ids[0], other) for other in ids[2:])
+
+
+def _similar(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    return all(
+        a == b or _jaccard(a, b) >= SIMILAR for a, b in zip(first[1:], second[1:], strict=True)
+    ) and (first[0] == second[0])
+
+
+def _jaccard(first: str, second: str) -> float:
+    a, b = (
+        {text[i : i + SHINGLE] for i in range(len(text) - SHINGLE + 1)} for text in (first, second)
+    )
+    return len(a & b) / len(a | b) if a and b else 0.0
+
+
+def _components(n: int, pairs: Iterator[tuple[int, int]]) -> list[list[int]]:
+    """Return the connected components of more than one member, in order."""
+    parent = list(range(n))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    joined = set()
+    for first, second in pairs:
+        low, high = sorted((root(first), root(second)))
+        parent[high] = low
+        joined |= {first, second}
+    members: dict[int, list[int]] = defaultdict(list)
+    for i in sorted(joined):
+        members[root(i)].append(i)
+    return list(members.values())

@@ -1,0 +1,163 @@
+"""Findings of an audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from harness.analysis.serialize import schema_of
+
+Kind: TypeAlias = Literal[
+    "duplicate_items",
+    "duplicates_across_groups",
+    "near_duplicate_items",
+    "single_rater_items",
+    "few_items_per_rater",
+    "unused_options",
+    "options_spelt_twice",
+    "same_answer_raters",
+    "deviating_raters",
+    "suspected_rating_errors",
+    "secrets_or_personal_data",
+    "not_fully_specified",
+    "low_annotator_power",
+    "wide_intervals",
+    "too_few_items",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What leaving the items or ratings of a finding out does to the decision.
+
+    Attributes
+    ----------
+    verdict, judge : str, str or None
+        The decision without them.
+    changes_decision : bool
+        Whether verdict or judge are others than with them.
+    n_items : int
+        Items left.
+    largest_change : float or None
+        Of the value of the metric that ranks, over the judges; None where it is NA.
+    metric : str
+        The metric that ranks.
+    """
+
+    verdict: str
+    judge: str | None
+    changes_decision: bool
+    n_items: int
+    largest_change: float | None
+    metric: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A finding: what, where, why it matters and what to do.
+
+    Attributes
+    ----------
+    kind : str
+        Which check found it.
+    what, why, action : str
+        Sentences; they hold ids and counts, never texts of items.
+    n : int
+        How many items, raters or options it is about.
+    items, raters, options : tuple of str
+        All of them.
+    clusters : tuple of tuple of str
+        Items that are duplicates of each other, the first in file order first.
+    effect : Effect or None
+        None without verdicts, or where nothing can be left out.
+    """
+
+    kind: Kind
+    what: str
+    why: str
+    action: str
+    n: int
+    items: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    clusters: tuple[tuple[str, ...], ...] = ()
+    effect: Effect | None = None
+
+    @property
+    def left_out_items(self) -> tuple[str, ...]:
+        """Items to leave out: of duplicates, all but the first."""
+        if self.clusters:
+            return tuple(item for cluster in self.clusters for item in cluster[1:])
+        return self.items
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterFacts:
+    """A rater against the others.
+
+    Attributes
+    ----------
+    n_ratings : int
+        Forced choices of the rater.
+    n_items : int
+        Items that two others rated as well, on which the agreement rests.
+    agreement : float or None
+        Mean share of the others' choices that are the rater's; None without such items.
+    low, high : float or None
+        Wilson interval (95 %) of the agreement, over groups where the task has them.
+    expected : float or None
+        Mean agreement of all raters of the same items.
+    p_adjusted : float or None
+        Chernoff bound of the permutation test for a lower agreement, adjusted by Holm.
+    always : str
+        The option that the rater always chose; "" for who varies.
+    """
+
+    rater: str
+    n_ratings: int
+    n_items: int
+    agreement: float | None
+    low: float | None
+    high: float | None
+    expected: float | None
+    p_adjusted: float | None
+    always: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotChecked:
+    """A check that was not possible, and why."""
+
+    check: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """Findings of an audit, those that change the decision first.
+
+    Attributes
+    ----------
+    content_hash : str
+        Of the task's content.
+    decision, judge : str or None
+        The decision with everything; None without verdicts.
+    """
+
+    schema_version: int = 1
+    task: str
+    content_hash: str
+    n_items: int
+    n_raters: int
+    n_ratings: int
+    decision: str | None
+    judge: str | None
+    findings: tuple[Finding, ...]
+    raters: tuple[RaterFacts, ...]
+    not_checked: tuple[NotChecked, ...]
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of an audit."""
+        dialect = "https://json-schema.org/draft/2020-12/schema"
+        return {"$schema": dialect, **schema_of(cls), "title": "audit"}

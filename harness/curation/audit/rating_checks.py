@@ -1,0 +1,210 @@
+"""Checks of who rated what and how: raters, options, and how well they cover the items."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.curation.audit.finding import Finding, RaterFacts
+from harness.report.formatting import counted
+from harness.stats.data.rater_deviation import Choices, rater_deviation, same_answer_p_values
+from harness.stats.inference.proportions import wilson_interval
+from harness.tasks import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from harness.stats.data.arrays import FloatArray
+    from harness.tasks import Rating, Task
+
+LEVEL = 0.05  # chance of any false flag among interchangeable raters
+MIN_DIFFERENCE = 0.05  # of the agreement; below, a rater is not flagged
+FEW_ITEMS = 30  # fewer get no t-test in the annotator test
+IGNORED = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RatedChoices:
+    """Forced choices of a task as numbers, and the names of the raters."""
+
+    choices: Choices
+    raters: tuple[str, ...]
+
+    @classmethod
+    def of(cls, task: Task) -> RatedChoices:
+        """Number items, raters and options in their order; abstentions are left out."""
+        rows = [r for r in task.ratings if _is_choice(r)]
+        raters = tuple(dict.fromkeys(rating.rater for rating in rows))
+        item_number = {item.id: i for i, item in enumerate(task.items)}
+        rater_number = {rater: j for j, rater in enumerate(raters)}
+        option_number = {option.key: k for k, option in enumerate(task.options)}
+        units: dict[tuple[bool, str], int] = {}
+        unit = [
+            units.setdefault((item.group is None, item.group or item.id), len(units))
+            for item in task.items
+        ]
+        choices = Choices(
+            item=np.array([item_number[r.item] for r in rows], dtype=np.int64),
+            rater=np.array([rater_number[r.rater] for r in rows], dtype=np.int64),
+            option=np.array([option_number[str(r.value)] for r in rows], dtype=np.int64),
+            unit=np.array(unit, dtype=np.int64),
+            n_raters=len(raters),
+            n_options=len(task.options),
+        )
+        return cls(choices, raters)
+
+
+def _is_choice(rating: Rating) -> bool:
+    return rating.elicitation == "forced_choice" and rating.value != CANNOT_ASSESS
+
+
+def single_rater_items(task: Task) -> Iterator[Finding]:
+    """Find items that a single rater rated."""
+    raters: dict[str, set[str]] = defaultdict(set)
+    for rating in task.ratings:
+        raters[rating.item].add(rating.rater)
+    items = tuple(item.id for item in task.items if len(raters[item.id]) == 1)
+    if items:
+        yield Finding(
+            kind="single_rater_items",
+            what=f"{counted([len(items)], 'item')} rated by a single person",
+            why="They say nothing about how much raters disagree, nor whether a judge may "
+            "replace a rater.",
+            action="Collect a second and a third rating of them.",
+            n=len(items),
+            items=items,
+        )
+
+
+def option_findings(task: Task) -> Iterator[Finding]:
+    """Find options that nobody chose, and options or foreign labels that are spelt alike."""
+    used = Counter(key for rating in task.ratings for key in _keys(rating))
+    unused = tuple(option.key for option in task.options if not used[option.key])
+    if unused:
+        yield Finding(
+            kind="unused_options",
+            what=f"{counted([len(unused)], 'option')} of {len(task.options)} never chosen",
+            why="Judges may choose them all the same, and are then wrong by construction.",
+            action="Ask whether raters were offered them; remove from task.yaml those they were "
+            "not.",
+            n=len(unused),
+            options=unused,
+        )
+    pairs = spelt_twice(task)
+    if pairs:
+        names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
+        yield Finding(
+            kind="options_spelt_twice",
+            what=f"{counted([len(names)], 'label')} that differ by case or punctuation only",
+            why="Ratings of the same answer are split, so raters seem to disagree.",
+            action="Merge each pair into one option.",
+            n=len(names),
+            options=names,
+        )
+
+
+def spelt_twice(task: Task) -> tuple[tuple[str, str], ...]:
+    """Return pairs of (option key, other key or ignored label) that differ by spelling alone."""
+    first: dict[str, str] = {}
+    pairs = []
+    labels = [(option.key, option.label) for option in task.options]
+    for key, label in (*labels, *((name, name) for name in task.ignore_labels)):
+        spelling = IGNORED.sub("", label.casefold()) or label
+        other = first.setdefault(spelling, key)
+        if other != key:
+            pairs.append((other, key))
+    return tuple(pairs)
+
+
+def _keys(rating: Rating) -> tuple[str, ...]:
+    return (rating.value,) if isinstance(rating.value, str) else rating.value
+
+
+def few_item_raters(task: Task) -> Iterator[Finding]:
+    """Find raters of fewer than 30 items."""
+    rated = dict.fromkeys((rating.rater, rating.item) for rating in task.ratings)
+    n_items = Counter(rater for rater, _ in rated)
+    few = tuple(rater for rater, n in n_items.items() if n < FEW_ITEMS)
+    if few:
+        yield Finding(
+            kind="few_items_per_rater",
+            what=f"{len(few)} of {counted([len(n_items)], 'rater')} rated fewer than {FEW_ITEMS} "
+            "items",
+            why="The annotator test has little power against them, and their agreement with the "
+            "others is uncertain.",
+            action=f"Give them more items, {FEW_ITEMS} at least, or read the annotator test "
+            "without them.",
+            n=len(few),
+            raters=few,
+        )
+
+
+def rater_facts(task: Task, rated: RatedChoices) -> tuple[RaterFacts, ...]:
+    """Compare each rater with the others: agreement, interval and tests."""
+    choices = rated.choices
+    deviation = rater_deviation(choices)
+    option, p_same = same_answer_p_values(choices)
+    n_ratings = np.bincount(choices.rater, minlength=choices.n_raters)
+    keys = [o.key for o in task.options]
+    facts = []
+    for j, rater in enumerate(rated.raters):
+        agreement = _or_none(deviation.agreement, j)
+        interval = (
+            None if agreement is None else wilson_interval(agreement, int(deviation.n_units[j]))
+        )
+        facts.append(
+            RaterFacts(
+                rater=rater,
+                n_ratings=int(n_ratings[j]),
+                n_items=int(deviation.n_items[j]),
+                agreement=agreement,
+                low=None if interval is None else interval.low,
+                high=None if interval is None else interval.high,
+                expected=_or_none(deviation.expected, j),
+                p_adjusted=_or_none(deviation.p_adjusted, j),
+                always=keys[option[j]] if option[j] >= 0 and p_same[j] <= LEVEL else "",
+            )
+        )
+    return tuple(facts)
+
+
+def _or_none(values: FloatArray, j: int) -> float | None:
+    return None if np.isnan(values[j]) else float(values[j])
+
+
+def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
+    """Find raters who always answer alike or agree less than interchangeable ones."""
+    facts = tuple(facts)
+    same = tuple(fact.rater for fact in facts if fact.always)
+    if same:
+        yield Finding(
+            kind="same_answer_raters",
+            what=f"{counted([len(same)], 'rater')} always chose the same option, where "
+            f"interchangeable raters would not (any false flag: at most {LEVEL:.0%})",
+            why="Such ratings carry no information about the items.",
+            action="Ask whether they rated in earnest; leave their ratings out if not.",
+            n=len(same),
+            raters=same,
+        )
+    low = tuple(fact.rater for fact in facts if is_low(fact))
+    if low:
+        yield Finding(
+            kind="deviating_raters",
+            what=f"{counted([len(low)], 'rater')} of {len(facts)} agree with the others less than "
+            f"interchangeable raters do (any false flag: at most {LEVEL:.0%})",
+            why="They may have misread the instructions; or they see what the others do not.",
+            action="Read some of their items with them before anything is left out.",
+            n=len(low),
+            raters=low,
+        )
+
+
+def is_low(fact: RaterFacts) -> bool:
+    """Whether a rater agrees significantly and by at least 0.05 less than the others."""
+    if fact.p_adjusted is None or fact.agreement is None or fact.expected is None:
+        return False
+    return fact.p_adjusted <= LEVEL and fact.expected - fact.agreement >= MIN_DIFFERENCE

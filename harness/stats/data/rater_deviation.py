@@ -1,0 +1,200 @@
+"""Raters who agree less with the others, or vary less, than interchangeable raters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, IntArray, ratio
+from harness.stats.inference.multiple_testing import holm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TILTS = np.geomspace(0.01, 100.0, 40)  # exponents of the Chernoff bound
+MIN_RATERS = 3  # of two ratings, both agree equally often with the other
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Choices of identified raters, one element per rating.
+
+    Attributes
+    ----------
+    item, rater, option : (R,) int arrays
+        Numbers from 0. A rater rates an item at most once.
+    unit : (n,) int array
+        Of each item: the group whose items may depend on each other, or a number of its own.
+    n_raters, n_options : int
+        How many there are.
+    """
+
+    item: IntArray
+    rater: IntArray
+    option: IntArray
+    unit: IntArray
+    n_raters: int
+    n_options: int
+
+    def counts(self) -> IntArray:
+        """Return how often each option was chosen, (n, K)."""
+        n, K = len(self.unit), self.n_options
+        return np.bincount(self.item * K + self.option, minlength=n * K).reshape(n, K)
+
+    def subset(self, kept: IntArray) -> Choices:
+        """Return some of the ratings."""
+        return Choices(
+            self.item[kept],
+            self.rater[kept],
+            self.option[kept],
+            self.unit,
+            self.n_raters,
+            self.n_options,
+        )
+
+    def units(self) -> tuple[IntArray, IntArray]:
+        """Return how many ratings the rater gave in the unit of each rating, and units per rater.
+
+        Returns
+        -------
+        sizes : (R,) int array
+        n_units : (m,) int array
+        """
+        key = self.rater * (self.unit.max(initial=0) + 1) + self.unit[self.item]
+        pairs, position, sizes = np.unique(key, return_inverse=True, return_counts=True)
+        n_units = np.bincount(pairs // (self.unit.max(initial=0) + 1), minlength=self.n_raters)
+        return sizes[position], n_units
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RaterDeviation:
+    """Raters against interchangeable ones.
+
+    Attributes
+    ----------
+    n_items, n_units : (m,) int arrays
+        Items of at least three ratings that the rater rated, and the units they belong to.
+    agreement : (m,) array
+        Mean share of the others' choices that are the rater's; nan without such items.
+    expected : (m,) array
+        The mean of the same over all raters of the same items.
+    p, p_adjusted : (m,) arrays
+        Of the hypothesis that raters are interchangeable, against a lower agreement; adjusted by
+        Holm. nan where not tested.
+    """
+
+    n_items: IntArray
+    n_units: IntArray
+    agreement: FloatArray
+    expected: FloatArray
+    p: FloatArray
+    p_adjusted: FloatArray
+
+    def __repr__(self) -> str:
+        return f"RaterDeviation({len(self.p)} raters, {int((self.p_adjusted <= 0.05).sum())} low)"  # noqa: PLR2004
+
+
+def rater_deviation(choices: Choices) -> RaterDeviation:
+    """Test whether each rater agrees less with the others than interchangeable raters do.
+
+    Parameters
+    ----------
+    choices : Choices
+        Items of fewer than three ratings are left out: two raters always agree equally.
+
+    Returns
+    -------
+    RaterDeviation
+        One row per rater.
+
+    Notes
+    -----
+    If the raters of an item are interchangeable, given its ratings each of them gave each rating
+    with equal chance. Chernoff's bound on the lower tail of the rater's sum of agreements is a
+    valid p-value at any number of items; within a unit Hoelder's inequality makes it so however
+    its items depend on each other. With Holm's adjustment the chance that any of several
+    interchangeable raters is below the level is at most the level.
+    """
+    counts = choices.counts()
+    m = counts.sum(axis=1)
+    used = choices.subset(np.flatnonzero(m[choices.item] >= MIN_RATERS))
+    shares = ratio(counts, m[:, None])
+    agreements = ratio(counts - 1, m[:, None] - 1)
+    sizes, n_units = used.units()
+
+    def total(values: FloatArray) -> FloatArray:
+        sums = np.bincount(used.rater, weights=values, minlength=choices.n_raters)
+        return np.asarray(sums, dtype=np.float64)
+
+    scores = agreements[used.item, used.option]
+    n_items = np.bincount(used.rater, minlength=choices.n_raters)
+    means = (shares * np.maximum(agreements, 0.0)).sum(axis=1)
+
+    def log_mgf(tilt: float) -> FloatArray:
+        exponents = -tilt * sizes[:, None] * agreements[used.item]
+        return np.asarray(_log_mean(exponents, shares[used.item]) / sizes, dtype=np.float64)
+
+    p = _chernoff(total, log_mgf, total(scores), n_items)
+    return RaterDeviation(
+        n_items=n_items,
+        n_units=n_units,
+        agreement=ratio(total(scores), n_items),
+        expected=ratio(total(means[used.item]), n_items),
+        p=p,
+        p_adjusted=holm(p),
+    )
+
+
+def _log_mean(exponents: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return log sum_k w_k exp(x_k) of each row; options nobody chose have weight 0."""
+    high = np.where(weights > 0, exponents, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    terms = np.where(weights > 0, np.exp(np.minimum(exponents - high, 0.0)), 0.0)
+    return np.asarray(high[:, 0] + np.log((weights * terms).sum(axis=1)), dtype=np.float64)
+
+
+def _chernoff(
+    total: Callable[[FloatArray], FloatArray],
+    log_mgf: Callable[[float], FloatArray],
+    observed: FloatArray,
+    n_items: IntArray,
+) -> FloatArray:
+    """Bound P(sum <= observed) by the least exp(K(-t) + t observed) over some t: (m,)."""
+    bounds = [total(log_mgf(float(tilt))) + tilt * observed for tilt in TILTS]
+    p = np.exp(np.minimum(np.min(bounds, axis=0), 0.0))
+    return np.where(n_items > 0, p, np.nan)
+
+
+def same_answer_p_values(choices: Choices) -> tuple[IntArray, FloatArray]:
+    """Test raters who always chose the same option against interchangeable ones.
+
+    Parameters
+    ----------
+    choices : Choices
+        Of all raters.
+
+    Returns
+    -------
+    option : (m,) int array
+        What the rater always chose; -1 for who varies or did not rate.
+    p_adjusted : (m,) array
+        Chance that an interchangeable rater gives any one answer to all these items, summed over
+        the options, at most 1, and adjusted by Holm over all raters with a rating. 1 for who
+        varies, nan for who did not rate.
+    """
+    counts = choices.counts()
+    shares = ratio(counts, counts.sum(axis=1)[:, None])
+    sizes, n_units = choices.units()
+    chosen = np.zeros((choices.n_raters, choices.n_options), dtype=np.int64)
+    np.add.at(chosen, (choices.rater, choices.option), 1)
+    always = (chosen > 0).sum(axis=1) == 1
+    with np.errstate(divide="ignore"):
+        logs = np.log(shares[choices.item]) / sizes[:, None]
+    chances = [
+        np.exp(np.bincount(choices.rater, weights=logs[:, k], minlength=choices.n_raters))
+        for k in range(choices.n_options)
+    ]
+    p = np.where(always, np.minimum(np.sum(chances, axis=0), 1.0), 1.0)
+    option = np.where(always, chosen.argmax(axis=1), -1)
+    return option, holm(np.where(n_units > 0, p, np.nan))
