@@ -12,6 +12,7 @@ import msgspec
 
 from harness.annotation.questions import checked_value
 from harness.annotation.rating_log import OWNER_FILE, log_path, log_paths, read_answers
+from harness.curation.task_export import neutralized
 from harness.errors import TaskError
 from harness.files import write_file
 from harness.tasks.load import table_path
@@ -92,7 +93,8 @@ def export_ratings(task: Task, path: Path, *, rater: str | None = None) -> Merge
     task : Task
         The task that was rated.
     path : Path
-        Ends in .csv, .jsonl or .parquet.
+        Ends in .csv, .jsonl or .parquet. In csv, cells that a spreadsheet would take for formulas
+        begin with an apostrophe.
     rater : str, optional
         A rater, in place of all.
 
@@ -102,7 +104,10 @@ def export_ratings(task: Task, path: Path, *, rater: str | None = None) -> Merge
         If there are no ratings, or the table cannot be written.
     """
     collected = _collect(task, rater, {})
-    _write(path, collected.rows, mode=OWNER_FILE)
+    rows: Sequence[dict[str, Any]] = collected.rows
+    if path.suffix.lower() == ".csv":
+        rows = [{name: neutralized(cell) for name, cell in row.items()} for row in _texts(rows)]
+    _write(path, rows, mode=OWNER_FILE)
     return collected.summary(task, path)
 
 

@@ -202,8 +202,12 @@ def _admissible_set(
     chosen = tuple(key for key in labels if key in set(members))
     listed = task.response_sets
     if listed != "all" and set(chosen) not in [set(endorsed) for endorsed in listed]:
-        possible = "; ".join(
-            " + ".join(labels[key] for key in labels if key in endorsed) for endorsed in listed
+        combinations = "; ".join(
+            " + ".join(labels[key] for key in labels if key in endorsed)
+            for endorsed in listed
+            if len(endorsed) > 1
         )
-        raise ValueError(f"These options do not go together. Possible are: {possible}.")
+        raise ValueError(
+            f"This combination is not possible. Combinations that are: {combinations or 'none'}."
+        )
     return chosen

@@ -135,6 +135,19 @@ def notes_of(folder, *options):
     return Validation.from_json(result.stdout).notes
 
 
+def test_formulas_are_neutralized_in_exported_csv(tmp_path):
+    """An item whose id is a formula does not run in a spreadsheet; in the task it keeps its id."""
+    task = make_unrated_task(tmp_path / "task", ["a"])
+    items = task / "items.jsonl"
+    items.write_text(items.read_text(encoding="utf-8").replace("i0", "=1+1"), encoding="utf-8")
+    rate_in_pairs(task, "ann")
+    invoke("annotate", task, "--export", tmp_path / "x.csv")
+    invoke("annotate", task, "--merge")
+    rows = list(csv.DictReader((tmp_path / "x.csv").read_text(encoding="utf-8").splitlines()))
+    assert {row["item"] for row in rows} == {"'=1+1"}
+    assert {rating.item for rating in load_task(task).ratings} == {"=1+1"}
+
+
 def test_nothing_to_merge_is_one_line(tmp_path):
     """A task without a log, and a rater without a log, end with exit code 2."""
     task = make_unrated_task(tmp_path / "task", ["a"])

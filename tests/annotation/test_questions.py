@@ -97,7 +97,7 @@ def test_sets_are_those_of_the_task(task):
     """A set that the task does not list is refused with those that it does; order is the task's."""
     listed = task.model_copy(update={"response_sets": (("A",), ("B",))})
     assert checked_value(task, "response_set", ["B", "A"]) == ("A", "B")
-    with pytest.raises(ValueError, match="Possible are: Toxic; Not toxic"):
+    with pytest.raises(ValueError, match="Combinations that are: none"):
         checked_value(listed, "response_set", ["B", "A"])
     with pytest.raises(ValueError, match="without an answer"):
         checked_value(task.model_copy(update={"abstain": False}), "forced_choice", "CANNOT_ASSESS")
