@@ -47,6 +47,7 @@ def test_an_edited_word_list_is_another_judge(run, tmp_path, monkeypatch):
     assert judge["since"] == 3
 
 
+@pytest.mark.slow
 def test_an_edited_parser_is_not_comparable(run, tmp_path):
     """Other code that reads all replies as before is no other parser; else nothing is asked."""
     assert look(run)["verdict"] == "stable"

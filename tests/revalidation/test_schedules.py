@@ -14,6 +14,7 @@ from support.processes import invoke, start_harness
 from harness.judging.storage.verdict_log import read_log
 
 
+@pytest.mark.slow
 def test_a_judge_that_changed_is_told_from_a_noisy_one(tmp_path, stub):
     """After a quarter of its answers flipped, a judge is worse; one whose replies are as noisy as
     before is stable, and one that got better is changed but not worse."""
