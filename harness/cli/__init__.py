@@ -19,6 +19,7 @@ from harness.cli import (
     gate,
     lists,
     new_task,
+    plan,
     probe,
     report,
     revalidate,
@@ -77,6 +78,7 @@ for command, summary in COMMANDS:
     name = command.__name__.replace("_", "-")
     app.command(name, short_help=summary, context_settings=settings)(command)
 app.add_typer(curate.app, name="curate", short_help="Make tasks of tables of ratings.")
+app.add_typer(plan.app, name="plan", short_help="Plan items, raters and replies.")
 app.add_typer(cache.app, name="cache", short_help="Show or clear the response cache.")
 app.add_typer(baseline.app, name="baseline", short_help="Export the baseline of a run.")
 app.add_typer(probe.app, name="probe", short_help="Prompt-injection probe of judges.")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from math import ceil
+from statistics import NormalDist
 
-Z_SIZE, Z_POWER = 1.96, 0.84  # a two-sided test at 5 %, and a power of 80 %
+Z_SIZE = 1.96  # a two-sided test at 5 %
 
 
 def sample_size_for_difference(
-    sd: float, delta: float, *, design_effect: float = 1.0
+    sd: float, delta: float, *, design_effect: float = 1.0, power: float = 0.8
 ) -> int | None:
     """Return the number of items needed to detect a mean paired difference.
 
@@ -21,11 +22,13 @@ def sample_size_for_difference(
         give a power of about one half.
     design_effect : float, optional
         Variance of the mean under the design, divided by that of as many independent items.
+    power : float in (0, 1), optional
+        Wanted; its normal quantile is rounded to two digits, 0.84 for a power of 80 %.
 
     Returns
     -------
     int or None
-        For a two-sided test at 5 % with a power of 80 %; None where ``sd`` is 0, as the judges do
+        For a two-sided test at 5 % with this power; None where ``sd`` is 0, as the judges do
         not differ on any item.
 
     Raises
@@ -44,4 +47,5 @@ def sample_size_for_difference(
         )
     if sd == 0:
         return None
-    return ceil(design_effect * (Z_SIZE + Z_POWER) ** 2 * sd**2 / delta**2)
+    z_power = round(NormalDist().inv_cdf(power), 2)
+    return ceil(design_effect * (Z_SIZE + z_power) ** 2 * sd**2 / delta**2)

@@ -1,0 +1,312 @@
+"""Plans of a collection: items, raters and replies for a wanted power or interval width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.annotator_variants import Annotators
+from harness.analysis.estimates import prepare
+from harness.analysis.option_scale import Scale
+from harness.analysis.rater_replacement import design_of
+from harness.errors import TaskError
+from harness.ratings import human_table, judge_table
+from harness.report.charts import Series, Titles, line_chart
+from harness.stats.planning.agreement_variance import (
+    agreement_moments,
+    interval_width,
+    power_for_difference,
+    sample_size_for_width,
+)
+from harness.stats.planning.annotator_power import power_from_panel
+from harness.stats.selection.sample_size import sample_size_for_difference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harness.analysis.inputs import Source
+    from harness.report.charts import Chart
+    from harness.stats.alt_test.procedure import AltTestDesign
+    from harness.stats.planning.agreement_variance import AgreementMoments
+    from harness.stats.planning.annotator_power import AnnotatorPower
+
+N_STYLES = 8  # of lines
+N_POINTS = 40  # of a curve
+REACH = 2.0  # of a curve beyond the largest of its plans
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a human rating and a reply of a judge cost in USD; None where that is not named."""
+
+    rating: float | None = None
+    reply: float | None = None
+
+    def cost(self, n_ratings: float, n_replies: float) -> float | None:
+        """Return the cost of a collection in USD; None unless both prices are named."""
+        if self.rating is None or self.reply is None:
+            return None
+        return n_ratings * self.rating + n_replies * self.reply
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """A collection that reaches the goal.
+
+    Attributes
+    ----------
+    n_raters, n_replies : int
+        Raters per item, and replies per item and judge.
+    sd : float or None
+        Standard deviation over items of what is estimated.
+    n_items, n_ratings, n_calls : int or None
+        Items needed, human ratings of them, and calls of all judges.
+    cost_usd : float or None
+        None unless both prices are named.
+    reason : str
+        Why there is no number: "one_rating_per_item", "one_reply_per_item", or "no_variance".
+    """
+
+    n_raters: int
+    n_replies: int
+    sd: float | None
+    n_items: int | None
+    n_ratings: int | None
+    n_calls: int | None
+    cost_usd: float | None
+    reason: str = ""
+
+
+def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
+    """Return the moments of a judge's agreement with raters, or of the difference of two judges.
+
+    Raises
+    ------
+    TaskError
+        If fewer than two items can be used.
+    """
+    task, items = source.task, source.items
+    counts = [judge_table(task, items, name, source.verdicts[name]).forced_choice for name in names]
+    groups = [item.group for item in items]
+    clusters = None
+    if any(group is not None for group in groups):
+        keys = [("item", i.id) if i.group is None else ("group", i.group) for i in items]
+        index = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        clusters = np.array([index[key] for key in keys])
+    try:
+        return agreement_moments(human_table(task, items).forced_choice, *counts, groups=clusters)
+    except ValueError as error:
+        raise TaskError(f"task {task.name}: {error}; choose other judges or items.") from None
+
+
+def plan_difference(
+    moments: AgreementMoments,
+    delta: float,
+    *,
+    raters: Sequence[int],
+    replies: Sequence[int],
+    power: float,
+    prices: Prices,
+) -> tuple[PlanRow, ...]:
+    """Plan to tell two judges apart whose agreement with a rater differs by ``delta``."""
+
+    def items(sd: float) -> int | None:
+        return sample_size_for_difference(
+            sd, delta, design_effect=moments.design_effect, power=power
+        )
+
+    return _rows(moments, items, raters=raters, replies=replies, n_judges=2, prices=prices)
+
+
+def plan_width(
+    moments: AgreementMoments,
+    width: float,
+    *,
+    raters: Sequence[int],
+    replies: Sequence[int],
+    level: float,
+    prices: Prices,
+) -> tuple[PlanRow, ...]:
+    """Plan an interval of a judge's agreement with a rater that is ``width`` wide."""
+
+    def items(sd: float) -> int | None:
+        return sample_size_for_width(sd, width, level=level, design_effect=moments.design_effect)
+
+    return _rows(moments, items, raters=raters, replies=replies, n_judges=1, prices=prices)
+
+
+def _rows(
+    moments: AgreementMoments,
+    items: Callable[[float], int | None],
+    *,
+    raters: Sequence[int],
+    replies: Sequence[int],
+    n_judges: int,
+    prices: Prices,
+) -> tuple[PlanRow, ...]:
+    rows = []
+    for n_replies in replies:
+        for n_raters in raters:
+            sd = sqrt(moments.variance(n_raters, n_replies))
+            n = None if isnan(sd) else items(sd)
+            if n is None:
+                reason = _reason(moments, sd, n_raters)
+                rows.append(PlanRow(n_raters, n_replies, None, None, None, None, None, reason))
+                continue
+            n_ratings, n_calls = n * n_raters, n * n_replies * n_judges
+            cost = prices.cost(n_ratings, n_calls)
+            rows.append(PlanRow(n_raters, n_replies, sd, n, n_ratings, n_calls, cost))
+    return tuple(rows)
+
+
+def _reason(moments: AgreementMoments, sd: float, n_raters: int) -> str:
+    if not isnan(sd):
+        return "no_variance"
+    if n_raters > 1 and isnan(moments.other_rater):
+        return "one_rating_per_item"
+    return "one_reply_per_item"
+
+
+def cheapest(rows: Sequence[PlanRow]) -> PlanRow | None:
+    """Return the row of least cost, or where prices are not named of fewest ratings."""
+    planned = [row for row in rows if row.n_items is not None]
+
+    def expense(row: PlanRow) -> tuple[float, int, int]:
+        ratings, calls = row.n_ratings or 0, row.n_calls or 0
+        return (ratings if row.cost_usd is None else row.cost_usd, ratings, calls)
+
+    return min(planned, key=expense, default=None)
+
+
+def annotator_plan(
+    source: Source,
+    name: str,
+    *,
+    raters: Sequence[int],
+    items: Sequence[int],
+    n_draws: int,
+) -> tuple[AltTestDesign, tuple[AnnotatorPower, ...]]:
+    """Estimate the power of a judge's annotator test on subsamples of a task's ratings.
+
+    Returns
+    -------
+    design : AltTestDesign
+        That of the task.
+    results : tuple of AnnotatorPower
+        By raters and then by items.
+
+    Raises
+    ------
+    TaskError
+        If the raters are not identified, or fewer than asked for.
+    """
+    prepared = prepare(source)
+    scale = Scale.of(source.task)
+    annotators, design = Annotators.of(prepared, scale), design_of(prepared, scale)
+    rng = np.random.default_rng(source.seed)
+    try:
+        results = [
+            power_from_panel(
+                annotators.panel,
+                annotators.verdicts[name],
+                design,
+                n_raters=n_raters,
+                n_items=items,
+                rng=rng,
+                n_draws=n_draws,
+            )
+            for n_raters in raters
+        ]
+    except ValueError as error:
+        raise TaskError(f"task {source.task.name}: {error}.") from None
+    return design, tuple(row for rows in results for row in rows)
+
+
+def difference_chart(
+    moments: AgreementMoments, rows: Sequence[PlanRow], delta: float, power: float
+) -> Chart:
+    """Draw the power over the number of items, one line per raters and replies."""
+
+    def value(sd: float, n: float) -> float:
+        return power_for_difference(sd, delta, n, design_effect=moments.design_effect)
+
+    titles = Titles(
+        "plan-difference",
+        f"Power to detect a difference of {delta:g}",
+        f"Power over the number of items; {power:g} is reached at {_reached(rows)}.",
+        x="items",
+        y="power",
+    )
+    return line_chart(titles, _curves(rows, value), reach=(0.0, power, 1.0))
+
+
+def width_chart(
+    moments: AgreementMoments, rows: Sequence[PlanRow], width: float, level: float
+) -> Chart:
+    """Draw the width of the interval over the number of items."""
+
+    def value(sd: float, n: float) -> float:
+        return min(1.0, interval_width(sd, n, level=level, design_effect=moments.design_effect))
+
+    titles = Titles(
+        "plan-width",
+        f"Width of the {level:.0%} interval of agreement",
+        f"Width over the number of items; {width:g} is reached at {_reached(rows)}.",
+        x="items",
+        y="width of the interval",
+    )
+    return line_chart(titles, _curves(rows, value), reach=(0.0, width))
+
+
+def annotator_chart(results: Sequence[AnnotatorPower], name: str, eps: float) -> Chart:
+    """Draw power, winning rate and advantage of one judge over the number of items."""
+    series = []
+    for i, n_raters in enumerate(dict.fromkeys(row.n_raters for row in results)):
+        rows = [row for row in results if row.n_raters == n_raters]
+        curves = (
+            ("power", tuple((float(row.n_items), row.power) for row in rows)),
+            ("winning rate", tuple((float(row.n_items), row.winning_rate) for row in rows)),
+            ("advantage", tuple((float(row.n_items), row.advantage) for row in rows)),
+        )
+        for j, (quantity, points) in enumerate(curves):
+            style = f"j{(len(curves) * i + j) % N_STYLES}"
+            series.append(Series(f"{quantity}, {n_raters} raters", points, style))
+    titles = Titles(
+        "plan-annotators",
+        f"Annotator test of {name} at eps {eps:g}",
+        "; ".join(
+            f"power {row.power:.2f} with {row.n_raters} raters and {row.n_items} items"
+            for row in results
+        )
+        + ".",
+        x="items",
+        y=f"mean over {results[0].n_draws} draws",
+    )
+    return line_chart(titles, series, reach=(0.0, 1.0))
+
+
+def _curves(rows: Sequence[PlanRow], value: Callable[[float, float], float]) -> list[Series]:
+    planned = [row for row in rows if row.n_items is not None and row.sd is not None]
+    most = REACH * max((row.n_items or 0 for row in planned), default=1)
+    sizes = np.linspace(max(2.0, most / N_POINTS), max(3.0, most), N_POINTS).tolist()
+    return [
+        Series(
+            _combination(row),
+            tuple((n, value(row.sd or 0.0, n)) for n in sizes),
+            f"j{i % N_STYLES}",
+        )
+        for i, row in enumerate(planned)
+    ]
+
+
+def _combination(row: PlanRow) -> str:
+    raters = f"{row.n_raters} rater{'s' if row.n_raters > 1 else ''}"
+    return f"{raters}, {row.n_replies} repl{'ies' if row.n_replies > 1 else 'y'}"
+
+
+def _reached(rows: Sequence[PlanRow]) -> str:
+    planned = [row for row in rows if row.n_items is not None]
+    return "; ".join(f"{row.n_items} items with {_combination(row)}" for row in planned) or "none"

@@ -1,0 +1,1 @@
+"""Sizes of collections: items, raters per item and replies for a wanted power or width."""

@@ -1,0 +1,194 @@
+"""Plans: variances against simulation, and planned power against the tests that it is about."""
+
+from __future__ import annotations
+
+from math import isnan, sqrt
+
+import numpy as np
+import pytest
+
+from harness.stats import AltTestDesign, OptionSpace, RatingTable, Resampling
+from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.planning.agreement_variance import (
+    agreement_moments,
+    interval_width,
+    power_for_difference,
+    sample_size_for_width,
+)
+from harness.stats.planning.annotator_power import power_from_panel, power_from_rates
+from harness.stats.planning.assumed_rates import AssumedRates
+from harness.stats.selection.evaluation import evaluate
+from harness.stats.selection.sample_size import sample_size_for_difference
+
+RATES = AssumedRates(rater_agreement=0.8, self_consistency=0.9)
+DESIGN = AltTestDesign(score="accuracy", eps=0.1)
+
+
+def counts(answers):
+    """Count (n, r) answers of 0 and 1 per option: (n, 2)."""
+    return np.stack([(answers == k).sum(axis=1) for k in (0, 1)], axis=1)
+
+
+def draw(n, n_raters, n_replies, agreements, seed):
+    """Draw ratings and the replies of judges to n items."""
+    rng = np.random.default_rng(seed)
+    preferred = RATES.preferred(n, rng)
+    ratings = RATES.ratings(preferred, n_raters, rng)
+    return ratings, [RATES.replies(preferred, a, n_replies, rng) for a in agreements]
+
+
+def item_scores(ratings, replies):
+    """Return each item's mean agreement of a rating with a reply: (n,)."""
+    return (ratings[:, :, None] == replies[:, None, :]).mean(axis=(1, 2))
+
+
+@pytest.mark.parametrize(("n_raters", "n_replies"), [(1, 1), (4, 1), (1, 3), (4, 3)])
+def test_assumed_variances_are_those_of_draws(n_raters, n_replies):
+    """Of a judge's agreement, and of the difference of two, at every number of answers."""
+    ratings, (first, second) = draw(100_000, n_raters, n_replies, (0.7, 0.65), seed=1)
+    scores, others = item_scores(ratings, first), item_scores(ratings, second)
+    alone, paired = RATES.moments(0.7), RATES.moments(0.7, 0.65)
+    assert scores.mean() == pytest.approx(alone.mean, abs=0.005) == 0.7
+    assert scores.var() == pytest.approx(alone.variance(n_raters, n_replies), rel=0.02)
+    assert (scores - others).mean() == pytest.approx(paired.mean, abs=0.005)
+    assert (scores - others).var() == pytest.approx(paired.variance(n_raters, n_replies), rel=0.02)
+
+
+@pytest.mark.parametrize("agreements", [(0.7,), (0.7, 0.65)])
+def test_moments_of_counts_extrapolate_to_other_numbers_of_answers(agreements):
+    """Three ratings and two replies of each item tell the variance with five and four."""
+    ratings, replies = draw(50_000, 3, 2, agreements, seed=2)
+    moments = agreement_moments(counts(ratings), *map(counts, replies))
+    assumed = RATES.moments(*agreements)
+    for design in ((1, 1), (3, 2), (5, 4)):
+        assert moments.variance(*design) == pytest.approx(assumed.variance(*design), rel=0.03)
+    assert moments.n_items == 50_000
+
+
+def test_moments_at_the_observed_design_are_the_variance_of_the_items():
+    """The products add up to the plain variance over items."""
+    ratings, replies = draw(60, 4, 2, (0.7, 0.65), seed=3)
+    moments = agreement_moments(counts(ratings), *map(counts, replies))
+    difference = item_scores(ratings, replies[0]) - item_scores(ratings, replies[1])
+    assert moments.mean == pytest.approx(difference.mean())
+    assert moments.variance(4, 2) == pytest.approx(difference.var())
+
+
+def test_single_answers_leave_other_designs_undefined():
+    """One rating, or reply, per item says nothing about two."""
+    ratings, replies = draw(50, 1, 1, (0.7,), seed=4)
+    moments = agreement_moments(counts(ratings), *map(counts, replies))
+    assert moments.variance(1, 1) > 0
+    assert isnan(moments.variance(2, 1))
+    assert isnan(moments.variance(1, 2))
+
+
+def test_items_without_an_answer_are_left_out():
+    """An item counts where a rater and every judge answered; fewer than two are refused."""
+    human = np.array([[2, 0], [1, 1], [0, 0], [2, 0]])
+    judge = np.array([[1, 0], [0, 1], [1, 0], [0, 0]])
+    assert agreement_moments(human, judge).n_items == 2
+    with pytest.raises(ValueError, match="fewer than 2 items"):
+        agreement_moments(human[2:], judge[2:])
+
+
+def test_alike_items_in_a_group_raise_the_design_effect():
+    """Four copies of each item are worth one."""
+    ratings, replies = draw(200, 3, 1, (0.7,), seed=5)
+    copies = [np.repeat(counts(answers), 4, axis=0) for answers in (ratings, *replies)]
+    moments = agreement_moments(*copies, groups=np.repeat(np.arange(200), 4))
+    assert moments.design_effect == pytest.approx(4.0, rel=0.02)
+
+
+def test_widths_and_powers_invert_the_sample_sizes():
+    """The planned number of items reaches the goal, and one item fewer does not."""
+    n = sample_size_for_width(0.4, 0.1)
+    assert interval_width(0.4, n) <= 0.1 < interval_width(0.4, n - 1)
+    n = sample_size_for_difference(0.4, 0.05, power=0.9, design_effect=2.0)
+    assert power_for_difference(0.4, 0.05, n, design_effect=2.0) == pytest.approx(0.9, abs=0.002)
+    assert sample_size_for_width(0.0, 0.1) is None
+
+
+def test_rates_out_of_reach_are_refused():
+    """A judge cannot agree with raters more than they prefer an option."""
+    with pytest.raises(ValueError, match="out of reach"):
+        AssumedRates(0.6).moments(0.9)
+    with pytest.raises(ValueError, match=r"rater_agreement is 0\.4"):
+        AssumedRates(0.4)
+
+
+def test_power_grows_with_items_and_the_advantage_does_not():
+    """Calderon et al. 2025, figure 2: items raise the winning rate and narrow the advantage."""
+    rates, rng = AssumedRates(rater_agreement=0.75), np.random.default_rng(0)
+    few, many = power_from_rates(
+        rates, 0.8, DESIGN, n_raters=3, n_items=(30, 150), rng=rng, n_draws=60
+    )
+    assert many.power > few.power + 0.2
+    assert many.winning_rate > few.winning_rate
+    assert many.advantage == pytest.approx(few.advantage, abs=0.03)
+    assert few.advantage_high - few.advantage_low > many.advantage_high - many.advantage_low
+    assert few.power_interval.low < few.power < few.power_interval.high
+
+
+def test_raters_with_few_items_make_no_test():
+    """A draw of fewer than 10 items is no pass, and is counted."""
+    panel, verdicts = RATES.panel(40, 3, 0.75, np.random.default_rng(0))
+    (row,) = power_from_panel(
+        panel, verdicts, DESIGN, n_raters=3, n_items=(5,), rng=np.random.default_rng(1), n_draws=10
+    )
+    assert (row.power, row.winning_rate, row.n_testable, row.n_draws) == (0.0, None, 0, 10)
+    with pytest.raises(ValueError, match="4 raters of 3"):
+        power_from_panel(
+            panel, verdicts, DESIGN, n_raters=4, n_items=(20,), rng=np.random.default_rng(1)
+        )
+
+
+def test_draws_of_a_large_panel_have_the_power_of_new_panels():
+    """Subsamples of a task plan what new raters and items of the same kind would show."""
+    rates, rng = AssumedRates(rater_agreement=0.75), np.random.default_rng(7)
+    panel, verdicts = rates.panel(4000, 6, 0.8, rng)
+    options = {"n_raters": 3, "n_items": (50,), "rng": rng, "n_draws": 300}
+    (drawn,) = power_from_panel(panel, verdicts, DESIGN, **options)
+    (new,) = power_from_rates(rates, 0.8, DESIGN, **options)
+    error = sqrt((drawn.power * (1 - drawn.power) + new.power * (1 - new.power)) / 300)
+    assert 0.1 < new.power < 0.95
+    assert abs(drawn.power - new.power) < 3 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("power", [0.8, 0.9])
+@pytest.mark.parametrize(("n_raters", "n_replies"), [(1, 1), (5, 3)])
+def test_planned_power_is_that_of_the_cluster_robust_test(power, n_raters, n_replies):
+    """The two-sided t-test of item differences rejects as often as planned, within 4 %."""
+    sd = sqrt(RATES.moments(0.75, 0.65).variance(n_raters, n_replies))
+    n = sample_size_for_difference(sd, 0.1, power=power)
+    rejected = []
+    for seed in range(1000):
+        ratings, replies = draw(n, n_raters, n_replies, (0.75, 0.65), seed)
+        difference = item_scores(ratings, replies[0]) - item_scores(ratings, replies[1])
+        low, high = cluster_mean(difference, np.arange(n)).interval(0.95)
+        rejected.append(low > 0 or high < 0)
+    assert np.mean(rejected) == pytest.approx(power, abs=0.04)
+
+
+@pytest.mark.slow
+def test_planned_power_is_that_of_the_ranking():
+    """A ranking by the hit rate separates two judges as often as planned, within 6 %."""
+    n = sample_size_for_difference(sqrt(RATES.moments(0.75, 0.65).variance(1, 1)), 0.1)
+    space = OptionSpace.singletons(("0", "1"))
+    separated = []
+    for seed in range(300):
+        ratings, replies = draw(n, 1, 1, (0.75, 0.65), seed)
+        items = list(map(str, range(n)))
+        human, *judges = (
+            RatingTable.count(
+                space, name, items, forced_choice=zip(items, map(str, answers[:, 0]), strict=True)
+            )
+            for name, answers in zip(("humans", "a", "b"), (ratings, *replies), strict=True)
+        )
+        resampling = Resampling(rng=np.random.default_rng(seed), n_resamples=500)
+        evaluation = evaluate(
+            human, judges, tau=0.5, positive=(), resampling=resampling, metrics=["hit_rate(h/h)"]
+        )
+        separated.append(evaluation.ranking("hit_rate(h/h)").rows[-1].difference.separated)
+    assert np.mean(separated) == pytest.approx(0.8, abs=0.06)
