@@ -176,6 +176,22 @@ def test_page_is_accessible_and_fits(hostile, scheme, viewport):
     assert ground == {"light": "rgb(251, 250, 247)", "dark": "rgb(20, 22, 26)"}[scheme]
 
 
+def test_next_item_is_scrolled_into_view(hostile):
+    """After an answer at the end of a long page the next heading is on the screen."""
+    tab, _ = hostile
+    tab.set_viewport_size({"width": 400, "height": 300})
+    if tab.locator("#done").is_visible():
+        tab.keyboard.press("u")
+        tab.locator("#work").wait_for()
+    tab.evaluate("scrollTo(0, document.body.scrollHeight)")
+    answer(tab, "0")
+    top = tab.evaluate("document.activeElement.getBoundingClientRect().top")
+    assert 0 <= top < 300
+    tab.keyboard.press("u")
+    tab.locator("#work").wait_for()
+    tab.set_viewport_size(WIDE)
+
+
 def test_question_is_announced(hostile):
     """The heading of a new item has the focus, and the options are one named group."""
     tab, _ = hostile

@@ -5,6 +5,7 @@ const element = (id) => document.getElementById(id);
 let step = null;
 let busy = false;
 let paused = false;
+let isShown = false; // whether the first question was shown
 
 function make(tag, className, text) {
   const node = document.createElement(tag);
@@ -62,7 +63,8 @@ function show(view) {
 function reveal() {
   const name = paused ? "paused" : step ? "work" : "done";
   for (const id of ["work", "paused", "done"]) element(id).hidden = id !== name;
-  element(name).querySelector("h2").focus({ preventScroll: true });
+  element(name).querySelector("h2").focus({ preventScroll: !isShown }); // instructions come first
+  isShown = true;
 }
 
 async function send(path, body) {
