@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from harness.cli import audit, options
+from harness.cli import audit, options, task_diff
 from harness.cli.output import echo, echo_json
 from harness.errors import HarnessError, TaskError
 
@@ -35,6 +35,7 @@ def curate() -> None:
 
 
 app.command("audit", short_help="Check the items and ratings of a task.")(audit.audit)
+app.command("diff", short_help="Compare two versions of a task.")(task_diff.diff)
 
 
 @app.command("import", short_help="Make a task of a table of ratings.")

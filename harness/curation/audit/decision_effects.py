@@ -48,7 +48,7 @@ def _importance(finding: Finding) -> tuple[bool, bool, float]:
 def _effect(finding: Finding, source: Source, baseline: Validation) -> Effect | None:
     if not (finding.left_out_items or finding.raters):
         return None
-    rest = _without(source, set(finding.left_out_items), set(finding.raters))
+    rest = source_without(source, set(finding.left_out_items), set(finding.raters))
     if len(rest.items) < MIN_LEFT:
         return None
     validation = validate(rest)
@@ -64,7 +64,16 @@ def _effect(finding: Finding, source: Source, baseline: Validation) -> Effect | 
     )
 
 
-def _without(source: Source, items: set[str], raters: set[str]) -> Source:
+def source_without(source: Source, items: set[str], raters: set[str]) -> Source:
+    """Return a source without some items and raters, nor items that nobody rated then.
+
+    Parameters
+    ----------
+    source : Source
+        Of verdicts from another tool.
+    items, raters : set of str
+        Ids to leave out.
+    """
     ratings = [r for r in source.task.ratings if r.rater not in raters and r.item not in items]
     rated = {rating.item for rating in ratings}
     kept = tuple(item for item in source.items if item.id in rated)

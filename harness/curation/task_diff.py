@@ -1,0 +1,200 @@
+"""What changed between two versions of a task, and what that does to the decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.analysis import validate
+from harness.curation.audit.decision_effects import source_without
+from harness.plain_text import visible
+from harness.report.formatting import number
+from harness.report.text_table import draw_table
+from harness.sources import source_of_verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from harness.tasks import Task
+
+SHOWN = 5  # ids of a change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Names that were added, removed or changed."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+    @classmethod
+    def between(cls, before: Mapping[str, object], after: Mapping[str, object]) -> Changes:
+        """Compare two mappings by key."""
+        return cls(
+            added=tuple(key for key in after if key not in before),
+            removed=tuple(key for key in before if key not in after),
+            changed=tuple(key for key in after if key in before and before[key] != after[key]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionDecision:
+    """The decision with a version of a task.
+
+    Attributes
+    ----------
+    verdict, judge : str, str or None
+        See `harness.analysis.decision.Decision`.
+    n_items : int
+        Rated items.
+    metric : str
+        The metric that ranks.
+    values : dict of str to float or None
+        Its value per judge; None where it is NA.
+    """
+
+    verdict: str
+    judge: str | None
+    n_items: int
+    metric: str
+    values: dict[str, float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDiff:
+    """What changed between two versions of a task.
+
+    Attributes
+    ----------
+    before_hash, after_hash : str
+        Content hashes.
+    items, options, fields : Changes
+        By id, by key, and by field of task.yaml, options aside.
+    ratings : Changes
+        As "item rater elicitation"; labels that the task ignores included.
+    before, after : VersionDecision or None
+        None without verdicts.
+    """
+
+    before_hash: str
+    after_hash: str
+    items: Changes
+    ratings: Changes
+    options: Changes
+    fields: Changes
+    before: VersionDecision | None
+    after: VersionDecision | None
+
+
+def task_diff(
+    before: Task, after: Task, verdicts: Path | None = None, *, seed: int = 0
+) -> TaskDiff:
+    """Compare two versions of a task.
+
+    Parameters
+    ----------
+    before, after : Task
+        The versions.
+    verdicts : Path, optional
+        Verdicts of judges on the items of either; those on items that a version lacks are left out
+        of its decision.
+    seed : int
+        Of the resampling.
+
+    Raises
+    ------
+    VerdictError
+        If the verdicts cannot be read, or name an item that neither version has.
+    """
+    return TaskDiff(
+        before_hash=before.content_hash,
+        after_hash=after.content_hash,
+        items=Changes.between(_items(before), _items(after)),
+        ratings=Changes.between(_ratings(before), _ratings(after)),
+        options=Changes.between(_options(before), _options(after)),
+        fields=Changes.between(_fields(before), _fields(after)),
+        before=_decision(before, after, verdicts, seed) if verdicts else None,
+        after=_decision(after, before, verdicts, seed) if verdicts else None,
+    )
+
+
+def _items(task: Task) -> dict[str, object]:
+    return {item.id: item for item in task.items}
+
+
+def _ratings(task: Task) -> dict[str, object]:
+    rows = (*task.ratings, *task.ignored)
+    return {f"{row.item} {row.rater} {row.elicitation}": row.value for row in rows}
+
+
+def _options(task: Task) -> dict[str, object]:
+    return {option.key: option for option in task.options}
+
+
+def _fields(task: Task) -> dict[str, Any]:
+    return {name: value for name, value in task.described().items() if name != "options"}
+
+
+def _decision(task: Task, other: Task, verdicts: Path, seed: int) -> VersionDecision:
+    """Decide with a version; the items of the other are unrated in it, and so left out."""
+    foreign = tuple(item for item in other.items if item.id not in task.by_id)
+    both = task.model_copy(update={"items": (*task.items, *foreign)})
+    source = source_without(source_of_verdicts(both, verdicts, seed=seed), set(), set())
+    validation = validate(source)
+    metric = validation.settings.metric
+    return VersionDecision(
+        verdict=validation.decision.verdict,
+        judge=validation.decision.judge,
+        n_items=len(source.items),
+        metric=metric,
+        values={judge.name: judge.metrics[metric].value for judge in validation.judges},
+    )
+
+
+def diff_text(diff: TaskDiff) -> str:
+    """Render what changed, and the decision with both versions."""
+    if diff.before_hash == diff.after_hash:
+        return f"The versions have the same content ({diff.after_hash[:12]})."
+    parts = [f"{diff.before_hash[:12]} -> {diff.after_hash[:12]}"]
+    groups = {
+        "item": diff.items,
+        "rating": diff.ratings,
+        "option": diff.options,
+        "task.yaml field": diff.fields,
+    }
+    lines = [line for noun, changes in groups.items() for line in _lines(noun, changes)]
+    parts.append("\n".join(lines) or "The order of items or ratings changed, and nothing else.")
+    if diff.before and diff.after:
+        parts.append(_decisions(diff.before, diff.after))
+    return "\n\n".join(parts)
+
+
+def _lines(noun: str, changes: Changes) -> list[str]:
+    rows = {"added": changes.added, "removed": changes.removed, "changed": changes.changed}
+    return [
+        f"{noun}s {kind}: {len(names):,} ({_shown(names)})" for kind, names in rows.items() if names
+    ]
+
+
+def _shown(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - SHOWN:,} more (--json)" if len(names) > SHOWN else ""
+    return visible("; ".join(names[:SHOWN])) + more
+
+
+def _decisions(before: VersionDecision, after: VersionDecision) -> str:
+    rows = [
+        ["decision", _words(before), _words(after)],
+        ["items", str(before.n_items), str(after.n_items)],
+        *(
+            [judge, number(before.values.get(judge)), number(after.values.get(judge))]
+            for judge in dict.fromkeys([*before.values, *after.values])
+        ),
+    ]
+    metrics = " and ".join(dict.fromkeys([before.metric, after.metric]))
+    return f"{draw_table(['', 'before', 'after'], rows)}\n\nBy judge: {metrics}."
+
+
+def _words(decision: VersionDecision) -> str:
+    return f"{decision.verdict} {decision.judge or ''}".strip()
