@@ -131,8 +131,8 @@ class Evidence:
     baselines : tuple of BaselineEvidence
         Computed, not asked.
     human_value, human_low, human_high : float or None
-        One human on the scale of the judges: the first judge's metric less its difference from a
-        human who was scored on the same remaining ratings.
+        One human on the scale of the judges: the first judge's metric at one reply, less its
+        difference from a human who was scored on the same remaining ratings.
     winner_low, winner_high : float or None
         Interval of the first judge's metric, wide enough for having been chosen.
     n_items_for_margin : int or None
@@ -345,12 +345,13 @@ def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
 def _one_human(footing: Footing, first: JudgeEvidence) -> dict[str, float | None]:
     """Return one human on the judges' scale, with the interval of the difference."""
     human, sign = first.human, -1.0 if footing.metric.better == "higher" else 1.0
-    if first.value is None or human is None or human.difference is None:
+    if human is None or human.difference is None or human.judge_by_all is None:
         return {}
+    start = human.judge_by_all
     least, most = footing.metric.bounds
     ends = [human.difference, human.high, human.low]
     value, low, high = (
-        None if end is None else min(max(first.value - sign * end, least), most) for end in ends
+        None if end is None else min(max(start - sign * end, least), most) for end in ends
     )
     if sign < 0:
         low, high = high, low

@@ -100,10 +100,7 @@ def unique_slug(name: str) -> str:
 
 
 def evidence_chart(v: Validation) -> Chart:
-    """Draw the judges, the computed baselines and one human on one axis.
-
-    The human stands as far from the first judge as on the same remaining ratings.
-    """
+    """Draw the judges, the computed baselines and one human on one axis."""
     assert v.evidence is not None
     evidence = v.evidence
     rows = [*_judge_rows(v, evidence), *_baseline_rows(evidence)]
@@ -146,16 +143,10 @@ def _baseline_rows(evidence: Evidence) -> list[IntervalRow]:
 
 
 def human_band(evidence: Evidence) -> Band | None:
-    """Return the interval of one human beside the first judge's value; None where it is open."""
-    first = evidence.judges[0]
-    human = first.human
-    if human is None or human.low is None or human.high is None or first.value is None:
+    """Return the interval of one human on the judges' axis; None where it is open."""
+    if evidence.human_low is None or evidence.human_high is None:
         return None
-    if evidence.better == "lower":
-        return Band("one human", first.value - human.high, first.value - human.low)
-    if evidence.better == "higher":
-        return Band("one human", first.value + human.low, first.value + human.high)
-    return None
+    return Band("one human", evidence.human_low, evidence.human_high)
 
 
 def described(rows: Iterable[IntervalRow]) -> str:

@@ -85,6 +85,18 @@ def test_guessing_ten_times_ties_with_guessing_once():
     assert validation.decision.verdict == "none"
 
 
+def test_one_human_stands_where_it_is_however_often_judges_are_asked():
+    """Beside judges asked ten times, one human was shown at 0: they were scored at ten replies."""
+    task, truth, rng = rated_items(7, n=100)
+    right = {f"i{i}": str(answer) for i, answer in enumerate(truth)}
+    places = [
+        validate(source_of(task, {"judge": replies})).evidence.human_value
+        for replies in (right, coin(rng, len(truth)), coin(rng, len(truth), 10))
+    ]
+    assert min(places) > 0.03
+    assert max(places) - min(places) < 0.05
+
+
 def test_identical_judges_need_no_number_of_items():
     """Identical judges got a number of items in 74 % of data sets."""
     task, truth, _ = rated_items(9)

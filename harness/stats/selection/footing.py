@@ -49,6 +49,9 @@ class HumanReference:
     ----------
     human, judge : float or None
         The metric of a rater who was left out, and of one reply of the judge.
+    judge_by_all : float or None
+        The metric of one reply of the judge, scored on all ratings: less ``difference``, it places
+        a rater beside judges that are scored on all ratings.
     difference : float or None
         Judge minus human, as losses: positive where the judge is worse.
     low, high : float or None
@@ -64,6 +67,7 @@ class HumanReference:
     high: float | None
     n_items: int
     n_ratings: int
+    judge_by_all: float | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -502,6 +506,7 @@ class Scoring:
             high=ends[1],
             n_items=int(sides.used.sum()),
             n_ratings=sides.n_ratings,
+            judge_by_all=float(self.metric.value(self.sums(replies, shared, 1.0).sum(axis=0))),
         )
 
 
