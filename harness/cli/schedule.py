@@ -43,7 +43,7 @@ def schedule(
 
     \b
     Examples:
-      harness schedule baselines/toxicity --every week --emit github --output .github/workflows
+      harness schedule baselines/toxicity --emit github
       harness schedule RUN --every day --emit cron
     """
     from harness.files import write_file

@@ -35,6 +35,7 @@ TABLELESS = {
     ("annotate",),
     ("cache", "clear"),
     ("baseline", "export"),
+    ("schedule",),
 }  # they print no table
 SAME = {  # one name for one thing: what a help text must say wherever the option stands
     "--task": "task",
@@ -129,15 +130,15 @@ def test_long_names_of_tasks_are_never_broken(place, monkeypatch):
 
 def test_long_names_of_judges_leave_numbers_whole(place):
     """Names, intervals and counts stay whole."""
-    make_task_folder(place / "task")
+    make_task_folder(place / "task", 40)
     names = ("mistral-7b-instruct-v0.3-with-a-suffix", "gpt-4o-mini")
-    rows = "".join(f"i{i},{name},{'AB'[i % 2]}\n" for name in names for i in range(6))
+    rows = "".join(f"i{i},{name},{'AB'[i % 2]}\n" for name in names for i in range(40))
     (place / "v.csv").write_text(f"item,judge,value\n{rows}", encoding="utf-8")
     _, out, _ = run_command("harness validate --task task --verdicts v.csv --details", place)
     table = out[: out.index("one human")]
     assert len(re.findall(r"\d\.\d{3} \[-?\d\.\d{3}, -?\d\.\d{3}\] .* 100\.0%", table)) == 2
     assert out.count("  gpt-4o-mini  ") == 2
-    assert out.count("  6        6      0      0       0       0      0\n") == 2
+    assert out.count("  40       40     0      0       0       0      0\n") == 2
     assert out.count("  mistral-7b-instruct-v0.3-with-a-suffix  ") == 2
 
 
