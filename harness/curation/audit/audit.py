@@ -11,10 +11,12 @@ from harness.curation.audit.finding import Audit, Finding, NotChecked
 from harness.curation.audit.personal_data import items_by_pattern
 from harness.curation.audit.rating_checks import (
     RatedChoices,
+    drift_findings,
     few_item_raters,
     option_findings,
     rater_facts,
     rater_findings,
+    rating_times,
     single_rater_items,
 )
 from harness.curation.audit.sufficiency import sufficiency_findings
@@ -59,6 +61,9 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
     validation = validate(source) if source else None
     decision = validation.decision if validation else None
     findings = [*(suspected_errors(source) if source else ()), *_data_findings(task, facts)]
+    times = rating_times(task) if facts else {}
+    if times:
+        findings += drift_findings(task, rated, times)
     findings += sufficiency_findings(task, rated, decision)
     if source and validation:
         findings = with_effects(findings, source, validation)
@@ -72,7 +77,9 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
         judge=decision.judge if decision else None,
         findings=tuple(findings),
         raters=facts,
-        not_checked=tuple(_not_checked(task, rated, has_verdicts=source is not None)),
+        not_checked=tuple(
+            _not_checked(task, rated, has_verdicts=source is not None, has_times=bool(times))
+        ),
     )
 
 
@@ -154,14 +161,17 @@ def _pattern_findings(task: Task) -> Iterator[Finding]:
     )
 
 
-def _not_checked(task: Task, rated: RatedChoices, *, has_verdicts: bool) -> Iterator[NotChecked]:
+def _not_checked(
+    task: Task, rated: RatedChoices, *, has_verdicts: bool, has_times: bool
+) -> Iterator[NotChecked]:
     if textless := sum(not task.has_text(item) for item in task.items):
         yield NotChecked(check="duplicates", reason=f"{textless:,} items have no text")
     if task.rater_ids != "real":
         yield NotChecked(check="raters", reason="rater ids are positional: no rater is a person")
     elif not rated.raters:
         yield NotChecked(check="raters", reason="there are no forced choices")
-    yield NotChecked(check="drift over time", reason="ratings have no times")
+    if not has_times:
+        yield NotChecked(check="drift over time", reason="ratings have no times (rated_at)")
     if not has_verdicts:
         yield NotChecked(check="suspected rating errors", reason="no verdicts (--verdicts)")
         yield NotChecked(check="effect on the decision", reason="no verdicts (--verdicts)")

@@ -25,6 +25,7 @@ TITLES = {
     "options_spelt_twice": "options spelt twice",
     "same_answer_raters": "raters who always answer alike",
     "deviating_raters": "raters unlike the others",
+    "drifting_raters": "raters who change over time",
     "suspected_rating_errors": "suspected rating errors",
     "secrets_or_personal_data": "secrets or personal data",
     "not_fully_specified": "task not fully specified",

@@ -17,6 +17,7 @@ Kind: TypeAlias = Literal[
     "options_spelt_twice",
     "same_answer_raters",
     "deviating_raters",
+    "drifting_raters",
     "suspected_rating_errors",
     "secrets_or_personal_data",
     "not_fully_specified",

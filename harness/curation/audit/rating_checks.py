@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.curation.audit.finding import Finding, RaterFacts
 from harness.report.formatting import counted
-from harness.stats.data.rater_deviation import Choices, rater_deviation, same_answer_p_values
+from harness.stats.data.rater_deviation import (
+    Choices,
+    drift_p_values,
+    rater_deviation,
+    same_answer_p_values,
+)
 from harness.stats.inference.proportions import wilson_interval
 from harness.tasks import CANNOT_ASSESS
+from harness.tasks.load import table_path
+from harness.tasks.schema import TASK_FILE, read_task_file
+from harness.tasks.tables import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Rating, Task
@@ -208,3 +218,45 @@ def is_low(fact: RaterFacts) -> bool:
     if fact.p_adjusted is None or fact.agreement is None or fact.expected is None:
         return False
     return fact.p_adjusted <= LEVEL and fact.expected - fact.agreement >= MIN_DIFFERENCE
+
+
+def rating_times(task: Task) -> dict[tuple[str, str], float]:
+    """Return when forced choices were made, by item and rater, in seconds since 1970.
+
+    Ratings without a time, or whose ``rated_at`` is no ISO 8601 time, are left out.
+    """
+    name = read_task_file(task.folder / TASK_FILE).ratings
+    path = table_path(task.folder, "ratings", name)
+    times: dict[tuple[str, str], float] = {}
+    for _, row in read_rows(path) if path else ():
+        if "rated_at" not in row and path and path.suffix != ".jsonl":
+            break
+        if row.get("rated_at") and row.get("elicitation") in {None, "", "forced_choice"}:
+            with suppress(ValueError):
+                moment = datetime.fromisoformat(str(row["rated_at"]))
+                times[str(row["item"]), str(row["rater"])] = moment.timestamp()
+    return times
+
+
+def drift_findings(
+    task: Task, rated: RatedChoices, times: Mapping[tuple[str, str], float]
+) -> Iterator[Finding]:
+    """Find raters whose agreement with the others changes over time."""
+    items, raters = [item.id for item in task.items], rated.raters
+    pairs = zip(rated.choices.item.tolist(), rated.choices.rater.tolist(), strict=True)
+    moments = np.array([times.get((items[i], raters[j]), np.nan) for i, j in pairs])
+    rho, p = drift_p_values(rated.choices, moments)
+    drifting = np.flatnonzero(p <= LEVEL).tolist()
+    if drifting:
+        trends = ", ".join(
+            f"{raters[j]} {'falls' if rho[j] < 0 else 'rises'} ({rho[j]:+.2f})" for j in drifting
+        )
+        yield Finding(
+            kind="drifting_raters",
+            what=f"{counted([len(drifting)], 'rater')} whose agreement with the others changes "
+            f"over time: {trends} (correlation; any false flag: at most {LEVEL:.0%})",
+            why="They tire, or learned the task while rating, so early and late ratings differ.",
+            action="Have the less agreeing part of their items rated again.",
+            n=len(drifting),
+            raters=tuple(raters[j] for j in drifting),
+        )

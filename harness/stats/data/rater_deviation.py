@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TILTS = np.geomspace(0.01, 100.0, 40)  # exponents of the Chernoff bound
+MIN_UNITS = 30  # of a rater, for the t approximation of a correlation
 MIN_RATERS = 3  # of two ratings, both agree equally often with the other
 
 
@@ -198,3 +199,54 @@ def same_answer_p_values(choices: Choices) -> tuple[IntArray, FloatArray]:
     p = np.where(always, np.minimum(np.sum(chances, axis=0), 1.0), 1.0)
     option = np.where(always, chosen.argmax(axis=1), -1)
     return option, holm(np.where(n_units > 0, p, np.nan))
+
+
+def drift_p_values(choices: Choices, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Test whether raters agree more or less with the others as time passes.
+
+    Parameters
+    ----------
+    choices : Choices
+        Of all raters.
+    times : (R,) array
+        When each rating was made, in any unit; nan where unknown.
+
+    Returns
+    -------
+    rho : (m,) array in [-1, 1]
+        Correlation of the rank of time with the rater's agreement beyond the median of the
+        item's raters, over units of mean time and agreement; nan below 30 units or where either is
+        constant. Around the mean, all others would seem to change with a rater who does.
+    p_adjusted : (m,) array
+        Of no relation, two-sided by Student's t, adjusted by Holm. nan where not tested.
+    """
+    from scipy.stats import pearsonr, rankdata  # noqa: PLC0415 -- takes a while to load
+
+    counts = choices.counts()
+    m = counts.sum(axis=1)
+    agreements = ratio(counts - 1, m[:, None] - 1)
+    usual = _median_agreements(counts, agreements)
+    excess = agreements[choices.item, choices.option] - usual[choices.item]
+    timed = (m[choices.item] >= MIN_RATERS) & ~np.isnan(times)
+    rho, p = np.full((2, choices.n_raters), np.nan)
+    for j in range(choices.n_raters):
+        rows = np.flatnonzero((choices.rater == j) & timed)
+        _, unit, sizes = np.unique(
+            choices.unit[choices.item[rows]], return_inverse=True, return_counts=True
+        )
+        mean_time, mean_excess = (
+            np.bincount(unit, weights=values[rows], minlength=len(sizes)) / sizes
+            for values in (times, excess)
+        )
+        if len(sizes) >= MIN_UNITS and np.ptp(mean_time) > 0 and np.ptp(mean_excess) > 0:
+            rho[j], p[j] = pearsonr(rankdata(mean_time), mean_excess)
+    return rho, holm(p)
+
+
+def _median_agreements(counts: IntArray, agreements: FloatArray) -> FloatArray:
+    """Return the (lower) median agreement of the ratings of each item, (n,)."""
+    order = np.argsort(agreements, axis=1)
+    reached = np.take_along_axis(counts, order, axis=1).cumsum(axis=1)
+    place = (2 * reached >= counts.sum(axis=1, keepdims=True)).argmax(axis=1)
+    middle = np.take_along_axis(order, place[:, None], axis=1)
+    return np.take_along_axis(agreements, middle, axis=1)[:, 0]

@@ -153,6 +153,26 @@ def test_context_that_a_group_shares_makes_no_duplicates(tmp_path):
     assert not kinds & {"duplicate_items", "near_duplicate_items"}
 
 
+def test_a_rater_who_tires_is_found_by_the_times_of_the_ratings(tmp_path):
+    """With `rated_at` in the ratings the rater whose late answers are random is named."""
+    rng = random.Random(6)
+    texts = sentences(120)
+    truth = [rng.choice("AB") for _ in texts]
+    choices = {f"r{j}": rated_like(truth, rng, 0.05) for j in range(4)}
+    choices["tired"] = truth[:60] + [rng.choice("AB") for _ in range(60)]
+    folder = write_task(tmp_path / "t", texts, choices)
+    rows = [
+        {"item": f"i{i}", "rater": rater, "value": key}
+        | {"rated_at": f"2026-01-01T{i // 60:02}:{i % 60:02}:00Z"}
+        for rater, keys in choices.items()
+        for i, key in enumerate(keys)
+    ]
+    write_jsonl(folder / "ratings.jsonl", rows)
+    audit = audit_task(load_task(folder))
+    assert finding(audit, "drifting_raters").raters == ("tired",)
+    assert "drift over time" not in {row.check for row in audit.not_checked}
+
+
 def test_options_spelt_twice_and_unused_are_found(tmp_path):
     """Labels that differ by case or punctuation alone are a pair; an unchosen option is listed."""
     task = """\

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.stats.data.rater_deviation import Choices, rater_deviation, same_answer_p_values
+from harness.stats.data.rater_deviation import (
+    Choices,
+    drift_p_values,
+    rater_deviation,
+    same_answer_p_values,
+)
 
 
 def choices_of(options, unit=None):
@@ -90,3 +95,32 @@ def test_two_raters_are_not_compared():
     result = rater_deviation(choices_of([[0, 1], [1, 1]]))
     assert np.isnan(result.agreement).all()
     assert np.isnan(result.p_adjusted).all()
+
+
+def test_drift_is_flagged_where_a_rater_tires_and_rarely_elsewhere():
+    """A rater whose errors grow from 0 to 50 % is found; five who do not change rarely are."""
+    rng = np.random.default_rng(4)
+    hits = false = others = 0
+    for _ in range(200):
+        truth = rng.integers(0, 2, (250, 1))
+        options = np.where(rng.random((250, 6)) < 0.1, 1 - truth, truth)
+        choices = choices_of(options)
+        steady = drift_p_values(choices, choices.item.astype(float))[1]
+        false += (steady <= 0.05).any()
+        tired = rng.random(250) < np.linspace(0.0, 0.5, 250)
+        options[:, 2] = np.where(tired, 1 - truth[:, 0], truth[:, 0])
+        choices = choices_of(options)
+        rho, p = drift_p_values(choices, choices.item.astype(float))
+        hits += p[2] <= 0.05 and rho[2] < 0
+        others += (np.delete(p, 2) <= 0.05).any()
+    assert false / 200 <= 0.05 + 2 * (0.05 * 0.95 / 200) ** 0.5
+    assert hits / 200 >= 0.9
+    assert others / 200 <= 0.05 + 2 * (0.05 * 0.95 / 200) ** 0.5
+
+
+def test_drift_is_na_without_times_or_enough_items():
+    """Below 30 items, or where times are unknown, nothing is tested."""
+    choices = choices_of(simulated(np.random.default_rng(5), n=29, m=4))
+    assert np.isnan(drift_p_values(choices, choices.item.astype(float))[1]).all()
+    more = choices_of(simulated(np.random.default_rng(5), n=60, m=4))
+    assert np.isnan(drift_p_values(more, np.full(len(more.item), np.nan))[1]).all()
