@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from harness.cli import audit, options, task_diff
+from harness.cli import audit, options, sample, task_diff
 from harness.cli.output import echo, echo_json
 from harness.errors import HarnessError, TaskError
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from harness.curation import AnswerSettings, ImportSummary, MaxRejected, Plan, Table
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 WIDTH = 80
 Columns = list[str] | None
 app = typer.Typer(
@@ -36,6 +34,7 @@ def curate() -> None:
 
 app.command("audit", short_help="Check the items and ratings of a task.")(audit.audit)
 app.command("diff", short_help="Compare two versions of a task.")(task_diff.diff)
+app.command("sample", short_help="Draw items of a task, by disagreement.")(sample.sample)
 
 
 @app.command("import", short_help="Make a task of a table of ratings.")
@@ -146,7 +145,7 @@ def import_(
       harness curate import long.csv --as mine --id doc --rater who --label answer
       harness curate import counts.csv --as mine --counts n_toxic,n_not_toxic
     """
-    folder = task_folder(name)
+    folder = options.task_folder(name)
     from harness.curation import AnswerSettings, check_new, read_source
     from harness.curation.task_export import sidecar_of
 
@@ -231,22 +230,6 @@ def export(
         return
     counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
     echo(f"Wrote {file} and {sidecar_of(file).name}: {counts}.")
-
-
-def task_folder(name: str) -> Path:
-    """Return the folder of a new task.
-
-    Raises
-    ------
-    TaskError
-        If its name cannot be that of a task.
-    """
-    folder = Path(name).expanduser()
-    if not NAME.fullmatch(folder.name):
-        raise TaskError(
-            f"{folder.name!r} is not a task name; use letters, digits, '.', '_' and '-'."
-        )
-    return folder
 
 
 def _split(texts: list[str] | None) -> tuple[str, ...]:

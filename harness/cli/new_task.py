@@ -33,7 +33,7 @@ def new_task(
       harness new-task politeness
       harness new-task mine --from ratings.csv
     """
-    folder = curate.task_folder(name)
+    folder = options.task_folder(name)
     if source is not None:
         arguments = ["import", str(source), "--as", name, *ctx.args]
         command = typer.main.get_command(curate.app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from harness.analysis import Choices, Validation
     from harness.errors import ExitCode
     from harness.judging.prompts.requests import Elicitation
+
+TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def split(names: str | None, option: str) -> list[str] | None:
@@ -233,6 +236,24 @@ def _options_beside(ctx: typer.Context, allowed: frozenset[str]) -> Iterator[str
         source = ctx.get_parameter_source(name)
         if name not in allowed and source is not None and source.name == "COMMANDLINE":
             yield parameter.opts[0]
+
+
+def task_folder(name: str) -> Path:
+    """Return the folder of a new task.
+
+    Raises
+    ------
+    TaskError
+        If its name cannot be that of a task.
+    """
+    from harness.errors import TaskError
+
+    folder = Path(name).expanduser()
+    if not TASK_NAME.fullmatch(folder.name):
+        raise TaskError(
+            f"{folder.name!r} is not a task name; use letters, digits, '.', '_' and '-'."
+        )
+    return folder
 
 
 def required_task(task: str | None) -> str:
