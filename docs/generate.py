@@ -21,12 +21,24 @@ from harness import stats
 from harness.analysis import Validation
 from harness.cli import app
 from harness.cli.lists import schema_of
-from harness.judging.parsing.verdict import Verdict, verdict_schema
+from harness.curation.source_formats import IMPORT_LIMITS
+from harness.files import MAX_ENTRIES
+from harness.judging.parsing.verdict import MAX_JUDGES, MAX_NAME_CHARS, Verdict, verdict_schema
 from harness.stats.metrics import confusion
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.registry import METRICS
-from harness.tasks.options import Lexicon, Option
-from harness.tasks.schema import TaskFile
+from harness.tasks.options import MAX_KEY_CHARS, MAX_LABEL_CHARS, Lexicon, Option
+from harness.tasks.schema import (
+    MAX_OPTIONS,
+    MAX_PHRASE_CHARS,
+    MAX_POWERSET_OPTIONS,
+    MAX_RESPONSE_SETS,
+    TaskFile,
+)
+from harness.tasks.strict_yaml import MAX_YAML_BYTES, MAX_YAML_DEPTH
+from harness.tasks.tables import LIMITS
+from harness.tasks.tables.checks import MAX_ID_CHARS
+from harness.tasks.tables.strict_json import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -93,8 +105,40 @@ def files() -> str:
         fragment("run-folder"),
         *_fields(Validation, Validation.json_schema()),
         "The whole schemas are on [their own page](schemas.md).",
+        "",
+        *_limits(),
     ]
     return "\n".join(parts)
+
+
+def _limits() -> list[str]:
+    """A table of what is refused for its size."""
+    mib = 1 << 20
+    rows = (
+        ("table: size of the file", f"{LIMITS.n_bytes // mib:,} MiB"),
+        ("table: what a parquet file unpacks to", f"{LIMITS.unpacked_bytes // mib} MiB"),
+        ("table: line", f"{LIMITS.line_bytes // mib} MiB"),
+        ("table: text of a cell", f"{LIMITS.field_chars:,} characters"),
+        ("table: rows", f"{LIMITS.n_rows:,}"),
+        ("table: columns", f"{LIMITS.n_columns}; {IMPORT_LIMITS.n_columns:,} on import"),
+        ("table: id of an item, rater, group or criterion", f"{MAX_ID_CHARS} characters"),
+        ("JSON: nesting", f"{MAX_DEPTH} levels"),
+        ("YAML: size of the file", f"{MAX_YAML_BYTES // 1024} KiB"),
+        ("YAML: nesting", f"{MAX_YAML_DEPTH} levels"),
+        ("task: options", f"{MAX_OPTIONS}"),
+        ("task: response sets that are listed", f"{MAX_RESPONSE_SETS:,}"),
+        (
+            "task: options where response sets are `all`",
+            f"{MAX_POWERSET_OPTIONS}; with more, only choices are asked",
+        ),
+        ("task: property, notice, source, licence", f"{MAX_PHRASE_CHARS:,} characters"),
+        ("task: key, label of an option", f"{MAX_KEY_CHARS}, {MAX_LABEL_CHARS} characters"),
+        ("judges of a run or of a file of verdicts", f"{MAX_JUDGES}"),
+        ("name of a judge", f"{MAX_NAME_CHARS} characters"),
+        ("files in a run folder", f"{MAX_ENTRIES:,}"),
+    )
+    heads = ["## Limits", "", "What is above a limit is refused in one line, not cut.", ""]
+    return [*heads, "| what | at most |", "| --- | --- |", *(f"| {a} | {b} |" for a, b in rows), ""]
 
 
 def _fields(model: Any, schema: dict[str, Any] | None = None) -> list[str]:  # noqa: ANN401 -- a class with fields

@@ -41,6 +41,7 @@ from harness.analysis import Choices
 from harness.errors import RunError
 from harness.files import append_text, reader, unsafe_entry, write_file
 from harness.judging.judges.config import JudgeSpec
+from harness.judging.parsing.verdict import MAX_JUDGES
 from harness.judging.prompts.requests import Elicitation
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
 from harness.state_folder import is_seal, seal_of
@@ -153,7 +154,7 @@ class Manifest(BaseModel):
     created: str
     state: State = "planned"
     config: RunConfig
-    judges: tuple[JudgeSpec, ...]
+    judges: tuple[JudgeSpec, ...] = Field(max_length=MAX_JUDGES)
     skipped: dict[str, str] = {}
     ended: dict[str, str] = {}
     exit_code: int | None = None

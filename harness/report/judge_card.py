@@ -145,7 +145,7 @@ def _card_table(v: Validation) -> list[str]:
     for row in v.ranking.rows:
         judge = v.judge(row.judge)
         consistency = judge.metrics["decision_consistency"]
-        models = ", ".join(judge.reported_models) or judge.model
+        models = cut(", ".join(judge.reported_models) or judge.model, MAX_TEXT)
         name = judge.name
         cells = (
             number(row.rank, 0) if row.rank else "NA",

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 TASK_FILE = "task.yaml"
 MAX_POWERSET_OPTIONS = 10
+MAX_OPTIONS = 100
+MAX_RESPONSE_SETS = 2**MAX_POWERSET_OPTIONS - 1  # listed or not
+MAX_PHRASE_CHARS = 2000  # what stands on the judge card
 SHOWN_CHARS = 80
 OTHER_SCALES = ("continuous", "text")
 N_COMBINED_SETS = 2
@@ -120,10 +123,10 @@ class TaskFields(Frozen):
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
-    property: str = Field(min_length=1)
+    property: str = Field(min_length=1, max_length=MAX_PHRASE_CHARS)
     instructions: str = ""
     scale: Scale
-    options: tuple[OptionField, ...] = Field(min_length=2, max_length=100)
+    options: tuple[OptionField, ...] = Field(min_length=2, max_length=MAX_OPTIONS)
     positive: tuple[Key, ...] = ()
     response_sets: Literal["all"] | tuple[tuple[Key, ...], ...] = "all"
     abstain: bool = False
@@ -139,9 +142,9 @@ class TaskFields(Frozen):
     prompts: dict[Literal["forced_choice", "response_set", "paired"], str] = Field(
         default_factory=dict
     )
-    notice: str = ""
-    source: str = ""
-    licence: str = ""
+    notice: str = Field("", max_length=MAX_PHRASE_CHARS)
+    source: str = Field("", max_length=MAX_PHRASE_CHARS)
+    licence: str = Field("", max_length=MAX_PHRASE_CHARS)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -304,6 +307,9 @@ def _check_repeats(field: str, names: Iterable[str], remedy: str = "name it once
 
 
 def _check_sets(response_sets: Sequence[Sequence[str]], keys: Sequence[str]) -> None:
+    if len(response_sets) > MAX_RESPONSE_SETS:
+        n_sets = len(response_sets)
+        raise ValueError(f"response_sets: {n_sets} sets; list at most {MAX_RESPONSE_SETS}")
     unique: set[frozenset[str]] = set()
     for members in response_sets:
         if not members:

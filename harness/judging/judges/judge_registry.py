@@ -12,6 +12,7 @@ from harness import plugins
 from harness.errors import JudgeError, JudgeUnavailable, PluginError
 from harness.judging.judges.config import BUILT_IN_KINDS, JudgeSpec, first_problem
 from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.parsing.verdict import MAX_JUDGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,12 +62,14 @@ def resolve(
     Raises
     ------
     JudgeError
-        If a name is unknown or repeated.
+        If a name is unknown or repeated, or there are too many.
     JudgeUnavailable
         If a named judge cannot run here or does not apply to the task.
     PluginError
         If a named judge is of a kind from a plug-in that cannot be loaded.
     """
+    if len(names or ()) > MAX_JUDGES:
+        raise JudgeError(f"{len(names or ())} judges are named; at most {MAX_JUDGES} make a run")
     check_server_is_used(names, registry, base_url, key_env)
     specs: list[JudgeSpec] = []
     skipped: list[tuple[str, str]] = []

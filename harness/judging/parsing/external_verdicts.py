@@ -14,6 +14,8 @@ from msgspec.structs import asdict, replace
 from harness.errors import VerdictError
 from harness.judging.parsing.grammar import Parsed
 from harness.judging.parsing.verdict import (
+    MAX_JUDGES,
+    MAX_NAME_CHARS,
     OUTCOMES,
     PairValue,
     Value,
@@ -97,6 +99,7 @@ def _read_log(path: Path, task: Task) -> list[Verdict]:
                     f"{where}: {error}; `harness validate` on the run's folder leaves it out."
                 ) from None
             rules.check_item(verdict.item, where)
+            rules.check_judge(verdict.judge, where)
             unit = (verdict.item, verdict.judge, verdict.elicitation, verdict.sample)
             previous = verdicts.get(unit)
             if not previous or previous.outcome == "failed" or verdict.outcome != "failed":
@@ -109,6 +112,7 @@ class _Rules:
 
     def __init__(self, task: Task) -> None:
         self._items = task.by_id
+        self._judges: set[str] = set()
         self._order = {option.key: i for i, option in enumerate(task.options)}
         listed = task.response_sets
         self._sets = None if listed == "all" else {frozenset(members) for members in listed}
@@ -120,12 +124,23 @@ class _Rules:
                 f"{where}: item {item!r} is not in the task; is the file about another task?"
             )
 
+    def check_judge(self, judge: str, where: str) -> None:
+        """Refuse a long name, and more judges than are compared."""
+        self._judges.add(judge)
+        if len(judge) > MAX_NAME_CHARS:
+            raise VerdictError(
+                f"{where}: the judge's name has {len(judge)} characters; at most {MAX_NAME_CHARS}."
+            )
+        if len(self._judges) > MAX_JUDGES:
+            raise VerdictError(f"{where}: more than {MAX_JUDGES} judges; split the file by judge.")
+
     def read_row(self, row: Row, where: str) -> Verdict:
         """Read a row of a table."""
         item, judge = _text(row["item"]) or "", _text(row["judge"])
         self.check_item(item, where)
         if not judge:
             raise VerdictError(f"{where}: item {item!r}: the judge is not named; name it.")
+        self.check_judge(judge, where)
         elicitation = row.get("elicitation") or "forced_choice"
         if elicitation not in ELICITATIONS:
             names = ", ".join(ELICITATIONS)

@@ -61,6 +61,8 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+MAX_JUDGES = 50  # of a run or a file: judges are compared in pairs, in every resample
+MAX_NAME_CHARS = 200  # of a judge
 HEADER = b'{"schema_version": 1}\n'
 CRC_OPENING = b',"crc":"'
 AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a pair that has its first turn alone

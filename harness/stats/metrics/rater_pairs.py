@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import Counts
     from harness.stats.metrics.alpha import Level
 
+CELLS = 1 << 20  # of pairs of labels, held at once: 8 MiB
 _NOMINAL = ("krippendorff_alpha_nominal", "cohen_kappa", "scott_pi")
 _ELANGOVAN = "Elangovan et al. 2025"
 _SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # of two raters
@@ -134,10 +136,18 @@ def against_random(metrics: Iterable[Metric], chances: FloatArray) -> tuple[Metr
         both = totals[..., :, None] * chances
         return both.reshape(*totals.shape[:-1], len(chances) ** 2)
 
+    def value_of(metric: Metric, totals: FloatArray) -> FloatArray:
+        rows = totals.reshape(-1, len(chances))
+        step = max(1, CELLS // len(chances) ** 2)
+        if len(rows) <= step:
+            return metric.value(cells(totals))
+        parts = [metric.value(cells(rows[i : i + step])) for i in range(0, len(rows), step)]
+        return np.concatenate(parts).reshape(totals.shape[:-1])
+
     def reading(metric: Metric) -> Metric:
         return replace(
             metric,
-            value=lambda totals: metric.value(cells(totals)),
+            value=partial(value_of, metric),
             reason=lambda totals: metric.reason(cells(totals)),
         )
 

@@ -357,3 +357,9 @@ def test_exported_names_are_importable():
         assert getattr(harness.judging, name).__name__ == name
     with pytest.raises(AttributeError, match="nothing"):
         _ = harness.judging.nothing
+
+
+def test_more_judges_than_are_compared_make_no_run(task):
+    """They are refused before any is looked up."""
+    with pytest.raises(JudgeError, match="51 judges are named; at most 50 make a run"):
+        resolve([f"j{j}" for j in range(51)], task, {})

@@ -10,7 +10,14 @@ import pytest
 
 from harness.errors import VerdictError
 from harness.judging.parsing.external_verdicts import read_external
-from harness.judging.parsing.verdict import HEADER, PairValue, Verdict, encode
+from harness.judging.parsing.verdict import (
+    HEADER,
+    MAX_JUDGES,
+    MAX_NAME_CHARS,
+    PairValue,
+    Verdict,
+    encode,
+)
 from harness.tasks import Item, Option, Task
 
 if TYPE_CHECKING:
@@ -279,3 +286,14 @@ def test_verdict_ingest_against_truth(tmp_path, truth):
         path = jsonl(tmp_path / "v.jsonl", *(row | {"judge": "j"} for row in rows))
         read = read_external(path, make_task(*case["inputs"]["options"], items=items))
         assert Counter(v.outcome for v in read) == case["expect"]["counts"]
+
+
+def test_more_judges_than_are_compared_are_refused(tmp_path, task):
+    """300 judges of 4 items took a minute; too many are refused where the first of them stands."""
+    rows = [row("A", judge=f"j{j}") for j in range(MAX_JUDGES + 1)]
+    assert len(read_external(jsonl(tmp_path / "v.jsonl", *rows[:-1]), task)) == MAX_JUDGES
+    with pytest.raises(VerdictError, match=r"line 51: more than 50 judges; split the file"):
+        read_external(jsonl(tmp_path / "v.jsonl", *rows), task)
+    long = jsonl(tmp_path / "v.jsonl", row("A", judge="j" * (MAX_NAME_CHARS + 1)))
+    with pytest.raises(VerdictError, match="name has 201 characters; at most 200"):
+        read_external(long, task)
