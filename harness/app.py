@@ -153,7 +153,8 @@ def plan_run(
     )
     specs = tuple(_configured(spec, config) for spec in resolved.specs)
     _check_property(loaded, specs)
-    return _plan(loaded, config, specs, dict(resolved.skipped), Prompts.load(loaded))
+    prompts = Prompts.load(loaded, strategies={spec.strategy for spec in specs})
+    return _plan(loaded, config, specs, dict(resolved.skipped), prompts)
 
 
 def plan_resumed_run(
@@ -201,7 +202,8 @@ def plan_resumed_run(
 
 def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
     manifest = folder.manifest
-    prompts = Prompts.load(task, folder.prompts)
+    strategies = {spec.strategy for spec in manifest.judges}
+    prompts = Prompts.load(task, folder.prompts, strategies=strategies)
     if prompts.hash != manifest.hashes["prompts"]:
         raise RunError(
             f"{folder.prompts}: the prompts have changed since this run was started; "

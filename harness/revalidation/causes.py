@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import load_judges
+from harness.judging.judges.judge_registry import registered
 from harness.judging.parsing import grammar, option_matching, verdict
-from harness.judging.parsing.verdict import Reader
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.storage.verdict_log import replies_of
 from harness.tasks import load_task
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.parsing.verdict import Reader, Verdict
     from harness.runs import RunFolder
     from harness.tasks import Task
 
@@ -88,8 +88,9 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
             f"{folder.path}: it holds no item texts; name the task that has them: --task "
             f"{shlex.quote(config.task)}"
         )
-    prompts = Prompts.load(task, folder.prompts)
-    current_prompts = Prompts.load(current).hash if current else prompts.hash
+    strategies = {spec.strategy for spec in folder.manifest.judges}
+    prompts = Prompts.load(task, folder.prompts, strategies=strategies)
+    current_prompts = Prompts.load(current, strategies=strategies).hash if current else prompts.hash
     if prompts.hash != folder.manifest.hashes["prompts"]:
         current_prompts = prompts.hash
     return Setup(task, current or task, prompts, current_prompts)
@@ -118,13 +119,13 @@ def hashes_of(setup: Setup, items: Sequence[str]) -> dict[str, str]:
 
 def parameters_of(spec: JudgeSpec) -> str:
     """Return the hash of what a judge is asked with, besides its prompts."""
-    return _digest([spec.kind, spec.model, spec.base_url, spec.sent_params])
+    return _digest([spec.kind, spec.model, spec.base_url, spec.sent_params, spec.strategy])
 
 
 def current_parameters(specs: Iterable[JudgeSpec], judges_file: Path | None) -> dict[str, str]:
     """Return the hash of each judge's parameters: those in a judges file, else the run's own."""
     registry = load_judges(judges_file) if judges_file else {}
-    return {spec.name: parameters_of(registry.get(spec.name, spec)) for spec in specs}
+    return {spec.name: parameters_of(registered(spec.name, registry) or spec) for spec in specs}
 
 
 def parser_hash() -> str:
@@ -138,7 +139,7 @@ def parser_hash() -> str:
 def changed_causes(
     before: Mapping[str, str],
     now: Mapping[str, str],
-    task: Task,
+    readers: Mapping[str, Reader],
     verdicts: Iterable[Verdict],
 ) -> list[str]:
     """Return why no judge is comparable with the baseline; empty if all are.
@@ -147,26 +148,27 @@ def changed_causes(
     ----------
     before, now : mapping
         See `hashes_of`.
-    task : Task
-        Says how replies are read.
+    readers : mapping of str to Reader
+        Parses the replies of each judge.
     verdicts : iterable of Verdict
         The run's verdicts with their texts: other code that reads all of them as before is no
         other parser.
     """
     changed = [name for name in CAUSES if before[name] != now[name]]
-    if "parser" in changed and read_alike(task, verdicts):
+    if "parser" in changed and read_alike(readers, verdicts):
         changed.remove("parser")
     return [CAUSES[name] for name in changed]
 
 
-def read_alike(task: Task, verdicts: Iterable[Verdict]) -> bool:
+def read_alike(readers: Mapping[str, Reader], verdicts: Iterable[Verdict]) -> bool:
     """Return whether replies are parsed as they were; False where there are no texts."""
-    reader, n_read = Reader(task), 0
+    n_read = 0
     for logged in verdicts:
         if logged.reply is None:
             continue
         *first, reply = replies_of(logged)
         unit = Unit(logged.item, logged.elicitation, logged.sample)
+        reader = readers[logged.judge]
         read = reader.verdict(reply, unit, logged.judge, first=first[0] if first else None)
         if (read.outcome, read.value) != (logged.outcome, logged.value):
             return False

@@ -13,6 +13,7 @@ from harness.errors import ExitCode, RunError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check_destinations
 from harness.judging.judges.response_errors import explain
+from harness.judging.parsing.verdict import Reader
 from harness.ratings import select_items
 from harness.revalidation.anchor import draw_anchor
 from harness.revalidation.causes import (
@@ -380,7 +381,9 @@ class Sitting:
         """Return why no judge is comparable, and the judges that are not, each with the reason."""
         run, now_in_use = self.run, hashes_of(self.setup, baseline.items)
         verdicts = run.read_verdicts().final.values() if run.verdicts.exists() else ()
-        causes = changed_causes(baseline.hashes, now_in_use, self.setup.task, verdicts)
+        strategies = {spec.name: spec.strategy for spec in run.manifest.judges}
+        readers = {name: Reader(self.setup.task, how) for name, how in strategies.items()}
+        causes = changed_causes(baseline.hashes, now_in_use, readers, verdicts)
         if causes:
             return causes, {
                 judge: ("not comparable", "; ".join(causes)) for judge in baseline.judges

@@ -29,6 +29,14 @@ OTHER_SCALES = ("continuous", "text")
 N_COMBINED_SETS = 2
 
 Scale = Literal["binary", "nominal", "ordinal", "pairwise"]
+TemplateName = Literal[
+    "forced_choice",
+    "response_set",
+    "paired",
+    "forced_choice_cot",
+    "response_set_cot",
+    "paired_cot",
+]
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -115,7 +123,8 @@ class TaskFields(Frozen):
     text : tuple of str
         Fields that judges are shown, in this order.
     prompts : dict of str to str
-        By elicitation, the name of a template of the task's own: a file in its folder.
+        By elicitation, the name of a template of the task's own: a file in its folder. Those for
+        chain of thought end in ``_cot``.
     notice : str
         Shown wherever the task's numbers are shown.
     source, licence : str
@@ -139,9 +148,7 @@ class TaskFields(Frozen):
     alt_test: AltTestFields | None = None
     lexicon: Lexicon | None = None
     text: tuple[str, ...] = Field(("text",), min_length=1)
-    prompts: dict[Literal["forced_choice", "response_set", "paired"], str] = Field(
-        default_factory=dict
-    )
+    prompts: dict[TemplateName, str] = Field(default_factory=dict)
     notice: str = Field("", max_length=MAX_PHRASE_CHARS)
     source: str = Field("", max_length=MAX_PHRASE_CHARS)
     licence: str = Field("", max_length=MAX_PHRASE_CHARS)

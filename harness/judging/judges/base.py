@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
@@ -43,7 +43,14 @@ class Judge(ABC):
         Templates bound to the task.
     seed : int
         Seed of judges that draw at random.
+
+    Attributes
+    ----------
+    reads_prompts : bool
+        Whether its requests are made from the templates, so that strategies apply.
     """
+
+    reads_prompts: ClassVar[bool] = False
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         del task, prompts, seed
@@ -102,6 +109,8 @@ class PromptedJudge(Judge):
         Parameters that are part of each request, by default those of the specification.
     """
 
+    reads_prompts = True
+
     def __init__(
         self,
         spec: JudgeSpec,
@@ -113,6 +122,7 @@ class PromptedJudge(Judge):
     ) -> None:
         super().__init__(spec, task, prompts, seed=seed)
         self._prompts = prompts
+        self._strategy = spec.strategy
         self._items = task.by_id
         self._params = spec.sent_params if params is None else params
         self._empty_request = Request(
@@ -125,12 +135,14 @@ class PromptedJudge(Judge):
 
     def request(self, unit: Unit) -> Request:
         """Return the request for a unit; of a pair, the first turn."""
-        messages = self._prompts.messages(self._items[unit.item], unit.elicitation)
+        messages = self._prompts.messages(self._items[unit.item], unit.elicitation, self._strategy)
         return self._empty_request.with_messages(messages).for_sample(unit.sample)
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair, given the first reply."""
-        return request.with_messages(self._prompts.follow_up(request.messages, reply.text))
+        return request.with_messages(
+            self._prompts.follow_up(request.messages, reply.text, self._strategy)
+        )
 
 
 class HttpJudge(PromptedJudge):

@@ -23,6 +23,7 @@ from harness import plugins
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ZERO_SHOT, check_strategy
 from harness.tasks.strict_yaml import read_yaml
 
 BuiltInKind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "scripted"]
@@ -36,6 +37,7 @@ Script = dict[
 ]
 
 _SAMPLING: dict[str, JsonValue] = {"temperature": 1.0, "max_tokens": 32}
+COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
 SAMPLES_PER_REQUEST = 10  # where the provider is known to allow several
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "litellm": {"samples": 10, "concurrency": 16, "deadline_s": 60.0, "params": _SAMPLING},
@@ -116,6 +118,9 @@ class JudgeSpec(BaseModel):
         USD per million tokens; None uses litellm's price list.
     allow_redirects : bool
         Whether the provider may redirect a request, with its key, to another address.
+    strategy : str
+        How it is prompted: ``zero-shot``, or ``cot`` for chain of thought, which raises the default
+        token limit.
     replies : dict
         Replies of a scripted judge, by item id.
     """
@@ -139,6 +144,7 @@ class JudgeSpec(BaseModel):
     batch_poll_s: Annotated[float, Field(gt=0, le=86_400)] = 30.0
     price: Price | None = None
     allow_redirects: bool = False
+    strategy: str = ZERO_SHOT
     replies: Script = {}
 
     @property
@@ -175,7 +181,10 @@ class JudgeSpec(BaseModel):
         if kind in {"litellm", "endpoint"} and "concurrency" not in fields:
             filled.setdefault("concurrency_start", filled["concurrency"] // 4)
         if isinstance(params := fields.get("params", {}), dict):
-            filled["params"] = {**defaults.get("params", {}), **params}
+            own_defaults = defaults.get("params", {})
+            if fields.get("strategy") == CHAIN_OF_THOUGHT:
+                own_defaults = _with_room_for_reasons(own_defaults)
+            filled["params"] = {**own_defaults, **params}
         return filled
 
     @field_validator("key_env")
@@ -200,6 +209,11 @@ class JudgeSpec(BaseModel):
             raise ValueError("must hold no user name, password, query or fragment")
         return url.rstrip("/")
 
+    @field_validator("strategy")
+    @classmethod
+    def _check_strategy(cls, strategy: str) -> str:
+        return check_strategy(strategy)
+
     @field_validator("params")
     @classmethod
     def _check_params(cls, params: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -217,6 +231,35 @@ class JudgeSpec(BaseModel):
         if self.base_url and not self.remote:
             raise ValueError(f"base_url means nothing to a judge of kind {self.kind}")
         return self
+
+
+def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
+    """Return a judge under a strategy, which becomes part of its name.
+
+    Chain of thought raises a token limit below `COT_MAX_TOKENS` to it.
+
+    Raises
+    ------
+    JudgeError
+        If the judge has another strategy than zero-shot.
+    """
+    if spec.strategy != ZERO_SHOT:
+        raise JudgeError(
+            f"judge {spec.name!r} already has the strategy {spec.strategy}; name it without "
+            f"@{strategy}"
+        )
+    params = _with_room_for_reasons(spec.params) if strategy == CHAIN_OF_THOUGHT else spec.params
+    name = f"{spec.name}@{strategy}"
+    return spec.model_copy(update={"name": name, "strategy": strategy, "params": params})
+
+
+def _with_room_for_reasons(params: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Raise the token limits to that of chain of thought."""
+    limits = {key: params.get(key) for key in ("max_tokens", "max_completion_tokens")}
+    raised = {
+        key: max(limit, COT_MAX_TOKENS) for key, limit in limits.items() if isinstance(limit, int)
+    }
+    return {**params, **raised}
 
 
 def key_of(spec: JudgeSpec) -> str | None:

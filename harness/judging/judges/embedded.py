@@ -189,6 +189,8 @@ class RandomJudge(EmbeddedJudge):
 class ScriptedJudge(Judge):
     """Replays a script; see `scripted`."""
 
+    reads_prompts = True
+
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
         self._prompts = prompts
@@ -205,7 +207,9 @@ class ScriptedJudge(Judge):
             provider="scripted",
             model=self.spec.model,
             params={"script": self._digest, "item": unit.item, "elicitation": unit.elicitation},
-            messages=self._prompts.messages(self._items[unit.item], unit.elicitation),
+            messages=self._prompts.messages(
+                self._items[unit.item], unit.elicitation, self.spec.strategy
+            ),
             sample=unit.sample,
         )
 
@@ -214,7 +218,7 @@ class ScriptedJudge(Judge):
         return replace(
             request,
             params={**request.params, "turn": 2},
-            messages=self._prompts.follow_up(request.messages, reply.text),
+            messages=self._prompts.follow_up(request.messages, reply.text, self.spec.strategy),
         )
 
     async def ask(self, request: Request) -> Reply:

@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from harness import plugins
 from harness.errors import JudgeError, JudgeUnavailable, PluginError
-from harness.judging.judges.config import BUILT_IN_KINDS, JudgeSpec, first_problem
+from harness.judging.judges.config import BUILT_IN_KINDS, JudgeSpec, first_problem, with_strategy
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.parsing.verdict import MAX_JUDGES
+from harness.judging.prompts.strategies import ZERO_SHOT, split_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,6 +79,7 @@ def resolve(
             raise JudgeError(f"judge {name!r} is named twice; name it once, samples repeat a judge")
         spec = look_up(name, registry, base_url, key_env)
         judge_type = _judge_type(spec.kind)
+        _check_strategy(spec, judge_type)
         if not spec.remote:
             judge_type.check(spec, task)
         specs.append(spec)
@@ -109,11 +111,25 @@ def check_server_is_used(
         If all names are aliases, whose specifications hold address and key.
     """
     option = "--base-url" if base_url is not None else "--key-env" if key_env is not None else ""
-    if option and all(name in registry for name in names or ()):
+    if option and all(registered(name, registry) for name in names or ()):
         raise JudgeError(
             f"{option} is for judges that are no alias, and none was named; name the model as its "
             "server does, e.g. --judges my-model, or set address and key of an alias in judges.yaml"
         )
+
+
+def registered(name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None:
+    """Return the judge of an alias, which a strategy may follow; None for other names.
+
+    Raises
+    ------
+    JudgeError
+        If a strategy follows an alias that has another.
+    """
+    if name in registry:
+        return registry[name]
+    base, strategy = split_strategy(name)
+    return with_strategy(registry[base], strategy) if base in registry else None
 
 
 def look_up(
@@ -121,13 +137,18 @@ def look_up(
 ) -> JudgeSpec:
     """Return the judge of an alias, a kind from a plug-in, or a model string; see `resolve`.
 
+    A strategy may follow after ``@``.
+
     Raises
     ------
     JudgeError
-        If the name is none of these.
+        If the name is none of these, or its judge has another strategy already.
     """
-    if name in registry:
-        return registry[name]
+    if spec := registered(name, registry):
+        return spec
+    base, strategy = split_strategy(name)
+    if strategy:
+        return with_strategy(look_up(base, registry, base_url, key_env), strategy)
     if "/" not in name and base_url is None:
         if name in BUILT_IN_KINDS or name not in plugins.names(plugins.JUDGES):
             raise JudgeError(
@@ -167,6 +188,7 @@ def check_destinations(
     """
     own = {_destination(spec) for spec in registry.values()}
     for spec in specs:
+        own |= _under_strategy(spec.strategy, registry)
         if spec.remote and _destination(spec) not in own | _confirmed(spec, base_url, key_env):
             key = f" with the key in {spec.key_env}" if spec.key_env else ""
             address = spec.base_url or spec.model
@@ -174,6 +196,12 @@ def check_destinations(
                 f"{spec.name}: this run was made elsewhere, and would send its requests to "
                 f"{address}{key}; nothing was sent. To confirm that, add {_confirmation(spec)}"
             )
+
+
+def _under_strategy(strategy: str, registry: Mapping[str, JudgeSpec]) -> set[tuple[object, ...]]:
+    """Return the destinations of the user's judges under a strategy, which may change limits."""
+    plain = [spec for spec in registry.values() if spec.strategy == ZERO_SHOT != strategy]
+    return {_destination(with_strategy(spec, strategy)) for spec in plain}
 
 
 def _destination(spec: JudgeSpec) -> tuple[object, ...]:
@@ -222,7 +250,17 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
     PluginError
         If the judge is of a kind from a plug-in that cannot be loaded.
     """
-    _judge_type(spec.kind).check(spec, task)
+    judge_type = _judge_type(spec.kind)
+    _check_strategy(spec, judge_type)
+    judge_type.check(spec, task)
+
+
+def _check_strategy(spec: JudgeSpec, judge_type: type[Judge]) -> None:
+    if spec.strategy != ZERO_SHOT and not judge_type.reads_prompts:
+        raise JudgeUnavailable(
+            f"{spec.name}: strategy {spec.strategy} needs a judge that reads prompts, and one of "
+            f"kind {spec.kind} does not; leave the strategy out"
+        )
 
 
 def notice_of(spec: JudgeSpec) -> str:

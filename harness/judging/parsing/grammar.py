@@ -189,6 +189,12 @@ def parse_without_item(
     return parsed, quotable
 
 
+def last_line(text: str) -> str:
+    """Return the last line of a reply that is not blank; all of it while its thinking is open."""
+    body = _body(text)
+    return body if body.startswith("<think>") else body.rpartition("\n")[2]
+
+
 def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
     """Return a reply that follows the grammar, so that `parse` returns the value.
 

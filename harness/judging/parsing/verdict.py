@@ -25,10 +25,12 @@ from harness.judging.parsing.grammar import (
     Outcome,
     Parsed,
     Turn,
+    last_line,
     parse,
     parse_without_item,
     render,
 )
+from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ZERO_SHOT
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -222,10 +224,19 @@ class Verdict(_Record, frozen=True, kw_only=True):
 
 
 class Reader:
-    """Parses replies to the prompts of a task; results for short replies are cached."""
+    """Parses replies to the prompts of a task; results for short replies are cached.
 
-    def __init__(self, task: Task) -> None:
+    Parameters
+    ----------
+    task : Task
+        Says which verdicts are possible.
+    strategy : str
+        That of the judge. Under chain of thought the last line of a reply is parsed alone.
+    """
+
+    def __init__(self, task: Task, strategy: str = ZERO_SHOT) -> None:
         self._task = task
+        self._gives_reasons = strategy == CHAIN_OF_THOUGHT
         self._parse_cached = lru_cache(maxsize=1024)(self._parse)
 
     def verdict(
@@ -289,12 +300,16 @@ class Reader:
         """Parse the reply to a turn.
 
         The finish reason counts too: a reply stopped by a content filter is refused; a truncated
-        reply is ``cut_off`` if it cannot be parsed, or if it is a set that may be incomplete.
+        reply is ``cut_off`` if it cannot be parsed, or if it is a set that may be incomplete, or
+        if reasons come before the verdict.
         """
         if reply.finish_reason == "content_filter":
             return Parsed("refused", reason="content_filter")
-        parse_text = self._parse_cached if len(reply.text) <= MAX_CACHED_CHARS else self._parse
-        parsed, quotable = parse_text(reply.text, elicitation)
+        if reply.finish_reason == "length" and self._gives_reasons:
+            return Parsed("invalid", reason="cut_off")
+        text = last_line(reply.text) if self._gives_reasons else reply.text
+        parse_text = self._parse_cached if len(text) <= MAX_CACHED_CHARS else self._parse
+        parsed, quotable = parse_text(text, elicitation)
         if quotable and quotable in _item_text(item, self._task):
             return Parsed("invalid", reason="quoted")
         if reply.finish_reason == "length":

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from harness.errors import PromptError
 from harness.files import write_file
+from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ZERO_SHOT
 from harness.judging.prompts.templates import ITEM_NAMES, Template, read_template, render
 from harness.tasks import CANNOT_ASSESS, bundled
 
@@ -171,7 +172,7 @@ class Prompts:
         SHA-256 of the templates as read, 64 hex digits.
     """
 
-    def __init__(self, task: Task, templates: Mapping[Elicitation, Template]) -> None:
+    def __init__(self, task: Task, templates: Mapping[str, Template]) -> None:
         self._task = task
         self._templates = dict(templates)
         self._values = {name: _task_values(task, template) for name, template in templates.items()}
@@ -189,8 +190,10 @@ class Prompts:
         self.hash = hashlib.sha256(texts.encode()).hexdigest()
 
     @classmethod
-    def load(cls, task: Task, folder: Path | None = None) -> Self:
-        """Read a template per elicitation and bind them to a task.
+    def load(
+        cls, task: Task, folder: Path | None = None, *, strategies: Iterable[str] = ()
+    ) -> Self:
+        """Read the templates of every elicitation and bind them to a task.
 
         Parameters
         ----------
@@ -198,20 +201,25 @@ class Prompts:
             May name templates of its own under ``prompts``: files in its folder or in ``folder``.
         folder : Path, optional
             Folder of the templates, by default the bundled ones.
+        strategies : iterable of str
+            Strategies of the judges; chain of thought has templates of its own.
 
         Raises
         ------
         PromptError
             If a template is missing, cannot be read, has an unknown placeholder or part, does not
-            show the fenced text of the item once, or has the same name as another.
+            show the fenced text of the item once, or has the same name as another, or if the task
+            has a template of its own without reasoning and none with it.
         """
         default_folder = folder or bundled("prompts")
-        templates: dict[Elicitation, Template] = {}
-        for name in ELICITATIONS:
-            own = name in task.prompts
+        templates: dict[str, Template] = {}
+        own_files: dict[str, str] = dict(task.prompts.items())
+        for name in _template_names(task, strategies):
+            own = name in own_files
             folders = (task.folder, default_folder) if own else (default_folder,)
-            needed = ("user", "follow_up") if name == "paired" else ("user",)
-            templates[name] = read_template(task.prompts.get(name, f"{name}.txt"), folders, needed)
+            needed = ("user", "follow_up") if name.startswith("paired") else ("user",)
+            file_name = own_files.get(name, f"{name}.txt")
+            templates[name] = read_template(file_name, folders, needed)
         if clash := _clash(template.path for template in templates.values()):
             raise PromptError(f"{clash}: a bundled template has this name too; rename the file.")
         return cls(task, templates)
@@ -228,7 +236,9 @@ class Prompts:
         for template in self._templates.values():
             write_file(folder / template.path.name, template.text.encode())
 
-    def messages(self, item: Item, elicitation: Elicitation) -> tuple[Message, ...]:
+    def messages(
+        self, item: Item, elicitation: Elicitation, strategy: str = ZERO_SHOT
+    ) -> tuple[Message, ...]:
         """Return the messages that ask for an item; of a pair, the first turn.
 
         Raises
@@ -236,19 +246,22 @@ class Prompts:
         TaskError
             If the item has no text.
         """
+        name = template_name(elicitation, strategy)
         criterion = ""
         if item.criterion:
-            template = self._templates[elicitation]
-            criterion = template.render("criterion", {"criterion": item.criterion})
+            criterion = self._templates[name].render("criterion", {"criterion": item.criterion})
         fenced = _fenced(self._task.parts_of(item))
-        values = self._values[elicitation] | fenced | {"criterion": criterion}
-        head, tail = self._question[elicitation]
+        values = self._values[name] | fenced | {"criterion": criterion}
+        head, tail = self._question[name]
         question = Message(role="user", content=head + render(tail, values))
-        return (*self._opening[elicitation], question)
+        return (*self._opening[name], question)
 
-    def follow_up(self, messages: tuple[Message, ...], reply: str) -> tuple[Message, ...]:
+    def follow_up(
+        self, messages: tuple[Message, ...], reply: str, strategy: str = ZERO_SHOT
+    ) -> tuple[Message, ...]:
         """Return the messages of a pair's second turn, which asks for the single choice."""
-        question = self._templates["paired"].render("follow_up", self._values["paired"])
+        name = template_name("paired", strategy)
+        question = self._templates[name].render("follow_up", self._values[name])
         return (
             *messages,
             Message(role="assistant", content=reply),
@@ -257,6 +270,26 @@ class Prompts:
 
     def __repr__(self) -> str:
         return f"Prompts({self._task.name!r}, {', '.join(self._templates)}, {self.hash[:12]})"
+
+
+def template_name(elicitation: Elicitation, strategy: str) -> str:
+    """Return the name of the template that asks for an elicitation under a strategy."""
+    return f"{elicitation}_cot" if strategy == CHAIN_OF_THOUGHT else elicitation
+
+
+def _template_names(task: Task, strategies: Iterable[str]) -> list[str]:
+    """Return the names of the templates that judges with these strategies need."""
+    names: list[str] = list(ELICITATIONS)
+    if CHAIN_OF_THOUGHT not in strategies:
+        return names
+    with_reasons = {name: template_name(name, CHAIN_OF_THOUGHT) for name in ELICITATIONS}
+    for name, other in with_reasons.items():
+        if name in task.prompts and other not in task.prompts:
+            raise PromptError(
+                f"{task.folder}: 'prompts' in task.yaml names a template for {name} and none for "
+                f"{other}, which judges with @cot need; add it."
+            )
+    return [*names, *with_reasons.values()]
 
 
 def _fenced(parts: Sequence[str]) -> dict[str, str]:

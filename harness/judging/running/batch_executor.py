@@ -384,7 +384,7 @@ class JudgeBatches:
         """Ask a pair's second turn, unless there is no conversation to continue."""
         if not first.text.strip():
             return read_without_choice(
-                self.session.reader, first, unit.unit(), self.judge.name, cached=not bought
+                self.judge.reader, first, unit.unit(), self.judge.name, cached=not bought
             )
         unit = unit._replace(first=first, bought=bought)
         request = self.judge.judge.follow_up(unit.request_for(), first)
@@ -395,7 +395,7 @@ class JudgeBatches:
         return None
 
     def _verdict(self, unit: WorkUnit, reply: Reply, *, bought: bool) -> Verdict:
-        reader, name = self.session.reader, self.judge.name
+        reader, name = self.judge.reader, self.judge.name
         return reader.verdict(reply, unit.unit(), name, first=unit.first, cached=not bought)
 
     def _failed(self, waiting: PendingUnit, reason: str) -> Verdict:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harness.judging.judges.pricing import estimate, price_of
 from harness.judging.parsing.verdict import Reply, render
 from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ class JudgeQuote:
         4 bytes each, and 4 around every message.
     completion_tokens, expected_completion_tokens : int
         The most that the replies may have, and those of replies in the prompt's grammar; with
-        reasoning, both are the most.
+        reasoning or chain of thought, both are the most.
     cost_usd, expected_usd : float or None
         The most, and the expected cost; None where no price is listed. Discounts for prompts in
         the provider's cache are not included.
@@ -65,6 +66,8 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
     """
     spec = job.judge.spec
     calls = prompt = completion = expected = 0
+    gives_reasons = bool(REASONING_PARAMS & spec.params.keys())
+    gives_reasons |= spec.strategy == CHAIN_OF_THOUGHT
     for elicitation in job.elicitations:
         paired = elicitation == "paired"
         n = 1 if paired else spec.n_per_request
@@ -79,7 +82,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
                 calls += sent
                 prompt += sent * tokens.prompt
                 completion += job.samples * tokens.completion
-                short = tokens.completion if REASONING_PARAMS & spec.params.keys() else reply
+                short = tokens.completion if gives_reasons else reply
                 expected += job.samples * min(tokens.completion, short)
     price = price_of(spec)
     most, likely = _usd(price, prompt, completion), _usd(price, prompt, expected)

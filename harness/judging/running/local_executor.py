@@ -58,7 +58,7 @@ class WorkerPool:
         self._n_workers = self._n_waiting = 0
         self._services = Services(
             judge=judge.judge,
-            reader=session.reader,
+            reader=judge.reader,
             store=session.cache,
             locks=session.cache.locks,
             pending=session.cache.batches,

@@ -81,7 +81,7 @@ class Session:
         self.observer = observer
         self.budget = budget
         self.retry = retry or RetryPolicy()
-        self.reader = Reader(task)
+        self.task = task
         self.recorder = Recorder(log, cache, observer, self.drain)
         self.done = done
         ceilings = self._ceilings([job.judge.spec for job in jobs])
@@ -153,6 +153,7 @@ class JudgeRun:
         self.job = job
         self.judge = job.judge
         self.name = job.judge.spec.name
+        self.reader = Reader(session.task, job.judge.spec.strategy)
         self.session = session
         self.gate = rate_gate(job.judge, session.retry, ceiling)
         self.stop_reason = ""
@@ -180,7 +181,7 @@ class JudgeRun:
         """Record the units whose reply is stored; return the others and all pairs."""
         alone = [unit for unit in units if unit.elicitation != "paired"]
         stored = self.session.cache.get_many([key for unit in alone for key in unit.keys])
-        reader, name = self.session.reader, self.name
+        reader, name = self.reader, self.name
         verdicts = [
             reader.verdict(stored[unit.hashes[0]], unit.unit(), name, cached=True)
             for unit in alone
