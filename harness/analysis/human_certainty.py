@@ -33,6 +33,7 @@ from harness.stats.metrics.binned_divergence import (
     judge_columns,
 )
 from harness.stats.metrics.downstream import win_rate_metrics, win_sums
+from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
 from harness.stats.subsets.strata import StratumResult  # noqa: TC001 -- read at run time
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ class JudgeCertainty:
 
     Attributes
     ----------
+    held_out : tuple of HeldOutStratum
+        The judge in place of one rater, in strata that the other raters of an item define.
     binned : dict of str to Estimate
         ``js_divergence_bits`` and ``js_distance_nat`` over all bins.
     correlation : dict of str to dict of str to Estimate
@@ -136,6 +139,7 @@ class JudgeCertainty:
 
     judge: str
     strata: tuple[StratumResult, ...]
+    held_out: tuple[HeldOutStratum, ...]
     binned: dict[str, Estimate]
     bins: tuple[JudgeBin, ...]
     correlation: dict[str, dict[str, Estimate]]
@@ -186,6 +190,13 @@ def section(p: Prepared) -> Certainty:
         resampling=p.resampling(groups=p.groups),
         scale=scale.numbers,
     )
+    held_out = held_out_strata(
+        human,
+        judges,
+        strata=strata,
+        resampling=p.resampling(groups=p.groups),
+        scale=scale.numbers,
+    )
     everywhere = _on_all_items(p, scale, human, judges)
     return Certainty(
         level=scale.level,
@@ -197,6 +208,7 @@ def section(p: Prepared) -> Certainty:
             JudgeCertainty(
                 judge=table.name,
                 strata=tuple(map(_judge_part, by_judge[table.name])),
+                held_out=held_out[table.name],
                 bins=_judge_bins(human, judges[table.name], by, scale),
                 **everywhere[table.name],
                 **_risk(p, table),

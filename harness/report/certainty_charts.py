@@ -100,6 +100,42 @@ def _stratum(c: Certainty, i: int, rows: list[IntervalRow], ends: Sequence[float
     return replace(chart, link=items_link(stratum=stratum.stratum.name))
 
 
+def held_out_charts(v: Validation) -> list[Chart]:
+    """Draw what a held-out rater agrees more with the others than each judge, per stratum."""
+    if v.certainty is None:
+        return []
+    kinds, results = judge_kinds(v), _ranked_results(v)
+    rows = {
+        i: [
+            interval_row(result.judge, result.held_out[i].difference, kinds[result.judge])
+            for result in results
+        ]
+        for i in range(len(v.certainty.strata))
+    }
+    ends = [end for of_stratum in rows.values() for end in interval_ends(of_stratum)]
+    return [
+        _held_out(v.certainty, i, of_stratum, ends)
+        for i, of_stratum in rows.items()
+        if is_drawn(of_stratum)
+    ]
+
+
+def _held_out(c: Certainty, i: int, rows: list[IntervalRow], ends: Sequence[float | None]) -> Chart:
+    stratum = c.strata[i].stratum
+    name = stratum_words(stratum)
+    n_ratings = max(result.held_out[i].n_ratings for result in c.judges)
+    titles = Titles(
+        f"held-out-{unique_slug(stratum.name)}",
+        f"Other raters: {name} · {counted([n_ratings], 'held-out rating')}",
+        f"Agreement of a held-out rater with the other raters minus that of the judge with the "
+        f"same raters; stratum by the other raters: {name}. {described(rows)}.",
+        x="above 0: the judge agrees less than a rater",
+    )
+    return interval_chart(
+        titles, rows, within=(-1.0, 1.0), reference=0.0, reach=ends, width=SMALL_CHART_WIDTH
+    )
+
+
 def stratum_words(stratum: Stratum) -> str:
     """Return which items a stratum holds, in words."""
     least, below = stratum.at_least, stratum.below

@@ -154,6 +154,7 @@ def all_charts(v: Validation, details: Details | None = None) -> list[Chart]:
         *sensitivity_charts.rank_charts(v),
         *sensitivity_charts.regret_charts(v),
         *(chart for _, group in certainty_charts.strata_charts(v) for chart in group),
+        *certainty_charts.held_out_charts(v),
         *certainty_charts.binned_charts(v),
         *(chart for _, group in certainty_charts.perception_charts(v) for chart in group),
         *certainty_charts.risk_charts(v),

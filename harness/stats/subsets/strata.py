@@ -3,7 +3,8 @@
 A judge that looks as good as the humans over all items may owe it to items on which the humans are
 not of one mind: there even a random rater keeps up. So every stratum shows humans among themselves,
 the judge with itself, both modes (or medians), one human against the judge, and a random rater
-(Elangovan et al. 2025, section 3.1).
+(Elangovan et al. 2025, section 3.1). The ratings that are compared also define the strata, so a
+difference between strata is partly selection; `held_out_raters` compares without it.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ class StratumResult:
         One human against a rater who answers at random; its ``agreement`` is 1 / K.
     delta : mapping of str to Estimate
         ``hh`` minus ``hw_mw`` of the same coefficient, as they stand here. None for percentages:
-        those of three raters and of two modes are different quantities.
+        those of three raters and of two modes are different quantities. Partly selection: not 0
+        in expectation for a judge that answers like a random rater.
     js_b : mapping of str to Estimate
         Binned divergence of the labels, in bits and as a distance.
     """

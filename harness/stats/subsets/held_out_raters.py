@@ -1,0 +1,183 @@
+"""Agreement of a held-out rater, and of the judge in that rater's place, by stratum.
+
+Where the ratings that define a stratum are also compared with the judge, their agreement is a
+matter of selection. Here the remaining raters of an item define its stratum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import ratio
+from harness.stats.data.item_kinds import Kinds
+from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums, estimate_sums
+from harness.stats.inference.metric import SHARE, Metric
+from harness.stats.metrics.human_agreement import MIN_RATERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from harness.stats.data.arrays import BoolArray, Counts, FloatArray
+    from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.subsets.strata import Stratum
+
+MIN_RATINGS = MIN_RATERS + 1  # the held-out rating, and those that define a stratum
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class HeldOutStratum:
+    """Agreement with the remaining raters in one stratum, on average over held-out ratings.
+
+    Attributes
+    ----------
+    stratum : str
+        Its name.
+    n_items, n_ratings : int
+        Held-out ratings that the judge answered the item of, and their items. An item is in
+        several strata if its remaining raters are not equally certain for each held-out rating.
+    hh : Estimate
+        Share of the remaining ratings that equal the held-out one.
+    hm : Estimate
+        Share of the same ratings that equal a reply of the judge: the expectation.
+    difference : Estimate
+        ``hh`` minus ``hm``; its expectation is 0 for a judge that answers like a random rater.
+    """
+
+    stratum: str
+    n_items: int
+    n_ratings: int
+    hh: Estimate
+    hm: Estimate
+    difference: Estimate
+
+    def __repr__(self) -> str:
+        return f"HeldOutStratum({self.stratum!r}, {self.n_ratings} ratings)"
+
+
+def held_out_strata(
+    human: Counts,
+    judges: Mapping[str, Counts],
+    *,
+    strata: Sequence[Stratum],
+    resampling: Resampling,
+    scale: ArrayLike | None = None,
+) -> dict[str, tuple[HeldOutStratum, ...]]:
+    """Compare a held-out rater with the judge in strata that the remaining raters define.
+
+    Parameters
+    ----------
+    human : (n, K) array
+        How often each option was chosen. Items with fewer than three ratings do not enter.
+    judges : mapping of judge to (n, K) array
+        The same of each judge.
+    strata : sequence of Stratum
+        They may overlap.
+    resampling : Resampling
+        How intervals are made.
+    scale : (K,) numbers, optional
+        What the options stand for, increasing; by default 1 to K.
+
+    Returns
+    -------
+    dict of judge to tuple of HeldOutStratum
+        One result per stratum. NA with reason ``too_few_raters`` if no item has three ratings,
+        ``no_overlap`` if the judge answered no item of the stratum, else ``empty_stratum``.
+    """
+    h = np.asarray(human, dtype=np.float64)
+    kinds = Kinds.of(h)
+    of_kind = [_left_out(h[kinds.first], stratum, scale) for stratum in strata]
+    left_out = [ratings[kinds.of_item] for ratings in of_kind]
+    return {
+        name: _of_judge(h, np.asarray(judge, dtype=np.float64), strata, left_out, resampling)
+        for name, judge in judges.items()
+    }
+
+
+def _left_out(h: FloatArray, stratum: Stratum, scale: ArrayLike | None) -> FloatArray:
+    """Count the ratings (n, K) whose item is in the stratum by its other ratings."""
+    inside = [stratum.members(_without(h, k), scale) for k in range(h.shape[1])]
+    return np.where(np.stack(inside, axis=1), h, 0.0)
+
+
+def _without(h: FloatArray, k: int) -> FloatArray:
+    """Take a rating of option k from each item; no ratings remain where there is none."""
+    remaining = h.copy()
+    remaining[:, k] -= 1.0
+    return np.where(h[:, [k]] > 0, remaining, 0.0)
+
+
+def _of_judge(
+    h: FloatArray,
+    judge: FloatArray,
+    strata: Sequence[Stratum],
+    left_out: Sequence[FloatArray],
+    resampling: Resampling,
+) -> tuple[HeldOutStratum, ...]:
+    answered = np.asarray(judge.sum(axis=1) > 0, dtype=np.bool_)
+    sums = {
+        stratum.name: ItemSums(
+            contributions=_contributions(h, judge, np.where(answered[:, None], ratings, 0.0)),
+            metrics=_METRICS,
+            nothing=_nothing(h, ratings),
+        )
+        for stratum, ratings in zip(strata, left_out, strict=True)
+    }
+    estimates = estimate_sums(sums, resampling=resampling)
+    return tuple(
+        _result(stratum.name, ratings, answered, estimates[stratum.name])
+        for stratum, ratings in zip(strata, left_out, strict=True)
+    )
+
+
+def _contributions(h: FloatArray, judge: FloatArray, left_out: FloatArray) -> FloatArray:
+    """Return (n, 3): agreement of held-out ratings, of the judge in their place, and ratings."""
+    shares = np.nan_to_num(ratio(judge, judge.sum(axis=1, keepdims=True)))
+    remaining = h.sum(axis=1, keepdims=True) - 1.0
+    hh = left_out * (h - 1.0)
+    hm = left_out * ((shares * h).sum(axis=1, keepdims=True) - shares)
+    agreeing = np.stack([hh.sum(axis=1), hm.sum(axis=1)], axis=1)
+    return np.column_stack([np.nan_to_num(ratio(agreeing, remaining)), left_out.sum(axis=1)])
+
+
+def _nothing(h: FloatArray, left_out: FloatArray) -> str:
+    if h.sum(axis=1).max(initial=0.0) < MIN_RATINGS:
+        return "too_few_raters"
+    return "no_overlap" if left_out.any() else "empty_stratum"
+
+
+def _result(
+    name: str, left_out: FloatArray, answered: BoolArray, estimates: Mapping[str, Estimate]
+) -> HeldOutStratum:
+    inside = left_out.any(axis=1)
+    n_unanswered = int((inside & ~answered).sum())
+    excluded = (Exclusion("no_overlap", n_unanswered),) if n_unanswered else ()
+    return HeldOutStratum(
+        stratum=name,
+        n_items=int((inside & answered).sum()),
+        n_ratings=int(left_out[answered].sum()),
+        **{
+            part: replace(estimate, n_excluded=n_unanswered, excluded=excluded)
+            for part, estimate in estimates.items()
+        },
+    )
+
+
+def _metric(name: str, weights: tuple[float, float], bounds: tuple[float, float]) -> Metric:
+    return Metric(
+        name=name,
+        value=lambda totals: ratio(totals[..., :2] @ np.array(weights), totals[..., 2]),
+        reason=lambda totals: "empty_stratum",  # noqa: ARG005 -- the shape of Metric.reason
+        bounds=bounds,
+    )
+
+
+_METRICS = (
+    _metric("hh", (1.0, 0.0), SHARE),
+    _metric("hm", (0.0, 1.0), SHARE),
+    _metric("difference", (1.0, -1.0), (-1.0, 1.0)),
+)
