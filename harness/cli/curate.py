@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from harness.cli import audit, next_ratings, options, sample, task_diff
+from harness.cli import audit, next_ratings, options, sample, task_diff, verdicts
 from harness.cli.output import echo, echo_json
 from harness.errors import HarnessError, TaskError
 
@@ -36,6 +36,7 @@ app.command("audit", short_help="Check the items and ratings of a task.")(audit.
 app.command("diff", short_help="Compare two versions of a task.")(task_diff.diff)
 app.command("next", short_help="List the items to rate next.")(next_ratings.next_ratings)
 app.command("sample", short_help="Draw items of a task, by disagreement.")(sample.sample)
+app.command("verdicts", short_help="Write verdicts of other tools for validate.")(verdicts.verdicts)
 
 
 @app.command("import", short_help="Make a task of a table of ratings.")
@@ -154,7 +155,7 @@ def import_(
     if sidecar_of(source).is_file():
         _import_exported(source, folder, as_json=as_json)
         return
-    most = _max_rejected(max_rejected)
+    most = options.max_rejected(max_rejected)
     lists_of = {"id": id_, "text": text, "raters": raters, "judges": judges}
     lists_of |= {"criteria": criteria, "counts": counts}
     singles = {"rater": rater, "label": label, "group": group, "criterion": criterion}
@@ -236,17 +237,6 @@ def export(
 def _split(texts: list[str] | None) -> tuple[str, ...]:
     parts = (part.strip() for text in texts or () for part in text.split(","))
     return tuple(part for part in parts if part)
-
-
-def _max_rejected(text: str) -> MaxRejected:
-    from harness.curation import MaxRejected
-
-    digits = text.removesuffix("%")
-    if not digits.replace(".", "", 1).isdecimal() or (digits == text and not text.isdecimal()):
-        raise typer.BadParameter(
-            f"{text!r} is neither a number nor a share such as 5%", param_hint="--max-rejected"
-        )
-    return MaxRejected(int(text)) if digits == text else MaxRejected(share=float(digits) / 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.analysis import Choices, Validation
+    from harness.curation import MaxRejected
     from harness.errors import ExitCode
     from harness.judging.prompts.requests import Elicitation
 
@@ -28,6 +29,18 @@ def split(names: str | None, option: str) -> list[str] | None:
     if not parts:
         raise typer.BadParameter("name at least one", param_hint=option)
     return parts
+
+
+def max_rejected(text: str) -> MaxRejected:
+    """Read a number of rows, or a share of them such as 5%."""
+    from harness.curation import MaxRejected
+
+    digits = text.removesuffix("%")
+    if not digits.replace(".", "", 1).isdecimal() or (digits == text and not text.isdecimal()):
+        raise typer.BadParameter(
+            f"{text!r} is neither a number nor a share such as 5%", param_hint="--max-rejected"
+        )
+    return MaxRejected(int(text)) if digits == text else MaxRejected(share=float(digits) / 100)
 
 
 def task_names(incomplete: str) -> list[str]:

@@ -83,11 +83,11 @@ class MaxRejected:
     number: int | None = None
     share: float = MAX_REJECTED
 
-    def allows(self, summary: ImportSummary) -> bool:
-        """Whether a task may be written although some rows were rejected."""
+    def allows(self, n_rejected: int, n_answers: int) -> bool:
+        """Whether a file may be written although some rows were rejected."""
         if self.number is not None:
-            return summary.n_rejected <= self.number
-        return summary.n_rejected <= self.share * (summary.n_rejected + summary.n_answers)
+            return n_rejected <= self.number
+        return n_rejected <= self.share * (n_rejected + n_answers)
 
     def __str__(self) -> str:
         return f"{self.share:.0%} of the answers" if self.number is None else str(self.number)
@@ -123,7 +123,7 @@ def make_task(
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         summary = _write(plan, part)
-        if max_rejected and not max_rejected.allows(summary):
+        if max_rejected and not max_rejected.allows(summary.n_rejected, summary.n_answers):
             _keep_rejected(part, folder, summary, max_rejected)
         write_file(part / TASK_FILE, describe_task(plan, summary.raters).encode())
         _check(part, folder)

@@ -73,11 +73,22 @@ def read_source(path: Path, *, limits: Limits = IMPORT_LIMITS) -> Table:
     TaskError
         If it cannot be read, or two columns have the same name.
     """
+    notes: list[str] = []
+    return encode(path, source_rows(path, limits, notes), notes)
+
+
+def source_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
+    """Yield line and cells by column of each row of a table, whatever its format.
+
+    Raises
+    ------
+    TaskError
+        If it cannot be read.
+    """
     reader = saved_rows if path.is_dir() else READERS.get(path.suffix.lower())
     if reader is None:
-        return encode(path, read_rows(path, limits=limits), [])
-    notes: list[str] = []
-    return encode(path, _rows(reader, path, limits, notes), notes)
+        return read_rows(path, limits=limits)
+    return _rows(reader, path, limits, notes)
 
 
 def _rows(

@@ -136,7 +136,7 @@ class _Rules:
 
     def read_row(self, row: Row, where: str) -> Verdict:
         """Read a row of a table."""
-        item, judge = _text(row["item"]) or "", _text(row["judge"])
+        item, judge = key_text(row["item"]) or "", key_text(row["judge"])
         self.check_item(item, where)
         if not judge:
             raise VerdictError(f"{where}: item {item!r}: the judge is not named; name it.")
@@ -172,7 +172,7 @@ class _Rules:
         return replace(verdict, outcome="invalid", value=None, reason=reason)
 
     def _parse(self, value: object, elicitation: Elicitation) -> tuple[Parsed, Value]:
-        if _is_empty(value):
+        if is_empty(value):
             return Parsed("invalid", reason="empty"), None
         if value == CANNOT_ASSESS:
             return Parsed("abstained"), None
@@ -185,11 +185,13 @@ class _Rules:
         return parsed, parsed.value
 
     def _choice(self, value: object) -> Parsed:
-        key = _text(value)
+        key = key_text(value)
         return Parsed("answered", key) if key in self._order else NOT_AN_OPTION
 
     def _set(self, value: object) -> Parsed:
-        members = {_text(member) for member in value} if isinstance(value, list | tuple) else {None}
+        members = (
+            {key_text(member) for member in value} if isinstance(value, list | tuple) else {None}
+        )
         if not members <= self._order.keys():
             return NOT_AN_OPTION
         keys = tuple(key for key in self._order if key in members)
@@ -206,11 +208,12 @@ class _Rules:
         return chosen if endorsed.outcome == "answered" else endorsed, None
 
 
-def _is_empty(value: object) -> bool:
+def is_empty(value: object) -> bool:
+    """Whether a cell holds nothing."""
     return value is None or value == "" or value != value  # noqa: PLR0124 -- nan is not itself
 
 
-def _text(value: object) -> str | None:
+def key_text(value: object) -> str | None:
     """Return a value as the text of an option key; None for types that no key has."""
     if isinstance(value, str):
         return value
@@ -232,7 +235,7 @@ def _json(value: object) -> object:
 
 
 def _sample(value: object, where: str) -> int:
-    text = "0" if _is_empty(value) else _text(value) or ""
+    text = "0" if is_empty(value) else key_text(value) or ""
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_SAMPLE_DIGITS):
         raise VerdictError(f"{where}: sample is no number; number a judge's repeats from 0.")
     return int(text)

@@ -1,0 +1,135 @@
+"""`harness curate verdicts`: verdicts of judges from files of other tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from harness.cli import options
+from harness.cli.output import echo, echo_json
+from harness.errors import VerdictError
+
+if TYPE_CHECKING:
+    from harness.curation.verdict_sources import VerdictSummary
+
+N_LISTED = 10
+
+
+def verdicts(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Tables, logs of inspect_ai, results of promptfoo, output of OpenAI batches."
+        ),
+    ],
+    *,
+    task: Annotated[str, typer.Option("--task", "-t", help="Name or path of the task.")],
+    map_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="SOURCE[=JUDGE]",
+            help="A column, scorer, provider or model, and the judge's name. Repeat for others.",
+        ),
+    ] = None,
+    id_: Annotated[
+        str,
+        typer.Option(
+            "--id",
+            help="Column or variable that names the item; of a batch, the pattern of custom_id, "
+            "such as rate-{item}.",
+        ),
+    ] = "",
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VALUE=OPTION", help="A value, and the option that it means."),
+    ] = None,
+    elicitation: Annotated[
+        Literal["forced_choice", "response_set"],
+        typer.Option(help="What the values are, where the file does not say."),
+    ] = "forced_choice",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write: jsonl or csv.")
+    ] = Path("verdicts.jsonl"),
+    max_rejected: Annotated[
+        str,
+        typer.Option(metavar="N|N%", help="Most entries that may match no item or option."),
+    ] = "5%",
+    as_json: options.Json = False,
+) -> None:
+    """Write verdicts from files of other tools as a file that validate takes.
+
+    Items are matched by id and values by key or label of an option, both exactly. What matches
+    nothing is listed with line and reason beside the output; such values are written as invalid.
+
+    \b
+    Examples:
+      harness curate verdicts wide.csv --task ./mine --map gpt4_label=gpt --map llama
+      harness curate verdicts logs/rate.eval --task ./mine --map graded=gpt
+      harness curate verdicts results.json --task ./mine --id post_id
+      harness curate verdicts batch_output.jsonl --task ./mine --id "rate-{item}"
+    """
+    from harness.curation.verdict_sources import Selection, import_verdicts
+    from harness.tasks import load_task
+
+    selection = Selection(
+        judges=_pairs(map_, "--map", needs_value=False),
+        item_id=id_,
+        rename=_pairs(rename, "--rename", needs_value=True),
+        elicitation=elicitation,
+    )
+    most = options.max_rejected(max_rejected)
+    loaded = load_task(task)
+    summary = import_verdicts(sources, loaded, output, selection, most)
+    if as_json:
+        echo_json(json.dumps(_as_json(summary, output), indent=2))
+    else:
+        echo(_summarize(summary, output, task, len(loaded.items)))
+
+
+def _pairs(texts: list[str] | None, option: str, *, needs_value: bool) -> dict[str, str]:
+    """Read ``name=value`` texts."""
+    pairs = {}
+    for text in texts or ():
+        name, sign, value = text.rpartition("=") if "=" in text else (text, "", "")
+        if not name or bool(value) != bool(sign) or (needs_value and not sign):
+            raise VerdictError(f"{option}: found {text!r}; write it as name=value.")
+        pairs[name] = value
+    return pairs
+
+
+def _summarize(summary: VerdictSummary, output: Path, task: str, n_items: int) -> str:
+    lines = [f"Wrote {output}: {summary.n_verdicts} verdicts."]
+    for judge, counts in summary.judges.items():
+        outcomes = [f"{n} {outcome}" for outcome, n in counts.outcomes.items()]
+        if counts.n_empty:
+            outcomes.append(f"{counts.n_empty} empty, not written")
+        lines.append(f"  {judge}: {len(counts.items)} of {n_items} items: {', '.join(outcomes)}")
+    if summary.left_out:
+        sources = ", ".join(f"{source} ({n})" for source, n in summary.left_out.items())
+        lines.append(f"Left out: {sources}; --map names what is read.")
+    if summary.rejected:
+        lines.append(f"Unmatched: {len(summary.rejected)}, listed in {summary.rejected_file}:")
+        lines += [f"  {r.file}: line {r.line}: {r.reason}" for r in summary.rejected[:N_LISTED]]
+    return "\n".join([*lines, "Next:", f"  harness validate --task {task} --verdicts {output}"])
+
+
+def _as_json(summary: VerdictSummary, output: Path) -> dict[str, object]:
+    return {
+        "file": str(output),
+        "n_verdicts": summary.n_verdicts,
+        "judges": {
+            judge: {
+                "n_items": len(counts.items),
+                "outcomes": counts.outcomes,
+                "n_empty": counts.n_empty,
+            }
+            for judge, counts in summary.judges.items()
+        },
+        "left_out": summary.left_out,
+        "n_unmatched": len(summary.rejected),
+        "unmatched_file": str(summary.rejected_file) if summary.rejected_file else None,
+    }

@@ -1,0 +1,326 @@
+"""Matching verdicts of other tools to a task, and writing them as `harness validate` reads them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.curation.convert import MaxRejected
+from harness.curation.task_export import neutralized
+from harness.curation.verdict_sources.inspect_logs import inspect_entries
+from harness.curation.verdict_sources.openai_batches import batch_entries
+from harness.curation.verdict_sources.promptfoo_results import promptfoo_entries
+from harness.curation.verdict_sources.verdict_entries import Selection, listed
+from harness.curation.verdict_sources.verdict_tables import table_entries
+from harness.errors import VerdictError
+from harness.files import reader, write_file
+from harness.judging.parsing.external_verdicts import is_empty, key_text
+from harness.tasks import CANNOT_ASSESS
+from harness.tasks.tables import parse_json
+from harness.tasks.tables.checks import PlaceError, short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from harness.curation.verdict_sources.verdict_entries import Entry
+    from harness.tasks import Task
+
+    EntryReader = Callable[[Path, Selection], Iterator[Entry]]
+
+COLUMNS = ("item", "judge", "elicitation", "sample", "value", "outcome")
+REJECTED_COLUMNS = ("file", "line", "item", "judge", "reason")
+ENDINGS = (".csv", ".jsonl")
+REJECTED_ENDING = ".rejected.csv"
+OPENING_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedVerdict:
+    """An entry that names no item of the task, repeats another, or has an unknown value."""
+
+    file: str
+    line: int
+    item: str
+    judge: str
+    reason: str
+
+
+@dataclass(slots=True)
+class JudgeCounts:
+    """Counts of a judge.
+
+    Attributes
+    ----------
+    items : set of str
+        Items with a verdict.
+    outcomes : Counter of str
+        Verdicts by outcome.
+    n_empty : int
+        Empty cells: no verdict is written for them.
+    """
+
+    items: set[str] = field(default_factory=set)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    n_empty: int = 0
+
+
+@dataclass(slots=True)
+class VerdictSummary:
+    """What became of the entries of the files.
+
+    Attributes
+    ----------
+    judges : dict of str to JudgeCounts
+        Counts by judge.
+    rejected : list of RejectedVerdict
+        Entries that are listed: those with an unknown value are written as invalid, the others are
+        not written.
+    rejected_file : Path or None
+        Where these are listed.
+    left_out : Counter of str
+        Entries by source that the user did not name.
+    """
+
+    judges: dict[str, JudgeCounts] = field(default_factory=dict)
+    rejected: list[RejectedVerdict] = field(default_factory=list)
+    rejected_file: Path | None = None
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def n_verdicts(self) -> int:
+        """Number of verdicts that were written."""
+        return sum(counts.outcomes.total() for counts in self.judges.values())
+
+
+def import_verdicts(
+    sources: Sequence[Path],
+    task: Task,
+    output: Path,
+    selection: Selection,
+    max_rejected: MaxRejected | None = None,
+) -> VerdictSummary:
+    """Write the verdicts in files of other tools as a file that `read_external` takes.
+
+    Parameters
+    ----------
+    sources : sequence of Path
+        Tables, logs of inspect_ai, results of promptfoo, or output files of OpenAI batches.
+    task : Task
+        Its items are matched by id, its options by key or label, both exactly.
+    output : Path
+        A csv or jsonl file that does not exist yet. ``OUTPUT.rejected.csv`` beside it lists items
+        and values that match nothing.
+    selection : Selection
+        Which judges are read, and where the item stands.
+    max_rejected : MaxRejected, optional
+        Most entries that may be listed, by default 5 %; above it, the list alone is written.
+
+    Raises
+    ------
+    VerdictError
+        If a file cannot be read, a source does not occur, no verdict is about an item of the task,
+        too many are listed, or the output exists or cannot be written.
+    """
+    _check_output(output)
+    matcher = _Matcher(task, selection)
+    for path in sources:
+        matcher.add(path.name, _selected(path, matcher.summary, selection))
+    summary = matcher.summary
+    _check_sources(matcher.sources | summary.left_out.keys(), selection)
+    allowed = (max_rejected or MaxRejected()).allows(len(summary.rejected), summary.n_verdicts)
+    try:
+        if summary.rejected:
+            summary.rejected_file = output.with_suffix(REJECTED_ENDING)
+            write_file(summary.rejected_file, _rejected_csv(summary.rejected).encode())
+        if allowed and matcher.rows:
+            write_file(output, _written(matcher.rows, output).encode())
+    except OSError as error:
+        raise VerdictError(f"{output}: cannot be written ({error.strerror}).") from None
+    if not allowed or not matcher.rows:
+        raise VerdictError(_refusal(summary, output))
+    return summary
+
+
+def _check_output(output: Path) -> None:
+    if output.suffix.lower() not in ENDINGS:
+        raise VerdictError(
+            f"{output}: verdicts are written as .csv or .jsonl; choose one of these."
+        )
+    if output.exists():
+        raise VerdictError(f"{output}: exists already; choose another name, or remove it yourself.")
+
+
+def _refusal(summary: VerdictSummary, output: Path) -> str:
+    """Say why no verdicts were written."""
+    if not summary.rejected:
+        return f"{output}: the files hold no verdict, so nothing was written."
+    first = summary.rejected[0]
+    return (
+        f"{output}: {len(summary.rejected)} entries match no item or option, so it was not "
+        f"written; {summary.rejected_file} lists them ({first.file}: line {first.line}: "
+        f"{first.reason}). Correct them, give --id, --map or --rename, or raise --max-rejected."
+    )
+
+
+def _selected(path: Path, summary: VerdictSummary, selection: Selection) -> Iterator[Entry]:
+    """Yield the entries whose source is wanted; the others are counted."""
+    try:
+        for entry in _reader(path)(path, selection):
+            wanted = entry.source in selection.judges if selection.judges else not entry.optional
+            if wanted or not entry.source:
+                yield entry
+            else:
+                summary.left_out[entry.source] += 1
+    except PlaceError as error:
+        raise VerdictError(f"{path}: {error}") from None
+    except OSError as error:
+        raise VerdictError(f"{path}: cannot be read ({error.strerror}); check the file.") from None
+
+
+def _reader(path: Path) -> EntryReader:
+    """Return the reader of a file, by its ending and its first bytes."""
+    suffix = path.suffix.lower()
+    if suffix == ".eval":
+        return inspect_entries
+    if suffix not in {".json", ".jsonl"} or not path.is_file():
+        return table_entries
+    with reader(path) as file:
+        opening = file.read(OPENING_BYTES)
+    if suffix == ".jsonl":
+        return batch_entries if b'"custom_id"' in opening.split(b"\n")[0] else table_entries
+    if not opening.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
+        return table_entries
+    return promptfoo_entries if b'"results"' in opening.split(b'"eval"')[0] else inspect_entries
+
+
+def _check_sources(sources: set[str], selection: Selection) -> None:
+    """Refuse a source that occurs in no file."""
+    for source in selection.judges:
+        if source not in sources:
+            raise VerdictError(
+                f"--map: no verdicts of {short(source)} ({listed(sorted(sources))})."
+            )
+
+
+class _Matcher:
+    """Matches entries to the items and options of a task."""
+
+    def __init__(self, task: Task, selection: Selection) -> None:
+        self._items = task.by_id
+        self._keys = {option.label: option.key for option in task.options}
+        self._keys |= {option.key: option.key for option in task.options}
+        self._selection = selection
+        self._units: set[tuple[object, ...]] = set()
+        self.sources: set[str] = set()
+        self.rows: list[dict[str, Any]] = []
+        self.summary = VerdictSummary()
+
+    def add(self, file: str, entries: Iterable[Entry]) -> None:
+        """Add the entries of a file; those without a source are the only judge's of the file."""
+        unnamed = []
+        judges = set()
+        for entry in entries:
+            if entry.source:
+                self.sources.add(entry.source)
+                judge = self._selection.judges.get(entry.source) or entry.judge
+                judges.add(judge)
+                self._add(file, entry, judge)
+            else:
+                unnamed.append(entry)
+        judge = judges.pop() if len(judges) == 1 else ""
+        for entry in unnamed:
+            self._add(file, entry, judge)
+
+    def _add(self, file: str, entry: Entry, judge: str) -> None:
+        counts = self.summary.judges.setdefault(judge, JudgeCounts()) if judge else JudgeCounts()
+        if is_empty(entry.value) and not entry.outcome:
+            counts.n_empty += 1
+            return
+        elicitation = entry.elicitation or self._selection.elicitation
+        unit = (entry.item, judge, elicitation, entry.sample)
+        value, outcome = self._value(entry, elicitation)
+        if reason := self._problem(entry, judge, unit):
+            self._reject(file, entry, judge, reason)
+            return
+        if outcome is None:
+            outcome = "invalid"
+            reason = f"value {short(entry.value)} is no option; written as invalid"
+            self._reject(file, entry, judge, reason)
+        self._units.add(unit)
+        counts.items.add(entry.item)
+        counts.outcomes[outcome] += 1
+        self.rows.append(dict(zip(COLUMNS, (*unit, value, outcome), strict=True)))
+
+    def _problem(self, entry: Entry, judge: str, unit: tuple[object, ...]) -> str:
+        """Return why no verdict can be written, or ""."""
+        if not entry.item:
+            return "the item is not named"
+        if entry.item not in self._items:
+            return f"item {short(entry.item)} is not in the task"
+        if not judge:
+            return "the request failed, and its model is not named"
+        if unit in self._units:
+            return f"the judge has rated this item before (sample {entry.sample})"
+        return ""
+
+    def _value(self, entry: Entry, elicitation: str) -> tuple[object, str | None]:
+        """Return value and outcome as written; no outcome where the value is no option."""
+        if entry.outcome:
+            return None, entry.outcome
+        if elicitation == "response_set":
+            members = [self._key(member) for member in _members(entry.value)]
+            answered = bool(members) and None not in members
+            return (members, "answered") if answered else self._abstention(entry.value)
+        key = self._key(entry.value)
+        return (key, "answered") if key is not None else self._abstention(entry.value)
+
+    def _abstention(self, value: object) -> tuple[object, str | None]:
+        text = key_text(value)
+        if self._selection.rename.get(text or "", text) == CANNOT_ASSESS:
+            return CANNOT_ASSESS, "abstained"
+        return None, None
+
+    def _key(self, value: object) -> str | None:
+        text = key_text(value)
+        return None if text is None else self._keys.get(self._selection.rename.get(text, text))
+
+    def _reject(self, file: str, entry: Entry, judge: str, reason: str) -> None:
+        self.summary.rejected.append(RejectedVerdict(file, entry.line, entry.item, judge, reason))
+
+
+def _members(value: object) -> list[object]:
+    """Return the members of a list, or of a JSON array in a text."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return []
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _written(rows: Sequence[dict[str, Any]], output: Path) -> str:
+    if output.suffix.lower() == ".jsonl":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        value = row["value"]
+        cell = json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+        writer.writerow(row | {"value": cell})
+    return text.getvalue()
+
+
+def _rejected_csv(rejected: Sequence[RejectedVerdict]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(REJECTED_COLUMNS)
+    for entry in rejected:
+        item, judge = neutralized(entry.item), neutralized(entry.judge)
+        writer.writerow((entry.file, entry.line, item, judge, entry.reason))
+    return text.getvalue()

@@ -1,0 +1,88 @@
+"""Verdicts in tables: a column per judge, or a row per verdict."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from harness.curation.source_formats import source_rows
+from harness.curation.verdict_sources.verdict_entries import Entry, id_column, listed
+from harness.judging.parsing.external_verdicts import is_empty, key_text
+from harness.tasks.tables.checks import PlaceError, short
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+    from harness.curation.verdict_sources.verdict_entries import Selection
+    from harness.tasks.tables import Row
+
+LONG = frozenset(("judge", "value"))
+
+
+def table_entries(path: Path, selection: Selection) -> Iterator[Entry]:
+    """Yield the verdicts of a table in any format that `harness curate import` reads.
+
+    A table with the columns ``judge`` and ``value`` has a row per verdict, unless ``judges`` names
+    columns; any other has a column per judge, which ``judges`` names.
+
+    Raises
+    ------
+    PlaceError
+        If the item or a judge has no column.
+    """
+    rows = source_rows(path, selection.limits, [])
+    first = next(rows)
+    columns = list(first[1])
+    item = id_column(columns, selection)
+    if set(columns) >= LONG and not set(columns) & selection.judges.keys():
+        yield from _long(chain([first], rows), item)
+        return
+    _check_columns(columns, selection)
+    for line, row in chain([first], rows):
+        yield from _wide(line, row, item, selection)
+
+
+def _check_columns(columns: Collection[str], selection: Selection) -> None:
+    if not selection.judges:
+        raise PlaceError(
+            "", f"name the columns of verdicts by --map COLUMN=JUDGE ({listed(columns)})."
+        )
+    if missing := [name for name in selection.judges if name not in columns]:
+        raise PlaceError("", f"--map: there is no column {short(missing[0])} ({listed(columns)}).")
+
+
+def _wide(line: int, row: Row, item: str, selection: Selection) -> Iterator[Entry]:
+    """Yield the verdicts of a row, a column per judge."""
+    for column in selection.judges:
+        yield Entry(
+            line=line,
+            item=key_text(row.get(item)) or "",
+            source=column,
+            judge=column,
+            value=row.get(column),
+            sample=_sample(row, line),
+        )
+
+
+def _long(rows: Iterator[tuple[int, Row]], item: str) -> Iterator[Entry]:
+    """Yield the verdict of each row."""
+    for line, row in rows:
+        judge = key_text(row.get("judge")) or ""
+        yield Entry(
+            line=line,
+            item=key_text(row.get(item)) or "",
+            source=judge,
+            judge=judge,
+            value=row.get("value"),
+            sample=_sample(row, line),
+            elicitation=str(row.get("elicitation") or ""),
+        )
+
+
+def _sample(row: Row, line: int) -> int:
+    sample = row.get("sample")
+    text = "0" if is_empty(sample) else key_text(sample) or ""
+    if not (text.isascii() and text.isdecimal()):
+        raise PlaceError(f"line {line}", "sample is no number; number repeats from 0.")
+    return int(text)
