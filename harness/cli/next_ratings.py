@@ -17,8 +17,8 @@ def next_ratings(
     task: Annotated[str, typer.Argument(help="Name or path of a task.")],
     *,
     budget: Annotated[int, typer.Option(min=1, help="Number of ratings.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Write the queue as csv, for harness annotate --queue.")
+    queue_file: Annotated[
+        Path | None, typer.Option("--queue", help="Write a csv file for harness annotate --queue.")
     ] = None,
     tau: options.Tau = None,
     as_json: options.Json = False,
@@ -30,7 +30,7 @@ def next_ratings(
 
     \b
     Example:
-      harness curate next ./mine --budget 100 --out queue.csv
+      harness curate next ./mine --budget 100 --queue queue.csv
     """
     from harness.cli.lists import show
     from harness.curation.rating_queue import next_ratings as best_ratings
@@ -40,12 +40,12 @@ def next_ratings(
     from harness.tasks import load_task
 
     queue = best_ratings(load_task(task), budget, tau=tau)
-    if out is not None:
+    if queue_file is not None:
         try:
-            write_file(out, queue_csv(queue).encode())
+            write_file(queue_file, queue_csv(queue).encode())
         except OSError as error:
-            raise RunError(f"{out}: cannot be written ({error.strerror}).") from None
-        echo(f"Wrote {out}: {len(queue)} ratings.")
+            raise RunError(f"{queue_file}: cannot be written ({error.strerror}).") from None
+        echo(f"Wrote {queue_file}: {len(queue)} ratings.")
         return
     rows = [asdict(row) for row in queue]
     if as_json:

@@ -44,7 +44,7 @@ def sample(
     \b
     Examples:
       harness curate sample ./mine --as chosen --items 200
-      harness curate sample ./mine --as chosen --items 300 --by criterion --split 0.3
+      harness curate sample ./mine --as chosen --items 300 --by group --split 0.3
     """
     import numpy as np
 

@@ -38,7 +38,7 @@ def test_prior_is_that_of_the_items():
 def test_the_queue_is_read_by_annotate(tmp_path):
     """Item, elicitation, reason and value; undecided items first."""
     task, queue = make_task_folder(tmp_path / "small", 12), tmp_path / "queue.csv"
-    assert invoke("curate", "next", task, "--budget", 6, "--out", queue).exit_code == 0
+    assert invoke("curate", "next", task, "--budget", 6, "--queue", queue).exit_code == 0
     rows = list(csv.DictReader(queue.read_text(encoding="utf-8").splitlines()))
     assert list(rows[0]) == ["item", "elicitation", "reason", "value"]
     assert {row["reason"].split(", ")[1] for row in rows} == {
