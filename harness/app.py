@@ -25,7 +25,7 @@ from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import build, check, check_destinations, resolve
 from harness.judging.judges.pricing import price_of
-from harness.judging.prompts.requests import Prompts
+from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget, paid_replies
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.judging.judges.config import JudgeSpec
+    from harness.judging.prompts.requests import Request
     from harness.judging.running.cost_estimate import JudgeQuote
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.services import Cache, Observer
@@ -219,6 +220,20 @@ def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
 def estimate_costs(plan: Plan) -> list[JudgeQuote]:
     """Return calls, tokens and cost per judge if no reply were cached; nothing is asked."""
     return [quote_of(job, plan.task) for job in plan.jobs]
+
+
+def request_for(plan: Plan, item: str) -> Request:
+    """Return the request of the plan's first judge for an item, in its first elicitation.
+
+    Raises
+    ------
+    TaskError
+        If the task has no such item, or it has no text.
+    """
+    job = plan.jobs[0]
+    if item not in plan.task.by_id:
+        raise TaskError(f"task {plan.task.name}: no item has id {item!r}; name one of its items.")
+    return job.judge.request(Unit(item, job.elicitations[0]))
 
 
 def check_judges(plan: Plan) -> None:

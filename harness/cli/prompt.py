@@ -1,0 +1,62 @@
+"""`harness prompt`: what a judge is sent for an item."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from harness.cli import options
+from harness.cli.output import echo, echo_json
+
+if TYPE_CHECKING:
+    from harness.judging.prompts.requests import Request
+
+
+def prompt(
+    task: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a task, or path of a task folder.", autocompletion=options.task_names
+        ),
+    ],
+    *,
+    judge: Annotated[str, typer.Option("--judge", "-j", help="Alias or litellm model.")],
+    item: Annotated[str, typer.Option("--item", help="Id of an item.")],
+    elicitation: Annotated[
+        Literal["forced_choice", "response_set", "paired"], typer.Option(help="How to ask.")
+    ] = "forced_choice",
+    base_url: options.BaseUrl = None,
+    judges_file: options.JudgesFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """Print what a judge is sent for an item: each message below its role. Nothing is sent.
+
+    The second turn of a pair is not shown, as it follows the reply to the first. With --json, model
+    and parameters are printed too, and control characters of the text as escapes.
+
+    \b
+    Examples:
+      harness prompt toxicity --judge gpt --item t001
+      harness prompt toxicity --judge gpt@cot --item t001 --json
+    """
+    from harness.app import plan_run, request_for
+
+    plan = plan_run(
+        task,
+        [judge],
+        elicitations=(elicitation,),
+        base_url=base_url,
+        judges_file=judges_file,
+    )
+    _print(request_for(plan, item), as_json=as_json)
+
+
+def _print(request: Request, *, as_json: bool) -> None:
+    if not as_json:
+        echo("\n\n".join(f"[{role}]\n{content}" for role, content in request.messages))
+        return
+    messages = [message._asdict() for message in request.messages]
+    sent = {"model": request.model, "params": dict(request.params), "messages": messages}
+    echo_json(json.dumps(sent, indent=2))

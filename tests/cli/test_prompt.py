@@ -1,0 +1,57 @@
+"""`harness prompt` prints what a judge is sent, and sends nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.processes import invoke
+from support.task_folders import make_task_folder
+
+from harness.errors import ExitCode, TaskError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return make_task_folder(tmp_path / "small")
+
+
+@pytest.mark.parametrize("judge", ["stub", "stub@cot"])
+@pytest.mark.parametrize("elicitation", ["forced_choice", "response_set"])
+def test_what_is_printed_is_what_a_run_sends(folder, stub, judge, elicitation):
+    """Messages, model and parameters are those that the server receives."""
+    stub.reset()
+    how = ("--elicitation", elicitation, "--base-url", stub.url())
+    printed = invoke("prompt", folder, "--judge", judge, "--item", "i0", *how, "--json")
+    text = invoke("prompt", folder, "--judge", judge, "--item", "i0", *how).output
+    assert stub.requests() == []
+
+    run = ("--task", folder, "--judges", judge, "--limit", "1", "--samples", "1", "--no-cache")
+    invoke("run", *run, *how, "--quiet")
+    [request] = stub.requests()
+    received = json.loads(request["body"])
+    sent = json.loads(printed.output)
+    assert sent["messages"] == received["messages"]
+    assert {"model": sent["model"]} | sent["params"] | {"messages": sent["messages"]} == received
+    turns = [f"[{turn['role']}]\n{turn['content']}" for turn in received["messages"]]
+    assert text == "\n\n".join(turns) + "\n"
+
+
+def test_a_pair_begins_with_the_set(folder):
+    """Its first turn is printed; hosted judges need no key for that."""
+    options = ("--judge", "gpt", "--item", "i1", "--elicitation")
+    first, endorsed = (
+        invoke("prompt", folder, *options, name) for name in ("paired", "response_set")
+    )
+    assert first.exit_code == 0
+    assert first.output == endorsed.output
+    assert "comment number 1." in first.output
+
+
+def test_unknown_items_are_named(folder):
+    """The error says which item is missing; its exit code is that of wrong input."""
+    result = invoke("prompt", folder, "--judge", "gpt", "--item", "none-such")
+    assert isinstance(result.exception, TaskError)
+    assert result.exception.exit_code == ExitCode.WRONG_INPUT
+    assert "no item has id 'none-such'" in str(result.exception)
