@@ -108,7 +108,11 @@ def inspect_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise PlaceError("", f"is no log of inspect_ai ({place}: {first['msg']}).") from None
+        raise PlaceError(
+            "",
+            f"is no log of inspect_ai ({place}: {first['msg']}); other JSON that is read is a list "
+            "of rows, or results of promptfoo.",
+        ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise PlaceError("", f"is damaged ({type(error).__name__}); copy it again.") from None
     except NotImplementedError:

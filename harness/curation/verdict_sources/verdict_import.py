@@ -161,8 +161,8 @@ def _refusal(summary: VerdictSummary, output: Path) -> str:
         return f"{output}: the files hold no verdict, so nothing was written."
     first = summary.rejected[0]
     return (
-        f"{output}: {len(summary.rejected)} entries match no item or option, so it was not "
-        f"written; {summary.rejected_file} lists them ({first.file}: line {first.line}: "
+        f"{output}: not written, as items or values of {len(summary.rejected)} of the entries do "
+        f"not match; {summary.rejected_file} lists them ({first.file}: line {first.line}: "
         f"{first.reason}). Correct them, give --id, --map or --rename, or raise --max-rejected."
     )
 
@@ -221,7 +221,10 @@ class _Matcher:
         self.summary = VerdictSummary()
 
     def add(self, file: str, entries: Iterable[Entry]) -> None:
-        """Add the entries of a file; those without a source are the only judge's of the file."""
+        """Add the entries of a file.
+
+        Those without a source are those of the only judge that the user named or the file holds.
+        """
         unnamed = []
         judges = set()
         for entry in entries:
@@ -232,6 +235,10 @@ class _Matcher:
                 self._add(file, entry, judge)
             else:
                 unnamed.append(entry)
+        named = self._selection.judges
+        if unnamed and len(named) == 1:
+            self.sources.update(named)
+            judges = {judge or source for source, judge in named.items()}
         judge = judges.pop() if len(judges) == 1 else ""
         for entry in unnamed:
             self._add(file, entry, judge)

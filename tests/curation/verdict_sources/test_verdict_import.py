@@ -233,11 +233,28 @@ def test_replies_of_an_openai_batch_are_verdicts_of_the_model(tmp_path, task):
     assert reasons == ["5: item 'other' is not in the task"]
 
 
+def test_an_error_file_belongs_to_the_judge_that_is_named(tmp_path, task):
+    """Lines of failed requests name no model; without a judge they are listed."""
+    lines = [batch_line("a", chat("A")), batch_line("b", {}, 429), batch_line("c", None, 500)]
+    texts = [json.dumps(line) + "\n" for line in lines]
+    replies = written(tmp_path / "output.jsonl", texts[0])
+    errors = written(tmp_path / "errors.jsonl", "".join(texts[1:]))
+    counts = []
+    for number, judges in enumerate(({"gpt-4o": "gpt"}, {})):
+        output = tmp_path / f"{number}.jsonl"
+        summary = import_verdicts([replies, errors], task, output, Selection(judges), ANY)
+        counts.append((summary.n_verdicts, [r.reason for r in summary.rejected]))
+    unnamed = "the request failed, and its model is not named"
+    assert counts == [(3, []), (1, [unnamed, unnamed])]
+
+
 def test_nothing_is_written_where_much_is_unmatched(tmp_path, task):
     """Above the limit the list alone is written, and the error says where it is."""
     path = written(tmp_path / "wide.csv", "id,g\na,A\nb,x\n")
     output = tmp_path / "v.jsonl"
-    with pytest.raises(VerdictError, match=r"1 entries .*v\.rejected\.csv.*wide\.csv: line 3"):
+    with pytest.raises(
+        VerdictError, match=r"1 of the entries .*v\.rejected\.csv.*wide\.csv: line 3"
+    ):
         import_verdicts([path], task, output, Selection(judges={"g": ""}))
     assert not output.exists()
     assert (tmp_path / "v.rejected.csv").read_text().count("\n") == 2
@@ -251,6 +268,7 @@ def test_nothing_is_written_where_much_is_unmatched(tmp_path, task):
         (("t.csv", "doc,g\na,A\n"), {"judges": {"g": ""}}, "nothing is called 'item' or 'id'"),
         (("t.json", {"eval": {"model": "m"}, "samples": None}), {}, "holds no samples"),
         (("t.json", {"results": {"results": [{"vars": {}}]}}), {}, "is no result of promptfoo"),
+        (("t.json", {"rows": []}), {}, "is no log of inspect_ai .* a list of rows"),
         (("t.eval", "no archive"), {}, "is damaged"),
         (("t.jsonl", '{"custom_id": "a", "response": 3}\n'), {}, "line 1: is no line of a batch"),
         (
