@@ -13,6 +13,7 @@ from harness.revalidation.periods import Period
 
 if TYPE_CHECKING:
     from harness.revalidation.fail_on import Condition
+    from harness.revalidation.history import HistoryReading
     from harness.revalidation.revalidate import LookOptions, Revalidation
     from harness.runs import RunFolder
 
@@ -233,13 +234,22 @@ def history(
     folder = find_run(out or default_out(), run)
     reading = history_of(folder)
     if page is not None:
-        from harness.revalidation.history_page import history_page
-
-        page.write_text(history_page(folder.path.name, reading), encoding="utf-8")
-        typer.echo(page)
+        _write_page(page, folder, reading)
     elif as_json:
         looks = [without_replies(look) for look in reading.looks]
         facts = [baseline_facts(baseline) for baseline in reading.baselines]
-        typer.echo(to_json({"baselines": facts, "looks": looks}))
+        echo_json(to_json({"baselines": facts, "looks": looks}))
     else:
-        typer.echo(history_text(reading))
+        echo(history_text(reading))
+
+
+def _write_page(page: Path, folder: RunFolder, reading: HistoryReading) -> None:
+    from harness.errors import RunError
+    from harness.files import write_file
+    from harness.revalidation.history_page import history_page
+
+    try:
+        write_file(page, history_page(folder.path.name, reading).encode())
+    except OSError as error:
+        raise RunError(f"{page}: cannot be written ({error.strerror}).") from None
+    echo(str(page))

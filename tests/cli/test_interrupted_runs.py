@@ -32,6 +32,14 @@ judges:
 """
 
 
+@pytest.fixture(autouse=True)
+def _hang_up_is_not_ignored():
+    """Processes that a test starts see SIGHUP, also where the tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def place(tmp_path, stub):
     """A working folder with a task and a judges file that points at the stub, 20 ms away."""
