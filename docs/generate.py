@@ -23,7 +23,13 @@ from harness.cli import app
 from harness.cli.lists import schema_of
 from harness.curation.source_formats import IMPORT_LIMITS
 from harness.files import MAX_ENTRIES
-from harness.judging.parsing.verdict import MAX_JUDGES, MAX_NAME_CHARS, Verdict, verdict_schema
+from harness.judging.parsing.verdict import (
+    MAX_CELLS,
+    MAX_JUDGES,
+    MAX_NAME_CHARS,
+    Verdict,
+    verdict_schema,
+)
 from harness.stats.metrics import confusion
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.registry import METRICS
@@ -133,7 +139,10 @@ def _limits() -> list[str]:
         ),
         ("task: property, notice, source, licence", f"{MAX_PHRASE_CHARS:,} characters"),
         ("task: key, label of an option", f"{MAX_KEY_CHARS}, {MAX_LABEL_CHARS} characters"),
-        ("judges of a run or of a file of verdicts", f"{MAX_JUDGES}"),
+        (
+            "judges of a run or of a file of verdicts",
+            f"{MAX_JUDGES}; judges times squared options: {MAX_CELLS:,}",
+        ),
         ("name of a judge", f"{MAX_NAME_CHARS} characters"),
         ("files in a run folder", f"{MAX_ENTRIES:,}"),
     )

@@ -12,7 +12,7 @@ from harness import plugins
 from harness.errors import JudgeError, JudgeUnavailable, PluginError
 from harness.judging.judges.config import BUILT_IN_KINDS, JudgeSpec, first_problem, with_strategy
 from harness.judging.judges.providers import PROVIDERS, provider_of
-from harness.judging.parsing.verdict import MAX_JUDGES
+from harness.judging.parsing.verdict import max_judges
 from harness.judging.prompts.strategies import ZERO_SHOT, split_strategy
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def resolve(
     PluginError
         If a named judge is of a kind from a plug-in that cannot be loaded.
     """
-    if len(names or ()) > MAX_JUDGES:
-        raise JudgeError(f"{len(names or ())} judges are named; at most {MAX_JUDGES} make a run")
+    if len(names or ()) > (most := max_judges(task)):
+        raise JudgeError(f"{len(names or ())} judges are named; at most {most} make a run")
     check_server_is_used(names, registry, base_url, key_env)
     specs: list[JudgeSpec] = []
     skipped: list[tuple[str, str]] = []

@@ -14,7 +14,6 @@ from msgspec.structs import asdict, replace
 from harness.errors import VerdictError
 from harness.judging.parsing.grammar import Parsed
 from harness.judging.parsing.verdict import (
-    MAX_JUDGES,
     MAX_NAME_CHARS,
     OUTCOMES,
     PairValue,
@@ -22,6 +21,7 @@ from harness.judging.parsing.verdict import (
     Verdict,
     check_header,
     decode,
+    max_judges,
 )
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.tasks import CANNOT_ASSESS
@@ -113,6 +113,7 @@ class _Rules:
     def __init__(self, task: Task) -> None:
         self._items = task.by_id
         self._judges: set[str] = set()
+        self._max_judges = max_judges(task)
         self._order = {option.key: i for i, option in enumerate(task.options)}
         listed = task.response_sets
         self._sets = None if listed == "all" else {frozenset(members) for members in listed}
@@ -131,8 +132,10 @@ class _Rules:
             raise VerdictError(
                 f"{where}: the judge's name has {len(judge)} characters; at most {MAX_NAME_CHARS}."
             )
-        if len(self._judges) > MAX_JUDGES:
-            raise VerdictError(f"{where}: more than {MAX_JUDGES} judges; split the file by judge.")
+        if len(self._judges) > self._max_judges:
+            raise VerdictError(
+                f"{where}: more than {self._max_judges} judges; split the file by judge."
+            )
 
     def read_row(self, row: Row, where: str) -> Verdict:
         """Read a row of a table."""

@@ -64,6 +64,7 @@ __all__ = [
 
 SCHEMA_VERSION = 1
 MAX_JUDGES = 50  # of a run or a file: judges are compared in pairs, in every resample
+MAX_CELLS = 40_000  # pairs of options, for all judges: each is held in every resample
 MAX_NAME_CHARS = 200  # of a judge
 HEADER = b'{"schema_version": 1}\n'
 CRC_OPENING = b',"crc":"'
@@ -428,6 +429,11 @@ def decode(line: bytes) -> Verdict:
         return _DECODER.decode(body)
     except ValueError as error:
         return _decode_slowly(body, error)
+
+
+def max_judges(task: Task) -> int:
+    """Return how many judges are compared at once: fewer where there are many options."""
+    return min(MAX_JUDGES, MAX_CELLS // len(task.options) ** 2)
 
 
 def check_header(line: bytes, path: Path) -> None:
