@@ -41,13 +41,20 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
-    """The task as far as the numbers need it."""
+    """The task as far as the numbers need it.
+
+    Attributes
+    ----------
+    response_sets : tuple of tuple of str
+        Option keys of each response set, in the order of the columns of F.
+    """
 
     name: str
     property: str
     notice: str
     content_hash: str
     options: dict[str, str]
+    response_sets: tuple[tuple[str, ...], ...]
     positive: tuple[str, ...]
     n_items: int
     n_items_in_task: int

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.ratings import OutcomeCounts
     from harness.stats import Evaluation, Metric, RatingTable
+    from harness.stats.data.option_space import OptionSpace
     from harness.stats.selection.evaluation import TableTranslation
 
 
@@ -83,7 +84,7 @@ def validate(source: Source) -> Validation:
     ranking = _ranking(p.metric, p.evaluation) if judges else None
     parts = {name: sections[name] for name in DECIDING}
     return Validation(
-        task=_task_facts(source),
+        task=_task_facts(p.source, p.human.space),
         settings=_settings(p),
         humans=humans,
         judges=judges,
@@ -210,7 +211,7 @@ def _metric_facts(row: Metric) -> MetricFacts:
     )
 
 
-def _task_facts(source: Source) -> TaskFacts:
+def _task_facts(source: Source, space: OptionSpace) -> TaskFacts:
     task = source.task
     return TaskFacts(
         name=task.name,
@@ -218,6 +219,7 @@ def _task_facts(source: Source) -> TaskFacts:
         notice=task.notice,
         content_hash=task.content_hash,
         options={option.key: option.label for option in task.options},
+        response_sets=space.sets,
         positive=task.positive,
         n_items=len(source.items),
         n_items_in_task=len(task.items),

@@ -19,6 +19,8 @@ from harness.report.formatting import (
 )
 from harness.report.judge_charts import ranked_judges
 from harness.report.recommendation import decision
+from harness.report.translation_text import READING as READING_F
+from harness.report.translation_text import translation_text
 
 if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
@@ -120,7 +122,11 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
     if v.task.notice:
         lines += ["", f"**{markdown(v.task.notice)}**"]
     if v.ranking is not None:
-        lines += ["", *_card_table(v)]
+        lines += ["", *_card_table(v), "", markdown(READING_F), ""]
+        lines += [
+            f"- {markdown(judge.name)}, {markdown(translation_text(v, judge))}"
+            for judge in ranked_judges(v)
+        ]
     lines += ["", "## How these numbers came about", "", paragraph_markdown(v, d)]
     lines += ["", "## Reporting checklist", ""]
     lines += [

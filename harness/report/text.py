@@ -15,6 +15,7 @@ from harness.report.formatting import (
 )
 from harness.report.recommendation import decided_alike, sentences, summary
 from harness.report.text_table import draw_table, paragraph
+from harness.report.translation_text import READING, translation_text
 from harness.stats.inference.metric import DESIGN_VALUE
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def render(validation: Validation, *, details: bool = False) -> str:
         parts += [_ranking(validation, validation.evidence)]
         if details and validation.ranking is not None:
             parts += [paragraph(line) for line in _legend(validation, validation.ranking)]
+            parts += [paragraph(line) for line in _translations(validation)]
             parts += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
     lines = sentences(validation) if details else summary(validation)
@@ -169,6 +171,12 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     )
     plural = "" if n_ratings == 1 else "s"
     return [text, f"The design has {n_ratings:g} rating{plural} per item; {estimand}."]
+
+
+def _translations(validation: Validation) -> list[str]:
+    """Return F-hat of each judge, with how to read it."""
+    lines = [f"F-hat: {j.name} {translation_text(validation, j)}." for j in validation.judges]
+    return [READING, *lines]
 
 
 def _method(settings: Settings) -> str:

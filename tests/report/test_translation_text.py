@@ -1,0 +1,64 @@
+"""F-hat in the terminal and on the judge card."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.analysis_inputs import indeterminate_source, indeterminate_task
+
+from harness.analysis import validate
+from harness.report import judge_card, render
+from harness.report.translation_text import READING, translation_text
+
+
+@pytest.fixture(scope="module")
+def validation():
+    """Judges with pairs."""
+    task = indeterminate_task(n=40, paired=40)
+    return validate(indeterminate_source(task, judges=("strict", "lenient")))
+
+
+def test_f_hat_stands_behind_details_and_on_the_card(validation):
+    """Every judge has its F-hat with how it was estimated, not in the short output."""
+    card = judge_card(validation).replace("\\", "")
+    long = " ".join(render(validation, details=True).split())
+    assert READING in card
+    assert READING in long
+    assert "F-hat" not in render(validation)
+    for judge in validation.judges:
+        text = translation_text(validation, judge)
+        assert f"F-hat: {judge.name} {text}." in long
+        assert f"- {judge.name}, {text}" in card
+
+
+def test_f_hat_of_pairs_is_preferred_and_has_its_pairs(validation):
+    """The set of both options, its pairs, and the chance of each choice."""
+    raters = validation.humans
+    judge = replace(validation.judge("lenient"), F=raters.F, translated=raters.translated)
+    text = translation_text(validation, judge)
+    (set_of_both,) = (i for i, keys in enumerate(validation.task.response_sets) if len(keys) > 1)
+    n_pairs, n = raters.translated.n_pairs, raters.translated.n_endorsed[set_of_both]
+    labels = list(validation.task.options.values())
+    first, second = (row[set_of_both] for row in raters.F)
+    assert text == (
+        f"from pairs ({n_pairs} pairs): {{{', '.join(labels)}}} ({n} pairs) "
+        f"{labels[0]} {first:.2f}, {labels[1]} {second:.2f}"
+    )
+
+
+def test_f_hat_by_likelihood_is_marked(validation):
+    """Judges without pairs have it from their independent calls; NA columns have their reason."""
+    texts = [translation_text(validation, judge) for judge in validation.judges]
+    for text, judge in zip(texts, validation.judges, strict=True):
+        n_items = validation.sensitivity.judge_translations[judge.name].n_items
+        assert text.startswith(f"by maximum likelihood ({n_items} items, ")
+    reasons = {text.partition("): ")[2] for text in texts}
+    assert reasons == {"1 set NA (never endorsed)", "1 set NA (not identified)"}
+
+
+def test_f_hat_without_calls_of_both_kinds_is_na_with_its_reason(validation):
+    """Neither pairs nor independent calls of both kinds."""
+    neither = replace(validation, sensitivity=None)
+    text = translation_text(neither, neither.judge("strict"))
+    assert text == "NA (no pairs, and no item with independent calls of both kinds)"
