@@ -79,7 +79,7 @@ for command, summary in COMMANDS:
     settings = PASSES_ON if command is new_task.new_task else None
     name = command.__name__.replace("_", "-")
     app.command(name, short_help=summary, context_settings=settings)(command)
-app.add_typer(curate.app, name="curate", short_help="Make tasks of tables of ratings.")
+app.add_typer(curate.app, name="curate", short_help="Import, check, sample and export ratings.")
 app.add_typer(plan.app, name="plan", short_help="Plan items, raters and replies.")
 app.add_typer(cache.app, name="cache", short_help="Show or clear the response cache.")
 app.add_typer(baseline.app, name="baseline", short_help="Export the baseline of a run.")

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 WIDTH = 80
 Columns = list[str] | None
 app = typer.Typer(
-    help="Make tasks of tables of ratings.", no_args_is_help=True, rich_markup_mode=None
+    help="Import, check, sample and export ratings.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
 @app.callback()
 def curate() -> None:
-    """Make tasks of tables of ratings."""
+    """Import, check, sample and export ratings."""
 
 
 app.command("audit", short_help="Check the items and ratings of a task.")(audit.audit)
