@@ -67,7 +67,7 @@ def verdicts(
 
     \b
     Examples:
-      harness curate verdicts wide.csv --task ./mine --map gpt4_label=gpt --map llama
+      harness curate verdicts wide.csv --task ./mine --map gpt4_label=gpt
       harness curate verdicts logs/rate.eval --task ./mine --map graded=gpt
       harness curate verdicts results.json --task ./mine --id post_id
       harness curate verdicts batch_output.jsonl --task ./mine --id "rate-{item}"

@@ -57,8 +57,6 @@ from harness.stats.selection.ranking import Difference as Difference
 from harness.stats.selection.ranking import Ranking as Ranking
 from harness.stats.selection.regret import Regret as Regret
 from harness.stats.selection.regret import regret_matrix as regret_matrix
-from harness.stats.subsets.held_out_raters import HeldOutStratum as HeldOutStratum
-from harness.stats.subsets.held_out_raters import held_out_strata as held_out_strata
 from harness.stats.subsets.selective_prediction import risk_coverage as risk_coverage
 from harness.stats.subsets.strata import Stratum as Stratum
 from harness.stats.subsets.strata import default_strata as default_strata
