@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MASK = "[key]"
 MIN_KEY_CHARS = 8  # of what is masked: shorter ones are placeholders such as "none" or "EMPTY"
+REPORTED = ("text", "model", "fingerprint", "finish_reason")  # texts of a reply from its server
 
 
 class Judge(ABC):
@@ -174,7 +175,7 @@ def without_key(reply: Reply, spec: JudgeSpec) -> Reply:
     key = os.environ.get(spec.key_env or "", "").strip()
     if len(key) < MIN_KEY_CHARS:
         return reply
-    fields = {name: getattr(reply, name) for name in ("text", "model", "finish_reason")}
+    fields = {name: getattr(reply, name) for name in REPORTED}
     masked = {name: text.replace(key, MASK) for name, text in fields.items() if text}
     if any(masked[name] != fields[name] for name in masked):
         return replace(reply, logprobs=None, **masked)  # whose tokens are parts of the key

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_type_hints
+
 import pytest
 from support.judge_runs import run_judge
 from support.task_folders import make_task_folder
@@ -54,6 +56,16 @@ def test_a_key_is_masked_in_every_member_of_a_reply():
     assert masked.logprobs is None
     only = without_key(Reply(request="r", text="A", logprobs=[{"token": KEY}]), spec_at("http://h"))
     assert (only.text, only.logprobs) == ("A", None)
+
+
+def test_a_key_that_a_server_repeats_as_its_fingerprint_is_masked():
+    """So is any other member of a reply that holds text, but the hashes of its request."""
+    names = {name for name, kind in get_type_hints(Reply).items() if kind in {str, str | None}}
+    texts = names - {"request", "cache_key"}
+    assert "fingerprint" in texts
+    reply = Reply(request="r", **dict.fromkeys(texts, f"fp-{KEY}"))
+    masked = without_key(reply, spec_at("http://127.0.0.1:9"))
+    assert {name: getattr(masked, name) for name in texts} == dict.fromkeys(texts, f"fp-{MASK}")
 
 
 def test_placeholders_of_local_servers_are_no_keys(monkeypatch):
