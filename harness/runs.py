@@ -41,7 +41,7 @@ from harness.analysis import Choices
 from harness.errors import RunError
 from harness.files import append_text, reader, unsafe_entry, write_file
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.parsing.verdict import MAX_JUDGES
+from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
 from harness.judging.prompts.requests import Elicitation
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
 from harness.state_folder import is_seal, seal_of
@@ -268,7 +268,8 @@ class RunFolder:
         Raises
         ------
         RunError
-            If it has changed since the run was started, or is not known.
+            If it has changed since the run was started, is not known, or has too many options for
+            the number of judges.
         """
         config = self.manifest.config
         if not (config.item_text or self.sealed or original):
@@ -282,7 +283,16 @@ class RunFolder:
                 f"{task.folder}: the task has changed since {self.path.name} was started; "
                 "start a new run, or restore the task."
             )
+        self.check_judges(task)
         return task
+
+    def check_judges(self, task: Task) -> None:
+        """Raise `RunError` if there are too many judges for the options of the task."""
+        if len(self.manifest.judges) > (most := max_judges(task)):
+            raise RunError(
+                f"{self.path}: {len(self.manifest.judges)} judges and {len(task.options)} options; "
+                f"at most {most} judges make a run of that task."
+            )
 
     def read_verdicts(self) -> LogReading:
         """Read the verdicts logged so far."""

@@ -42,6 +42,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     manifest = folder.manifest
     config = manifest.config
     task = task or load_task(str(folder.path / "task"))
+    folder.check_judges(task)
     items = items_by_elicitation(task, config)
     verdicts_hash = folder.verdicts_hash()  # before reading: what is appended now is not missed
     reading = folder.read_verdicts()
