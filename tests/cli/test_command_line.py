@@ -36,6 +36,7 @@ TABLELESS = {
     ("cache", "clear"),
     ("baseline", "export"),
     ("schedule",),
+    ("curate", "download"),
 }  # they print no table
 SAME = {  # one name for one thing: what a help text must say wherever the option stands
     "--task": "task",
