@@ -64,7 +64,7 @@ __all__ = [
 
 SCHEMA_VERSION = 1
 MAX_JUDGES = 50  # of a run or a file: judges are compared in pairs, in every resample
-MAX_CELLS = 40_000  # pairs of options, for all judges: each is held in every resample
+MAX_CELLS = 20_000  # pairs of options, for all judges: each is held in every resample
 MAX_NAME_CHARS = 200  # of a judge
 HEADER = b'{"schema_version": 1}\n'
 CRC_OPENING = b',"crc":"'
