@@ -212,19 +212,6 @@ def test_parquet_in_an_encoding_without_bounds_is_refused(tmp_path):
     assert fault(path).startswith("'item' is encoded as DELTA_BYTE_ARRAY; write it with another")
 
 
-@given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
-def test_parquet_with_bytes_changed_is_read_or_refused(tmp_path_factory, place, noise):
-    """Whatever bytes differ, there are rows or one line of what is wrong."""
-    path = tmp_path_factory.mktemp("noise") / "t.parquet"
-    write_parquet(path, {"item": ["abc", "d"] * 20, "value": [["A"], None] * 20})
-    raw = bytearray(path.read_bytes())
-    place %= len(raw)
-    raw[place : place + len(noise)] = noise
-    path.write_bytes(raw)
-    with contextlib.suppress(TaskError):
-        list(read_rows(path))
-
-
 def test_parquet_values_must_be_plain(tmp_path):
     """Bytes and numbers that are none are refused with their row."""
     path = write_parquet(tmp_path / "t.parquet", {"item": ["a", "b"], "value": [1.0, float("nan")]})
