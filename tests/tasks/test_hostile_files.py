@@ -26,15 +26,19 @@ from harness.errors import HarnessError
 from harness.tasks.schema import read_task_file
 from harness.tasks.tables import read_rows
 
+start = time.process_time()
 for name in sys.argv[1:]:
-    path, start = Path(name), time.process_time()
+    path = Path(name)
     try:
         read_task_file(path) if path.suffix == ".yaml" else sum(1 for _ in read_rows(path))
         message = ""
     except HarnessError as error:
         message = str(error)
     assert "\\n" not in message
-    print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    seconds = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    print(seconds - start, max(usage.ru_maxrss for usage in usages))
+    start = seconds
 """
 PIECES = ("[", "{", "]", "}", "a", ":", ",", '"', "'", "\n", " ", "- ", "? ", "|", "\\", "&a ", "1")
 

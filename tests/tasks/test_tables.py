@@ -9,13 +9,15 @@ import subprocess
 import sys
 import tracemalloc
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import TaskError, VerdictError
 from harness.tasks.tables import Limits, parse_json, read_rows
+from harness.tasks.tables.native_rows import READERS
 
 ROWS = [{"item": "a", "value": "yes"}, {"item": "b", "value": "no, maybe\nlater"}]
 
@@ -212,6 +214,61 @@ def test_parquet_in_an_encoding_without_bounds_is_refused(tmp_path):
     assert fault(path).startswith("'item' is encoded as DELTA_BYTE_ARRAY; write it with another")
 
 
+@given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
+@settings(max_examples=4)
+def test_parquet_with_bytes_changed_is_read_or_refused(tmp_path_factory, place, noise):
+    """Whatever bytes differ, there are rows or one line of what is wrong."""
+    read_or_refused(tmp_path_factory.mktemp("noise") / "t.parquet", place, noise)
+
+
+@pytest.mark.slow
+@given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
+@settings(max_examples=300)
+def test_parquet_with_any_bytes_changed_is_read_or_refused(tmp_path_factory, place, noise):
+    """The same, for as many draws as find one that crashes pyarrow."""
+    read_or_refused(tmp_path_factory.mktemp("noise") / "t.parquet", place, noise)
+
+
+def read_or_refused(path, place, noise):
+    change_bytes(path, place, noise)
+    with contextlib.suppress(TaskError):
+        list(read_rows(path))
+
+
+def change_bytes(path, place, noise):
+    write_parquet(path, {"item": ["abc", "d"] * 20, "value": [["A"], None] * 20})
+    raw = bytearray(path.read_bytes())
+    place %= len(raw)
+    raw[place : place + len(noise)] = noise
+    path.write_bytes(raw)
+
+
+def test_parquet_that_crashes_pyarrow_is_one_line(tmp_path):
+    """An exception that C++ does not catch aborts the process; it took the command with it."""
+    path = tmp_path / "t.parquet"
+    change_bytes(path, 220, b";")
+    assert fault(path) == "crashes the reader of parquet (SIGABRT); write it anew."
+
+
+def children():
+    """Return the processes that this one started and that run still."""
+    threads = Path("/proc/self/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+
+
+def test_reader_has_no_keys_and_is_ended_with_its_rows(tmp_path, monkeypatch):
+    """The process that reads parquet sees no environment variable of the user's."""
+    monkeypatch.setenv("STUB_KEY", "sk-canary")
+    path = write_parquet(tmp_path / "t.parquet", {"item": ["x" * 1000] * 10_000})
+    before = children()
+    rows = read_rows(path)
+    assert next(rows)[0] == 1
+    [reader] = set(children()) - set(before)
+    assert b"sk-canary" not in Path(f"/proc/{reader}/environ").read_bytes()
+    rows.close()
+    assert children() == before
+
+
 def test_parquet_values_must_be_plain(tmp_path):
     """Bytes and numbers that are none are refused with their row."""
     path = write_parquet(tmp_path / "t.parquet", {"item": ["a", "b"], "value": [1.0, float("nan")]})
@@ -265,17 +322,21 @@ def test_parquet_that_declares_pictures_opens_none(tmp_path):
     columns = {"item": ["http://127.0.0.1:9/picture.png"], "other": [str(picture)]}
     path = tmp_path / "t.parquet"
     parquet.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
+    cells = [values[0] for values in columns.values()]
     code = (
-        "import sys; from pathlib import Path; from harness.tasks.tables import read_rows\n"
+        "import runpy, sys\n"
         "events = []; sys.addaudithook(lambda *event: events.append(event))\n"
-        f"[(_, row)] = read_rows(Path({str(path)!r}))\n"
-        f"assert row == { {name: cells[0] for name, cells in columns.items()}!r}, row\n"
+        "sys.argv[1:] = ['parquet', '1000']\n"
+        f"runpy.run_path({str(READERS)!r}, run_name='__main__')\n"
         "assert not [event for event, _ in events if event.startswith('socket')]\n"
         "files = {str(arguments[0]) for event, arguments in events if event == 'open'}\n"
-        f"assert {str(path)!r} in files and {str(picture)!r} not in files\n"
+        f"assert files and {str(picture)!r} not in files\n"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+    with path.open("rb") as file:
+        command = [sys.executable, "-c", code]
+        result = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert [json.loads(line) for line in result.stdout.splitlines()] == [[1, *columns], cells]
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])

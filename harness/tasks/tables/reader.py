@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.errors import HarnessError, TaskError
 from harness.tasks.tables.checks import LIMITS, Limits, PlaceError, Row, check_size, too_many_rows
 from harness.tasks.tables.delimited import csv_rows, jsonl_rows
-from harness.tasks.tables.parquet import parquet_rows
+from harness.tasks.tables.native_rows import parquet_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

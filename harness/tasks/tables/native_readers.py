@@ -1,0 +1,184 @@
+"""Write the rows of a parquet, arrow or xlsx file as lines of JSON, in a process of its own.
+
+pyarrow and calamine are compiled: a damaged or crafted file can crash them, which no ``except``
+catches. `native_rows` starts this file and names the table if the process ends early. Nothing of
+this package is imported, so that it starts soon.
+
+A line is a list, the cells of a row; the first line of parquet and arrow holds the number of rows
+that the file declares and the names of the columns. A problem is an object: a place and a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import signal
+import sys
+from contextlib import suppress
+from datetime import date, time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import BufferedReader
+
+MEMORY_BYTES = 2 << 30  # addresses, those of the libraries included
+CPU_S = 300
+BATCH = 1000  # rows unpacked at a time
+CELL_BYTES = 16  # counted per value beside its text
+UNBOUNDED = "DELTA_BYTE_ARRAY"  # repeats the beginning of the text before, which may be long
+
+
+class Refused(Exception):  # noqa: N818 -- a property of the file
+    """A file is not read; the arguments are the place in it and the problem."""
+
+
+def main(kind: str, unpacked_bytes: int) -> None:
+    """Write the rows of the file at standard input to standard output."""
+    import pyarrow.parquet  # noqa: F401, PLC0415 -- loaded before memory is limited
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads the rows ends this one
+    for name, bound in (("AS", MEMORY_BYTES), ("CPU", CPU_S), ("CORE", 0)):
+        with suppress(OSError, ValueError):  # a lower limit is set, or the system has none
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (bound, bound))
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    with os.fdopen(0, "rb") as file, os.fdopen(1, "w", encoding="utf-8") as output:
+        for line in _lines(kind, file, unpacked_bytes):
+            output.write(encode(line) + "\n")
+
+
+def _lines(kind: str, file: BufferedReader, unpacked_bytes: int) -> Iterator[Any]:
+    """Yield the rows of a file, or those before a problem and the problem."""
+    try:
+        yield from READERS[kind](file, unpacked_bytes)
+    except Refused as refused:
+        where, problem = refused.args
+        yield {"where": where, "problem": problem}
+    except MemoryError:
+        problem = f"takes more than {MEMORY_BYTES >> 20} MiB of memory to read"
+        yield {"where": "", "problem": f"{problem}; split the file."}
+    except Exception as error:  # noqa: BLE001 -- of a damaged file the libraries raise any
+        problem = f"cannot be read as {kind} ({type(error).__name__})"
+        yield {"where": "", "problem": f"{problem}; write it anew."}
+
+
+def _parquet(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
+    """Yield rows and names, then rows; a row group's size is known before texts are unpacked."""
+    from pyarrow import parquet  # noqa: PLC0415 -- workbooks do not need it
+
+    plain = parquet.ParquetFile(file)
+    declared, schema = plain.metadata, plain.schema_arrow
+    yield [declared.num_rows, *schema.names]
+    _check_declared(declared, unpacked_bytes)
+    columns = [declared.schema.column(i) for i in range(declared.num_columns)]
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    table = parquet.ParquetFile(file, metadata=declared, read_dictionary=texts)
+    n_bytes = n_rows = 0
+    for i in range(declared.num_row_groups):
+        group = table.read_row_group(i, use_threads=False)
+        chunks = (chunk for column in group.columns for chunk in column.chunks)
+        n_bytes += sum(map(_unpacked_bytes, chunks))
+        if n_bytes > unpacked_bytes:
+            _too_large(unpacked_bytes)
+        for start in range(0, group.num_rows, BATCH):
+            yield from _cells(group.slice(start, BATCH).cast(schema), n_rows + start)
+        n_rows += group.num_rows
+
+
+def _check_declared(declared: Any, unpacked_bytes: int) -> None:  # noqa: ANN401 -- no types
+    """Refuse too many bytes, and an encoding whose size is not bounded."""
+    n_bytes = 0
+    for i in range(declared.num_row_groups):
+        group = declared.row_group(i)
+        n_bytes += group.total_byte_size
+        for k in range(group.num_columns):
+            chunk = group.column(k)
+            width = max(declared.schema.column(k).length, CELL_BYTES)  # -1: of no fixed length
+            n_bytes += chunk.num_values * width
+            if UNBOUNDED in chunk.encodings:
+                problem = f"{chunk.path_in_schema[:80]!r} is encoded as {UNBOUNDED}"
+                raise Refused("", f"{problem}; write it with another encoding.")
+    if n_bytes > unpacked_bytes:
+        _too_large(unpacked_bytes)
+
+
+def _too_large(unpacked_bytes: int) -> None:
+    raise Refused("", f"unpacks to more than {unpacked_bytes} bytes; split the file.")
+
+
+def _unpacked_bytes(array: Any) -> int:  # noqa: ANN401 -- pyarrow has no types
+    """Return the size of the values of a column, with each text counted as often as it occurs."""
+    import pyarrow as pa  # noqa: PLC0415 -- workbooks do not need it
+    from pyarrow import compute  # noqa: PLC0415 -- the same
+
+    kind = array.type
+    parts: list[Any] = []
+    n_bytes = CELL_BYTES * len(array)
+    if pa.types.is_dictionary(kind):
+        lengths = compute.binary_length(array.dictionary).take(array.indices)
+        n_bytes += compute.sum(lengths).as_py() or 0
+    elif pa.types.is_map(kind):
+        parts = [array.keys, array.items]
+    elif pa.types.is_nested(kind):
+        parts = array.flatten() if pa.types.is_struct(kind) else [array.values]
+    return n_bytes + sum(map(_unpacked_bytes, parts))
+
+
+def _arrow(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
+    """Yield rows and names, then rows, of an arrow file in stream or file format."""
+    del unpacked_bytes  # counted by the process that reads the rows
+    n_rows = 0
+    for batch in _batches(file):
+        if not n_rows:
+            yield [0, *batch.schema.names]
+        for start in range(0, batch.num_rows, BATCH):
+            yield from _cells(batch.slice(start, BATCH), n_rows + start)
+        n_rows += batch.num_rows
+
+
+def _batches(file: BufferedReader) -> Iterator[Any]:
+    from pyarrow import ArrowInvalid, ipc  # noqa: PLC0415 -- workbooks do not need it
+
+    try:
+        yield from ipc.open_stream(file)
+    except ArrowInvalid:
+        file.seek(0)
+        table = ipc.open_file(file)
+        for i in range(table.num_record_batches):
+            yield table.get_batch(i)
+
+
+def _cells(table: Any, n_before: int) -> Iterator[list[Any]]:  # noqa: ANN401 -- no types
+    """Yield the cells of each row of a part of a table."""
+    names = table.schema.names
+    columns = [column.to_pylist() for column in table.columns]
+    for number, cells in enumerate(zip(*columns, strict=True), n_before + 1):
+        yield [
+            cell if cell is None or isinstance(cell, str) else _plain(cell, name, number)
+            for name, cell in zip(names, cells, strict=True)
+        ]
+
+
+def _plain(cell: object, name: str, number: int) -> object:
+    """Return a cell as text, a number, or a list or dict of them."""
+    if cell is None or isinstance(cell, str | int):
+        return cell
+    if isinstance(cell, float) and math.isfinite(cell):
+        return cell
+    if isinstance(cell, date | time):  # a datetime is a date, too
+        return cell.isoformat()
+    if isinstance(cell, list):
+        return [_plain(part, name, number) for part in cell]
+    if isinstance(cell, dict):
+        return {key: _plain(part, name, number) for key, part in cell.items()}
+    kind = "no finite number" if isinstance(cell, float) else type(cell).__name__
+    problem = f"{name[:80]!r} holds {kind}; give text, numbers or lists of them."
+    raise Refused(f"row {number}", problem)
+
+
+READERS = {"parquet": _parquet, "arrow": _arrow}
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
