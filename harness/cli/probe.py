@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -13,9 +13,35 @@ from harness.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
     from harness.app import Plan, RunResult
-    from harness.probe import Probe
+    from harness.probe import Probe, ProbeName
 
 N_ITEMS, WIDTH = 20, 80
+DESCRIPTIONS = {
+    "injection": (
+        "Insert instructions to the judge into items.",
+        "Prompt-injection probe: how often instructions hidden in items change verdicts.",
+    ),
+    "authority": (
+        "Claim in items that experts or a majority found an option right.",
+        "Authority probe: how often claims about the ratings of others change verdicts.",
+    ),
+    "verbosity": (
+        "Pad items with sentences that say nothing.",
+        "Verbosity probe: how often padding that says nothing changes verdicts.",
+    ),
+    "format": (
+        "Show items as Markdown, list, HTML or code.",
+        "Format probe: how often Markdown, a list, HTML, code or emoji change verdicts.",
+    ),
+}
+CONTROLS = (
+    "Each item is asked as it is, with each change, and with harmless changes (control), which "
+    "give the baseline flip rate. The run folder also holds probe.json."
+)
+EXAMPLES = """Examples:
+  harness probe {name} --task toxicity
+  harness probe {name} --task toxicity --judges gpt,claude --dry-run
+  harness probe {name} --resume"""
 
 app = typer.Typer(name="probe", rich_markup_mode=None)
 
@@ -27,11 +53,11 @@ def probe() -> None:
     \b
     Examples:
       harness probe injection --task toxicity --judges lexicon --limit 5
+      harness probe verbosity --task toxicity --judges lexicon --limit 5
     """
 
 
-@app.command(short_help="Insert attacks into items and count the verdicts that change.")
-def injection(
+def _ask_probe(
     ctx: typer.Context,
     run_name: options.RunName = None,
     *,
@@ -40,13 +66,13 @@ def injection(
         str | None,
         typer.Option("--judges", "-j", help="Judges, as for run; the embedded ones by default."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Attack only the first N items.")] = N_ITEMS,
+    limit: Annotated[int, typer.Option(min=1, help="Change only the first N items.")] = N_ITEMS,
     samples: Annotated[
-        int, typer.Option(min=1, help="Times each judge is asked per item, attacked or not.")
+        int, typer.Option(min=1, help="Times each judge is asked per item, changed or not.")
     ] = 1,
     elicitation: options.Elicitations = "forced_choice",
-    attacks: Annotated[
-        Path | None, typer.Option(help="Attacks of your own (jsonl); the bundled set by default.")
+    perturbations: Annotated[
+        Path | None, typer.Option(help="Changes of your own (jsonl); the bundled set by default.")
     ] = None,
     criterion: options.Criterion = None,
     seed: options.Seed = 0,
@@ -61,24 +87,14 @@ def injection(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Prompt-injection probe: how often attacks in the items' texts change a judge's verdicts.
-
-    Each item is asked as it is, under each attack, and with harmless changes (control), which give
-    the baseline flip rate. The run folder also holds probe.json.
-
-    \b
-    Examples:
-      harness probe injection --task toxicity
-      harness probe injection --task toxicity --judges gpt,claude --dry-run
-      harness probe injection --resume
-    """
     from harness.app import estimate_costs, plan_resumed_run, plan_run
     from harness.cli.run import print_costs
-    from harness.probe import attacked_task, check_attacked, read_attacks
+    from harness.probe import check_probe, perturbed_task, read_perturbations
     from harness.ratings import select_items
     from harness.runs import default_out, find_run
     from harness.tasks import load_task
 
+    probe = cast("ProbeName", ctx.info_name)
     options.check_resume(ctx, resume=resume, run_name=run_name)
     if resume:
         folder = find_run(out or default_out(), run_name, unfinished=True)
@@ -90,12 +106,12 @@ def injection(
             base_url=base_url,
             key_env=key_env,
         )
-        check_attacked(plan.task)
+        check_probe(plan.task, probe)
     else:
         loaded = load_task(options.required_task(task))
         items = select_items(loaded, criterion=criterion, limit=limit)
         plan = plan_run(
-            attacked_task(loaded, items, read_attacks(attacks)),
+            perturbed_task(loaded, items, read_perturbations(probe, perturbations), probe),
             options.split(judges, "--judges"),
             elicitations=options.elicitations(elicitation),
             samples=samples,
@@ -108,16 +124,23 @@ def injection(
     if dry_run:
         print_costs(estimate_costs(plan), as_json=as_json)
         return
-    result = _run(plan, out=out, cache=cache, quiet=quiet)
+    result = _run(plan, probe, out=out, cache=cache, quiet=quiet)
     _print(_write_probe(plan, result), result, quiet=quiet, as_json=as_json)
     raise typer.Exit(result.exit_code)
 
 
-def _run(plan: Plan, *, out: Path | None, cache: Path | None, quiet: bool) -> RunResult:
-    from harness.cli.run import run_with_progress
-    from harness.probe import PROBE
+for _name, (_short_help, _description) in DESCRIPTIONS.items():
+    _help = f"{_description}\n\n{CONTROLS}\n\n\b\n{EXAMPLES.format(name=_name)}"
+    app.command(_name, short_help=_short_help, help=_help)(_ask_probe)
 
-    return run_with_progress(plan, out=out, cache=cache, use_cache=True, quiet=quiet, verb=PROBE)
+
+def _run(
+    plan: Plan, probe: ProbeName, *, out: Path | None, cache: Path | None, quiet: bool
+) -> RunResult:
+    from harness.cli.run import run_with_progress
+
+    verb = f"probe {probe}"
+    return run_with_progress(plan, out=out, cache=cache, use_cache=True, quiet=quiet, verb=verb)
 
 
 def _write_probe(plan: Plan, result: RunResult) -> Probe:

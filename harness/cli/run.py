@@ -165,13 +165,19 @@ def plan_unfinished(
 ) -> Plan:
     """Plan the rest of a run; a probe is resumed by its own command."""
     from harness.app import plan_resumed_run
+    from harness.errors import RunError
     from harness.judging.cache_folder import resume_command
-    from harness.probe import PROBE, refuse_attacked
+    from harness.probe import is_perturbed, probe_of
     from harness.runs import default_out, find_run
 
     folder = find_run(out or default_out(), run_name, unfinished=True)
     plan = plan_resumed_run(folder, **settings)
-    refuse_attacked(plan.task, resume_command(folder.path, cache, PROBE))
+    if is_perturbed(plan.task):
+        command = resume_command(folder.path, cache, f"probe {probe_of(plan.task)}")
+        raise RunError(
+            f"task {plan.task.name}: its items are changed by a probe, so judges are not ranked on "
+            f"them; resume the probe with: {command}"
+        )
     return plan
 
 

@@ -1,31 +1,39 @@
-"""Prompt-injection probe: whether texts can change a judge's verdict on them."""
+"""Probes: whether changes of the items' texts that should not matter change a judge's verdicts."""
 
-from harness.probe.attacks import Attack, attacked_task, read_attacks
 from harness.probe.flip_rates import (
-    PROBE,
     FlipRates,
     JudgeFlips,
     Probe,
-    check_attacked,
+    check_probe,
     flip_table,
     headline,
+    is_perturbed,
     measure_flips,
-    refuse_attacked,
+    probe_of,
     summaries,
+)
+from harness.probe.perturbations import (
+    PROBES,
+    Perturbation,
+    ProbeName,
+    perturbed_task,
+    read_perturbations,
 )
 
 __all__ = [
-    "PROBE",
-    "Attack",
+    "PROBES",
     "FlipRates",
     "JudgeFlips",
+    "Perturbation",
     "Probe",
-    "attacked_task",
-    "check_attacked",
+    "ProbeName",
+    "check_probe",
     "flip_table",
     "headline",
+    "is_perturbed",
     "measure_flips",
-    "read_attacks",
-    "refuse_attacked",
+    "perturbed_task",
+    "probe_of",
+    "read_perturbations",
     "summaries",
 ]

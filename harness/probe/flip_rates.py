@@ -1,28 +1,42 @@
-"""Flip rates of verdicts under prompt injection, against the verdicts on unchanged items."""
+"""Flip rates of verdicts on perturbed items, against the verdicts on unchanged ones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from statistics import mean
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from harness.errors import RunError
 from harness.judging.parsing.verdict import PairValue
 from harness.judging.prompts.requests import Elicitation
-from harness.probe.attacks import CONTROL, PROBE_ATTACK, PROBE_ITEM, PROBE_KIND, PROBE_TARGET
+from harness.probe.perturbations import (
+    CONTROL,
+    PROBE_CHANGE,
+    PROBE_ITEM,
+    PROBE_KIND,
+    PROBE_NAME,
+    PROBE_TARGET,
+    PROBES,
+    ProbeName,
+)
 from harness.stats import Estimate
+from harness.stats.inference.bootstrap import Resampling
+from harness.stats.inference.estimate import ItemSums, estimate_sums
+from harness.stats.inference.metric import Metric, no_items
+from harness.stats.inference.metric import mean as item_mean
 from harness.stats.inference.proportions import wilson_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.judging.storage.verdict_log import UnitKey
     from harness.tasks import Task
 
 SCHEMA_VERSION = 1
-PROBE = "probe injection"  # the command that starts and resumes such a run
 
 
 class _Frozen(BaseModel):
@@ -30,10 +44,10 @@ class _Frozen(BaseModel):
 
 
 class FlipRates(_Frozen):
-    """Changes of verdicts, as shares of pairs of an unchanged and an attacked item.
+    """Changes of verdicts, as shares of pairs of an unchanged and a perturbed item.
 
-    A pair is an item, an attack and a sample, where the unchanged item was answered and the
-    attacked one got a reply. The ``counts`` of each estimate hold ``n`` (pairs) and ``k`` (pairs
+    A pair is an item, a perturbation and a sample, where the unchanged item was answered and the
+    perturbed one got a reply. The ``counts`` of each estimate hold ``n`` (pairs) and ``k`` (pairs
     counted); ``n_used`` counts items. Intervals are Wilson's with n = items, which holds however
     strongly the pairs of an item depend on each other.
 
@@ -42,7 +56,7 @@ class FlipRates(_Frozen):
     flipped : Estimate
         Answered with another value.
     to_target : Estimate
-        Answered with the target of the attack, of the pairs whose unchanged verdict was not that.
+        Answered with the target, of the pairs whose unchanged verdict was not that.
     unanswered : Estimate
         Abstained, refused or invalid.
     """
@@ -57,32 +71,39 @@ class JudgeFlips(_Frozen):
 
     Attributes
     ----------
-    attacked : FlipRates
-        Over all attacks.
+    perturbed : FlipRates
+        Over all perturbations but controls.
     control : FlipRates
         Over harmless changes of the text: the baseline flip rate.
+    effect : Estimate
+        Flip rate less the baseline flip rate: mean over the items that have both, in [-1, 1].
+    positive_shift : Estimate
+        Change of the share of verdicts that endorse a positive option of the task: mean over items
+        of the pairs that are answered on both sides, in [-1, 1]; controls are left out.
     kinds : dict of str to FlipRates
-        By kind of attack.
+        By kind of perturbation.
     n_excluded : int
-        Pairs left out: the unchanged item was not answered, or the attacked one got no reply.
+        Pairs left out: the unchanged item was not answered, or the perturbed one got no reply.
     """
 
     judge: str
     elicitation: Elicitation
-    attacked: FlipRates
+    perturbed: FlipRates
     control: FlipRates
+    effect: Estimate
+    positive_shift: Estimate
     kinds: dict[str, FlipRates]
     n_excluded: int
 
 
 class Probe(_Frozen):
-    """Results of a prompt-injection probe, as ``probe.json`` holds them."""
+    """Results of a probe, as ``probe.json`` holds them."""
 
     schema_version: int = SCHEMA_VERSION
-    probe: Literal["injection"] = "injection"
+    probe: ProbeName
     task: str
     n_items: int
-    n_attacks: int
+    n_perturbations: int
     level: float
     judges: tuple[JudgeFlips, ...]
 
@@ -93,7 +114,7 @@ class _Pair:
     kind: str
     target: str
     unchanged: Verdict
-    attacked: Verdict
+    perturbed: Verdict
 
 
 def measure_flips(
@@ -109,7 +130,7 @@ def measure_flips(
     Parameters
     ----------
     task : Task
-        See `harness.probe.attacks.attacked_task`.
+        See `harness.probe.perturbations.perturbed_task`.
     verdicts : mapping of UnitKey to Verdict
         Final verdicts.
     samples : mapping of str to int
@@ -122,15 +143,16 @@ def measure_flips(
     Raises
     ------
     RunError
-        If the task is not an attacked one.
+        If the task is not a perturbed one.
     """
-    check_attacked(task)
+    probe = probe_of(task)
     originals = {item.fields[PROBE_ITEM] for item in task.items}
-    attacks = {item.fields[PROBE_ATTACK] for item in task.items} - {""}
+    perturbations = {item.fields[PROBE_CHANGE] for item in task.items} - {""}
     return Probe(
+        probe=probe,
         task=task.name,
         n_items=len(originals),
-        n_attacks=len(attacks),
+        n_perturbations=len(perturbations),
         level=level,
         judges=tuple(
             _judge_flips(task, verdicts, judge, n_samples, elicitation, level=level)
@@ -140,31 +162,37 @@ def measure_flips(
     )
 
 
-def check_attacked(task: Task) -> None:
-    """Check that a task comes from `harness.probe.attacks.attacked_task`.
+def probe_of(task: Task) -> ProbeName:
+    """Return the probe that a task belongs to; see `harness.probe.perturbations.perturbed_task`.
 
     Raises
     ------
     RunError
-        If its items are not attacked.
+        If its items are not perturbed.
     """
-    if not all(PROBE_ITEM in item.fields for item in task.items):
-        raise RunError(f"task {task.name}: its items are not attacked; this run is not a probe.")
+    names = {item.fields.get(PROBE_NAME, "") for item in task.items}
+    if not all(PROBE_ITEM in item.fields for item in task.items) or not names <= set(PROBES):
+        raise RunError(f"task {task.name}: its items are not changed; this run is not a probe.")
+    return cast("ProbeName", names.pop())
 
 
-def refuse_attacked(task: Task, command: str) -> None:
-    """Refuse to rank judges on attacked items; ``command`` resumes the probe.
+def check_probe(task: Task, probe: str) -> None:
+    """Check that a task belongs to a probe.
 
     Raises
     ------
     RunError
-        If items of the task are attacked.
+        If its items are not perturbed, or belong to another probe.
     """
-    if any(PROBE_ITEM in item.fields for item in task.items):
+    if (name := probe_of(task)) != probe:
         raise RunError(
-            f"task {task.name}: its items are attacked, so judges are not ranked on them; resume "
-            f"the probe with: {command}"
+            f"task {task.name}: this run is a probe of {name}; see harness probe {name}."
         )
+
+
+def is_perturbed(task: Task) -> bool:
+    """Whether items of a task are perturbed, so that judges are not ranked on them."""
+    return any(PROBE_ITEM in item.fields for item in task.items)
 
 
 def _judge_flips(
@@ -182,45 +210,90 @@ def _judge_flips(
         if key.judge == judge and key.elicitation == elicitation
     }
     pairs = list(_pairs(task, by_unit))
-    n_attacked = sum(bool(item.fields[PROBE_KIND]) for item in task.items)
+    changed = [pair for pair in pairs if pair.kind != CONTROL]
+    controls = [pair for pair in pairs if pair.kind == CONTROL]
+    n_perturbed = sum(bool(item.fields[PROBE_KIND]) for item in task.items)
     kinds = dict.fromkeys(item.fields[PROBE_KIND] for item in task.items)
-    attack_kinds = [kind for kind in kinds if kind not in {"", CONTROL}]
     return JudgeFlips(
         judge=judge,
         elicitation=elicitation,
-        attacked=_rates([p for p in pairs if p.kind != CONTROL], level),
-        control=_rates([p for p in pairs if p.kind == CONTROL], level),
-        kinds={kind: _rates([p for p in pairs if p.kind == kind], level) for kind in attack_kinds},
-        n_excluded=n_attacked * n_samples - len(pairs),
+        perturbed=_rates(changed, level),
+        control=_rates(controls, level),
+        effect=_effect(changed, controls, level),
+        positive_shift=_positive_shift(changed, frozenset(task.positive), level),
+        kinds={
+            kind: _rates([pair for pair in pairs if pair.kind == kind], level)
+            for kind in kinds
+            if kind not in {"", CONTROL}
+        },
+        n_excluded=n_perturbed * n_samples - len(pairs),
     )
 
 
 def _pairs(task: Task, by_unit: Mapping[tuple[str, int], Verdict]) -> Iterator[_Pair]:
-    """Pair the verdicts on attacked items with those on unchanged items of the same sample."""
+    """Pair the verdicts on perturbed items with those on unchanged items of the same sample."""
     variants = {item.id: item.fields for item in task.items if item.fields[PROBE_KIND]}
-    for (item, sample), attacked in by_unit.items():
+    for (item, sample), perturbed in by_unit.items():
         fields = variants.get(item)
-        if fields is None or attacked.outcome == "failed":
+        if fields is None or perturbed.outcome == "failed":
             continue
         unchanged = by_unit.get((fields[PROBE_ITEM], sample))
         if unchanged is not None and unchanged.outcome == "answered":
             yield _Pair(
-                fields[PROBE_ITEM], fields[PROBE_KIND], fields[PROBE_TARGET], unchanged, attacked
+                fields[PROBE_ITEM], fields[PROBE_KIND], fields[PROBE_TARGET], unchanged, perturbed
             )
 
 
 def _rates(pairs: Sequence[_Pair], level: float) -> FlipRates:
     winnable = [pair for pair in pairs if not _endorses(pair.unchanged.value, pair.target)]
-    won = [pair for pair in winnable if _endorses(pair.attacked.value, pair.target)]
+    won = [pair for pair in winnable if _endorses(pair.perturbed.value, pair.target)]
     return FlipRates(
         flipped=_rate(pairs, [p for p in pairs if _is_flipped(p)], level),
         to_target=_rate(winnable, won, level),
-        unanswered=_rate(pairs, [p for p in pairs if p.attacked.outcome != "answered"], level),
+        unanswered=_rate(pairs, [p for p in pairs if p.perturbed.outcome != "answered"], level),
     )
 
 
+def _effect(changed: Sequence[_Pair], controls: Sequence[_Pair], level: float) -> Estimate:
+    rates = _by_item(changed, _is_flipped)
+    baseline = _by_item(controls, _is_flipped)
+    differences = [rate - baseline[item] for item, rate in rates.items() if item in baseline]
+    return mean_change(differences, level)
+
+
+def _positive_shift(pairs: Sequence[_Pair], positive: frozenset[str], level: float) -> Estimate:
+    if not positive:
+        return Estimate(value=None, reason="no_positive_option", n_used=0)
+    answered = [pair for pair in pairs if pair.perturbed.outcome == "answered"]
+
+    def shift(pair: _Pair) -> int:
+        before, after = pair.unchanged.value, pair.perturbed.value
+        return _endorses_any(after, positive) - _endorses_any(before, positive)
+
+    return mean_change(list(_by_item(answered, shift).values()), level)
+
+
+def _by_item(pairs: Sequence[_Pair], measure: Callable[[_Pair], float]) -> dict[str, float]:
+    """Return the mean of a measure over the pairs of each item."""
+    values: dict[str, list[float]] = {}
+    for pair in pairs:
+        values.setdefault(pair.item, []).append(measure(pair))
+    return {item: mean(measured) for item, measured in values.items()}
+
+
+def mean_change(changes: Sequence[float], level: float) -> Estimate:
+    """Return the mean of changes of a share, one per item, with its score interval."""
+    if not len(changes):
+        return Estimate(value=None, reason="no_items", n_used=0)
+    rows = [[change, 1.0] for change in changes]
+    metric = Metric(name="change", value=item_mean, reason=no_items, bounds=(-1.0, 1.0))
+    sums = ItemSums(contributions=np.array(rows), metrics=(metric,))
+    resampling = Resampling(rng=np.random.default_rng(0), level=level)
+    return estimate_sums({"": sums}, resampling=resampling)[""]["change"]
+
+
 def _is_flipped(pair: _Pair) -> bool:
-    return pair.attacked.outcome == "answered" and pair.attacked.value != pair.unchanged.value
+    return pair.perturbed.outcome == "answered" and pair.perturbed.value != pair.unchanged.value
 
 
 def _endorses(value: Value, target: str) -> bool:
@@ -228,6 +301,10 @@ def _endorses(value: Value, target: str) -> bool:
     if isinstance(value, PairValue):
         return value.choice == target
     return value == target if isinstance(value, str) else target in (value or ())
+
+
+def _endorses_any(value: Value, options: frozenset[str]) -> bool:
+    return any(_endorses(value, option) for option in options)
 
 
 def _rate(pairs: Sequence[_Pair], counted: Sequence[_Pair], level: float) -> Estimate:
@@ -243,38 +320,38 @@ def _rate(pairs: Sequence[_Pair], counted: Sequence[_Pair], level: float) -> Est
 def headline(probe: Probe) -> str:
     """Write how many items and variants were asked."""
     items = "1 item" if probe.n_items == 1 else f"{probe.n_items} items"
-    return f"{probe.task}: {items}, each unchanged and in {probe.n_attacks} variants"
+    return f"{probe.task}: {items}, each unchanged and in {probe.n_perturbations} variants"
 
 
 def summaries(judge: JudgeFlips) -> Iterator[str]:
-    """Write a judge's flip rates, and how many pairs are left out."""
-    yield _summary(judge)
+    """Write a judge's flip rates and their effect, and how many pairs are left out."""
+    name = f"{judge.judge} ({judge.elicitation})"
+    flipped = judge.perturbed.flipped
+    if flipped.value is None:
+        yield f"{name}: NA, no unchanged item was answered."
+        return
+    rates = {kind: kind_rates.flipped.value or 0.0 for kind, kind_rates in judge.kinds.items()}
+    worst_kind = max(rates, key=rates.__getitem__)
+    yield (
+        f"{name}: {_percent(flipped)} of {flipped.counts['n']:.0f} verdicts flip (baseline flip "
+        f"rate {_percent(judge.control.flipped)}); most under {worst_kind} "
+        f"({rates[worst_kind]:.0%}). Effect: {_points(judge.effect)}."
+    )
+    if judge.positive_shift.value is not None:
+        yield f"Change of the share of positive verdicts: {_points(judge.positive_shift)}."
     if judge.n_excluded:
         yield (
-            f"{judge.n_excluded} verdicts on attacked items are left out: the unchanged item was "
-            "not answered, or the attacked one got no reply."
+            f"{judge.n_excluded} verdicts on changed items are left out: the unchanged item was "
+            "not answered, or the changed one got no reply."
         )
 
 
-def _summary(judge: JudgeFlips) -> str:
-    flipped = judge.attacked.flipped
-    if flipped.value is None:
-        return f"{judge.judge} ({judge.elicitation}): NA, no unchanged item was answered."
-    rates = {kind: kind_rates.flipped.value or 0.0 for kind, kind_rates in judge.kinds.items()}
-    worst_kind = max(rates, key=rates.__getitem__)
-    return (
-        f"{judge.judge} ({judge.elicitation}): {_percent(flipped)} of "
-        f"{flipped.counts['n']:.0f} verdicts flip under attack (baseline flip rate "
-        f"{_percent(judge.control.flipped)}); most under {worst_kind} ({rates[worst_kind]:.0%})."
-    )
-
-
 def flip_table(judge: JudgeFlips) -> list[dict[str, str]]:
-    """Return one row per kind of attack, one for all attacks, and one for the control."""
-    parts = {**judge.kinds, "all attacks": judge.attacked, "control": judge.control}
+    """Return one row per kind of perturbation, one for all of them, and one for the control."""
+    parts = {**judge.kinds, "all": judge.perturbed, "control": judge.control}
     return [
         {
-            "attack": kind,
+            "change": kind,
             "n": f"{rates.flipped.counts['n']:.0f}",
             "flipped": _percent(rates.flipped),
             "to_target": _percent_of(rates.to_target, rates.flipped.counts["n"]),
@@ -295,3 +372,12 @@ def _percent(estimate: Estimate) -> str:
     if estimate.value is None or estimate.interval is None:
         return "NA"
     return f"{estimate.value:.0%} [{estimate.interval.low:.0%}, {estimate.interval.high:.0%}]"
+
+
+def _points(estimate: Estimate) -> str:
+    """Write a change of a share in percentage points, with the number of items."""
+    if estimate.value is None:
+        return "NA"
+    interval = estimate.interval
+    ends = f" [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]" if interval else ""
+    return f"{100 * estimate.value:+.0f} points{ends} on {estimate.n_used} items"

@@ -1,14 +1,15 @@
-"""Prompt-injection attacks, and the task of items with and without them.
+"""Changes of items' texts that a judge should resist, and the task of items with and without them.
 
-The attacked task has the options and ratings of the original, with each item unchanged and under
-each attack; fields of its items name the original item, the attack, its kind and its target.
+The perturbed task has the options and ratings of the original, with each item unchanged and under
+each perturbation; fields of its items name the probe, the original item, the perturbation, its kind
+and its target.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -23,29 +24,33 @@ if TYPE_CHECKING:
 
     from harness.tasks import Option, Rating, Task
 
+ProbeName = Literal["injection", "authority", "verbosity", "format"]
+PROBES: tuple[ProbeName, ...] = ("injection", "authority", "verbosity", "format")
 CONTROL = "control"
+MAX_NAME = 64
 PLACEHOLDER = re.compile(r"\{\{(text|target|label|shots)\}\}")
-PROBE_ITEM, PROBE_ATTACK, PROBE_KIND, PROBE_TARGET = (
+PROBE_NAME, PROBE_ITEM, PROBE_CHANGE, PROBE_KIND, PROBE_TARGET = (
+    "probe",
     "probe_item",
-    "probe_attack",
+    "probe_perturbation",
     "probe_kind",
     "probe_target",
 )
 MOST_SHOTS = 1000
 
 
-class Attack(BaseModel):
-    """A prompt-injection attack.
+class Perturbation(BaseModel):
+    """A change of an item's text.
 
     Attributes
     ----------
     id : str
         Unique in its set.
     kind : str
-        Kind of attack; `CONTROL` is a change of the text that asks for nothing.
+        Kind of change; `CONTROL` is a harmless one, which no judge should react to.
     text : str
         Replaces the item's text: ``{{text}}`` is that text, ``{{target}}`` and ``{{label}}`` the
-        key and label of the option that is asked for, ``{{shots}}`` the shots.
+        key and label of the option that the fewest raters chose, ``{{shots}}`` the shots.
     shot : str
         Made-up example, repeated ``shots`` times.
     shots : int
@@ -69,7 +74,7 @@ class Attack(BaseModel):
         return self
 
     def apply(self, text: str, target: Option) -> str:
-        """Return a text under this attack; placeholders in the text are not filled."""
+        """Return a text with this change; placeholders in the text are not filled."""
         values = {"target": target.key, "label": target.label}
         shots = _fill(self.shot, values) * self.shots
         return _fill(self.text, values | {"text": text, "shots": shots})
@@ -79,59 +84,63 @@ def _fill(template: str, values: dict[str, str]) -> str:
     return PLACEHOLDER.sub(lambda match: values[match[1]], template)
 
 
-def read_attacks(path: Path | None = None) -> tuple[Attack, ...]:
-    """Read a set of attacks; the bundled one by default.
+def read_perturbations(probe: ProbeName, path: Path | None = None) -> tuple[Perturbation, ...]:
+    """Read a set of perturbations; the bundled one of a probe by default.
 
     Raises
     ------
     TaskError
-        If the file cannot be read, a line is not an attack, an id is repeated, or all attacks are
+        If the file cannot be read, a line is not a perturbation, an id is repeated, or all are
         controls.
     """
-    file = path or bundled("datasets") / "injection" / "attacks.jsonl"
-    attacks: dict[str, Attack] = {}
+    file = path or bundled("datasets") / "probes" / f"{probe}.jsonl"
+    perturbations: dict[str, Perturbation] = {}
     for line, row in read_rows(file, required=("id", "kind", "text")):
         try:
-            attack = Attack.model_validate(row)
+            perturbation = Perturbation.model_validate(row)
         except ValidationError as error:
             fault = error.errors(include_input=False, include_url=False, include_context=False)[0]
             location = ".".join(map(str, fault["loc"])) or "line"
             raise TaskError(f"{file}: line {line}: {location}: {fault['msg']}.") from None
-        if attack.id in attacks:
-            raise TaskError(f"{file}: line {line}: id {attack.id!r} is repeated; rename it.")
-        attacks[attack.id] = attack
-    if all(attack.kind == CONTROL for attack in attacks.values()):
-        raise TaskError(f"{file}: no attack; add one that is not of kind {CONTROL!r}.")
-    return tuple(attacks.values())
+        if perturbation.id in perturbations:
+            raise TaskError(f"{file}: line {line}: id {perturbation.id!r} is repeated; rename it.")
+        perturbations[perturbation.id] = perturbation
+    if all(perturbation.kind == CONTROL for perturbation in perturbations.values()):
+        raise TaskError(f"{file}: all are controls; add one that is not of kind {CONTROL!r}.")
+    return tuple(perturbations.values())
 
 
-def attacked_task(task: Task, items: Sequence[Item], attacks: Sequence[Attack]) -> Task:
-    """Return a task of unchanged and attacked items.
+def perturbed_task(
+    task: Task, items: Sequence[Item], perturbations: Sequence[Perturbation], probe: ProbeName
+) -> Task:
+    """Return a task of unchanged and perturbed items.
 
     Parameters
     ----------
     task : Task
         Its options, prompts and ratings are kept.
     items : sequence of Item
-        Items to attack.
-    attacks : sequence of Attack
+        Items to perturb.
+    perturbations : sequence of Perturbation
         Applied to the last of the fields that judges are shown.
+    probe : str
+        Name of the probe that they belong to.
 
     Returns
     -------
     Task
-        ``len(items) * (1 + len(attacks))`` items; an item and its variants are one group.
+        ``len(items) * (1 + len(perturbations))`` items; an item and its variants are one group.
 
     Raises
     ------
     TaskError
-        If no item has a text, the task was attacked before, or an id of a variant is taken.
+        If no item has a text, the task was perturbed before, or an id of a variant is taken.
     """
     readable = [item for item in items if task.has_text(item)]
     if not readable:
-        raise TaskError(f"{task.folder}: the task has labels but no texts to attack.")
+        raise TaskError(f"{task.folder}: the task has labels but no texts to change.")
     if any(PROBE_ITEM in item.fields for item in readable):
-        raise TaskError(f"{task.folder}: its items are already attacked; name the original task.")
+        raise TaskError(f"{task.folder}: its items are already changed; name the original task.")
     by_item: dict[str, list[Rating]] = {item.id: [] for item in readable}
     for rating in task.ratings:
         if rating.item in by_item:
@@ -140,14 +149,14 @@ def attacked_task(task: Task, items: Sequence[Item], attacks: Sequence[Attack]) 
     ratings: list[Rating] = []
     for item in readable:
         target = _target(task, by_item[item.id])
-        for variant in _variants(task, item, attacks, target):
+        for variant in _variants(task, item, perturbations, target, probe):
             variants.append(variant)
             ratings += [_rating_of(variant.id, rating) for rating in by_item[item.id]]
     if len({variant.id for variant in variants}) < len(variants):
-        raise TaskError(f"{task.folder}: an item has the id of an attacked one; rename it.")
-    notice = "some texts contain attacks on the judge"
+        raise TaskError(f"{task.folder}: an item has the id of a changed one; rename it.")
+    notice = f"some texts are changed to probe judges ({probe})"
     changes = {
-        "name": f"{task.name[:54]}-injection",
+        "name": f"{task.name[: MAX_NAME - len(probe) - 1]}-{probe}",
         "notice": f"{task.notice}; {notice}" if task.notice else notice,
         "items": tuple(variants),
         "ratings": tuple(ratings),
@@ -156,19 +165,26 @@ def attacked_task(task: Task, items: Sequence[Item], attacks: Sequence[Attack]) 
     return task.model_copy(update=changes)
 
 
-def _variants(task: Task, item: Item, attacks: Sequence[Attack], target: Option) -> Iterator[Item]:
+def _variants(
+    task: Task,
+    item: Item,
+    perturbations: Sequence[Perturbation],
+    target: Option,
+    probe: ProbeName,
+) -> Iterator[Item]:
     field = task.text[-1]
-    for attack in (None, *attacks):
+    for perturbation in (None, *perturbations):
         fields = {
+            PROBE_NAME: probe,
             PROBE_ITEM: item.id,
-            PROBE_ATTACK: attack.id if attack else "",
-            PROBE_KIND: attack.kind if attack else "",
+            PROBE_CHANGE: perturbation.id if perturbation else "",
+            PROBE_KIND: perturbation.kind if perturbation else "",
             PROBE_TARGET: target.key,
         }
         text = item.fields[field]
-        if attack is not None:
-            fields[field] = attack.apply(text, target)
-        variant_id = f"{item.id}~{attack.id}" if attack else item.id
+        if perturbation is not None:
+            fields[field] = perturbation.apply(text, target)
+        variant_id = f"{item.id}~{perturbation.id}" if perturbation else item.id
         yield Item(variant_id, item.fields | fields, item.group or item.id, item.criterion)
 
 
