@@ -15,6 +15,8 @@ from harness.annotation.rating_log import OWNER_FILE, log_path, log_paths, read_
 from harness.curation.task_export import neutralized
 from harness.errors import TaskError
 from harness.files import write_file
+from harness.report.formatting import counted
+from harness.tasks.changelog import record_change
 from harness.tasks.load import table_path
 from harness.tasks.schema import TASK_FILE, read_task_file
 from harness.tasks.tables import read_rows
@@ -137,6 +139,8 @@ def merge_ratings(task: Task, *, rater: str | None = None) -> Merged:
         rows = [row for _, row in read_rows(path)] if path.exists() else []
         mode = path.stat().st_mode & 0o777 if rows else OWNER_FILE
         _write(path, [*rows, *collected.rows], mode=mode)
+        change = f"merge of {counted([len(collected.rows)], 'rating')} of harness annotate"
+        record_change(task.folder, change, before=task.content_hash)
     return collected.summary(task, path)
 
 

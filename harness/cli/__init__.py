@@ -83,7 +83,9 @@ app.add_typer(curate.app, name="curate", short_help="Import, check, sample and e
 app.add_typer(plan.app, name="plan", short_help="Plan items, raters and replies.")
 app.add_typer(cache.app, name="cache", short_help="Show or clear the response cache.")
 app.add_typer(baseline.app, name="baseline", short_help="Export the baseline of a run.")
-app.add_typer(probe.app, name="probe", short_help="Change items in ways that should not matter; count flips.")
+app.add_typer(
+    probe.app, name="probe", short_help="Change items in ways that should not matter; count flips."
+)
 
 
 def _print_version(*, requested: bool) -> None:

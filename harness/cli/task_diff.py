@@ -16,7 +16,8 @@ def diff(
     after: Annotated[str, typer.Argument(help="Name or path of the later version.")],
     *,
     verdicts: Annotated[
-        Path | None, typer.Option(help="Verdicts of judges, to compare the decisions.")
+        Path | None,
+        typer.Option(help="Verdicts of judges; by default verdicts.csv of each version."),
     ] = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,

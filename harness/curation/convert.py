@@ -11,11 +11,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from harness.curation.cell_values import label_of, labels_of, name_of, readable
+from harness.curation.import_hash import imported_hash
 from harness.curation.task_description import describe_task
 from harness.errors import TaskError
 from harness.files import write_file
+from harness.tasks.changelog import record_change
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import TASK_FILE, read_task_file
+from harness.tasks.schema import TASK_FILE
 from harness.tasks.tables.checks import MAX_ID_CHARS
 
 if TYPE_CHECKING:
@@ -103,8 +105,9 @@ def make_task(
     plan : Plan
         Column roles and meaning of the labels.
     folder : Path
-        Must not exist yet. Gets ``task.yaml``, ``items.jsonl`` and ``ratings.csv``; where the table
-        holds verdicts, ``verdicts.csv``; where rows were rejected, ``rejected.csv``.
+        Must not exist yet. Gets ``task.yaml``, ``items.jsonl``, ``ratings.csv`` and
+        ``changelog.jsonl``; where the table holds verdicts, ``verdicts.csv``; where rows were
+        rejected, ``rejected.csv``.
     max_rejected : MaxRejected, optional
         Most rows and cells that may be rejected, by default any number; above it,
         ``FOLDER.rejected.csv`` alone is written.
@@ -126,7 +129,7 @@ def make_task(
         if max_rejected and not max_rejected.allows(summary.n_rejected, summary.n_answers):
             _keep_rejected(part, folder, summary, max_rejected)
         write_file(part / TASK_FILE, describe_task(plan, summary.raters).encode())
-        _check(part, folder)
+        _record(plan, part, folder)
         part.replace(folder)
     except OSError as error:
         raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None
@@ -150,10 +153,10 @@ def _keep_rejected(
     )
 
 
-def _check(part: Path, folder: Path) -> None:
-    """Read the written `task.yaml`; an error names the final folder."""
+def _record(plan: Plan, part: Path, folder: Path) -> None:
+    """Read the written task and begin its changelog; an error names the final folder."""
     try:
-        read_task_file(part / TASK_FILE)
+        record_change(part, f"import of {plan.table.path.name}", after=imported_hash(part))
     except TaskError as error:
         raise TaskError(str(error).replace(str(part), str(folder)), reason=error.reason) from None
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.errors import TaskError
 from harness.ratings import human_table
+from harness.tasks.changelog import record_change
 from harness.tasks.model import Item, Rating
 from harness.tasks.write import write_task
 
@@ -242,6 +243,8 @@ def write_sample(task: Task, sample: Sample, folder: Path, by: By) -> Task:
     write_task(written, folder, item_text=True)
     for name in set(task.prompts.values()):
         shutil.copyfile(task.folder / name, folder / name)
+    change = f"sample of {len(items)} of {len(task.items)} items of {task.name}, by {by}"
+    record_change(folder, change, before=task.content_hash)
     return written
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.curation.convert import check_new
 from harness.errors import TaskError
 from harness.files import write_file
+from harness.tasks.changelog import record_change
 from harness.tasks.schema import TASK_FILE
 
 STARTER = Path(__file__).parent / "starter"
@@ -35,5 +36,6 @@ def write_starter(name: str, folder: Path) -> None:
             text = (STARTER / file).read_text(encoding="utf-8")
             text = text.replace("name: starter", f"name: {name}") if file == TASK_FILE else text
             write_file(folder / file, text.encode())
+        record_change(folder, "commented example")
     except OSError as error:
         raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None

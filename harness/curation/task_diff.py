@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from harness.analysis import validate
 from harness.curation.audit.decision_effects import source_without
-from harness.plain_text import visible
+from harness.curation.task_export import verdicts_of
+from harness.plain_text import visible, visible_lines
 from harness.report.formatting import number
-from harness.report.text_table import draw_table
+from harness.report.text_table import draw_table, paragraph
 from harness.sources import source_of_verdicts
+from harness.tasks import read_changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from harness.tasks import Task
+    from harness.tasks import Change, Task
 
 SHOWN = 5  # ids of a change
 
@@ -53,6 +55,8 @@ class VersionDecision:
         The metric that ranks.
     values : dict of str to float or None
         Its value per judge; None where it is NA.
+    verdicts : str
+        File of the verdicts.
     """
 
     verdict: str
@@ -60,6 +64,7 @@ class VersionDecision:
     n_items: int
     metric: str
     values: dict[str, float | None]
+    verdicts: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +79,8 @@ class TaskDiff:
         By id, by key, and by field of task.yaml, options aside.
     ratings : Changes
         As "item rater elicitation"; labels that the task ignores included.
+    recorded : tuple of Change
+        Lines of the later version's changelog that follow the earlier version.
     before, after : VersionDecision or None
         None without verdicts.
     """
@@ -84,6 +91,7 @@ class TaskDiff:
     ratings: Changes
     options: Changes
     fields: Changes
+    recorded: tuple[Change, ...]
     before: VersionDecision | None
     after: VersionDecision | None
 
@@ -99,7 +107,7 @@ def task_diff(
         The versions.
     verdicts : Path, optional
         Verdicts of judges on the items of either; those on items that a version lacks are left out
-        of its decision.
+        of its decision. By default ``verdicts.csv`` of each version, or of the other.
     seed : int
         Of the resampling.
 
@@ -108,6 +116,8 @@ def task_diff(
     VerdictError
         If the verdicts cannot be read, or name an item that neither version has.
     """
+    verdicts_before = verdicts or verdicts_of(before) or verdicts_of(after)
+    verdicts_after = verdicts or verdicts_of(after) or verdicts_of(before)
     return TaskDiff(
         before_hash=before.content_hash,
         after_hash=after.content_hash,
@@ -115,9 +125,18 @@ def task_diff(
         ratings=Changes.between(_ratings(before), _ratings(after)),
         options=Changes.between(_options(before), _options(after)),
         fields=Changes.between(_fields(before), _fields(after)),
-        before=_decision(before, after, verdicts, seed) if verdicts else None,
-        after=_decision(after, before, verdicts, seed) if verdicts else None,
+        recorded=_recorded(before, after),
+        before=_decision(before, after, verdicts_before, seed) if verdicts_before else None,
+        after=_decision(after, before, verdicts_after, seed) if verdicts_after else None,
     )
+
+
+def _recorded(before: Task, after: Task) -> tuple[Change, ...]:
+    changes = read_changes(after.folder)
+    hashes = [change.before for change in changes]
+    if before.content_hash not in hashes:
+        return ()
+    return changes[hashes.index(before.content_hash) :]
 
 
 def _items(task: Task) -> dict[str, object]:
@@ -150,6 +169,7 @@ def _decision(task: Task, other: Task, verdicts: Path, seed: int) -> VersionDeci
         n_items=len(source.items),
         metric=metric,
         values={judge.name: judge.metrics[metric].value for judge in validation.judges},
+        verdicts=str(verdicts),
     )
 
 
@@ -166,8 +186,14 @@ def diff_text(diff: TaskDiff) -> str:
     }
     lines = [line for noun, changes in groups.items() for line in _lines(noun, changes)]
     parts.append("\n".join(lines) or "The order of items or ratings changed, and nothing else.")
+    if diff.recorded:
+        changes = [f"{change.at[:10]} {change.change}" for change in diff.recorded]
+        parts.append(visible_lines("\n".join(["Recorded:", *changes])))
     if diff.before and diff.after:
         parts.append(_decisions(diff.before, diff.after))
+        parts.append(_outcome(diff.before, diff.after))
+    else:
+        parts.append("Decisions are not compared: no verdicts (--verdicts).")
     return "\n\n".join(parts)
 
 
@@ -193,7 +219,15 @@ def _decisions(before: VersionDecision, after: VersionDecision) -> str:
         ),
     ]
     metrics = " and ".join(dict.fromkeys([before.metric, after.metric]))
-    return f"{draw_table(['', 'before', 'after'], rows)}\n\nBy judge: {metrics}."
+    files = " and ".join(dict.fromkeys([before.verdicts, after.verdicts]))
+    facts = f"By judge: {metrics}. Verdicts: {files}."
+    return f"{draw_table(['', 'before', 'after'], rows)}\n\n{paragraph(facts)}"
+
+
+def _outcome(before: VersionDecision, after: VersionDecision) -> str:
+    if _words(before) == _words(after):
+        return f"The decision stays {_words(after)}."
+    return f"The decision changes from {_words(before)} to {_words(after)}."
 
 
 def _words(decision: VersionDecision) -> str:

@@ -18,7 +18,7 @@ import yaml
 from harness.curation.convert import VERDICT, check_new
 from harness.errors import TaskError
 from harness.files import write_file
-from harness.tasks import load_task
+from harness.tasks import record_change
 from harness.tasks.tables import read_rows
 
 if TYPE_CHECKING:
@@ -65,6 +65,12 @@ def sidecar_of(path: Path) -> Path:
     return path.with_name(path.name + SIDECAR)
 
 
+def verdicts_of(task: Task) -> Path | None:
+    """Return the ``verdicts.csv`` of a task's folder; None where there is none."""
+    path = task.folder / VERDICTS
+    return path if path.is_file() else None
+
+
 def export_task(task: Task, path: Path) -> ExportSummary:
     """Write a task, and the ``verdicts.csv`` of its folder, as one table.
 
@@ -105,8 +111,8 @@ def _rating_rows(task: Task) -> Iterator[dict[str, str]]:
 
 
 def _verdict_rows(task: Task) -> Iterator[dict[str, str]]:
-    path = task.folder / VERDICTS
-    if not path.is_file():
+    path = verdicts_of(task)
+    if path is None:
         return
     places = _places(task)
     for line, row in read_rows(path, required=VERDICT):
@@ -177,7 +183,7 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
         write_file(part / "ratings.csv", _table(ratings, ("item", "rater", *VERDICT[2:])).encode())
         if verdicts:
             write_file(part / VERDICTS, _table(verdicts, VERDICT).encode())
-        load_task(part)
+        record_change(part, f"import of {path.name}")
         part.replace(folder)
     except OSError as error:
         raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None

@@ -1,5 +1,6 @@
 """Task folders and their content: options, items and human ratings."""
 
+from harness.tasks.changelog import CHANGELOG, Change, read_changes, record_change
 from harness.tasks.folders import available_tasks, bundled, describe, find_task, search_path
 from harness.tasks.load import load_task
 from harness.tasks.model import Item, Rating, Task
@@ -9,7 +10,9 @@ from harness.tasks.write import write_task
 
 __all__ = [
     "CANNOT_ASSESS",
+    "CHANGELOG",
     "AltTestFields",
+    "Change",
     "Item",
     "Lexicon",
     "Option",
@@ -21,6 +24,8 @@ __all__ = [
     "describe",
     "find_task",
     "load_task",
+    "read_changes",
+    "record_change",
     "search_path",
     "task_schema",
     "write_task",

@@ -14,7 +14,7 @@ from support.task_folders import make_task_folder
 from harness.analysis import Validation
 from harness.annotation import RatingLog, RatingSession, make_steps
 from harness.errors import TaskError
-from harness.tasks import load_task
+from harness.tasks import load_task, read_changes
 
 N_ITEMS = 12
 
@@ -63,12 +63,17 @@ def test_merge_adds_each_rating_once(folder, rater):
     """A second merge adds nothing, and one rater may be merged alone."""
     options = ("--rater", rater) if rater else ()
     n_new = 2 * N_ITEMS if rater else 4 * N_ITEMS
+    unrated = load_task(folder, unrated=True).content_hash
     assert f": {n_new} ratings" in invoke("annotate", folder, "--merge", *options).output
     merged = (folder / "ratings.jsonl").read_bytes()
     again = invoke("annotate", folder, "--merge", *options).output
     assert f": 0 ratings.\nIn the task already: {n_new}." in again
     assert (folder / "ratings.jsonl").read_bytes() == merged
-    assert {r.rater for r in load_task(folder).ratings} == ({rater} if rater else {"ann", "bea"})
+    task = load_task(folder)
+    assert {r.rater for r in task.ratings} == ({rater} if rater else {"ann", "bea"})
+    (change,) = read_changes(folder)
+    assert change.change == f"merge of {n_new} ratings of harness annotate"
+    assert (change.before, change.after) == (unrated, task.content_hash)
 
 
 def test_merge_keeps_the_ratings_of_a_csv_table(tmp_path):

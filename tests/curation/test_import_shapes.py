@@ -11,7 +11,7 @@ from support.table_shapes import SHAPES, Ratings, read_ratings
 
 from harness.curation import AnswerSettings, make_plans, make_task, read_source
 from harness.errors import TaskError
-from harness.tasks import load_task
+from harness.tasks import load_task, read_changes
 
 DATA_SETS = (
     *("10k_prompts", "cebab_aspects", "dices_990", "framing", "inferential_strategies"),
@@ -37,6 +37,7 @@ def imported(path, folder, roles=None, **settings):
         summary = make_task(plan, folder.with_name(plan.name))
         assert summary.n_rejected == 0, summary.rejected[:3]
         task = load_task(summary.folder)
+        assert [c.after for c in read_changes(task.folder)] == [task.content_hash]
         labels = {option.key: option.label for option in task.options}
         for r in task.ratings:
             item = task.by_id[r.item]

@@ -20,7 +20,7 @@ from harness.curation.cell_values import labels_of
 from harness.errors import TaskError
 from harness.judging.parsing.external_verdicts import read_external
 from harness.runs import RunConfig
-from harness.tasks import CANNOT_ASSESS, load_task
+from harness.tasks import CANNOT_ASSESS, load_task, read_changes
 from harness.tasks.tables import Limits
 
 JUDGES = {
@@ -639,7 +639,8 @@ def test_any_table_becomes_a_task_or_one_line(tmp_path):
             for i, plan in enumerate(
                 make_plans(folder.name, read_source(path), {}, settings=AnswerSettings())
             ):
-                load_task(make_task(plan, folder / str(i)).folder)
+                task = load_task(make_task(plan, folder / str(i)).folder)
+                assert [c.after for c in read_changes(task.folder)] == [task.content_hash]
         except TaskError as error:
             fault = str(error)
         assert "\n" not in fault

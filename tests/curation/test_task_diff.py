@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 
-from support.processes import run_harness
+from support.processes import invoke, run_harness
 from support.task_folders import make_task_folder, write_jsonl
 
 from harness.curation.task_diff import Changes, diff_text, task_diff
-from harness.tasks import load_task
+from harness.tasks import load_task, record_change
 
 
 def rows_of(path):
@@ -69,3 +69,20 @@ def test_decisions_are_those_of_validating_each_version(tmp_path):
         for judge in alone["judges"]:
             assert diff[key]["values"][judge["name"]] == judge["metrics"][metric]["value"]
     assert (diff["before"]["n_items"], diff["after"]["n_items"]) == (12, 11)
+
+
+def test_recorded_changes_and_the_outcome_are_named(tmp_path):
+    """Without --verdicts, verdicts.csv of a version is used; without any, the text says so."""
+    before, after = versions(tmp_path)
+    first = load_task(before).content_hash
+    record_change(after, "one item left out", before=first)
+    shown = invoke("curate", "diff", before, after).output
+    assert " one item left out" in shown
+    assert "Decisions are not compared: no verdicts (--verdicts)." in shown
+    lines = [f"i{i},{judge},{'A' if i % 4 else 'B'}" for judge in "xy" for i in range(12)]
+    (before / "verdicts.csv").write_text("\n".join(["item,judge,value", *lines]), encoding="utf-8")
+    shown = invoke("curate", "diff", before, after)
+    assert "The decision stays best_not_proven x." in shown.output
+    diff = json.loads(invoke("curate", "diff", before, after, "--json").output)
+    assert diff["after"]["verdicts"] == str(before / "verdicts.csv")
+    assert diff["recorded"][0]["after"] == load_task(after).content_hash

@@ -1,0 +1,86 @@
+"""The changelog of a task: what changed its content, with the content hash before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.errors import TaskError
+from harness.files import append_text
+from harness.tasks.load import load_task
+from harness.tasks.tables import read_rows
+from harness.tasks.tables.checks import as_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHANGELOG = "changelog.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A line of a changelog.
+
+    Attributes
+    ----------
+    at : str
+        When, in UTC, as ISO 8601.
+    change : str
+        What was done.
+    before, after : str
+        `Task.content_hash` before the change and after; ``before`` is "" for a new task.
+    """
+
+    at: str
+    change: str
+    before: str
+    after: str
+
+
+def record_change(folder: Path, change: str, *, before: str = "", after: str = "") -> Change:
+    """Append a change to the changelog of a task that was written.
+
+    Parameters
+    ----------
+    folder : Path
+        The task folder, as it is after the change.
+    change : str
+        What was done, without texts of items.
+    before : str
+        Content hash before the change; "" for a new task.
+    after : str
+        Content hash after the change; computed from the folder if "".
+
+    Raises
+    ------
+    TaskError
+        If the task cannot be read or the changelog cannot be written.
+    """
+    after = after or load_task(folder, unrated=True).content_hash
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    line = Change(at=at, change=change, before=before, after=after)
+    path = folder / CHANGELOG
+    try:
+        append_text(path, msgspec.json.encode(line).decode() + "\n")
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be written ({error.strerror}).") from None
+    return line
+
+
+def read_changes(folder: Path) -> tuple[Change, ...]:
+    """Return the changelog of a task, oldest first; nothing where there is none.
+
+    Raises
+    ------
+    TaskError
+        If it cannot be read or a line lacks a field.
+    """
+    path = folder / CHANGELOG
+    if not path.exists():
+        return ()
+    names = ("at", "change", "before", "after")
+    rows = [row for _, row in read_rows(path, required=names)]
+    return tuple(Change(**{name: as_text(row[name]) for name in names}) for row in rows)
