@@ -410,7 +410,7 @@ def validate(
             unanswered one counts like the worst answer.
         humans : {"rated", "reconstructed"}
             The response sets that raters gave, or those of all who chose, estimated from the pairs
-            of some.
+            of some; by default the latter where the pairs suffice and most choices have no set.
 
     Raises
     ------

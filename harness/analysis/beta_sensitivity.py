@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harness.analysis.estimates import Prepared
-    from harness.stats import OptionSpace, RatingTable, Resampling
+    from harness.stats import OptionSpace, RatingTable
     from harness.stats.data.arrays import FloatArray
 
 CURVE_BETAS = tuple(step / 10 for step in range(11))
@@ -47,8 +47,6 @@ ETAS = (-1, 0, 1)
 MAX_SETS = 127
 TAUS = tuple(step / 20 for step in range(1, 20))
 MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes seconds per judge
-COMMON_CELLS = 8_000_000  # items times judges times resamples that repeat an estimation
-COMMON_RESAMPLES = (100, 400)  # at least and at most
 RECONSTRUCTED = (*GOALS, "mse(srs/srs)")
 
 
@@ -393,7 +391,7 @@ def _without_sets(p: Prepared) -> dict[str, Any]:
         bounds["bounds"] = free_bounds(human, judges, resampling=resampling, **settings)
     if limits and p.compared.positive:
         bounds["common_bounds"] = common_bounds(
-            human, judges, limits, resampling=_affordable(p), **settings
+            human, judges, limits, resampling=p.affordable_resampling(), **settings
         )
     return bounds
 
@@ -413,7 +411,7 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
         p.compared.judges,
         tau=p.tau,
         positive=p.compared.positive,
-        resampling=_affordable(p),
+        resampling=p.affordable_resampling(),
         metrics=RECONSTRUCTED,
     )
     reasons = Counter(reason for reason in implied.reasons if reason)
@@ -425,14 +423,6 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
         reasons=dict(reasons),
         judges=metrics,
     )
-
-
-def _affordable(p: Prepared) -> Resampling:
-    """Return fewer resamples than asked for where each repeats a whole estimation."""
-    cells = max(len(p.compared.human.items) * len(p.compared.judges), 1)
-    most = int(np.clip(COMMON_CELLS // cells, *COMMON_RESAMPLES))
-    resampling = p.resampling(groups=p.groups)
-    return replace(resampling, n_resamples=min(p.source.n_resamples, most))
 
 
 def _rater_error(p: Prepared) -> RaterError | None:

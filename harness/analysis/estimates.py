@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.analysis.human_sets import human_sets
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.errors import TaskError
 from harness.judging.parsing.verdict import CANNOT_ASSESS
@@ -28,6 +29,7 @@ from harness.stats.data.resolved_tables import (
     one_verdict_per_group,
     resolve_abstentions,
 )
+from harness.stats.indeterminacy.reconstructed_metrics import reconstructed_metrics
 from harness.stats.indeterminacy.reconstruction import reconstruct
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.indeterminacy.translation import pairs_by_item
@@ -38,10 +40,14 @@ from harness.stats.selection.footing import check_is_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.analysis.human_sets import HumanSets
     from harness.analysis.inputs import AggregationLevel, Choices, Source
     from harness.stats import Distributions, Evaluation, RatingTable
     from harness.stats.indeterminacy.translation import SweepVariant
     from harness.tasks import Item, Task
+
+REPEATED_CELLS = 8_000_000  # items times judges times resamples that repeat an estimation
+REPEATED_RESAMPLES = (100, 400)  # at least and at most
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -95,8 +101,10 @@ class Prepared:
         The metric that ranks.
     groups : list of str or None, or None
         The cluster of each item; None where items are resampled one by one.
+    sets : HumanSets
+        Where the response sets of the raters come from.
     implied : Distributions or None
-        What the raters' response sets are supposed to be, where beta is assumed.
+        What they are supposed to be, where they are reconstructed or beta is assumed.
     """
 
     source: Source
@@ -106,6 +114,7 @@ class Prepared:
     evaluation: Evaluation
     metric: str
     groups: list[str | None] | None
+    sets: HumanSets
     implied: Distributions | None
 
     def __repr__(self) -> str:
@@ -132,6 +141,13 @@ class Prepared:
     def resampling(self, *, groups: Sequence[str | None] | None = None) -> Resampling:
         """Return how intervals are made, of groups where there are any, from the run's seed."""
         return _resampling(self.source, groups)
+
+    def affordable_resampling(self) -> Resampling:
+        """Return fewer resamples than asked for where each repeats a whole estimation."""
+        cells = max(len(self.compared.human.items) * len(self.compared.judges), 1)
+        most = int(np.clip(REPEATED_CELLS // cells, *REPEATED_RESAMPLES))
+        resampling = self.resampling(groups=self.groups)
+        return replace(resampling, n_resamples=min(self.source.n_resamples, most))
 
 
 def _resampling(source: Source, groups: Sequence[str | None] | None) -> Resampling:
@@ -162,7 +178,8 @@ def prepare(source: Source) -> Prepared:
     groups = _groups(source)
     try:
         compared = _compared(source, human, judges, groups)
-        implied = _implied(source, compared.human)
+        sets = human_sets(source, compared.human)
+        implied = _implied(source, compared.human, sets)
         evaluation = _evaluated(source, compared, compared.judges, implied)
         metric = source.metric or _ranking_metric(source, compared.human, evaluation)
         _check_replies(source.replies, evaluation.row(metric))
@@ -170,7 +187,7 @@ def prepare(source: Source) -> Prepared:
             check_is_mean(evaluation.row(metric))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
-    return Prepared(
+    p = Prepared(
         source=source,
         human=human,
         judges=judges,
@@ -178,8 +195,31 @@ def prepare(source: Source) -> Prepared:
         evaluation=evaluation,
         metric=metric,
         groups=groups,
+        sets=sets,
         implied=implied,
     )
+    if sets.origin != "reconstructed" or source.level != "micro":
+        return p
+    return replace(p, evaluation=_with_estimated_translation(p))
+
+
+def _with_estimated_translation(p: Prepared) -> Evaluation:
+    """Return the evaluation with intervals that allow for the few pairs behind F'."""
+    anew = reconstructed_metrics(
+        p.compared.human,
+        p.compared.judges,
+        tau=p.tau,
+        positive=p.compared.positive,
+        resampling=p.affordable_resampling(),
+        metrics=[row for row in p.evaluation.metrics if compares_sets(row)],
+    )
+    estimates = {name: {**old, **anew[name]} for name, old in p.evaluation.estimates.items()}
+    return replace(p.evaluation, estimates=estimates)
+
+
+def compares_sets(metric: Metric) -> bool:
+    """Return whether a metric depends on the response sets of the raters."""
+    return ELICITATION_OF[metric.human_form] == "response_set"
 
 
 def compared_tables(source: Source) -> Compared:
@@ -385,9 +425,10 @@ def _adds(task: Task) -> dict[str, tuple[str, ...]]:
     return task.sensitivity
 
 
-def _implied(source: Source, human: RatingTable) -> Distributions | None:
+def _implied(source: Source, human: RatingTable, sets: HumanSets) -> Distributions | None:
     if source.humans == "reconstructed":
         _check_reconstruction(human, source.beta, source.level)
+    if sets.origin == "reconstructed":
         return reconstruct(human).distributions
     if source.beta is None:
         _check_family(source.family)

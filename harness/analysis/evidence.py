@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.analysis.annotator_variants import Annotators
+from harness.analysis.estimates import compares_sets
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.option_scale import Scale
 from harness.analysis.rater_replacement import design_of
@@ -175,7 +176,7 @@ def section(p: Prepared) -> Evidence | None:
         resampling=p.resampling(groups=p.compared.criteria or p.compared.groups),
         n_replies=None if source.replies is None else float(source.replies),
         min_answered=source.min_answered,
-        implied=p.implied,
+        implied=p.implied if compares_sets(metric) else None,
         implied_in=_implied_in(p),
         abstention=source.abstention,
     )
@@ -228,7 +229,7 @@ def section(p: Prepared) -> Evidence | None:
 
 def _implied_in(p: Prepared) -> Callable[[FloatArray], Distributions] | None:
     """Return how response sets are reconstructed in a resample, if they are."""
-    if p.source.humans != "reconstructed":
+    if p.sets.origin != "reconstructed" or not compares_sets(p.evaluation.row(p.metric)):
         return None
     return implied_in_resamples(p.compared.human)
 

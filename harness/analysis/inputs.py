@@ -81,8 +81,10 @@ class Choices(Frozen):
         "exclude": judges are compared on the items that all ranked ones answered; "loss": on all
         rated items, unanswered ones counted like the worst answer.
     humans : str or None
-        "rated": the response sets that raters gave; "reconstructed": of all raters who chose, as
-        their choices and the pairs of some imply them.
+        "rated": the response sets that raters gave, or an assumed beta implies; "reconstructed":
+        of all raters who chose, as their choices and the pairs of some imply them. None for the
+        latter where the pairs suffice and beta is assumed or most choices have no set; see
+        `harness.analysis.human_sets`.
     """
 
     tau: float | None = None
@@ -143,7 +145,7 @@ class Source:
     min_answered: float = MIN_ANSWERED
     worth: float = WORTH
     abstention: Abstention = "exclude"
-    humans: Humans = "rated"
+    humans: Humans | None = None
     seed: int = 0
     n_resamples: int = N_RESAMPLES
     notes: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from harness.analysis.decision import Decision  # noqa: TC001 -- msgspec reads i
 from harness.analysis.error_analysis import Errors  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.evidence import Evidence  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.human_certainty import Certainty  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.human_sets import HumanSets  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.inputs import (
     AggregationLevel,  # noqa: TC001 -- msgspec reads it at run time
     Unanswered,  # noqa: TC001 -- msgspec reads it at run time
@@ -149,6 +150,8 @@ class HumanResult:
 
     Attributes
     ----------
+    sets : HumanSets
+        Where the response sets come from that judges are compared with.
     F : rows of options by columns of response sets
         Pooled; None without pairs.
     translated : Translated or None
@@ -161,6 +164,7 @@ class HumanResult:
     n_response_sets: int
     n_pairs: int
     n_abstained: int
+    sets: HumanSets
     ignored_labels: dict[str, int]
     agreement: dict[str, Estimate]
     beta: Estimate

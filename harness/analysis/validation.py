@@ -34,7 +34,6 @@ from harness.judging.prompts.requests import ELICITATIONS
 from harness.ratings import count_outcomes
 from harness.stats import primary_metric, reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
-from harness.stats.indeterminacy.translation import pairs_by_item
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +114,7 @@ def _settings(p: Prepared) -> Settings:
     return Settings(
         tau=p.tau,
         metric=p.metric,
-        beta=p.source.beta,
+        beta=p.source.beta if p.sets.origin == "assumed" else None,
         family=p.source.family,
         mode=p.source.mode,
         level=p.source.level,
@@ -146,9 +145,9 @@ def _notes(p: Prepared) -> list[str]:
     if not p.source.metric and p.metric != primary and p.source.judges:
         wanted, used = (p.evaluation.row(name).display_name for name in (primary, p.metric))
         notes.append(f"ranked by {used}, as no judge gave the replies that {wanted} needs")
-    if p.source.humans == "reconstructed":
+    if p.sets.origin == "reconstructed":
         notes.append(_on_reconstruction(p))
-    if p.source.beta is not None:
+    if p.sets.origin == "assumed":
         n_sets = int(p.human.response_set.sum())
         unused = f"; the {n_sets} response sets that humans gave are not used" if n_sets else ""
         family = ", by the family of table 2" if p.source.family == "table_2" else ""
@@ -168,28 +167,46 @@ def _notes(p: Prepared) -> list[str]:
 
 
 def _on_pairs(p: Prepared) -> str:
-    """Say what the pairs of raters estimate, where it is assumed or most choices have no set."""
-    beta, n_pairs = p.evaluation.human_translation.beta, int(pairs_by_item(p.human).sum())
-    is_minority = 2 * n_pairs < p.human.forced_choice.sum()
-    is_assumed = p.source.beta is not None
-    if beta.value is None or p.source.humans == "reconstructed" or not (is_minority or is_assumed):
+    """Say what the pairs of raters estimate, where they are set aside for most of the choices."""
+    sets, beta = p.sets, _beta_of_pairs(p)
+    is_minority = 2 * sets.n_pairs < p.compared.human.forced_choice.sum()
+    is_assumed = sets.origin == "assumed"
+    if not beta or sets.origin == "reconstructed" or not (is_minority or is_assumed):
+        return ""
+    used = (
+        "that in place of an assumed beta" if is_assumed else "them for the choices without a set"
+    )
+    few = f"; too few to use by default ({sets.missing_pairs})" if sets.missing_pairs else ""
+    return f"{beta}{few}; --humans reconstructed uses {used}"
+
+
+def _beta_of_pairs(p: Prepared) -> str:
+    """Say at what the pairs estimate the raters' beta; "" where they do not."""
+    beta = p.evaluation.human_translation.beta
+    if beta.value is None:
         return ""
     interval = f" [{beta.interval.low:.2f}, {beta.interval.high:.2f}]" if beta.interval else ""
-    estimate = f"{n_pairs} pairs of raters estimate their beta at {beta.value:.2f}{interval}"
-    if is_assumed:
-        return f"{estimate}; --humans reconstructed uses that in place of an assumed beta"
-    return f"{estimate}; --humans reconstructed uses these pairs for the choices without a set"
+    return f"{p.sets.n_pairs} pairs of raters estimate their beta at {beta.value:.2f}{interval}"
 
 
 def _on_reconstruction(p: Prepared) -> str:
-    implied = reconstruct(p.compared.human)
+    implied, sets = reconstruct(p.compared.human), p.sets
     n_items = sum(not reason for reason in implied.reasons)
-    return (
+    basis = (
         f"response sets of the humans on {n_items} of {len(implied.reasons)} items are "
-        f"reconstructed from their forced choices, by {implied.n_pairs} pairs on "
-        f"{implied.n_paired_items} items; the ranking re-estimates this in every resample, the "
-        "intervals of single metrics do not"
+        f"reconstructed from their forced choices, by F' of {implied.n_pairs} pairs on "
+        f"{implied.n_paired_items} items (raters who gave pairs: {sets.n_paired_raters})"
     )
+    if p.source.level == "micro":
+        noise = "the ranking and the intervals of single metrics re-estimate F' in every resample"
+    else:
+        noise = "the ranking re-estimates F' in every resample, the intervals of metrics do not"
+    instead = ""
+    if p.source.beta is not None:
+        instead = f"the assumed beta {p.source.beta:g} is not used (--humans rated uses it)"
+    elif sets.by_default:
+        instead = "--humans rated uses only the sets that raters gave"
+    return "; ".join(filter(None, [basis, _beta_of_pairs(p), noise, instead]))
 
 
 def _metric_facts(row: Metric) -> MetricFacts:
@@ -236,6 +253,7 @@ def _human_result(p: Prepared, errors: Errors) -> HumanResult:
         n_forced_choice=int(human.forced_choice.sum()),
         n_response_sets=int(human.response_set.sum()),
         n_pairs=0 if human.joint is None else int(human.joint.sum()),
+        sets=p.sets,
         n_abstained=sum(rating.value == CANNOT_ASSESS for rating in ratings),
         ignored_labels=dict(Counter(str(r.value) for r in task.ignored if r.item in ids)),
         agreement={row.name: row.estimate for row in errors.human_agreement},

@@ -134,7 +134,8 @@ Humans = Annotated[
     str | None,
     typer.Option(
         help="Response sets that raters gave (rated), or those of all who chose, estimated from "
-        "the pairs of some (reconstructed)."
+        "the pairs of some (reconstructed). Default: reconstructed where the pairs suffice and "
+        "most choices have no set."
     ),
 ]
 FailUnless = Annotated[

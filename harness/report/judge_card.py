@@ -74,7 +74,7 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
         if v.judges
         else f"We had {about[:-1]} rated by {raters}."
     )
-    parts = [compared, f"The raters gave {gave}."]
+    parts = [compared, f"The raters gave {gave}.", *_sets_of_raters(v)]
     if v.task.notice:
         parts.append(f"Note: {v.task.notice}.")
     if v.ranking is not None:
@@ -90,6 +90,18 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
         f"raters and samples. Abstentions were {MODES[s.mode]}; aggregation was {LEVELS[s.level]}."
     )
     return " ".join(parts)
+
+
+def _sets_of_raters(v: Validation) -> list[str]:
+    """Say where the raters' response sets come from, where it is not from them."""
+    sets, beta = v.humans.sets, v.humans.beta
+    if sets.origin == "assumed":
+        return [f"Their response sets follow from an assumed beta of {v.settings.beta:g}."]
+    if sets.origin == "rated":
+        return []
+    pairs = f"{counted([sets.n_pairs], 'pair')} on {counted([sets.n_paired_items])}"
+    of_beta = f", beta {estimate(beta, 2)}" if beta.value is not None else ""
+    return [f"Their response sets were reconstructed by F' of {pairs}{of_beta}."]
 
 
 def _result(v: Validation, judge: JudgeResult) -> str:

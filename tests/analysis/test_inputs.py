@@ -24,7 +24,9 @@ def test_beta_makes_the_downstream_numbers_those_of_the_sweep():
     grid = validate(indeterminate_source(task)).sensitivity.grid
     for beta, tau in ((0.0, 0.5), (0.24, 0.3), (0.6, 0.7), (1.0, 0.5)):
         result = validate(
-            indeterminate_source(task, beta=beta, tau=tau, metric="decision_consistency")
+            indeterminate_source(
+                task, beta=beta, tau=tau, metric="decision_consistency", humans="rated"
+            )
         )
         t, b = grid.taus.index(tau), grid.betas.index(beta)
         for judge in result.judges:

@@ -119,6 +119,7 @@ def test_assumed_beta_is_compared_with_the_pairs(folder):
     invoke("annotate", folder, "--merge")
     [note] = notes_of(folder, "--beta", 0.5)[-1:]
     assert note.startswith("24 pairs of raters estimate their beta at 0.17 [")
+    assert "too few to use by default (pairs on 12 items, 30 are needed)" in note
     assert note.endswith("--humans reconstructed uses that in place of an assumed beta")
     assert not any("pairs of raters" in note for note in notes_of(folder))
 
@@ -132,7 +133,7 @@ def test_pairs_of_some_stand_for_the_choices_of_all(folder):
     [note] = notes_of(folder)
     assert note.startswith("12 pairs of raters estimate their beta at 0.33 [")
     [used] = notes_of(folder, "--humans", "reconstructed")
-    assert "are reconstructed from their forced choices, by 12 pairs on 12 items" in used
+    assert "are reconstructed from their forced choices, by F' of 12 pairs on 12 items" in used
 
 
 def notes_of(folder, *options):

@@ -30,7 +30,7 @@ def reconstructed_metrics(
     tau: float,
     positive: Sequence[str],
     resampling: Resampling,
-    metrics: Sequence[str],
+    metrics: Sequence[str | Metric],
 ) -> dict[str, dict[str, Estimate]]:
     """Compare judges with the response sets that raters' choices imply, F' estimated from pairs.
 
@@ -43,15 +43,15 @@ def reconstructed_metrics(
     resampling : Resampling
         How intervals are made. F' is estimated anew from the pairs of each resample, so that
         intervals allow for the few pairs behind it; they are score intervals whatever the method.
-    metrics : sequence of str
-        Names of `METRICS`.
+    metrics : sequence of str or Metric
+        Names of `METRICS`, or other metrics.
 
     Returns
     -------
     dict of str to dict of str to Estimate
         By judge, then by metric.
     """
-    rows = [find_metric(name, METRICS) for name in metrics]
+    rows = [find_metric(row, METRICS) if isinstance(row, str) else row for row in metrics]
     cut, implied = Cut(tau, tuple(positive)), reconstruct(human).distributions
     evaluation = evaluate(
         human,

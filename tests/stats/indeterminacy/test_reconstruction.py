@@ -5,6 +5,7 @@ import pytest
 from support.rating_tables import count_table
 
 from harness.stats import OptionSpace, RatingTable, reconstruct
+from harness.stats.indeterminacy.reconstruction import missing_pairs
 
 BOTH = ("toxic", "fine")
 SPACE = OptionSpace.powerset(BOTH)
@@ -21,6 +22,17 @@ def test_reconstruction_by_hand():
     np.testing.assert_allclose(reconstruction.distributions.omega[1], [2 / 3, 0.5])
     assert (reconstruction.n_pairs, reconstruction.n_paired_items) == (4, 1)
     assert repr(reconstruction) == "Reconstruction(2 of 2 items, 4 pairs)"
+
+
+def test_pairs_suffice_on_thirty_items_and_five_of_each_option():
+    """Items count, not pairs, and an option that nobody ever chose needs none."""
+    pair, rare = (("toxic",), "toxic"), (("fine",), "fine")
+    few = count_table("human", [], pairs=[[pair] * 9] * 29)
+    assert missing_pairs(few) == "pairs on 29 items, 30 are needed"
+    assert missing_pairs(count_table("human", [], pairs=[[pair]] * 30)) == ""
+    uneven = count_table("human", [], pairs=[[pair]] * 26 + [[rare]] * 4)
+    assert missing_pairs(uneven) == "option fine is chosen in pairs on 4 items, 5 are needed"
+    assert missing_pairs(count_table("human", [], pairs=[[pair]] * 25 + [[rare]] * 5)) == ""
 
 
 def test_options_without_pairs_are_not_reconstructed():
