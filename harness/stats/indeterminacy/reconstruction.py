@@ -95,7 +95,7 @@ def missing_pairs(table: RatingTable) -> str:
         "" where 30 items or more have pairs, and each option that was chosen on any item is chosen
         in the pairs of 5 items or more; else what there is and what is needed.
     """
-    paired = pairs_by_item(table).any(axis=2)  # (n, K)
+    paired = np.asarray(pairs_by_item(table).sum(axis=2) > 0)  # (n, K)
     n_items = int(paired.any(axis=1).sum())
     if n_items < MIN_PAIRED_ITEMS:
         return f"pairs on {n_items} items, {MIN_PAIRED_ITEMS} are needed"
