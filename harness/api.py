@@ -31,6 +31,7 @@ from harness.errors import HarnessError, TaskError
 from harness.judging.judges.response_errors import explain
 from harness.report.rebuild import stored_validation
 from harness.runs import RunFolder, default_out, find_run
+from harness.sources import verdicts_of
 from harness.stopping import StopRequests
 from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
@@ -212,7 +213,7 @@ class Run:
         """
         import pyarrow as pa  # noqa: PLC0415 -- takes 50 ms
 
-        rows = [_row_of(verdict) for verdict in self._folder.read_verdicts().final.values()]
+        rows = [_row_of(verdict) for verdict in verdicts_of(self._folder)]
         schema = pa.schema(
             [(name, pa.type_for_alias(kind)) for name, kind in VERDICT_COLUMNS.items()]
         )

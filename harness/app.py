@@ -22,14 +22,14 @@ from harness.errors import (
     TaskError,
 )
 from harness.judging.cache_folder import cache_folder, resume_command
-from harness.judging.judges.config import load_judges
+from harness.judging.judges.config import ENSEMBLE, load_judges
 from harness.judging.judges.judge_registry import build, check, check_destinations, resolve
 from harness.judging.judges.pricing import price_of
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget, paid_replies
-from harness.judging.running.cost_estimate import quote_of
+from harness.judging.running.cost_estimate import quote_of, quote_of_ensemble
 from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
@@ -69,6 +69,8 @@ class Plan:
         Judges that do not apply, with the reason.
     folder : RunFolder or None
         The run to resume; None for a new one.
+    ensembles : tuple of JudgeSpec
+        Judges whose verdicts are computed from those of others.
     """
 
     task: Task
@@ -77,10 +79,11 @@ class Plan:
     jobs: tuple[Job, ...]
     skipped: dict[str, str] = field(default_factory=dict)
     folder: RunFolder | None = None
+    ensembles: tuple[JudgeSpec, ...] = ()
 
     @property
     def specs(self) -> tuple[JudgeSpec, ...]:
-        """The judges' specifications."""
+        """Specifications of the judges that are asked."""
         return tuple(job.judge.spec for job in self.jobs)
 
     @property
@@ -219,7 +222,8 @@ def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
 
 def estimate_costs(plan: Plan) -> list[JudgeQuote]:
     """Return calls, tokens and cost per judge if no reply were cached; nothing is asked."""
-    return [quote_of(job, plan.task) for job in plan.jobs]
+    quotes = [quote_of(job, plan.task) for job in plan.jobs]
+    return [*quotes, *(quote_of_ensemble(spec, quotes) for spec in plan.ensembles)]
 
 
 def request_for(plan: Plan, item: str) -> Request:
@@ -231,6 +235,8 @@ def request_for(plan: Plan, item: str) -> Request:
         If the task has no such item, or it has no text.
     """
     job = plan.jobs[0]
+    if plan.ensembles:
+        raise JudgeError(f"{plan.ensembles[0].name} is sent nothing; name one of its members")
     if item not in plan.task.by_id:
         raise TaskError(f"task {plan.task.name}: no item has id {item!r}; name one of its items.")
     return job.judge.request(Unit(item, job.elicitations[0]))
@@ -265,7 +271,7 @@ def start(plan: Plan, out: Path) -> RunFolder:
         out,
         plan.task,
         plan.config,
-        plan.specs,
+        (*plan.specs, *plan.ensembles),
         skipped=plan.skipped,
         prompts=plan.prompts,
     )
@@ -529,18 +535,20 @@ def _plan(
             judge=build(spec, task, prompts, seed=config.seed),
             items=items,
             elicitations=tuple(planned),
-            samples=config.samples or spec.samples,
+            samples=(config.samples or spec.samples) * spec.votes,
             pairs=frozenset(item.id for item in planned.get("paired", ())),
         )
         for spec in specs
+        if spec.kind != ENSEMBLE
     )
     _check_replies(config.choices.replies, jobs)
-    return Plan(task, config, prompts, jobs, skipped)
+    ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
+    return Plan(task, config, prompts, jobs, skipped, ensembles=ensembles)
 
 
 def _check_replies(replies: int | str | None, jobs: Sequence[Job]) -> None:
     """Refuse a number of replies per item that no judge is asked for."""
-    most = max(job.samples for job in jobs)
+    most = max(job.samples // job.judge.spec.votes for job in jobs)
     needed = MIN_SAMPLES if replies == "inf" else int(replies or 1)
     if needed > most:
         raise JudgeError(

@@ -40,7 +40,7 @@ from pydantic import (
 from harness.analysis import Choices
 from harness.errors import RunError
 from harness.files import append_text, reader, unsafe_entry, write_file
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import ENSEMBLE, JudgeSpec
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
 from harness.judging.prompts.requests import Elicitation
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
@@ -162,6 +162,11 @@ class Manifest(BaseModel):
     hashes: dict[Literal["task", "prompts"], str] = Field(min_length=2)
     versions: dict[str, str]
     seal: str = ""
+
+    @property
+    def asked_judges(self) -> tuple[JudgeSpec, ...]:
+        """Judges that are asked: all but ensembles."""
+        return tuple(spec for spec in self.judges if spec.kind != ENSEMBLE)
 
 
 class RunFolder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from harness.analysis import Choices, JudgeFacts, Source
@@ -11,11 +12,12 @@ from harness.errors import RunError
 from harness.judging.judges.judge_registry import notice_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
+from harness.judging.voting import with_votes
 from harness.ratings import select_items
 from harness.tasks import Task, load_task
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from harness.judging.parsing.verdict import Verdict
@@ -46,24 +48,19 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     items = items_by_elicitation(task, config)
     verdicts_hash = folder.verdicts_hash()  # before reading: what is appended now is not missed
     reading = folder.read_verdicts()
-    verdicts: dict[str, list[Verdict]] = {spec.name: [] for spec in manifest.judges}
-    for verdict in reading.final.values():
-        if verdict.judge not in verdicts:
-            raise RunError(
-                f"{folder.verdicts}: judge {verdict.judge!r} is not a judge of this run; "
-                "restore the run's own verdicts."
-            )
-        verdicts[verdict.judge].append(verdict)
+    replies = _by_judge(folder, reading)
+    samples = samples_of(manifest)
     return Source(
         task=task,
         items=select_items(task, criterion=config.criterion, limit=config.limit),
         judges=tuple(
             JudgeFacts(name=spec.name, kind=spec.kind, model=spec.model) for spec in manifest.judges
         ),
-        verdicts=verdicts,
+        verdicts=with_votes(manifest.judges, replies, task.space),
+        replies_voted_on=_voting_replies(manifest, replies),
         planned={
             spec.name: {
-                elicitation: len(of_elicitation) * (config.samples or spec.samples)
+                elicitation: len(of_elicitation) * samples[spec.name]
                 for elicitation, of_elicitation in items.items()
             }
             for spec in manifest.judges
@@ -73,6 +70,61 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         verdicts_hash=verdicts_hash,
         **config.choices.explicit(),
     )
+
+
+def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:
+    """Return all verdicts of a run, those by vote computed.
+
+    Raises
+    ------
+    HarnessError
+        If they cannot be read, or their judge is none of the run.
+    """
+    reading, judges = folder.read_verdicts(), folder.manifest.judges
+    if not any(spec.members or spec.votes > 1 for spec in judges):
+        return reading.final.values()
+    space = load_task(str(folder.path / "task")).space
+    return chain.from_iterable(with_votes(judges, _by_judge(folder, reading), space).values())
+
+
+def samples_of(manifest: Manifest) -> dict[str, int]:
+    """Return the verdicts per item and elicitation by judge; an ensemble has its members' least."""
+    samples = {spec.name: manifest.config.samples or spec.samples for spec in manifest.asked_judges}
+    ensembles = [spec for spec in manifest.judges if spec.members]
+    return samples | {
+        spec.name: min(samples[member] for member in spec.members) for spec in ensembles
+    }
+
+
+def _by_judge(folder: RunFolder, reading: LogReading) -> dict[str, list[Verdict]]:
+    """Return the verdicts on replies by judge that was asked."""
+    asked = {spec.name for spec in folder.manifest.asked_judges}
+    for spec in folder.manifest.judges:
+        if not asked.issuperset(spec.members):
+            raise RunError(
+                f"{folder.path}: {spec.name} has a member that is not a judge of this run; "
+                "restore manifest.json."
+            )
+    replies: dict[str, list[Verdict]] = {name: [] for name in asked}
+    for verdict in reading.final.values():
+        if verdict.judge not in replies:
+            raise RunError(
+                f"{folder.verdicts}: judge {verdict.judge!r} is not a judge of this run; "
+                "restore the run's own verdicts."
+            )
+        replies[verdict.judge].append(verdict)
+    return replies
+
+
+def _voting_replies(
+    manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]
+) -> dict[str, Sequence[Verdict]]:
+    """Return the replies that verdicts by vote are made of."""
+    return {
+        spec.name: [reply for judge in spec.members or [spec.name] for reply in replies[judge]]
+        for spec in manifest.judges
+        if spec.members or spec.votes > 1
+    }
 
 
 def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ LAYERS = (
     ("tasks",),
     ("judging.cache_folder", "judging.prompts", "judging.parsing"),
     ("judging.judges",),
-    ("judging.storage",),
+    ("judging.storage", "judging.voting"),
     ("judging.running",),
     ("ratings",),
     ("analysis",),

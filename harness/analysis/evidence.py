@@ -263,7 +263,10 @@ def footing_facts(footing: Footing, name: str) -> dict[str, Any]:
 def _order(p: Prepared, footing: Footing, answered: dict[str, float]) -> tuple[str, ...]:
     """Order judges by the metric; equal ones by what they answered, then by their price."""
     losses = loss(footing.values, footing.metric.better)
-    price = {name: cost_of(p.source.verdicts[name]).usd_per_answered for name in footing.judges}
+    verdicts, replies = p.source.verdicts, p.source.replies_voted_on
+    price = {
+        name: cost_of(verdicts[name], replies.get(name)).usd_per_answered for name in footing.judges
+    }
 
     def key(name: str) -> tuple[bool, float, float, float]:
         value = float(losses[footing.judges.index(name)])

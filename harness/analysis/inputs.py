@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -119,6 +119,8 @@ class Source:
         Final verdicts per judge, one per unit.
     planned : mapping of str to mapping of Elicitation to int
         How many units each judge was to be asked.
+    replies_voted_on : mapping of str to sequence of Verdict
+        Of judges whose verdicts are votes: the verdicts on the replies that were asked for.
     tau, metric, beta, family, mode, level, unanswered, confidence, interval, seed, n_resamples
         As in `harness.analysis.result.Settings`; None for the task's own or none.
     replies, min_answered, worth, abstention, humans
@@ -149,4 +151,5 @@ class Source:
     seed: int = 0
     n_resamples: int = N_RESAMPLES
     notes: tuple[str, ...] = ()
+    replies_voted_on: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
     verdicts_hash: str = ""

@@ -40,13 +40,23 @@ class Cost:
     cached_tokens: int = 0
 
 
-def cost_of(verdicts: Sequence[Verdict]) -> Cost:
-    """Return the cost of one judge's verdicts."""
+def cost_of(verdicts: Sequence[Verdict], replies: Sequence[Verdict] | None = None) -> Cost:
+    """Return the cost of one judge's verdicts.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+        Of the judge.
+    replies : sequence of Verdict, optional
+        Those on single replies, where the judge's are votes; other judges' were paid by these.
+    """
+    judge = verdicts[0].judge if verdicts else ""
+    replies = verdicts if replies is None else replies
     bought: list[Verdict | Reply] = []
     paid: list[Verdict | Reply] = []
-    for verdict, new in paid_replies(verdicts):
+    for reply, new in paid_replies(replies):
         bought += new
-        if not verdict.cached:
+        if reply.judge == judge and not reply.cached:
             paid += new
     total = _usd(bought)
     n_answered = sum(verdict.outcome == "answered" for verdict in verdicts)
@@ -54,7 +64,7 @@ def cost_of(verdicts: Sequence[Verdict]) -> Cost:
     return Cost(
         usd=_usd(paid),
         n_paid=len(paid),
-        n_cached=sum(verdict.cached for verdict in verdicts),
+        n_cached=sum(reply.cached for reply in replies if reply.judge == judge),
         usd_per_answered=total / n_answered if useful and total is not None else None,
         prompt_tokens=sum(reply.prompt_tokens or 0 for reply in paid),
         completion_tokens=sum(reply.completion_tokens or 0 for reply in paid),

@@ -286,7 +286,7 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
         cross_call_beta=translation.cross_call_beta,
         F=_matrix(translation),
         translated=translated(p, table),
-        cost=cost_of(verdicts),
+        cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
     )
 
 

@@ -10,6 +10,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json
+from harness.errors import JudgeError
 
 if TYPE_CHECKING:
     from harness.app import Plan, RunResult
@@ -121,6 +122,8 @@ def _ask_probe(
             key_env=key_env,
             judges_file=judges_file,
         )
+    if plan.ensembles:
+        raise JudgeError(f"{plan.ensembles[0].name}: a probe asks single judges; name its members.")
     if dry_run:
         print_costs(estimate_costs(plan), as_json=as_json)
         return

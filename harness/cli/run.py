@@ -92,7 +92,7 @@ def run(
     Examples:
       harness run --task toxicity
       harness run --task toxicity --judges gpt,claude --samples 5 --max-cost 2
-      harness run --task toxicity --judges gpt,gpt@cot
+      harness run --task toxicity --judges gpt,gpt@cot,gpt+claude
       harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
       harness run --resume
       harness run --resume toxicity-20260101T120000Z-1a2b3c --max-cost 5

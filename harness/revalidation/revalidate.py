@@ -185,7 +185,7 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
     _check_destinations(run, options)
     history = read_history(run.path / FILE)
     sitting = Sitting(run, setup_of(run, options.task), options, None, history)
-    questions = sitting.questions(run.manifest.judges, options.samples)
+    questions = sitting.questions(run.manifest.asked_judges, options.samples)
     return plan_occasion(run, questions, history.next_occasion)
 
 
@@ -263,12 +263,12 @@ class Sitting:
         if self.history.baseline is not None:
             return None
         manifest = self.run.manifest
-        n_logged = min(manifest.config.samples or spec.samples for spec in manifest.judges)
+        n_logged = min(manifest.config.samples or spec.samples for spec in manifest.asked_judges)
         n_missing = (self.options.baseline_replies or 0) - n_logged
         if n_missing <= 0:
             self.append(self.first_baseline())
             return None
-        plan = plan_occasion(self.run, self.questions(manifest.judges, n_missing), 1)
+        plan = plan_occasion(self.run, self.questions(manifest.asked_judges, n_missing), 1)
         answers = ask_occasion(self.run, plan, 1, observer)
         if not answers.is_over:
             return answers.exit_code
@@ -295,7 +295,7 @@ class Sitting:
             items=ids,
             n_items_in_run=len(self.run_items()),
             hashes=hashes_of(self.setup, ids),
-            parameters=current_parameters(manifest.judges, None),
+            parameters=current_parameters(manifest.asked_judges, None),
             providers=_providers(logged),
             alpha=ALPHA,
             decision=decision_on(self.yardstick(ids), streams, self.options.samples),
@@ -310,7 +310,7 @@ class Sitting:
         task = self.setup.task
         streams = tuple(
             joined([stream_of(verdicts, spec.name, e, ids, task) for verdicts in occasions])
-            for spec in self.run.manifest.judges
+            for spec in self.run.manifest.asked_judges
             for e in items_by_elicitation(task, self.run.manifest.config)
         )
         silent = [stream.judge for stream in streams if not stream.n_replies]
@@ -361,7 +361,7 @@ class Sitting:
         assert baseline is not None, "it is fixed first"
         occasion, yardstick = self.history.next_occasion, self.yardstick(baseline.items)
         causes, left_out = self.not_comparable(baseline)
-        specs = tuple(spec for spec in self.run.manifest.judges if spec.name not in left_out)
+        specs = tuple(spec for spec in self.run.manifest.asked_judges if spec.name not in left_out)
         answers = Answers([], {}, ExitCode.DONE)
         if specs:
             questions = self.questions(specs, self.options.samples)
@@ -381,14 +381,14 @@ class Sitting:
         """Return why no judge is comparable, and the judges that are not, each with the reason."""
         run, now_in_use = self.run, hashes_of(self.setup, baseline.items)
         verdicts = run.read_verdicts().final.values() if run.verdicts.exists() else ()
-        strategies = {spec.name: spec.strategy for spec in run.manifest.judges}
+        strategies = {spec.name: spec.strategy for spec in run.manifest.asked_judges}
         readers = {name: Reader(self.setup.task, how) for name, how in strategies.items()}
         causes = changed_causes(baseline.hashes, now_in_use, readers, verdicts)
         if causes:
             return causes, {
                 judge: ("not comparable", "; ".join(causes)) for judge in baseline.judges
             }
-        parameters = current_parameters(run.manifest.judges, self.options.judges_file)
+        parameters = current_parameters(run.manifest.asked_judges, self.options.judges_file)
         return [], {
             judge: ("not comparable", PARAMETERS_CHANGED)
             for judge in baseline.judges

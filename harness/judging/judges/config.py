@@ -23,12 +23,20 @@ from harness import plugins
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
-from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ZERO_SHOT, check_strategy
+from harness.judging.prompts.strategies import (
+    CHAIN_OF_THOUGHT,
+    ZERO_SHOT,
+    check_strategy,
+    votes_of,
+)
 from harness.tasks.strict_yaml import read_yaml
 
-BuiltInKind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "scripted"]
+ENSEMBLE = "ensemble"
+BuiltInKind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "scripted", "ensemble"]
 BUILT_IN_KINDS: tuple[str, ...] = get_args(BuiltInKind)
 LOCAL_KINDS = frozenset(BUILT_IN_KINDS) - {"litellm", "endpoint"}
+MAX_VOTES = 100
+MIN_MEMBERS = 2
 VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 Script = dict[
@@ -121,6 +129,12 @@ class JudgeSpec(BaseModel):
     strategy : str
         How it is prompted: ``zero-shot``, or ``cot`` for chain of thought, which raises the default
         token limit.
+    votes : int
+        Replies that make a verdict, by majority (self-consistency).
+    members : tuple of str
+        Of an ensemble: the aliases, with their strategies, whose verdicts make its own.
+    rule : str
+        Of an ensemble: ``majority``, or ``mean`` for the verdict of a member drawn at random.
     replies : dict
         Replies of a scripted judge, by item id.
     """
@@ -145,6 +159,9 @@ class JudgeSpec(BaseModel):
     price: Price | None = None
     allow_redirects: bool = False
     strategy: str = ZERO_SHOT
+    votes: Annotated[int, Field(ge=1, le=MAX_VOTES)] = 1
+    members: tuple[str, ...] = ()
+    rule: Literal["majority", "mean"] = "majority"
     replies: Script = {}
 
     @property
@@ -171,6 +188,8 @@ class JudgeSpec(BaseModel):
         kind = fields.get("kind", "endpoint" if fields.get("base_url") else "litellm")
         defaults = _DEFAULTS.get(kind, {}) if isinstance(kind, str) else {}
         filled = {**defaults, **fields, "kind": kind}
+        if kind == ENSEMBLE and isinstance(members := fields.get("members"), list | tuple):
+            filled.setdefault("model", "+".join(map(str, members)))
         provider = (
             PROVIDERS.get(provider_of(str(fields.get("model")))) if kind == "litellm" else None
         )
@@ -232,24 +251,38 @@ class JudgeSpec(BaseModel):
             raise ValueError(f"base_url means nothing to a judge of kind {self.kind}")
         return self
 
+    @model_validator(mode="after")
+    def _check_members(self) -> JudgeSpec:
+        is_ensemble = self.kind == ENSEMBLE
+        if is_ensemble != bool(self.members):
+            raise ValueError("members are the judges of an ensemble, and of no other kind")
+        if is_ensemble and not MIN_MEMBERS <= len(set(self.members)) == len(self.members):
+            raise ValueError("members: an ensemble has at least two judges, none of them twice")
+        if is_ensemble and (self.votes > 1 or self.strategy != ZERO_SHOT):
+            raise ValueError("votes and strategy belong to the members of an ensemble")
+        return self
+
 
 def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     """Return a judge under a strategy, which becomes part of its name.
 
-    Chain of thought raises a token limit below `COT_MAX_TOKENS` to it.
+    Chain of thought raises a token limit below `COT_MAX_TOKENS` to it. Self-consistency follows any
+    other strategy.
 
     Raises
     ------
     JudgeError
-        If the judge has another strategy than zero-shot.
+        If the judge has another strategy than zero-shot, votes already, or is an ensemble.
     """
-    if spec.strategy != ZERO_SHOT:
-        raise JudgeError(
-            f"judge {spec.name!r} already has the strategy {spec.strategy}; name it without "
-            f"@{strategy}"
-        )
+    name, votes = f"{spec.name}@{strategy}", votes_of(strategy)
+    if spec.kind == ENSEMBLE:
+        raise JudgeError(f"judge {name!r}: give the strategy to the members of the ensemble")
+    if (votes and spec.votes > 1) or (not votes and spec.strategy != ZERO_SHOT):
+        current = f"{spec.votes} votes" if votes else f"the strategy {spec.strategy}"
+        raise JudgeError(f"judge {spec.name!r} already has {current}; name it without @{strategy}")
+    if votes:
+        return spec.model_copy(update={"name": name, "votes": votes})
     params = _with_room_for_reasons(spec.params) if strategy == CHAIN_OF_THOUGHT else spec.params
-    name = f"{spec.name}@{strategy}"
     return spec.model_copy(update={"name": name, "strategy": strategy, "params": params})
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
 from harness import plugins
 from harness.errors import JudgeError, JudgeUnavailable, PluginError
-from harness.judging.judges.config import BUILT_IN_KINDS, JudgeSpec, first_problem, with_strategy
+from harness.judging.judges.config import (
+    BUILT_IN_KINDS,
+    ENSEMBLE,
+    JudgeSpec,
+    first_problem,
+    with_strategy,
+)
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.parsing.verdict import max_judges
 from harness.judging.prompts.strategies import ZERO_SHOT, split_strategy
@@ -57,8 +64,8 @@ def resolve(
     Returns
     -------
     Resolved
-        Named judges in order. Keys of hosted judges are not checked here, as a plan needs none
-        (see `check`).
+        Named judges in order, then members of ensembles that are not named, then ensembles. Keys of
+        hosted judges are not checked here, as a plan needs none (see `check`).
 
     Raises
     ------
@@ -69,20 +76,16 @@ def resolve(
     PluginError
         If a named judge is of a kind from a plug-in that cannot be loaded.
     """
-    if len(names or ()) > (most := max_judges(task)):
-        raise JudgeError(f"{len(names or ())} judges are named; at most {most} make a run")
+    _check_number(len(names or ()), task)
+    if repeated := [name for name, n in Counter(names or ()).items() if n > 1]:
+        raise JudgeError(f"judge {repeated[0]!r} is named twice; name it once, samples repeat it")
     check_server_is_used(names, registry, base_url, key_env)
-    specs: list[JudgeSpec] = []
+    named = [look_up(name, registry, base_url, key_env) for name in names or ()]
+    specs = _with_members(named, registry)
     skipped: list[tuple[str, str]] = []
-    for name in names or ():
-        if name in {spec.name for spec in specs}:
-            raise JudgeError(f"judge {name!r} is named twice; name it once, samples repeat a judge")
-        spec = look_up(name, registry, base_url, key_env)
-        judge_type = _judge_type(spec.kind)
-        _check_strategy(spec, judge_type)
-        if not spec.remote:
-            judge_type.check(spec, task)
-        specs.append(spec)
+    _check_number(len(specs), task)
+    for spec in specs:
+        _check_named(spec, task)
     candidates = [s for s in registry.values() if s.kind in DEFAULT_KINDS and names is None]
     for spec in candidates:
         try:
@@ -95,6 +98,42 @@ def resolve(
         reasons = "".join(f"; {reason}" for _, reason in skipped)
         raise JudgeError(f"no judge is left to run; name one, e.g. --judges gpt{reasons}")
     return Resolved(specs, skipped)
+
+
+def _check_number(n_judges: int, task: Task) -> None:
+    if n_judges > (most := max_judges(task)):
+        raise JudgeError(f"{n_judges} judges are named; at most {most} make a run")
+
+
+def _check_named(spec: JudgeSpec, task: Task) -> None:
+    """Check that a named judge can run, but for the key of a hosted one."""
+    if spec.kind == ENSEMBLE:
+        return
+    judge_type = _judge_type(spec.kind)
+    _check_strategy(spec, judge_type)
+    if not spec.remote:
+        judge_type.check(spec, task)
+
+
+def _with_members(specs: Sequence[JudgeSpec], registry: Mapping[str, JudgeSpec]) -> list[JudgeSpec]:
+    """Add the members of ensembles that are not named themselves; ensembles come last."""
+    asked = {spec.name: spec for spec in specs if spec.kind != ENSEMBLE}
+    ensembles = [spec for spec in specs if spec.kind == ENSEMBLE]
+    for ensemble in ensembles:
+        members = [_member(ensemble, name, registry) for name in ensemble.members]
+        asked |= {spec.name: spec for spec in members}
+    return [*asked.values(), *ensembles]
+
+
+def _member(ensemble: JudgeSpec, name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec:
+    spec = registered(name, registry)
+    if spec is None or spec.kind == ENSEMBLE:
+        raise JudgeError(
+            f"judge {ensemble.name!r}: an ensemble joins aliases, and {name!r} is none or an "
+            f"ensemble; known are {', '.join(registry)}. Give a model of another name an alias in "
+            "judges.yaml"
+        )
+    return spec
 
 
 def check_server_is_used(
@@ -129,7 +168,8 @@ def registered(name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None
     if name in registry:
         return registry[name]
     base, strategy = split_strategy(name)
-    return with_strategy(registry[base], strategy) if base in registry else None
+    spec = registered(base, registry) if strategy else None
+    return with_strategy(spec, strategy) if spec else None
 
 
 def look_up(
@@ -137,7 +177,7 @@ def look_up(
 ) -> JudgeSpec:
     """Return the judge of an alias, a kind from a plug-in, or a model string; see `resolve`.
 
-    A strategy may follow after ``@``.
+    A strategy may follow after ``@``. ``+`` joins the members of an ensemble.
 
     Raises
     ------
@@ -146,9 +186,18 @@ def look_up(
     """
     if spec := registered(name, registry):
         return spec
+    if "+" in name:
+        return _ensemble(name)
     base, strategy = split_strategy(name)
     if strategy:
         return with_strategy(look_up(base, registry, base_url, key_env), strategy)
+    return _model(name, registry, base_url, key_env)
+
+
+def _model(
+    name: str, registry: Mapping[str, JudgeSpec], base_url: str | None, key_env: str | None
+) -> JudgeSpec:
+    """Return the judge of a kind from a plug-in or of a model string; see `resolve`."""
     if "/" not in name and base_url is None:
         if name in BUILT_IN_KINDS or name not in plugins.names(plugins.JUDGES):
             raise JudgeError(
@@ -159,6 +208,13 @@ def look_up(
     fields = {"name": name, "model": name, "base_url": base_url, "key_env": key_env}
     try:
         return JudgeSpec.model_validate({k: v for k, v in fields.items() if v is not None})
+    except ValidationError as error:
+        raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
+
+
+def _ensemble(name: str) -> JudgeSpec:
+    try:
+        return JudgeSpec(name=name, kind=ENSEMBLE, model=name, members=tuple(name.split("+")))
     except ValidationError as error:
         raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
 
@@ -218,7 +274,7 @@ def _confirmed(
 ) -> set[tuple[object, ...]]:
     """Return the destination of a judge's model by the options of now; nothing if there is none."""
     try:
-        return {_destination(look_up(spec.model, {}, base_url, key_env))}
+        return {_destination(_model(spec.model, {}, base_url, key_env))}
     except JudgeError:
         return set()
 
@@ -250,6 +306,8 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
     PluginError
         If the judge is of a kind from a plug-in that cannot be loaded.
     """
+    if spec.kind == ENSEMBLE:
+        return
     judge_type = _judge_type(spec.kind)
     _check_strategy(spec, judge_type)
     judge_type.check(spec, task)

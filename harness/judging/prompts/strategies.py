@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 ZERO_SHOT = "zero-shot"
 CHAIN_OF_THOUGHT = "cot"
 STRATEGIES = (ZERO_SHOT, CHAIN_OF_THOUGHT)
+SELF_CONSISTENCY = re.compile(r"self-consistency:([1-9][0-9]{0,2})")
 
 
 def check_strategy(strategy: str) -> str:
@@ -23,7 +26,7 @@ def check_strategy(strategy: str) -> str:
 def split_strategy(name: str) -> tuple[str, str]:
     """Split the name of a judge into that of the model or alias, and its strategy.
 
-    Only a registered strategy after the last ``@`` counts.
+    Only a registered strategy or self-consistency after the last ``@`` counts.
 
     Examples
     --------
@@ -33,4 +36,17 @@ def split_strategy(name: str) -> tuple[str, str]:
     ('vertex_ai/claude@20250101', '')
     """
     base, _, suffix = name.rpartition("@")
-    return (base, suffix) if base and suffix in STRATEGIES else (name, "")
+    is_strategy = suffix in STRATEGIES or votes_of(suffix) > 1
+    return (base, suffix) if base and is_strategy else (name, "")
+
+
+def votes_of(strategy: str) -> int:
+    """Return the number of votes of a self-consistency strategy; 0 for any other.
+
+    Examples
+    --------
+    >>> votes_of("self-consistency:5")
+    5
+    """
+    match = SELF_CONSISTENCY.fullmatch(strategy)
+    return int(match[1]) if match else 0

@@ -13,8 +13,9 @@ from harness.judging.prompts.requests import Unit
 from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.pricing import Price
     from harness.judging.prompts.requests import Elicitation, Request
     from harness.judging.running.services import Job
@@ -88,6 +89,12 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
     most, likely = _usd(price, prompt, completion), _usd(price, prompt, expected)
     n_items = {name: len(job.items_of(name)) for name in job.elicitations}
     return JudgeQuote(spec.name, n_items, calls, prompt, completion, expected, most, likely)
+
+
+def quote_of_ensemble(spec: JudgeSpec, quotes: Sequence[JudgeQuote]) -> JudgeQuote:
+    """Return the quote of an ensemble: nothing, for the items of its members among ``quotes``."""
+    [n_items, *_] = [quote.n_items for quote in quotes if quote.judge in spec.members]
+    return JudgeQuote(spec.name, n_items, 0, 0, 0, 0, 0.0, 0.0)
 
 
 def _usd(price: Price | None, prompt: int, completion: int) -> float | None:
