@@ -27,6 +27,7 @@ from harness.cli import (
     run,
     schedule,
     simulate,
+    study,
     validate,
 )
 from harness.errors import ExitCode, HarnessError
@@ -59,6 +60,7 @@ PASSES_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 COMMANDS = (
     (run.run, "Ask judges about a task and rank them."),
     (validate.validate, "Validate a run, or verdicts of another tool."),
+    (study.study, "Put the results of several tasks together."),
     (report.report, "Write the report of a run, or compare two."),
     (revalidate.revalidate, "Ask the judges of a run again: are they still the same?"),
     (revalidate.history, "Print the looks at a run's judges as control charts."),
@@ -83,9 +85,7 @@ app.add_typer(curate.app, name="curate", short_help="Import, check, sample and e
 app.add_typer(plan.app, name="plan", short_help="Plan items, raters and replies.")
 app.add_typer(cache.app, name="cache", short_help="Show or clear the response cache.")
 app.add_typer(baseline.app, name="baseline", short_help="Export the baseline of a run.")
-app.add_typer(
-    probe.app, name="probe", short_help="Change items in ways that should not matter; count flips."
-)
+app.add_typer(probe.app, name="probe", short_help="Test what a judge should resist.")
 
 
 def _print_version(*, requested: bool) -> None:

@@ -59,6 +59,15 @@ Task = Annotated[
         autocompletion=task_names,
     ),
 ]
+Tasks = Annotated[
+    str | None,
+    typer.Option(
+        "--task",
+        "-t",
+        help="Name of a task, or path of a task folder; several, comma-separated.",
+        autocompletion=task_names,
+    ),
+]
 Tau = Annotated[
     float | None,
     typer.Option(
@@ -275,6 +284,12 @@ def required_task(task: str | None) -> str:
     if task is None:
         raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")
     return task
+
+
+def several_tasks(tasks: str | None) -> list[str]:
+    """Split tasks that are joined by commas; a folder whose path holds a comma is one task."""
+    names = required_task(tasks)
+    return [names] if Path(names).exists() else split(names, "--task") or []
 
 
 def elicitations(names: str | None, pairs: int | None = None) -> tuple[Elicitation, ...] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,19 +13,24 @@ import typer
 from harness.cli import options
 from harness.cli.output import echo, echo_json
 from harness.cli.progress import dollars, watch
+from harness.cli.study import print_study
+from harness.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.analysis import Validation
     from harness.app import Plan, RunResult
     from harness.judging.running.cost_estimate import JudgeQuote
+
+STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
 def run(
     ctx: typer.Context,
     run_name: options.RunName = None,
     *,
-    task: options.Task = None,
+    task: options.Tasks = None,
     judges: Annotated[
         str | None,
         typer.Option(
@@ -94,16 +100,16 @@ def run(
       harness run --task toxicity --judges gpt,claude --samples 5 --max-cost 2
       harness run --task toxicity --judges gpt,gpt@cot,gpt+claude
       harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
+      harness run --task ./coherence,./fluency --judges gpt,claude
       harness run --resume
       harness run --resume toxicity-20260101T120000Z-1a2b3c --max-cost 5
     """
     from harness.app import estimate_costs, plan_run
-    from harness.errors import ExitCode
 
     options.check_resume(ctx, resume=resume, run_name=run_name)
     options.check_fail_unless(fail_unless)
     if resume:
-        plan = plan_unfinished(
+        rest = plan_unfinished(
             run_name,
             out=out,
             cache=cache,
@@ -113,10 +119,11 @@ def run(
             base_url=base_url,
             key_env=key_env,
         )
+        plans = [rest]
     else:
-        plan = plan_run(
-            options.required_task(task),
-            options.split(judges, "--judges"),
+        plan_task = partial(
+            plan_run,
+            judges=options.split(judges, "--judges"),
             elicitations=options.elicitations(elicitation, pairs),
             pairs=pairs,
             samples=samples,
@@ -147,13 +154,36 @@ def run(
             batch=batch,
             item_text=item_text,
         )
+        plans = [plan_task(name) for name in options.several_tasks(task)]
     if dry_run:
-        print_costs(estimate_costs(plan), as_json=as_json)
+        print_costs(*map(estimate_costs, plans), as_json=as_json)
         return
-    result = run_with_progress(plan, out=out, cache=cache, use_cache=use_cache, quiet=quiet)
-    _print(result, quiet=quiet, as_json=as_json, details=details)
-    verdict_code = options.exit_code_of(result.validation, fail_unless)
-    raise typer.Exit(ExitCode.most_important((result.exit_code, verdict_code)))
+    spent_usd = 0.0
+    codes: list[int] = []
+    finished: dict[str, Validation] = {}
+    for plan in plans:
+        limited = _with_rest(plan, spent_usd) if finished else plan
+        result = run_with_progress(limited, out=out, cache=cache, use_cache=use_cache, quiet=quiet)
+        spent_usd += result.cost_usd
+        codes += [result.exit_code, options.exit_code_of(result.validation, fail_unless)]
+        finished[result.folder.path.name] = result.validation
+        if len(plans) == 1 or not as_json:
+            _print(result, quiet=quiet, as_json=as_json, details=details)
+        if result.exit_code in STOPPED:
+            break
+    if len(finished) > 1:
+        if not as_json:
+            echo("")
+        print_study(finished, as_json=as_json)
+    raise typer.Exit(ExitCode.most_important(codes))
+
+
+def _with_rest(plan: Plan, spent_usd: float) -> Plan:
+    """Return a plan that may cost what the runs before it left of the limit."""
+    if plan.config.max_cost is None:
+        return plan
+    rest = max(0.0, plan.config.max_cost - spent_usd)
+    return replace(plan, config=plan.config.model_copy(update={"max_cost": rest}))
 
 
 def plan_unfinished(
@@ -219,24 +249,26 @@ def print_folder(result: RunResult) -> None:
     echo(f"\nRun folder: {result.folder.path}   cost: {cost}")
 
 
-def print_costs(quotes: Sequence[JudgeQuote], *, as_json: bool) -> None:
-    """Print calls, tokens and cost per judge."""
+def print_costs(*quotes_by_task: Sequence[JudgeQuote], as_json: bool) -> None:
+    """Print calls, tokens and cost per judge, task by task."""
     from harness.cli.lists import show
 
     if as_json:
-        echo_json(json.dumps([asdict(quote) for quote in quotes], indent=2))
+        every = [asdict(quote) for quotes in quotes_by_task for quote in quotes]
+        echo_json(json.dumps(every, indent=2))
         return
-    rows = [
-        {
-            "judge": quote.judge,
-            "calls": quote.calls,
-            "prompt tokens": quote.prompt_tokens,
-            "reply tokens": quote.expected_completion_tokens,
-            "cost": dollars(quote.expected_usd),
-            "cost at most": dollars(quote.cost_usd),
-        }
-        for quote in quotes
-    ]
-    show(rows, as_json=False)
-    counts = quotes[0].n_items if quotes else {}
-    echo("items: " + ", ".join(f"{name} {n}" for name, n in counts.items()))
+    for quotes in quotes_by_task:
+        rows = [
+            {
+                "judge": quote.judge,
+                "calls": quote.calls,
+                "prompt tokens": quote.prompt_tokens,
+                "reply tokens": quote.expected_completion_tokens,
+                "cost": dollars(quote.expected_usd),
+                "cost at most": dollars(quote.cost_usd),
+            }
+            for quote in quotes
+        ]
+        show(rows, as_json=False)
+        counts = quotes[0].n_items if quotes else {}
+        echo("items: " + ", ".join(f"{name} {n}" for name, n in counts.items()))

@@ -1,0 +1,264 @@
+"""Several tasks together: decisions, beta of each judge, regret of choosing by each metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.analysis.beta_sensitivity import CURVE_BETAS
+from harness.analysis.decision import (
+    Verdict,  # noqa: TC001 -- msgspec reads it at run time
+)
+from harness.analysis.serialize import Numbers, schema_of
+from harness.errors import RunError
+from harness.stats import Estimate  # noqa: TC001 -- msgspec reads it at run time
+from harness.stats.data.arrays import TOLERANCE
+from harness.stats.selection.ranking import loss
+from harness.stats.selection.regret import GOALS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from harness.analysis.result import JudgeResult, Validation
+    from harness.stats.data.arrays import FloatArray
+    from harness.stats.inference.metric import Better
+
+BETTER: dict[str, Better] = {"decision_consistency": "higher", "prevalence_bias": "zero"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudiedTask:
+    """The outcome of one task.
+
+    Attributes
+    ----------
+    judge : str or None
+        The recommended or best judge; None where the verdict is "none".
+    metric : str
+        What ranks the judges.
+    value : float or None
+        Its value for the first judge, on common footing; None where NA.
+    beta : Estimate
+        beta of the raters.
+    """
+
+    task: str
+    run: str
+    n_items: int
+    n_raters: int
+    verdict: Verdict
+    judge: str | None
+    metric: str
+    value: float | None
+    beta: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeBeta:
+    """beta of a judge in one task.
+
+    Attributes
+    ----------
+    by_likelihood : bool
+        Whether it is estimated from independent replies, for want of pairs.
+    """
+
+    judge: str
+    task: str
+    beta: Estimate
+    by_likelihood: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanRegret:
+    """Regret of choosing by a metric, averaged over tasks.
+
+    Attributes
+    ----------
+    metric, goal : str
+        The metric one selects by, and what the judge is selected for.
+    by_task : dict of str to float
+        Of the tasks in which it is defined.
+    mean : float or None
+        None where it is defined in no task.
+    n_not_best : int
+        Tasks in which the metric selects a judge that is not the best.
+    """
+
+    metric: str
+    goal: str
+    by_task: dict[str, float]
+    mean: float | None
+    n_not_best: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegretCurve:
+    """Regret by beta of the raters, averaged over the tasks with forced choices and a sweep.
+
+    Attributes
+    ----------
+    betas : tuple of float
+        Where the raters' beta is put.
+    regret : tuple of float or None
+        Mean over ``tasks``: loss of the judge that the metric selects, less that of the best judge
+        at that beta.
+    """
+
+    metric: str
+    goal: str
+    betas: tuple[float, ...]
+    regret: Numbers
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """Results of several tasks together.
+
+    Attributes
+    ----------
+    curves : tuple of RegretCurve
+        As figure 7 of Guerdan et al. (2025), for these tasks.
+    """
+
+    tasks: tuple[StudiedTask, ...]
+    betas: tuple[JudgeBeta, ...]
+    regrets: tuple[MeanRegret, ...]
+    curves: tuple[RegretCurve, ...]
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of ``harness study --json``."""
+        return schema_of(cls)
+
+
+def study(validations: Mapping[str, Validation]) -> Study:
+    """Put the results of several tasks together.
+
+    Parameters
+    ----------
+    validations : mapping of str to Validation
+        By name of the run; each of another task.
+
+    Raises
+    ------
+    RunError
+        If there are fewer than two, or two of the same task.
+    """
+    tasks = [validation.task.name for validation in validations.values()]
+    if repeated := sorted({task for task in tasks if tasks.count(task) > 1}):
+        raise RunError(
+            f"{len(tasks)} runs, several of task {', '.join(repeated)}; name one run of each task, "
+            "or compare two runs of a task with harness report."
+        )
+    if len(tasks) < 2:  # noqa: PLR2004 -- several are at least two
+        raise RunError("a study needs runs of at least two tasks; name them.")
+    by_task = dict(zip(tasks, validations.values(), strict=True))
+    metrics = _metrics(validations.values())
+    pairs = [(metric, goal) for goal in GOALS for metric in metrics]
+    return Study(
+        tasks=tuple(_studied(run, validation) for run, validation in validations.items()),
+        betas=tuple(
+            judge_beta(task, validation, judge)
+            for task, validation in by_task.items()
+            for judge in validation.judges
+        ),
+        regrets=tuple(_mean_regret(metric, goal, by_task) for metric, goal in pairs),
+        curves=tuple(
+            curve for metric, goal in pairs if (curve := _curve(metric, goal, by_task)) is not None
+        ),
+    )
+
+
+def _studied(run: str, validation: Validation) -> StudiedTask:
+    decision, evidence = validation.decision, validation.evidence
+    leader = decision.leader
+    value = None
+    if evidence is not None and leader is not None:
+        value = next(row.value for row in evidence.judges if row.judge == leader)
+    return StudiedTask(
+        task=validation.task.name,
+        run=run,
+        n_items=validation.task.n_items,
+        n_raters=validation.humans.n_raters,
+        verdict=decision.verdict,
+        judge=decision.judge,
+        metric=validation.settings.metric,
+        value=value,
+        beta=validation.humans.beta,
+    )
+
+
+def judge_beta(task: str, validation: Validation, judge: JudgeResult) -> JudgeBeta:
+    """Return beta of a judge, from pairs or, where it has none, by maximum likelihood."""
+    sensitivity = validation.sensitivity
+    fitted = sensitivity.judge_betas.get(judge.name) if sensitivity else None
+    if judge.beta.value is None and fitted is not None and fitted.value is not None:
+        return JudgeBeta(judge=judge.name, task=task, beta=fitted, by_likelihood=True)
+    return JudgeBeta(judge=judge.name, task=task, beta=judge.beta, by_likelihood=False)
+
+
+def _metrics(validations: Collection[Validation]) -> tuple[str, ...]:
+    """Return the metrics by which judges are usually selected, then those that rank here."""
+    usual = [name for v in validations if v.choosing for name in v.choosing.usual]
+    return tuple(dict.fromkeys([*usual, *(v.settings.metric for v in validations)]))
+
+
+def _mean_regret(metric: str, goal: str, by_task: Mapping[str, Validation]) -> MeanRegret:
+    regrets = {
+        task: regret
+        for task, validation in by_task.items()
+        if (regret := _regret(metric, goal, validation)) is not None
+    }
+    return MeanRegret(
+        metric=metric,
+        goal=goal,
+        by_task=regrets,
+        mean=mean(regrets.values()) if regrets else None,
+        n_not_best=sum(regret > TOLERANCE for regret in regrets.values()),
+    )
+
+
+def _regret(metric: str, goal: str, validation: Validation) -> float | None:
+    choosing = validation.choosing
+    regrets = choosing.regret.get(metric, {}) if choosing else {}
+    return regrets[goal].value if goal in regrets else None
+
+
+def _curve(metric: str, goal: str, by_task: Mapping[str, Validation]) -> RegretCurve | None:
+    """Average the regret over tasks at each beta; None where no task has it at every beta."""
+    curves = {
+        task: curve
+        for task, validation in by_task.items()
+        if (curve := _task_curve(metric, goal, validation)) is not None
+    }
+    if not curves:
+        return None
+    return RegretCurve(
+        metric=metric,
+        goal=goal,
+        betas=CURVE_BETAS,
+        regret=tuple(np.mean(list(curves.values()), axis=0).tolist()),
+        tasks=tuple(curves),
+    )
+
+
+def _task_curve(metric: str, goal: str, validation: Validation) -> FloatArray | None:
+    """Return (betas,) losses of the judges that the metric selects less those of the best."""
+    sensitivity, choosing = validation.sensitivity, validation.choosing
+    if choosing is None or metric not in choosing.regret:
+        return None
+    if sensitivity is None or not sensitivity.curves:
+        return None
+    selected = choosing.regret[metric][goal].selected
+    curves = {name: sensitivity.curves[name][goal].value for name in choosing.candidates}
+    if not selected or any(value is None for curve in curves.values() for value in curve):
+        return None
+    losses = {name: loss(np.array(curve), BETTER[goal]) for name, curve in curves.items()}
+    best = np.min(list(losses.values()), axis=0)
+    chosen = np.mean([losses[name] for name in selected], axis=0)
+    return np.asarray(chosen - best, dtype=np.float64)

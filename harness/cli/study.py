@@ -1,0 +1,72 @@
+"""`harness study`: the results of several tasks together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import options
+from harness.cli.output import echo, echo_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.analysis import Validation
+
+
+def study(
+    runs: Annotated[list[str], typer.Argument(help="Runs, by name or path, each of another task.")],
+    *,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the study into this file, as a page.")
+    ] = None,
+    out: options.Out = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compare runs of several tasks: decisions, beta-hat per judge, cost of choosing by a metric.
+
+    \b
+    Examples:
+      harness study runs/coherence-20260101T120000Z-1a2b3c RUN_B
+      harness study RUN_A RUN_B --page study.html
+      harness run --task toxicity,diagnoses --judges gpt,claude
+    """
+    from harness.report.rebuild import validation_of
+    from harness.runs import default_out, find_run
+    from harness.sources import source_of
+
+    folders = [find_run(out or default_out(), run) for run in runs]
+    validations = {folder.path.name: validation_of(folder, source_of(folder)) for folder in folders}
+    print_study(validations, page=page, as_json=as_json)
+
+
+def print_study(
+    validations: Mapping[str, Validation], *, page: Path | None = None, as_json: bool = False
+) -> None:
+    """Print the results of several tasks, or write them as a page.
+
+    Raises
+    ------
+    RunError
+        If two runs are of the same task, or the page cannot be written.
+    """
+    from harness.analysis.serialize import to_json
+    from harness.analysis.study import study as study_of
+    from harness.errors import RunError
+    from harness.files import write_file
+    from harness.report.study_page import study_page, study_text
+
+    found = study_of(validations)
+    names = {row.name: row.display_name for v in validations.values() for row in v.metrics}
+    if page is not None:
+        try:
+            write_file(page, study_page(found, names).encode())
+        except OSError as error:
+            raise RunError(f"{page}: cannot be written ({error.strerror}).") from None
+        echo(str(page))
+    elif as_json:
+        echo_json(to_json(found))
+    else:
+        echo(study_text(found, names))

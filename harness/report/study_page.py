@@ -1,0 +1,179 @@
+"""Several tasks together, as text for a terminal and as a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.report.charts import Series, Titles, line_chart
+from harness.report.formatting import estimate, number
+from harness.report.html.page import render
+from harness.report.text_table import draw_table, paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.analysis.study import JudgeBeta, RegretCurve, Study
+    from harness.report.charts import Chart
+
+SECTIONS = (("decisions", "Decisions"), ("betas", "beta-hat"), ("regret", "Cost of the metric"))
+VERDICTS = {"use": "use", "best_not_proven": "best, not proven", "none": "use none"}
+GOALS = {
+    "decision_consistency": "share of items decided alike",
+    "prevalence_bias": "estimated share of positive items",
+}
+NAMES = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "Cohen's kappa"}
+STYLES = 8  # of lines
+DECISION_HEADS = (
+    "task",
+    "items",
+    "raters",
+    "verdict",
+    "judge",
+    "ranked by",
+    "value",
+    "raters' beta",
+)
+
+
+def study_text(study: Study, names: Mapping[str, str]) -> str:
+    """Return decisions, beta and regret as tables.
+
+    Parameters
+    ----------
+    study : Study
+        The results.
+    names : mapping of str to str
+        Display names of metrics.
+    """
+    parts = [draw_table(DECISION_HEADS, decision_rows(study, names))]
+    heads, rows = beta_table(study)
+    parts += [paragraph(BETA_NOTE), draw_table(heads, rows)]
+    parts += [paragraph(REGRET_NOTE)]
+    for goal, title in GOALS.items():
+        heads, rows = regret_table(study, goal, names)
+        parts.append(f"Regret, {title}\n\n{draw_table(heads, rows)}")
+    return "\n\n".join(parts)
+
+
+BETA_NOTE = (
+    "beta-hat: share of negative choices along with which the positive option would be endorsed; "
+    "`~`: by maximum likelihood from independent replies."
+)
+REGRET_NOTE = (
+    "Regret: what is lost by choosing the judge by a metric instead of by its use; 0 where the "
+    "metric picks the best judge. Point estimates; the report of each run gives intervals."
+)
+
+
+def decision_rows(study: Study, names: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """Return one row per task, in the order of `DECISION_HEADS`."""
+    return [
+        (
+            row.task,
+            str(row.n_items),
+            str(row.n_raters),
+            VERDICTS[row.verdict],
+            row.judge or "-",
+            metric_name(row.metric, names),
+            number(row.value),
+            estimate(row.beta, 2) if row.beta.value is not None else "NA",
+        )
+        for row in study.tasks
+    ]
+
+
+def beta_table(study: Study) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of beta-hat: a row per judge, a column per task."""
+    tasks = [row.task for row in study.tasks]
+    by_judge: dict[str, dict[str, JudgeBeta]] = {}
+    for row in study.betas:
+        by_judge.setdefault(row.judge, {})[row.task] = row
+    rows = [
+        [judge, *(_beta(cells.get(task)) for task in tasks)] for judge, cells in by_judge.items()
+    ]
+    return ["judge", *tasks], rows
+
+
+def _beta(row: JudgeBeta | None) -> str:
+    if row is None:
+        return "-"
+    if row.beta.value is None:
+        return "NA"
+    return f"{'~' if row.by_likelihood else ''}{estimate(row.beta, 2)}"
+
+
+def regret_table(
+    study: Study, goal: str, names: Mapping[str, str]
+) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of the regret: a row per metric, a column per task, and the mean."""
+    tasks = [row.task for row in study.tasks]
+    rows = [
+        [
+            metric_name(row.metric, names),
+            *(number(row.by_task.get(task)) for task in tasks),
+            number(row.mean),
+            f"{row.n_not_best} of {len(row.by_task)}",
+        ]
+        for row in study.regrets
+        if row.goal == goal
+    ]
+    return ["chosen by", *tasks, "mean", "not the best judge"], rows
+
+
+def metric_name(metric: str, names: Mapping[str, str]) -> str:
+    """Return the display name of a metric."""
+    return NAMES.get(metric) or names.get(metric, metric).partition(" (")[0]
+
+
+def study_page(study: Study, names: Mapping[str, str]) -> str:
+    """Render a study as a page; see `study_text`."""
+    regrets = [(title, *regret_table(study, goal, names)) for goal, title in GOALS.items()]
+    return render(
+        "study.html.jinja",
+        {
+            "tasks": [row.task for row in study.tasks],
+            "decisions": (DECISION_HEADS, decision_rows(study, names)),
+            "betas": beta_table(study),
+            "beta_note": BETA_NOTE.replace("`", ""),
+            "regrets": regrets,
+            "regret_note": REGRET_NOTE,
+            "charts": [
+                chart
+                for goal, title in GOALS.items()
+                if (chart := _chart(goal, title, study.curves, names))
+            ],
+        },
+        block={"grid": None, "items": None},
+        title=f"Study of {len(study.tasks)} tasks",
+        sections=SECTIONS,
+    )
+
+
+def _chart(
+    goal: str, title: str, curves: Sequence[RegretCurve], names: Mapping[str, str]
+) -> Chart | None:
+    """Draw the mean regret of each metric over the raters' beta; None where no task has any."""
+    drawn = [curve for curve in curves if curve.goal == goal]
+    if not drawn:
+        return None
+    series = [
+        Series(
+            metric_name(curve.metric, names),
+            tuple(zip(curve.betas, curve.regret, strict=True)),
+            f"j{place % STYLES}",
+        )
+        for place, curve in enumerate(drawn)
+    ]
+    ends = "; ".join(
+        f"{line.name} {number(curve.regret[0])} to {number(curve.regret[-1])}"
+        for line, curve in zip(series, drawn, strict=True)
+    )
+    tasks = dict.fromkeys(task for curve in drawn for task in curve.tasks)
+    titles = Titles(
+        f"regret-{goal.replace('_', '-')}",
+        f"Regret, {title}, by beta of the raters: mean of {len(tasks)} tasks",
+        f"Mean regret of choosing by each metric, from beta 0 to 1: {ends}.",
+        x="raters' beta",
+        y="regret",
+    )
+    return line_chart(titles, series, reach=(0.0,))

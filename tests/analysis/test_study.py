@@ -1,0 +1,141 @@
+"""Several tasks together: decisions, beta of each judge, and the regret of choosing by a metric."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from statistics import mean
+
+import numpy as np
+import pytest
+from support.processes import invoke
+
+from harness.analysis import Validation
+from harness.analysis.serialize import to_json
+from harness.analysis.study import study
+from harness.errors import RunError
+from harness.tasks import bundled
+
+WORDS = (
+    *("--task", "toxicity,./rudeness"),
+    *("--judges", "lexicon,random", "--limit", "20"),
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a second task: the bundled one with its items in reverse order."""
+    folder = tmp_path_factory.mktemp("study")
+    task = folder / "rudeness"
+    shutil.copytree(bundled("datasets") / "toxicity", task)
+    description = (task / "task.yaml").read_text(encoding="utf-8")
+    (task / "task.yaml").write_text(
+        description.replace("name: toxicity", "name: rudeness"), encoding="utf-8"
+    )
+    lines = (task / "items.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (task / "items.jsonl").write_text("".join(reversed(lines)), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def validations(place):
+    """The results of two judges in both tasks, asked for 20 items, by run."""
+    with contextlib.chdir(place):
+        done = invoke("run", *WORDS, "--json")
+    assert done.exit_code == 0, done.output
+    runs = [row["run"] for row in json.loads(done.stdout)["tasks"]]
+    return {
+        run: Validation.from_json((place / "runs" / run / "metrics.json").read_bytes())
+        for run in runs
+    }
+
+
+def test_decisions_and_regrets_are_those_of_each_validation(validations):
+    """Nothing is worked out anew; the mean is over the tasks in which the regret is defined."""
+    result = study(validations)
+    assert [row.task for row in result.tasks] == ["toxicity", "rudeness"]
+    for row in result.tasks:
+        decision = validations[row.run].decision
+        assert (row.verdict, row.judge) == (decision.verdict, decision.judge)
+    assert [(row.judge, row.task) for row in result.betas] == [
+        (judge, task) for task in ("toxicity", "rudeness") for judge in ("lexicon", "random")
+    ]
+    for row in result.regrets:
+        by_task = {
+            v.task.name: v.choosing.regret[row.metric][row.goal].value for v in validations.values()
+        }
+        assert row.by_task == {task: value for task, value in by_task.items() if value is not None}
+        assert row.mean == pytest.approx(mean(row.by_task.values()))
+        assert row.n_not_best == sum(value > 1e-12 for value in row.by_task.values())
+
+
+def test_regret_by_beta_is_the_loss_beyond_the_best_judge_at_that_beta(validations):
+    """By hand from the curves of each judge, averaged over tasks; never negative."""
+    result = study(validations)
+    assert result.curves
+    for curve in result.curves:
+        assert curve.tasks == ("toxicity", "rudeness")
+        expected = np.zeros(len(curve.betas))
+        for v in validations.values():
+            values = {
+                judge: np.array(goals[curve.goal].value)
+                for judge, goals in v.sensitivity.curves.items()
+            }
+            losses = {
+                judge: -value if curve.goal == "decision_consistency" else abs(value)
+                for judge, value in values.items()
+            }
+            chosen = v.choosing.regret[curve.metric][curve.goal].selected
+            best = np.min(list(losses.values()), axis=0)
+            expected += np.mean([losses[judge] for judge in chosen], axis=0) - best
+        assert curve.regret == pytest.approx((expected / 2).tolist())
+        assert min(curve.regret) >= 0.0
+
+
+def test_one_task_is_no_study(validations):
+    """One run, or two of the same task, are refused in one line."""
+    first = next(iter(validations.values()))
+    with pytest.raises(RunError, match="at least two tasks"):
+        study({"run-1": first})
+    with pytest.raises(RunError, match="several of task toxicity"):
+        study({"run-1": first, "again": first})
+
+
+def test_study_of_finished_runs_is_that_of_the_command_that_ran_them(place, validations):
+    """As table, JSON and page; a dry run gives the calls of both tasks."""
+    with contextlib.chdir(place):
+        planned = invoke("run", *WORDS, "--dry-run", "--json")
+        found = invoke("study", *validations, "--json")
+        table = invoke("study", *validations)
+        written = invoke("study", *validations, "--page", "study.html")
+    assert [quote["judge"] for quote in json.loads(planned.stdout)] == ["lexicon", "random"] * 2
+    assert json.loads(found.stdout) == json.loads(to_json(study(validations)))
+    assert "Regret, share of items decided alike" in table.stdout
+    assert written.exit_code == 0, written.output
+    page = (place / "study.html").read_text(encoding="utf-8")
+    assert page.count("<svg") >= 2
+    assert "rudeness" in page
+
+
+def test_cost_limit_holds_for_all_tasks_together(place, stub):
+    """The second task may cost what the first one left; at the limit the exit code is 4."""
+    judge = {"model": "stub", "base_url": stub.url(), "price": {"input": 1000, "output": 1000}}
+    (place / "judges.yaml").write_text(json.dumps({"judges": {"paid": judge}}), encoding="utf-8")
+    words = ("--task", "toxicity,./rudeness", "--judges", "paid", "--judges-file", "judges.yaml")
+    with contextlib.chdir(place):
+        full = invoke("run", *words, "--limit", "4", "--json", "--out", "full", "--no-cache")
+        assert full.exit_code == 0, full.output
+        costs = [cost_of(folder) for folder in sorted((place / "full").iterdir())]
+        limit = f"{max(costs) * 1.5:.4f}"
+        done = invoke(
+            *("run", *words, "--limit", "4", "--max-cost", limit),
+            *("--out", "limited", "--no-cache"),
+        )
+    assert done.exit_code == 4, done.output
+    assert sum(map(cost_of, (place / "limited").iterdir())) <= float(limit)
+
+
+def cost_of(folder):
+    validation = Validation.from_json((folder / "metrics.json").read_bytes())
+    return sum(judge.cost.usd for judge in validation.judges)
