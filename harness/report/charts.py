@@ -292,8 +292,10 @@ def line_chart(
     rug: Sequence[tuple[float, str, str]] = (),
     regions: Sequence[Region] = (),
     reach: tuple[float, ...] = (),
+    within: tuple[float, float] = (0.0, 1.0),
+    whole: bool = False,
 ) -> Chart:
-    """Draw lines and regions between 0 and 1, their key, and a hidden cursor for a script.
+    """Draw lines and regions, their key, and a hidden cursor for a script.
 
     Parameters
     ----------
@@ -307,6 +309,10 @@ def line_chart(
         Coloured boxes.
     reach : tuple of float
         Values of y that the axis must include.
+    within : (low, high)
+        Limits of the axis.
+    whole : bool
+        Whether x is counted in whole numbers.
     """
     xs = [*(x for s in series for x, _ in s.points), *(x for r in regions for x in r.x)]
     low, high = min(xs, default=0.0), max(xs, default=1.0)
@@ -315,8 +321,8 @@ def line_chart(
     top = TOP + LINE * max(levels, default=0)
     bottom = top + HEIGHT
     ys = [*reach, *(y for s in series for _, y in s.points)]
-    up = Scale.around(ys, bottom, top + STRIP, within=(0.0, 1.0))
-    marks = [*_x_axis(across, top + STRIP, bottom, titles.x), *_y_axis(up, across)]
+    up = Scale.around(ys, bottom, top + STRIP, within=within)
+    marks = _x_axis(across, top + STRIP, bottom, titles.x, whole=whole) + _y_axis(up, across)
     marks += [_draw_region(region, across, up, top + TOP) for region in regions]
     for (x, text), level in zip(rules, levels, strict=True):
         y = top - LINE * level
@@ -327,7 +333,11 @@ def line_chart(
         marks.append(label(0, TOP + 4, titles.y, "small"))
     for s in series:
         points = [(across(x), up(y)) for x, y in s.points if y is not None]
-        marks += [_path(points, f"series {s.style}", s.name)] if points else []
+        if len(points) == 1:
+            place = {"cx": points[0][0], "cy": points[0][1], "r": 3.5}
+            marks.append(mark("circle", f"rug {s.style}", place, title=s.name))
+        elif points:
+            marks.append(_path(points, f"series {s.style}", s.name))
     for x, name, style in rug:
         place = {"cx": across(x), "cy": bottom, "r": 4.0}
         marks.append(mark("circle", f"rug {style}", place, title=f"{name}: {x:.3f}"))
@@ -423,9 +433,11 @@ def _heat_cell(
     ]
 
 
-def _x_axis(scale: Scale, top: float, bottom: float, title: str) -> list[Mark]:
+def _x_axis(
+    scale: Scale, top: float, bottom: float, title: str, *, whole: bool = False
+) -> list[Mark]:
     marks = [line(scale.start, bottom, scale.end, bottom, "axis")]
-    for value in scale.ticks():
+    for value in (tick for tick in scale.ticks() if not whole or tick.is_integer()):
         x = scale(value)
         marks.append(line(x, top, x, bottom, "grid"))
         marks.append(label(x, bottom + 14, f"{value:.6g}", "tick x", "middle"))

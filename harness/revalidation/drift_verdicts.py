@@ -10,11 +10,11 @@ import numpy as np
 
 from harness.revalidation.history import JudgeResult, Look, Provider, Rate, StreamResult
 from harness.revalidation.metric_changes import (
+    Scorer,
     compare_metrics,
     decision_on,
     item_scores,
     n_replies_of,
-    reply_scores,
     translation_of,
 )
 from harness.revalidation.reply_categories import (
@@ -116,6 +116,7 @@ def assess_look(
     changes = changed_judges(p_values, alpha=baseline.alpha)
     alarms = _alarms(streams, changes)
     comparison = compare_metrics(yardstick, baseline.streams, replies.streams)
+    scorer = Scorer.of(comparison, yardstick) if comparison else None
     numbers = [*(look.number for look in earlier), replies.number]
     judges = [
         _judge_result(
@@ -129,8 +130,9 @@ def assess_look(
             ),
             replies,
             comparison,
+            scorer,
             yardstick,
-            margin,
+            margin=margin,
         )
         for judge in baseline.judges
     ]
@@ -276,12 +278,17 @@ def _judge_result(
     assessed: Assessed,
     replies: Replies,
     comparison: Comparison | None,
+    scorer: Scorer | None,
     yardstick: Yardstick,
+    *,
     margin: float,
 ) -> JudgeResult:
     judge, alarm = assessed.judge, assessed.first_alarm
-    scores = _scores_of(assessed, comparison, yardstick) if alarm else None
-    worse = assessed.was_worse or _is_worse(assessed, scores, margin)
+    threshold = assessed.change.threshold
+    scores = _scores_of(assessed, scorer) if scorer else None
+    worse = assessed.was_worse or bool(
+        alarm and scores and worse_path(scores, margin=margin).first_look_at(threshold)
+    )
     verdict, reason = replies.left_out.get(judge, ("stable", ""))
     if verdict == "stable" and not assessed.has_power:
         verdict = "underpowered"
@@ -297,30 +304,20 @@ def _judge_result(
         since=assessed.numbers[alarm[1].strongest.window.first_look - 1] if alarm else None,
         changed_elicitations=assessed.change.elicitations,
         what=_in_words(alarm[0], alarm[1].strongest) if alarm else "",
-        margin=largest_margin(scores, assessed.change.threshold) if scores and worse else None,
+        margin=largest_margin(scores, threshold) if scores and worse else None,
         provider=replies.providers.get(judge, Provider()),
         metrics=comparison.changes.get(judge, {}) if comparison else {},
+        sequence=scorer.sequence(scores, alpha=threshold) if scorer and scores else None,
         F=translation_of(yardstick, judge, last),
         baseline_F=translation_of(yardstick, judge, before) if judge in replied else None,
     )
 
 
-def _is_worse(assessed: Assessed, scores: ItemScores | None, margin: float) -> bool:
-    if scores is None:
-        return False
-    path = worse_path(scores, margin=margin)
-    return path.first_look_at(assessed.change.threshold) is not None
-
-
-def _scores_of(
-    assessed: Assessed, comparison: Comparison | None, yardstick: Yardstick
-) -> ItemScores | None:
-    """Return the judge's scores on the metric that ranks; None where that is no mean over items."""
-    if comparison is None:
-        return None
+def _scores_of(assessed: Assessed, scorer: Scorer) -> ItemScores | None:
+    """Return the judge's scores on the metric that ranks; None where no reply has any."""
     for stream in assessed.streams:
         categories = categories_of(stream.replies)
-        scores = reply_scores(comparison, categories, stream.replies[0].elicitation, yardstick)
+        scores = scorer.scores(categories, stream.replies[0].elicitation)
         if scores is not None:
             return item_scores(stream.counts, scores)
     return None

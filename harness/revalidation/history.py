@@ -96,6 +96,30 @@ class MetricChange(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class MetricSequence(Struct, frozen=True, kw_only=True):
+    """Change of the metric that ranks, over single replies, at a look.
+
+    Attributes
+    ----------
+    metric : str
+        That metric.
+    difference, low, high : float or None
+        Look less baseline, and its interval, which holds for all looks since the baseline and all
+        judges together.
+    n_items : int
+        Items with replies on both sides.
+    reason : str
+        Why they are None.
+    """
+
+    metric: str
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n_items: int = 0
+    reason: str = ""
+
+
 class Rate(Struct, frozen=True):
     """A share of items, its interval, and the items behind it; None where undefined."""
 
@@ -156,6 +180,9 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
         The largest worsening of the metric that ranks that is proven, as a share of its range.
     metrics : dict of str to MetricChange
         Every metric, and ``beta``.
+    sequence : MetricSequence or None
+        Of the metric that ranks; None where that is not a mean over items, or in a look without
+        replies.
     F : rows of options by columns of response sets, or None
         Estimated from the look, and from the baseline in ``baseline_F``.
     """
@@ -170,6 +197,7 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
     margin: float | None = None
     provider: Provider = Provider()
     metrics: dict[str, MetricChange] = {}
+    sequence: MetricSequence | None = None
     F: tuple[tuple[float | None, ...], ...] | None = None
     baseline_F: tuple[tuple[float | None, ...], ...] | None = None  # noqa: N815 -- the paper's F
 

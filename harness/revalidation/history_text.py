@@ -15,25 +15,32 @@ if TYPE_CHECKING:
         HistoryReading,
         JudgeResult,
         Look,
+        MetricSequence,
         StreamResult,
     )
 
 BAR = 20  # characters for flip rates from 0 to 100 %
 MAX_LOG = 20.0  # of an e-value that is written in full
-HEADS = ("look", "date", "verdict", "flips", "rate", "e-value", "p", "metric", "model")
+STRIP = 41  # characters for changes of a metric, zero in the middle
+HEADS = ("look", "date", "verdict", "flips", "rate", "e-value", "p", "model")
+SEQUENCE_HEADS = ("look", "now", "change", "interval", "")
 
 
 def history_text(history: HistoryReading) -> str:
     """Render every look of a run.
 
     A bar shows the flip rate of a look, ``|`` in it the judge's own noise; ``*`` marks a look whose
-    model version or fingerprint is not that of the look before.
+    model version or fingerprint is not that of the look before. Below the flips of a judge stands
+    the change of the metric that ranks, with its confidence sequence.
     """
     parts = ["\n".join(baseline_lines(history))]
     streams = dict.fromkeys(
         (stream.judge, stream.elicitation) for b in history.baselines for stream in b.streams
     )
-    parts += ["\n".join(_chart(history, judge, elicitation)) for judge, elicitation in streams]
+    for judge in dict.fromkeys(judge for judge, _ in streams):
+        elicitations = [elicitation for name, elicitation in streams if name == judge]
+        parts += ["\n".join(_chart(history, judge, elicitation)) for elicitation in elicitations]
+        parts += ["\n".join(lines) for lines in _metric_charts(history, judge)]
     if history.n_damaged:
         parts.append(f"{history.n_damaged} damaged lines are left out")
     return "\n\n".join(parts)
@@ -83,7 +90,6 @@ def _row(
     look: Look, result: JudgeResult, stream: StreamResult | None, *, marked: bool
 ) -> tuple[str, ...]:
     was_asked = stream is not None and stream.flip_rate.value is not None
-    change = result.metrics.get(look.decision.metric) if look.decision else None
     models = ", ".join(result.provider.models)
     return (
         str(look.number),
@@ -93,7 +99,6 @@ def _row(
         f"{stream.flip_rate.value:.0%}" if stream is not None and was_asked else "NA",
         _e_value(stream.evidence.log_e_sum) if stream is not None else "NA",
         p_value(stream.evidence.p_value) if stream is not None else "NA",
-        number(change.look if change else None),
         f"{models} *" if marked else models,
     )
 
@@ -103,6 +108,58 @@ def _bar(stream: StreamResult) -> str:
     cells = ["#" if i < round(flips * BAR) else "." for i in range(BAR)]
     if noise is not None:
         cells[min(round(noise * BAR), BAR - 1)] = "|"
+    return "".join(cells)
+
+
+def sequences(history: HistoryReading, judge: str) -> dict[str, dict[int, MetricSequence]]:
+    """Return the confidence sequences of a judge by metric, each by look."""
+    by_metric: dict[str, dict[int, MetricSequence]] = {}
+    for look in history.looks:
+        result = look.judge(judge)
+        if result is not None and result.sequence is not None:
+            by_metric.setdefault(result.sequence.metric, {})[look.number] = result.sequence
+    return by_metric
+
+
+def _metric_charts(history: HistoryReading, judge: str) -> Iterator[list[str]]:
+    """Draw the changes of each metric that ranked."""
+    values = {look.number: look.judge(judge) for look in history.looks}
+    for metric, changes in sequences(history, judge).items():
+        ends = [abs(end) for s in changes.values() for end in (s.low, s.high) if end is not None]
+        rows: list[tuple[str, ...]] = [SEQUENCE_HEADS]
+        for look, sequence in changes.items():
+            result = values[look]
+            change = result.metrics.get(metric) if result else None
+            rows.append(
+                (
+                    str(look),
+                    number(change.look if change else None),
+                    number(sequence.difference),
+                    _bounds(sequence),
+                    _strip(sequence, max(ends, default=1.0)),
+                )
+            )
+        title = f"{judge}, {metric}: look less baseline, intervals for all looks together"
+        yield [title, *_aligned(rows)]
+
+
+def _bounds(sequence: MetricSequence) -> str:
+    if sequence.low is None or sequence.high is None:
+        return ""
+    return f"[{number(sequence.low)}, {number(sequence.high)}]"
+
+
+def _strip(sequence: MetricSequence, farthest: float) -> str:
+    """Draw an interval as dashes and its value as a star, between the farthest ends and 0."""
+    if sequence.difference is None or sequence.low is None or sequence.high is None:
+        return ""
+    low, value, high = (
+        round((STRIP // 2) * (1 + end / (farthest or 1.0)))
+        for end in (sequence.low, sequence.difference, sequence.high)
+    )
+    cells = ["-" if low <= i <= high else " " for i in range(STRIP)]
+    cells[STRIP // 2] = "|"
+    cells[value] = "*"
     return "".join(cells)
 
 

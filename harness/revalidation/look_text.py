@@ -76,16 +76,26 @@ def _each(n_replies: int) -> str:
 
 def judge_sentence(judge: JudgeResult, baseline: Baseline) -> str:
     """Say a judge's verdict and what it rests on."""
-    words = [f"{judge.judge}: {judge.verdict}"]
+    return f"{judge.judge}: {judge.verdict}{judge_details(judge, baseline)}"
+
+
+def judge_details(judge: JudgeResult, baseline: Baseline) -> str:
+    """Say what a judge's verdict rests on, to be read after it."""
+    words = [""]
     if judge.since is not None:
-        words.append(f"since look {judge.since} (estimate), p = {p_value(judge.p)}; {judge.what}")
+        words.append(f"since look {judge.since} (estimate), {_p(judge.p)}; {judge.what}")
     elif judge.verdict in {"stable", "underpowered"}:
-        words.append(f"(p = {p_value(judge.p)}{_power(judge, baseline)})")
+        words.append(f"({_p(judge.p)}{_power(judge, baseline)})")
     if judge.margin is not None:
         words.append(f"; worse by more than {percent(judge.margin)} of the metric's range")
     if judge.reason:
         words.append(f"({judge.reason})")
     return " ".join(words).replace(" ;", ";") + "." + _reported(judge, baseline)
+
+
+def _p(value: float) -> str:
+    text = p_value(value)
+    return f"p {text[0]} {text[1:]}" if text.startswith("<") else f"p = {text}"
 
 
 def _power(judge: JudgeResult, baseline: Baseline) -> str:
@@ -171,11 +181,12 @@ def decision_sentence(now: DecisionFacts, before: DecisionFacts | None) -> str:
     """Say the decision on the look's replies, and whether it is that of the baseline."""
     same = before is not None and (before.verdict, before.judge) == (now.verdict, now.judge)
     if same:
-        return f"Decision on these replies: {_decided(now)}, as at the baseline."
-    at_baseline = f"; at the baseline: {_decided(before)}" if before else ""
-    return f"Decision on these replies: {_decided(now)}{at_baseline}."
+        return f"Decision on these replies: {decided(now)}, as at the baseline."
+    at_baseline = f"; at the baseline: {decided(before)}" if before else ""
+    return f"Decision on these replies: {decided(now)}{at_baseline}."
 
 
-def _decided(decision: DecisionFacts) -> str:
+def decided(decision: DecisionFacts) -> str:
+    """Return the verdict of a decision, and its judge."""
     verdict = decision.verdict.replace("_", " ")
     return f"{verdict} ({decision.judge})" if decision.judge else verdict

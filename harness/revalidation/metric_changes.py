@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.analysis import JudgeFacts, Source, validate
+from harness.analysis import JudgeFacts, Source, evidence
+from harness.analysis.decision import verdict_of
 from harness.analysis.estimates import prepare
 from harness.analysis.evidence import range_of
 from harness.analysis.serialize import rows_of
 from harness.judging.parsing.verdict import Verdict
 from harness.ratings import judge_table
-from harness.revalidation.history import DecisionFacts, MetricChange
+from harness.revalidation.history import DecisionFacts, MetricChange, MetricSequence
 from harness.revalidation.reply_categories import by_judge, verdicts_of
 from harness.stats.data.arrays import ratio
+from harness.stats.drift.score_change import score_change
 from harness.stats.drift.worse import ItemScores
 from harness.stats.indeterminacy.translation import F_hat
 from harness.stats.inference.interval_methods import percentile_ends
@@ -120,11 +122,16 @@ def decision_on(
     if not replied:
         return None
     everything = dict.fromkeys(replied, slice(None))
-    v = validate(yardstick.source(replied, everything, replies=n_replies))
-    judges = v.evidence.judges if v.evidence else ()
-    ranks = {row.judge: row.ranks for row in judges if row.ranks is not None}
+    p = prepare(yardstick.source(replied, everything, replies=n_replies))
+    common = evidence.section(p)
+    rows = common.judges if common else ()
+    ranked = [row.judge for row in rows if row.value is not None]
+    verdict = verdict_of(common)[0] if common and ranked else "none"
     return DecisionFacts(
-        metric=v.settings.metric, verdict=v.decision.verdict, judge=v.decision.judge, ranks=ranks
+        metric=p.metric,
+        verdict=verdict,
+        judge=ranked[0] if verdict != "none" else None,
+        ranks={row.judge: row.ranks for row in rows if row.ranks is not None},
     )
 
 
@@ -218,50 +225,97 @@ def translation_of(
     return rows_of(translation.F) if translation.n_pairs else None
 
 
-def reply_scores(
-    comparison: Comparison,
-    categories: Sequence[Category],
-    elicitation: Elicitation,
-    yardstick: Yardstick,
-) -> FloatArray | None:
-    """Return what a single reply of each category scores on each item by the metric that ranks.
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """What single replies score by the metric that ranks, which is a mean over items.
 
-    Parameters
+    Attributes
     ----------
-    categories : sequence of Category
-        C of them.
-    elicitation : Elicitation
-        Theirs.
-
-    Returns
-    -------
-    scores : (n, C) array or None
-        From 0 to 1, higher is better; nan where the item is not rated or the category is no
-        answer. None where the metric is not a mean over items.
+    metric : Metric
+        That metric.
+    range : float
+        Of the metric, from its best to its worst value.
+    columns : dict
+        (n,) scores of a category in an elicitation, where they were needed before.
     """
-    p, metric = comparison.prepared, comparison.metric
-    is_mean = metric.value is mean and metric.better in {"higher", "lower"}
-    if not is_mean or p.source.mode != "exclude" or p.source.level != "micro":
-        return None
-    cut = Cut(p.tau, p.compared.positive)
-    raters = Side.of(p.compared.human, cut, (metric,), p.implied)
-    scores = np.full((len(yardstick.items), len(categories)), np.nan)
-    for k, category in enumerate(categories):
-        if category.outcome == "answered":
-            table = _single_reply_table(yardstick, category, elicitation)
-            side = Side.of(table, cut, (metric,))
-            vectors = raters.forms[metric.human_form], side.forms[metric.judge_form]
-            value, weight = metric.contributions(*vectors).T
-            scores[:, k] = ratio(value, weight)
-    if np.isnan(scores).all():
-        return None
-    low = metric.bounds[0]
-    shares = (scores - low) / range_of(metric, len(p.compared.human.space.options))
-    return np.clip(shares if metric.better == "higher" else 1.0 - shares, 0.0, 1.0)
+
+    metric: Metric
+    range: float
+    yardstick: Yardstick
+    cut: Cut
+    raters: Side
+    columns: dict[tuple[Category, Elicitation], FloatArray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, comparison: Comparison, yardstick: Yardstick) -> Scorer | None:
+        """Return what scores replies; None where the metric is not a mean over items."""
+        p, metric = comparison.prepared, comparison.metric
+        is_mean = metric.value is mean and metric.better in {"higher", "lower"}
+        if not is_mean or p.source.mode != "exclude" or p.source.level != "micro":
+            return None
+        cut = Cut(p.tau, p.compared.positive)
+        raters = Side.of(p.compared.human, cut, (metric,), p.implied)
+        n_options = len(p.compared.human.space.options)
+        return cls(metric, range_of(metric, n_options), yardstick, cut, raters)
+
+    def scores(self, categories: Sequence[Category], elicitation: Elicitation) -> FloatArray | None:
+        """Return what a single reply of each category scores on each item.
+
+        Parameters
+        ----------
+        categories : sequence of Category
+            C of them.
+        elicitation : Elicitation
+            Theirs.
+
+        Returns
+        -------
+        scores : (n, C) array or None
+            From 0 to 1, higher is better; nan where the item is not rated or the category is no
+            answer. None where all are.
+        """
+        scores = np.full((len(self.yardstick.items), len(categories)), np.nan)
+        for k, category in enumerate(categories):
+            if category.outcome == "answered":
+                key = category, elicitation
+                if key not in self.columns:
+                    self.columns[key] = self._column(*key)
+                scores[:, k] = self.columns[key]
+        return None if np.isnan(scores).all() else scores
+
+    def _column(self, category: Category, elicitation: Elicitation) -> FloatArray:
+        metric = self.metric
+        table = _single_reply_table(self.yardstick, category, elicitation)
+        side = Side.of(table, self.cut, (metric,))
+        vectors = self.raters.forms[metric.human_form], side.forms[metric.judge_form]
+        value, weight = metric.contributions(*vectors).T
+        shares = (ratio(value, weight) - metric.bounds[0]) / self.range
+        return np.clip(shares if metric.better == "higher" else 1.0 - shares, 0.0, 1.0)
+
+    def sequence(self, scores: ItemScores, *, alpha: float) -> MetricSequence:
+        """Return the change at the last look, in the unit of the metric.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1)
+            The judge's share, for all looks together.
+        """
+        change = score_change(scores, len(scores.sums) - 1, alpha=alpha)
+        if change.value is None or change.interval is None:
+            return MetricSequence(metric=self.metric.name, reason=change.reason)
+        unit = self.range if self.metric.better == "higher" else -self.range
+        low, high = sorted((unit * change.interval.low, unit * change.interval.high))
+        return MetricSequence(
+            metric=self.metric.name,
+            difference=unit * change.value + 0.0,
+            low=low,
+            high=high,
+            n_items=change.n_used,
+        )
 
 
 def item_scores(counts: ReplyCounts, scores: FloatArray) -> ItemScores:
-    """Add up what the replies of each item and look score; see `reply_scores`.
+    """Add up what the replies of each item and look score; see `Scorer.scores`.
 
     Parameters
     ----------

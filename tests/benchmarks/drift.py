@@ -1,36 +1,40 @@
 """False alarms and delay of the tests of drift, on simulated schedules of 100 looks.
 
-    python tests/benchmarks/drift.py [--schedules 1000] [--changed 100] [--only WORD] [--write]
+    python tests/benchmarks/drift.py [--schedules 1000] [--only WORD] [--rows FILE] [--write]
 
 Prints a row per kind of schedule, and exits with 1 if unchanged judges alarm in more than alpha
-plus three standard errors; ``--write`` puts the tables into docs/drift.md.
+plus three standard errors; ``--write`` puts the tables into docs/drift.md. With 1,000 schedules
+this takes about 40 minutes of one core; what is done is kept in ``--rows FILE`` and not repeated.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from math import inf, pi, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
 
+from harness.stats.drift.score_change import score_change
 from harness.stats.drift.stream_path import anytime_p_values, stacked_paths
+from harness.stats.drift.windows import Window
 from harness.stats.drift.worse import ItemScores, worse_path
+from harness.stats.inference.interval_methods import t_quantile
 from harness.stats.inference.special_functions import bdtr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "drift.md"
 START = "<!-- tests/benchmarks/drift.py writes what follows -->"
 ALPHA = 0.05
 N_LOOKS = 100
 BLOCK = 50  # schedules simulated at once
-MAX_REPLIES = 1000  # of a look, up to which all schedules are simulated
 YES, NO, INVALID = range(3)
 NOISE = (0.0, 0.02, 0.1, 0.3)
 SHARES = (0.01, 0.05, 0.2)
@@ -69,6 +73,10 @@ class Schedule:
         Chance of an invalid reply before and after.
     missing : float
         Chance that a reply never arrives.
+    copied : float
+        Chance that a baseline reply after the first is a copy of the first.
+    day_sd : float
+        Of the log of a factor that the noise of all items has on the day of a baseline or look.
     """
 
     n: int = 300
@@ -81,13 +89,13 @@ class Schedule:
     noise_factor: float = 1.0
     invalid: tuple[float, float] = (0.0, 0.0)
     missing: float = 0.0
+    copied: float = 0.0
+    day_sd: float = 0.0
 
-    def n_affordable(self, n_unchanged: int, n_changed: int) -> int:
-        """Return how many to simulate: a fifth where that takes long, fewer after a change."""
-        if self.start is not None:
-            return n_changed
-        takes_long = self.missing > 0 or self.n * self.n_judges > MAX_REPLIES
-        return n_unchanged // 5 if takes_long else n_unchanged
+    @property
+    def as_assumed(self) -> bool:
+        """Whether replies are independent and the noise is that of the baseline."""
+        return self.copied == 0.0 and self.day_sd == 0.0
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """Draw the counts, (looks + 1, n, 3), or (looks + 1, n, 2) if no reply is invalid."""
@@ -98,7 +106,10 @@ class Schedule:
             changed = np.zeros(self.n, bool)
             changed[order[: self.n_changed(look)]] = True
             after = self.start is not None and look >= self.start
-            chance = np.minimum(off * (self.noise_factor if after else 1.0), 0.5)
+            factor = self.noise_factor if after else 1.0
+            if self.day_sd:
+                factor *= np.exp(rng.normal(0.0, self.day_sd))
+            chance = np.minimum(off * factor, 0.5)
             answers = np.where(changed, 1 - usual, usual)
             rows.append(self._replies(answers, chance, self.invalid[after], look, rng))
         return np.array(rows, dtype=np.int32)
@@ -123,6 +134,8 @@ class Schedule:
             rng.random(size) < chance[:, None], 1 - answers[:, None], answers[:, None]
         )
         replies = np.where(rng.random(size) < invalid, INVALID, replies)
+        if self.copied:
+            replies = np.where(rng.random(size) < self.copied, replies[:, :1], replies)
         arrived = rng.random(size) >= self.missing
         categories = range(INVALID + any(self.invalid))
         return np.stack([((replies == k) & arrived).sum(axis=1) for k in categories], axis=1)
@@ -170,8 +183,8 @@ class Row:
     @property
     def too_often(self) -> bool:
         """Whether an unchanged judge alarms in more than alpha plus three standard errors."""
-        unchanged = self.schedule.start is None
-        return unchanged and self.share("chosen") > highest(self.n_schedules)
+        guarded = self.schedule.start is None and self.schedule.as_assumed
+        return guarded and self.share("chosen") > highest(self.n_schedules)
 
 
 def simulate(row: Row, n_schedules: int) -> Row:
@@ -258,14 +271,17 @@ class WorseSchedule:
 
     def draw(self, rng: np.random.Generator) -> ItemScores:
         """Draw the scores. Noise also rights answers: their mean falls by less than ``drop``."""
+        chance, n_replies = self.chances(rng), np.full((N_LOOKS + 1, self.n), 1)
+        n_replies[0] = self.s0
+        return ItemScores(rng.binomial(n_replies, chance), n_replies)
+
+    def chances(self, rng: np.random.Generator) -> np.ndarray:
+        """Draw the chance that an item is right, (looks + 1, n)."""
         right = np.arange(self.n) < 0.85 * self.n
         off = np.minimum(self.noise * rng.exponential(1.0, self.n), 0.5)
         after = right & (np.arange(self.n) >= round(self.drop * self.n))
-        n_replies = np.full((N_LOOKS + 1, self.n), 1)
-        n_replies[0] = self.s0
         later = np.arange(N_LOOKS + 1)[:, None] >= self.start
-        chance = np.where(np.where(later, after, right), 1.0 - off, off)
-        return ItemScores(rng.binomial(n_replies, chance), n_replies)
+        return np.where(np.where(later, after, right), 1.0 - off, off)
 
 
 @dataclass(frozen=True)
@@ -287,7 +303,7 @@ class WorseRow:
         return not self.is_worse and self.n_worse / self.n_schedules > highest(self.n_schedules)
 
     def line(self) -> str:
-        """Return a row of the third table."""
+        """Return a row of the fourth table."""
         s = self.schedule
         name = f"{replies(s.s0)}, {s.drop:.0%} of items from look {s.start}"
         if not s.drop:
@@ -312,17 +328,83 @@ def simulate_worse(schedule: WorseSchedule, n_schedules: int) -> WorseRow:
     return WorseRow(schedule, n_worse, n_schedules)
 
 
-def worse_rows(n_schedules: int) -> Iterator[WorseRow]:
-    """Simulate falls of at most the margin, where worse is wrong, then fewer of larger ones."""
-    n_fewer = n_schedules // 5
-    for schedule in (WorseSchedule(), WorseSchedule(s0=5), WorseSchedule(**AT_MARGIN)):
-        yield simulate_worse(schedule, n_schedules)
+def worse_schedules() -> Iterator[WorseSchedule]:
+    """List falls of at most the margin, where worse is wrong, then larger ones."""
+    yield from (WorseSchedule(), WorseSchedule(s0=5), WorseSchedule(**AT_MARGIN))
     for s0 in (2, 5):
         for start in (1, 10):
             for drop in (0.02, 0.05, 0.1):
-                schedule = WorseSchedule(s0=s0, drop=drop, start=start)
-                yield simulate_worse(schedule, n_fewer)
-    yield simulate_worse(WorseSchedule(drop=0.1, start=10, margin=0.02), n_fewer)
+                yield WorseSchedule(s0=s0, drop=drop, start=start)
+    yield WorseSchedule(drop=0.1, start=10, margin=0.02)
+
+
+# Confidence sequences
+
+
+@dataclass(frozen=True)
+class SequenceRow:
+    """How often intervals of a kind of schedule miss the change of the mean score at any look.
+
+    Attributes
+    ----------
+    n_missed, n_missed_alone : int
+        Schedules in which the confidence sequence misses, and t intervals of each look alone.
+    widths : list of float
+        Mean distance of the ends at `WIDTHS_AT`, in points.
+    """
+
+    schedule: WorseSchedule
+    n_missed: int
+    n_missed_alone: int
+    widths: list[float]
+    n_schedules: int
+
+    @property
+    def too_often(self) -> bool:
+        """Whether the sequence misses in more than alpha plus three standard errors."""
+        return self.n_missed / self.n_schedules > highest(self.n_schedules)
+
+    def line(self) -> str:
+        """Return a row of the last table."""
+        s, n = self.schedule, self.n_schedules
+        fall = f"{s.drop:.0%} become wrong at look {s.start}" if s.drop else "no fall"
+        misses = f"{self.n_missed / n:.1%} | {self.n_missed_alone / n:.1%}"
+        widths = " | ".join(f"{width:.0f}" for width in self.widths)
+        return f"| {s.n} items, {replies(s.s0)}, {fall} | {misses} | {widths} | {n:,} |"
+
+
+WIDTHS_AT = (1, 10, 100)
+
+
+def sequence_schedules() -> Iterator[WorseSchedule]:
+    """List schedules with and without a fall."""
+    yield from (WorseSchedule(), WorseSchedule(s0=5), WorseSchedule(n=100), WorseSchedule(n=1000))
+    yield WorseSchedule(drop=0.1, start=10)
+
+
+def simulate_sequence(schedule: WorseSchedule, n_schedules: int) -> SequenceRow:
+    """Count misses, with seeds made of the kind of schedule."""
+    seed = crc32(repr(schedule).encode())
+    missed = np.zeros((n_schedules, 2), bool)
+    widths = np.zeros((n_schedules, N_LOOKS))
+    for i in range(n_schedules):
+        truth = schedule.chances(np.random.default_rng([seed, i])).mean(axis=1)
+        scores = schedule.draw(np.random.default_rng([seed, i]))
+        for look in range(1, N_LOOKS + 1):
+            interval = score_change(scores, look, alpha=ALPHA).interval
+            assert interval is not None
+            change, drawn = truth[look] - truth[0], scores.changes(Window(look, 1))
+            missed[i, 0] |= not interval.low <= change <= interval.high
+            alone = t_quantile(1 - ALPHA, len(drawn) - 1) * drawn.std(ddof=1) / sqrt(len(drawn))
+            missed[i, 1] |= abs(drawn.mean() - change) > alone
+            widths[i, look - 1] = interval.high - interval.low
+    points = 100 * widths.mean(axis=0)
+    return SequenceRow(
+        schedule,
+        *missed.sum(axis=0).tolist(),
+        [float(points[look - 1]) for look in WIDTHS_AT],
+        n_schedules,
+    )
 
 
 def highest(n_schedules: int) -> float:
@@ -350,6 +432,17 @@ def unchanged_judges_rows() -> Iterator[Row]:
     for n in (100, 300):
         name = f"{n} items, 2 replies, 10% noise, any of 5 judges"
         yield Row(name, Schedule(n=n, n_judges=5))
+
+
+def broken_rows() -> Iterator[Row]:
+    """List schedules in which nothing changes, but an assumption of the tests does not hold."""
+    usual = "300 items, 2 replies, 10% noise"
+    for copied in (0.1, 0.5):
+        name = f"{usual}, {copied:.0%} of the second replies copied"
+        yield Row(name, Schedule(copied=copied))
+    for day_sd in (0.1, 0.3):
+        name = f"{usual}, noise of the day with log-sd {day_sd:g}"
+        yield Row(name, Schedule(day_sd=day_sd))
 
 
 def changed_rows() -> Iterator[Row]:
@@ -390,18 +483,28 @@ def replies(s0: int) -> str:
 # Tables
 
 
-def tables(rows: list[Row], worse: list[WorseRow]) -> str:
+def tables(rows: list[Row], worse: list[WorseRow], sequences: list[SequenceRow]) -> str:
     """Write the tables as Markdown."""
-    unchanged = [row for row in rows if row.schedule.start is None]
+    unchanged = [row for row in rows if row.schedule.start is None and row.schedule.as_assumed]
+    broken = [row for row in rows if not row.schedule.as_assumed]
     changed = [row for row in rows if row.schedule.start is not None]
+    head = [
+        f"| schedule | {' | '.join(PROCEDURES.values())} | schedules |",
+        "| --- | --: | --: | --: | --: | --: | --: |",
+    ]
     parts = [
         "## False alarms",
         "",
         "Share of schedules of 100 looks with an alarm at any look, although nothing changed.",
         "",
-        f"| schedule | {' | '.join(PROCEDURES.values())} | schedules |",
-        "| --- | --: | --: | --: | --: | --: | --: |",
+        *head,
         *map(unchanged_line, unchanged),
+        "",
+        "The same where an assumption does not hold: baseline replies that are copies of others,",
+        "or noise that has another level on each day.",
+        "",
+        *head,
+        *map(unchanged_line, broken),
         "",
         "## Delay",
         "",
@@ -421,6 +524,16 @@ def tables(rows: list[Row], worse: list[WorseRow]) -> str:
         "| baseline, items that become wrong | margin | worse by more | said | schedules |",
         "| --- | --: | --- | --: | --: |",
         *(row.line() for row in worse),
+        "",
+        "## Confidence sequences",
+        "",
+        "Share of schedules with 10% noise in which an interval of the change of the mean score",
+        "misses at any of 100 looks, beside t intervals of each look alone, and the mean distance",
+        "of the ends in points at looks 1, 10 and 100.",
+        "",
+        "| schedule | missed | missed by t | look 1 | look 10 | look 100 | schedules |",
+        "| --- | --: | --: | --: | --: | --: | --: |",
+        *(row.line() for row in sequences),
     ]
     return "\n".join(parts) + "\n"
 
@@ -443,27 +556,76 @@ def write_page(section: str, page: Path = PAGE) -> None:
     page.write_text(f"{kept}\n\n{START}\n{section}", "utf-8")
 
 
+def fill_row(row: Row, n_schedules: int, file: Path | None) -> Row:
+    """Simulate a row, or take it from a file of rows."""
+    row.first_alarms = kept(
+        file, row.name, n_schedules, lambda: simulate(row, n_schedules).first_alarms
+    )
+    return row
+
+
+def fill_worse(schedule: WorseSchedule, n_schedules: int, file: Path | None) -> WorseRow:
+    """Simulate a row on worse, or take it from a file of rows."""
+    count = kept(
+        file,
+        repr(schedule),
+        n_schedules,
+        lambda: {"worse": simulate_worse(schedule, n_schedules).n_worse},
+    )
+    return WorseRow(schedule, count["worse"], n_schedules)
+
+
+def fill_sequence(schedule: WorseSchedule, n_schedules: int, file: Path | None) -> SequenceRow:
+    """Simulate a row on confidence sequences, or take it from a file of rows."""
+    result = kept(
+        file,
+        f"sequence {schedule}",
+        n_schedules,
+        lambda: {"row": astuple(simulate_sequence(schedule, n_schedules))[1:]},
+    )
+    return SequenceRow(schedule, *result["row"])
+
+
+def kept(
+    file: Path | None, name: str, n_schedules: int, result: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return a result that a file holds, a line for each; where it has none, make and add it."""
+    lines = file.read_text("utf-8").splitlines() if file and file.exists() else []
+    for line in map(json.loads, lines):
+        if (line["name"], line["schedules"]) == (name, n_schedules):
+            return dict(line["result"])
+    new = result()
+    if file:
+        line = {"name": name, "schedules": n_schedules, "result": new}
+        with file.open("a", encoding="utf-8") as rows:
+            rows.write(json.dumps(line) + "\n")
+    return new
+
+
 def main() -> None:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--schedules", type=int, default=1000, help="of a row without a change")
-    parser.add_argument("--changed", type=int, default=100, help="of a row with a change")
+    parser.add_argument("--schedules", type=int, default=1000, help="of each row")
     parser.add_argument("--only", default="", help="rows whose name contains this")
+    parser.add_argument("--rows", type=Path, help="file that keeps what is done")
     parser.add_argument("--write", action="store_true", help="renew docs/drift.md")
     options = parser.parse_args()
     rows: list[Row] = []
-    for row in (*unchanged_rows(), *changed_rows(), *unchanged_judges_rows()):
-        if options.only not in row.name:
-            continue
-        changes = row.schedule.start is not None
-        n_schedules = row.schedule.n_affordable(options.schedules, options.changed)
-        rows.append(simulate(row, n_schedules))
-        print((changed_line if changes else unchanged_line)(row), flush=True)
-    worse = list(worse_rows(options.schedules)) if not options.only else []
-    print(*(row.line() for row in worse), sep="\n")
+    worse: list[WorseRow] = []
+    sequences: list[SequenceRow] = []
+    for row in (*unchanged_rows(), *unchanged_judges_rows(), *broken_rows(), *changed_rows()):
+        if options.only in row.name:
+            rows.append(fill_row(row, options.schedules, options.rows))
+            print((unchanged_line if row.schedule.start is None else changed_line)(row), flush=True)
+    for schedule in worse_schedules() if not options.only else ():
+        worse.append(fill_worse(schedule, options.schedules, options.rows))
+        print(worse[-1].line(), flush=True)
+    for schedule in sequence_schedules() if not options.only else ():
+        sequences.append(fill_sequence(schedule, options.schedules, options.rows))
+        print(sequences[-1].line(), flush=True)
     if options.write:
-        write_page(tables(rows, worse))
-    sys.exit(any(row.too_often for row in (*rows, *worse)))
+        write_page(tables(rows, worse, sequences))
+    sys.exit(any(row.too_often for row in (*rows, *worse, *sequences)))
 
 
 if __name__ == "__main__":

@@ -7,16 +7,19 @@ import pytest
 
 from harness.errors import RunError
 from harness.judging.parsing.verdict import with_checksum
+from harness.revalidation.detection_power import DetectionPower
 from harness.revalidation.history import (
     Baseline,
     HistoryFile,
+    HistoryReading,
     JudgeResult,
     Look,
+    MetricSequence,
     Provider,
     read_history,
 )
 from harness.revalidation.history_page import history_page
-from harness.revalidation.history_text import model_changes
+from harness.revalidation.history_text import history_text, model_changes
 from harness.revalidation.reply_categories import Category, StreamReplies
 
 STREAM = StreamReplies(
@@ -35,6 +38,7 @@ BASELINE = Baseline(
     providers={},
     alpha=0.05,
     decision=None,
+    power={"gpt": DetectionPower(share=0.1)},
     streams=(STREAM,),
 )
 LOOK = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=(), streams=(STREAM,))
@@ -100,13 +104,39 @@ def test_a_page_escapes_names_and_marks_the_model(tmp_path):
         )
         for number, model in enumerate(("m-1", "m-1", "m-2"), 1)
     ]
-    write(tmp_path, msgspec.structs.replace(BASELINE, streams=(stream,)), *looks)
+    power = {hostile: DetectionPower(share=0.1)}
+    write(tmp_path, msgspec.structs.replace(BASELINE, streams=(stream,), power=power), *looks)
     history = read_history(tmp_path / "history.jsonl")
     assert model_changes(history, hostile) == {3}
     page = history_page("run", history)
     assert hostile not in page
     assert "&lt;script&gt;alert(1)" in page
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == 2
+
+
+def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
+    """Ends and value stand on one scale around zero; a look without replies has none."""
+    changes = [MetricSequence(metric="mse(s/s)", difference=0.1, low=-0.1, high=0.4, n_items=3)]
+    changes.append(MetricSequence(metric="mse(s/s)", reason="no_reply_on_either_side"))
+    looks = [
+        msgspec.structs.replace(
+            LOOK,
+            number=number,
+            judges=(JudgeResult(judge="gpt", verdict="stable", sequence=change),),
+        )
+        for number, change in enumerate(changes, 1)
+    ]
+    history = HistoryReading([BASELINE], looks)
+    [*_, heading, heads, drawn, empty] = history_text(history).splitlines()
+    assert heading == "gpt, mse(s/s): look less baseline, intervals for all looks together"
+    assert heads.split() == ["look", "now", "change", "interval"]
+    assert drawn.split(maxsplit=5)[2:5] == ["0.100", "[-0.100,", "0.400]"]
+    strip = drawn[-26:]
+    assert strip == "-----|----*---------------"
+    assert empty.split() == ["2", "NA", "NA"]
+    page = history_page("run", history)
+    assert "upper end, all looks together" in page
+    assert page.count("<svg") == 3
 
 
 def test_a_line_of_another_version_is_named(tmp_path):

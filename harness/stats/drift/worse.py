@@ -167,14 +167,22 @@ def _all_changes(scores: ItemScores) -> list[list[tuple[float, FloatArray]]]:
 def _log_e_sums(changes: list[list[tuple[float, FloatArray]]], margin: float) -> list[float]:
     total, sums = -np.inf, []
     for windows in changes:
-        weighted = [np.log(weight) + _log_bets(z, margin) for weight, z in windows]
+        weighted = [np.log(weight) + log_betting_e_value(z, margin) for weight, z in windows]
         total = float(np.logaddexp.reduce([total, *weighted]))
         sums.append(total)
     return sums
 
 
-def _log_bets(changes: FloatArray, margin: float) -> float:
-    """Return the log e-value of a window."""
+def log_betting_e_value(changes: FloatArray, margin: float) -> float:
+    """Return the log e-value against a mean change of at least ``-margin``, from one window.
+
+    Parameters
+    ----------
+    changes : (n,) array in [-1, 1]
+        Per item.
+    margin : float in (-1, 1)
+        Negative for a rise that the mean is tested to fall short of.
+    """
     bets = BETS[:, None] / (1.0 + margin)
     log_products = np.log1p(-bets * (changes + margin)).sum(axis=1)
     return float(np.logaddexp.reduce(log_products) - np.log(len(BETS)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.stats.drift.windows import windows_of
-from harness.stats.drift.worse import ItemScores, _log_bets, largest_margin, worse_path
+from harness.stats.drift.worse import ItemScores, largest_margin, log_betting_e_value, worse_path
 
 
 def draw_scores(drop, *, n=300, looks=10, first_look=1, seed=0, s0=5):
@@ -33,7 +33,7 @@ def test_the_expectation_of_the_e_value_is_at_most_1(margin, before):
             for b, x, p, q in zip(baseline, look, before, after, strict=True):
                 chance *= [(1 - p) ** 2, 2 * p * (1 - p), p**2][b] * (q if x else 1 - q)
             changes = np.array(look) - np.array(baseline) / 2
-            expectation += chance * np.exp(_log_bets(changes, margin))
+            expectation += chance * np.exp(log_betting_e_value(changes, margin))
     assert expectation <= 1 + 1e-12
 
 

@@ -1,0 +1,74 @@
+"""Metrics and the decision on the replies of a look."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from support.look_schedules import flawed, majority, other
+from support.task_folders import make_task_folder
+
+from harness.analysis import Choices, validate
+from harness.revalidation.metric_changes import (
+    Scorer,
+    Yardstick,
+    compare_metrics,
+    decision_on,
+    item_scores,
+)
+from harness.revalidation.reply_categories import Category, StreamReplies, counts_of
+from harness.tasks import load_task
+
+OPTIONS = (Category("answered", "A"), Category("answered", "B"), Category("invalid"))
+
+
+@pytest.fixture(scope="module")
+def yardstick(tmp_path_factory):
+    folder = make_task_folder(tmp_path_factory.mktemp("yardstick") / "task", 60, response_sets=False)
+    task = load_task(folder)
+    return Yardstick(task, task.items, Choices(), 0)
+
+
+def stream(judge, answer, n_replies, *, seed=0, invalid=0.0):
+    """Replies of which a tenth is another answer, and some are invalid."""
+    rng = random.Random(seed)
+
+    def reply(i):
+        if rng.random() < invalid:
+            return 2
+        return "AB".index(other(answer(i)) if rng.random() < 0.1 else answer(i))
+
+    replies = tuple(tuple(reply(i) for _ in range(n_replies)) for i in range(60))
+    return StreamReplies(judge, "forced_choice", OPTIONS, replies)
+
+
+def test_the_decision_is_that_of_a_validation(yardstick):
+    """Without the parts that a look does not need, judge, verdict, metric and ranks are equal."""
+    streams = [stream("good", majority, 2), stream("flawed", flawed, 2, seed=1)]
+    facts = decision_on(yardstick, streams, 2)
+    everything = {row.judge: slice(None) for row in streams}
+    whole = validate(yardstick.source({s.judge: [s] for s in streams}, everything, replies=2))
+    assert (facts.verdict, facts.judge) == (whole.decision.verdict, whole.decision.judge)
+    assert facts.metric == whole.settings.metric
+    assert facts.ranks == {row.judge: row.ranks for row in whole.evidence.judges}
+    assert facts.ranks["good"][0] == 1
+
+
+def test_a_sequence_is_in_the_unit_of_the_metric(yardstick):
+    """Its value is the mean over items of what single replies differ; worse is up for a loss."""
+    before = stream("judge", majority, 3, invalid=0.05)
+    look = stream("judge", flawed, 1, seed=1, invalid=0.05)
+    scorer = Scorer.of(compare_metrics(yardstick, [before], [look]), yardstick)
+    scores = scorer.scores(OPTIONS, "forced_choice")
+    sequence = scorer.sequence(item_scores(counts_of([before, look]), scores), alpha=0.05)
+    assert sequence.metric == scorer.metric.name == "js_divergence(s/s)"
+    losses = 1 - scores
+    changes = [
+        losses[i, now[0]] - sum(losses[i, k] for k in then if k < 2) / sum(k < 2 for k in then)
+        for i, (then, now) in enumerate(zip(before.replies, look.replies, strict=True))
+        if now[0] < 2 and any(k < 2 for k in then)
+    ]
+    assert sequence.difference == pytest.approx(sum(changes) / len(changes))
+    assert sequence.n_items == len(changes) < 60
+    assert 0 < sequence.difference < sequence.high
+    assert sequence.low < sequence.difference
