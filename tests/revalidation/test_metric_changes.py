@@ -24,7 +24,8 @@ OPTIONS = (Category("answered", "A"), Category("answered", "B"), Category("inval
 
 @pytest.fixture(scope="module")
 def yardstick(tmp_path_factory):
-    folder = make_task_folder(tmp_path_factory.mktemp("yardstick") / "task", 60, response_sets=False)
+    folder = tmp_path_factory.mktemp("yardstick") / "task"
+    make_task_folder(folder, 60, response_sets=False)
     task = load_task(folder)
     return Yardstick(task, task.items, Choices(), 0)
 

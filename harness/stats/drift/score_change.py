@@ -5,12 +5,14 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.stats.drift.windows import Window
 from harness.stats.drift.worse import log_betting_e_value
 from harness.stats.inference.estimate import Estimate, Exclusion, Interval
 
 if TYPE_CHECKING:
-    from harness.stats.data.arrays import FloatArray
+    from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.drift.worse import ItemScores
 
 STEP = 0.001  # of the ends
@@ -76,9 +78,10 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
             value=None, reason=reason, n_used=0, n_excluded=n_excluded, excluded=excluded
         )
     bound = log(2.0 * look * (look + 1) / alpha)
+    different, n_items = np.unique(changes, return_counts=True)
     interval = Interval(
-        low=-_upper_end(-changes, bound),
-        high=_upper_end(changes, bound),
+        low=-_upper_end(-different, n_items, bound),
+        high=_upper_end(different, n_items, bound),
         level=1.0 - alpha,
         method="betting",
         unit="item",
@@ -92,11 +95,11 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
     )
 
 
-def _upper_end(changes: FloatArray, bound: float) -> float:
+def _upper_end(changes: FloatArray, n_items: IntArray, bound: float) -> float:
     """Return the least mean change, in steps, at and above which all are rejected; else 1."""
     low, high = round(-1.0 / STEP), round(1.0 / STEP)
     while high - low > 1:
         middle = (low + high) // 2
-        rejected = log_betting_e_value(changes, -middle * STEP) >= bound
+        rejected = log_betting_e_value(changes, -middle * STEP, n_items) >= bound
         low, high = (low, middle) if rejected else (middle, high)
     return high * STEP

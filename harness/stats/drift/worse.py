@@ -173,7 +173,7 @@ def _log_e_sums(changes: list[list[tuple[float, FloatArray]]], margin: float) ->
     return sums
 
 
-def log_betting_e_value(changes: FloatArray, margin: float) -> float:
+def log_betting_e_value(changes: FloatArray, margin: float, n_items: IntArray | int = 1) -> float:
     """Return the log e-value against a mean change of at least ``-margin``, from one window.
 
     Parameters
@@ -182,7 +182,9 @@ def log_betting_e_value(changes: FloatArray, margin: float) -> float:
         Per item.
     margin : float in (-1, 1)
         Negative for a rise that the mean is tested to fall short of.
+    n_items : (n,) int array, optional
+        How many items each change stands for.
     """
     bets = BETS[:, None] / (1.0 + margin)
-    log_products = np.log1p(-bets * (changes + margin)).sum(axis=1)
+    log_products = (n_items * np.log1p(-bets * (changes + margin))).sum(axis=1)
     return float(np.logaddexp.reduce(log_products) - np.log(len(BETS)))

@@ -6,7 +6,15 @@ from time import process_time
 
 import numpy as np
 import pytest
-from benchmarks.drift import AT_MARGIN, Row, Schedule, WorseSchedule, simulate, simulate_worse
+from benchmarks.drift import (
+    AT_MARGIN,
+    Row,
+    Schedule,
+    WorseSchedule,
+    simulate,
+    simulate_sequence,
+    simulate_worse,
+)
 
 from harness.stats.drift.reply_counts import ReplyCounts
 from harness.stats.drift.stream_path import stream_path
@@ -65,8 +73,15 @@ def test_changes_are_noticed(schedule, least, most_looks):
 def test_worse_is_rarely_said_of_a_fall_within_the_margin(fall):
     """A fall by at most the margin is called worse in few of 200 schedules."""
     row = simulate_worse(WorseSchedule(n=100, **fall), 200)
-    assert not row.is_worse
+    assert not row.schedule.is_worse
     assert not row.too_often
+
+
+def test_confidence_sequences_rarely_miss():
+    """Intervals of 100 looks all hold in most of 50 schedules, where t intervals of each do not."""
+    row = simulate_sequence(WorseSchedule(n=100, drop=0.1, start=10), 50)
+    assert not row.too_often
+    assert row.n_missed_alone > 20
 
 
 def draw_streams(n_streams, *, missing):
