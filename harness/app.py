@@ -25,7 +25,9 @@ from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.config import ENSEMBLE, load_judges
 from harness.judging.judges.judge_registry import build, check, check_destinations, resolve
 from harness.judging.judges.pricing import price_of
-from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.prompts.demonstrations import draw_demonstrations
+from harness.judging.prompts.requests import Prompts, Unit, answer_kind
+from harness.judging.prompts.strategies import n_demonstrations
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget, paid_replies
@@ -41,7 +43,7 @@ from harness.runs import RunConfig, RunFolder, default_out, list_runs
 from harness.sources import source_of, source_of_verdicts
 from harness.stats.selection.replies import MIN_SAMPLES
 from harness.stopping import StopRequests, run_until_stopped
-from harness.tasks import Task, load_task
+from harness.tasks import Item, Task, load_task
 from harness.tasks.options import DEFAULT_PROPERTY
 
 if TYPE_CHECKING:
@@ -49,7 +51,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Validation
+    from harness.elicitation_items import ItemsByElicitation
     from harness.judging.judges.config import JudgeSpec
+    from harness.judging.prompts.demonstrations import AnswerKind, Demonstrations
     from harness.judging.prompts.requests import Request
     from harness.judging.running.cost_estimate import JudgeQuote
     from harness.judging.running.retry import RetryPolicy
@@ -118,6 +122,7 @@ def plan_run(
     judges_file: Path | None = None,
     base_url: str | None = None,
     key_env: str | None = None,
+    pool: Task | None = None,
     **settings: Any,  # noqa: ANN401 -- checked by RunConfig
 ) -> Plan:
     """Check everything that a new run needs; nothing is asked and nothing is written.
@@ -132,6 +137,8 @@ def plan_run(
         How the verdicts are validated.
     judges_file, base_url, key_env
         See `harness.judging.judges.judge_registry.resolve`.
+    pool : Task, optional
+        Where demonstrations of few-shot judges are drawn from, by default the task.
     **settings
         Fields of `RunConfig`.
 
@@ -157,7 +164,9 @@ def plan_run(
     )
     specs = tuple(_configured(spec, config) for spec in resolved.specs)
     _check_property(loaded, specs)
-    prompts = Prompts.load(loaded, strategies={spec.strategy for spec in specs})
+    strategies = {spec.strategy for spec in specs}
+    drawn = _drawn(pool or loaded, items_by_elicitation(loaded, config), strategies, config.seed)
+    prompts = Prompts.load(loaded, strategies=strategies, demonstrations=drawn)
     return _plan(loaded, config, specs, dict(resolved.skipped), prompts)
 
 
@@ -499,6 +508,18 @@ def _configured(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
         price = price_of(spec)
         changes |= {"price": price and price.in_batch(), "n_per_request": 1}
     return spec.model_copy(update=changes)
+
+
+def _drawn(
+    pool: Task, items: ItemsByElicitation, strategies: set[str], seed: int
+) -> Demonstrations | None:
+    """Draw demonstrations where a judge is few-shot."""
+    if not (n := max(map(n_demonstrations, strategies), default=0)):
+        return None
+    judged: dict[AnswerKind, list[Item]] = {}
+    for elicitation, of_elicitation in items.items():
+        judged.setdefault(answer_kind(elicitation), []).extend(of_elicitation)
+    return draw_demonstrations(pool, judged, n, seed=seed)
 
 
 def _check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:

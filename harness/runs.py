@@ -215,7 +215,7 @@ class RunFolder:
         try:
             path.mkdir(parents=True)
             write_task(task, path / "task", item_text=config.item_text)
-            prompts.save(folder.prompts)
+            prompts.save(folder.prompts, item_text=config.item_text)
             write_file(path / "manifest.json", folder._manifest_as_json(), durable=True)
         except OSError as error:
             folder.remove()

@@ -121,6 +121,7 @@ def _ask_probe(
             base_url=base_url,
             key_env=key_env,
             judges_file=judges_file,
+            pool=loaded,
         )
     if plan.ensembles:
         raise JudgeError(f"{plan.ensembles[0].name}: a probe asks single judges; name its members.")

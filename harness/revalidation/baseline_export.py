@@ -41,7 +41,8 @@ def export_baseline(
     if target.exists():
         raise RunError(f"{target}: it exists already; choose another folder, or remove it.")
     history = fix_baseline(run, options)
-    baseline, task = history.baseline, setup_of(run, options.task).task
+    setup = setup_of(run, options.task)
+    baseline, task = history.baseline, setup.task
     assert baseline is not None, "it was fixed"
     anchor = set(baseline.items)
     small = task.model_copy(
@@ -55,15 +56,9 @@ def export_baseline(
     try:
         target.mkdir(parents=True)
         write_task(small, target / "task", item_text=item_text)
-        _copy_files(run.prompts, target / "prompts")
+        setup.prompts.save(target / "prompts", item_text=item_text)
         write_file(target / FILE, (run.path / FILE).read_bytes())
         write_file(target / ".gitignore", f"{FOLDER}/\n".encode())
         RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
     except OSError as error:
         raise RunError(f"{target}: cannot be written ({error.strerror}).") from None
-
-
-def _copy_files(source: Path, target: Path) -> None:
-    target.mkdir()
-    for file in source.iterdir():
-        write_file(target / file.name, file.read_bytes())

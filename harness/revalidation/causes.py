@@ -90,7 +90,10 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
         )
     strategies = {spec.strategy for spec in folder.manifest.judges}
     prompts = Prompts.load(task, folder.prompts, strategies=strategies)
-    current_prompts = Prompts.load(current, strategies=strategies).hash if current else prompts.hash
+    current_prompts = prompts.hash
+    if current:
+        drawn = prompts.demonstrations
+        current_prompts = Prompts.load(current, strategies=strategies, demonstrations=drawn).hash
     if prompts.hash != folder.manifest.hashes["prompts"]:
         current_prompts = prompts.hash
     return Setup(task, current or task, prompts, current_prompts)

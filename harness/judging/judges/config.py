@@ -127,8 +127,8 @@ class JudgeSpec(BaseModel):
     allow_redirects : bool
         Whether the provider may redirect a request, with its key, to another address.
     strategy : str
-        How it is prompted: ``zero-shot``, or ``cot`` for chain of thought, which raises the default
-        token limit.
+        How it is prompted: ``zero-shot``, ``few-shot:N`` after N demonstrations, or ``cot`` for
+        chain of thought, which raises the default token limit.
     votes : int
         Replies that make a verdict, by majority (self-consistency).
     members : tuple of str

@@ -256,7 +256,8 @@ def check_destinations(
 
 def _under_strategy(strategy: str, registry: Mapping[str, JudgeSpec]) -> set[tuple[object, ...]]:
     """Return the destinations of the user's judges under a strategy, which may change limits."""
-    plain = [spec for spec in registry.values() if spec.strategy == ZERO_SHOT != strategy]
+    asked = (spec for spec in registry.values() if spec.kind != ENSEMBLE)
+    plain = [spec for spec in asked if spec.strategy == ZERO_SHOT != strategy]
     return {_destination(with_strategy(spec, strategy)) for spec in plain}
 
 

@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from harness.errors import PromptError
 from harness.files import write_file
-from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ZERO_SHOT
+from harness.judging.parsing.grammar import render as render_answer
+from harness.judging.prompts.demonstrations import Demonstrations
+from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ZERO_SHOT, n_demonstrations
 from harness.judging.prompts.templates import ITEM_NAMES, Template, read_template, render
 from harness.tasks import CANNOT_ASSESS, bundled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import JsonValue
 
+    from harness.judging.prompts.demonstrations import AnswerKind, Demonstration
     from harness.tasks import Item, Option, Task
 
 Elicitation = Literal["forced_choice", "response_set", "paired"]
@@ -169,11 +172,19 @@ class Prompts:
     Attributes
     ----------
     hash : str
-        SHA-256 of the templates as read, 64 hex digits.
+        SHA-256 of the templates as read and of the demonstrations, 64 hex digits.
+    demonstrations : Demonstrations or None
+        What few-shot judges are shown.
     """
 
-    def __init__(self, task: Task, templates: Mapping[str, Template]) -> None:
+    def __init__(
+        self,
+        task: Task,
+        templates: Mapping[str, Template],
+        demonstrations: Demonstrations | None = None,
+    ) -> None:
         self._task = task
+        self.demonstrations = demonstrations
         self._templates = dict(templates)
         self._values = {name: _task_values(task, template) for name, template in templates.items()}
         self._opening = {
@@ -187,11 +198,17 @@ class Prompts:
         texts = json.dumps(
             {name: template.text for name, template in templates.items()}, sort_keys=True
         )
-        self.hash = hashlib.sha256(texts.encode()).hexdigest()
+        drawn = b"" if demonstrations is None else demonstrations.to_json(item_text=True)
+        self.hash = hashlib.sha256(texts.encode() + drawn).hexdigest()
 
     @classmethod
     def load(
-        cls, task: Task, folder: Path | None = None, *, strategies: Iterable[str] = ()
+        cls,
+        task: Task,
+        folder: Path | None = None,
+        *,
+        strategies: Collection[str] = (),
+        demonstrations: Demonstrations | None = None,
     ) -> Self:
         """Read the templates of every elicitation and bind them to a task.
 
@@ -201,15 +218,18 @@ class Prompts:
             May name templates of its own under ``prompts``: files in its folder or in ``folder``.
         folder : Path, optional
             Folder of the templates, by default the bundled ones.
-        strategies : iterable of str
+        strategies : collection of str
             Strategies of the judges; chain of thought has templates of its own.
+        demonstrations : Demonstrations, optional
+            For few-shot judges; by default those in ``folder``.
 
         Raises
         ------
         PromptError
             If a template is missing, cannot be read, has an unknown placeholder or part, does not
             show the fenced text of the item once, or has the same name as another, or if the task
-            has a template of its own without reasoning and none with it.
+            has a template of its own without reasoning and none with it; or if demonstrations
+            are missing or damaged.
         """
         default_folder = folder or bundled("prompts")
         templates: dict[str, Template] = {}
@@ -222,10 +242,14 @@ class Prompts:
             templates[name] = read_template(file_name, folders, needed)
         if clash := _clash(template.path for template in templates.values()):
             raise PromptError(f"{clash}: a bundled template has this name too; rename the file.")
-        return cls(task, templates)
+        if demonstrations is None and folder and any(map(n_demonstrations, strategies)):
+            demonstrations = Demonstrations.load(folder, task)
+        return cls(task, templates, demonstrations)
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path, *, item_text: bool = True) -> None:
         """Write the templates into a folder from which `load` makes the same prompts.
+
+        Demonstrations are written with or without the texts of their items.
 
         Raises
         ------
@@ -235,6 +259,8 @@ class Prompts:
         folder.mkdir(exist_ok=True)
         for template in self._templates.values():
             write_file(folder / template.path.name, template.text.encode())
+        if self.demonstrations is not None:
+            self.demonstrations.save(folder, item_text=item_text)
 
     def messages(
         self, item: Item, elicitation: Elicitation, strategy: str = ZERO_SHOT
@@ -247,14 +273,38 @@ class Prompts:
             If the item has no text.
         """
         name = template_name(elicitation, strategy)
-        criterion = ""
-        if item.criterion:
-            criterion = self._templates[name].render("criterion", {"criterion": item.criterion})
-        fenced = _fenced(self._task.parts_of(item))
-        values = self._values[name] | fenced | {"criterion": criterion}
-        head, tail = self._question[name]
-        question = Message(role="user", content=head + render(tail, values))
-        return (*self._opening[name], question)
+        head, _ = self._question[name]
+        shown = self._shown(item, elicitation, strategy)
+        turns = [
+            *(turn for demonstration in shown for turn in self._demonstration(name, demonstration)),
+            self._turn(name, self._task.parts_of(item), item.criterion or ""),
+        ]
+        opening = turns[0]._replace(content=head + turns[0].content)
+        return (*self._opening[name], opening, *turns[1:])
+
+    def _turn(self, name: str, parts: Sequence[str], criterion: str) -> Message:
+        """Return the turn that shows an item, without what all items share."""
+        if criterion:
+            criterion = self._templates[name].render("criterion", {"criterion": criterion})
+        values = self._values[name] | _fenced(parts) | {"criterion": criterion}
+        _, tail = self._question[name]
+        return Message(role="user", content=render(tail, values))
+
+    def _demonstration(self, name: str, demonstration: Demonstration) -> tuple[Message, Message]:
+        """Return a demonstration as a turn of the user and a reply."""
+        answer = demonstration.answer
+        text = answer if answer == CANNOT_ASSESS else render_answer(answer, self._task.options)
+        shown = self._turn(name, demonstration.parts, demonstration.criterion)
+        return shown, Message(role="assistant", content=str(text))
+
+    def _shown(
+        self, item: Item, elicitation: Elicitation, strategy: str
+    ) -> Sequence[Demonstration]:
+        """Return the demonstrations for an item; a pair begins with its response set."""
+        if not (n := n_demonstrations(strategy)) or self.demonstrations is None:
+            return ()
+        kind = answer_kind(elicitation)
+        return self.demonstrations.shown_with(item, self._task.text_of(item), kind, n)
 
     def follow_up(
         self, messages: tuple[Message, ...], reply: str, strategy: str = ZERO_SHOT
@@ -272,12 +322,17 @@ class Prompts:
         return f"Prompts({self._task.name!r}, {', '.join(self._templates)}, {self.hash[:12]})"
 
 
+def answer_kind(elicitation: Elicitation) -> AnswerKind:
+    """Return what the first turn of an elicitation asks for."""
+    return "forced_choice" if elicitation == "forced_choice" else "response_set"
+
+
 def template_name(elicitation: Elicitation, strategy: str) -> str:
     """Return the name of the template that asks for an elicitation under a strategy."""
     return f"{elicitation}_cot" if strategy == CHAIN_OF_THOUGHT else elicitation
 
 
-def _template_names(task: Task, strategies: Iterable[str]) -> list[str]:
+def _template_names(task: Task, strategies: Collection[str]) -> list[str]:
     """Return the names of the templates that judges with these strategies need."""
     names: list[str] = list(ELICITATIONS)
     if CHAIN_OF_THOUGHT not in strategies:

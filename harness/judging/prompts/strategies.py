@@ -6,8 +6,13 @@ import re
 
 ZERO_SHOT = "zero-shot"
 CHAIN_OF_THOUGHT = "cot"
-STRATEGIES = (ZERO_SHOT, CHAIN_OF_THOUGHT)
+FEW_SHOT = re.compile(r"few-shot:([1-9][0-9]?)")
 SELF_CONSISTENCY = re.compile(r"self-consistency:([1-9][0-9]{0,2})")
+
+
+def is_strategy(name: str) -> bool:
+    """Return whether a name is that of a strategy, which says how a judge is prompted."""
+    return name in {ZERO_SHOT, CHAIN_OF_THOUGHT} or FEW_SHOT.fullmatch(name) is not None
 
 
 def check_strategy(strategy: str) -> str:
@@ -18,8 +23,8 @@ def check_strategy(strategy: str) -> str:
     ValueError
         If there is no such strategy.
     """
-    if strategy not in STRATEGIES:
-        raise ValueError(f"no such strategy; use one of {', '.join(STRATEGIES)}")
+    if not is_strategy(strategy):
+        raise ValueError("no such strategy; use one of zero-shot, cot, few-shot:N (N from 1 to 99)")
     return strategy
 
 
@@ -36,8 +41,20 @@ def split_strategy(name: str) -> tuple[str, str]:
     ('vertex_ai/claude@20250101', '')
     """
     base, _, suffix = name.rpartition("@")
-    is_strategy = suffix in STRATEGIES or votes_of(suffix) > 1
-    return (base, suffix) if base and is_strategy else (name, "")
+    is_suffix = is_strategy(suffix) or votes_of(suffix) > 1
+    return (base, suffix) if base and is_suffix else (name, "")
+
+
+def n_demonstrations(strategy: str) -> int:
+    """Return the number of demonstrations of a few-shot strategy; 0 for any other.
+
+    Examples
+    --------
+    >>> n_demonstrations("few-shot:4")
+    4
+    """
+    match = FEW_SHOT.fullmatch(strategy)
+    return int(match[1]) if match else 0
 
 
 def votes_of(strategy: str) -> int:

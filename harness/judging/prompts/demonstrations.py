@@ -1,0 +1,243 @@
+"""Demonstrations of few-shot judges: other items, each with the answer of most of its raters.
+
+They are drawn before a run and kept with its prompts, so that a judge is sent the same ones
+whenever it is asked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from harness.errors import PromptError, TaskError
+from harness.files import reader, write_file
+from harness.tasks import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from harness.tasks import Item, Task
+
+Answer = str | tuple[str, ...]
+AnswerKind = Literal["forced_choice", "response_set"]
+FILE = "demonstrations.json"
+MAX_BYTES = 1 << 28
+MAX_DEMONSTRATIONS = 99
+
+
+class Demonstration(Struct, frozen=True, kw_only=True):
+    """An item and the answer that more of its raters gave than any other.
+
+    Attributes
+    ----------
+    item, group, criterion : str
+        The item, its group (its own id where it has none), and its criterion or "".
+    answer : str or tuple of str
+        An option, or a response set.
+    parts : tuple of str
+        What judges are shown of it; empty where texts are not kept.
+    """
+
+    item: str
+    group: str
+    criterion: str
+    answer: Answer
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstrations:
+    """Demonstrations in the order of the draw, by the kind of their answers."""
+
+    drawn: Mapping[AnswerKind, Sequence[Demonstration]]
+
+    def shown_with(
+        self, item: Item, text: str, kind: AnswerKind, n: int
+    ) -> Sequence[Demonstration]:
+        """Return the first ``n`` that may be shown with an item, at most.
+
+        Never the item itself, one of its group or of its text, or one with another criterion.
+        """
+        allowed = (d for d in self.drawn.get(kind, ()) if _may_be_shown(d, item, text))
+        return tuple(islice(allowed, n))
+
+    def to_json(self, *, item_text: bool) -> bytes:
+        """Encode them, with or without the texts of their items."""
+        kept = self.drawn
+        if not item_text:
+            kept = {kind: [replace(d, parts=()) for d in drawn] for kind, drawn in kept.items()}
+        return msgspec.json.encode(kept)
+
+    def save(self, folder: Path, *, item_text: bool) -> None:
+        """Write them into a folder from which `load` reads them."""
+        write_file(folder / FILE, self.to_json(item_text=item_text))
+
+    @classmethod
+    def load(cls, folder: Path, task: Task) -> Self:
+        """Read demonstrations; texts that were not kept are those of the task.
+
+        Raises
+        ------
+        PromptError
+            If the file is missing or damaged, an answer is none of the task's, or the task lacks
+            an item.
+        """
+        path = folder / FILE
+        try:
+            with reader(path) as file:
+                data = file.read(MAX_BYTES + 1)
+            drawn = _DECODER.decode(data if len(data) <= MAX_BYTES else b"")
+        except OSError as error:
+            raise PromptError(f"{path}: cannot be read ({error.strerror}); restore it.") from None
+        except (ValueError, RecursionError):
+            raise PromptError(f"{path}: not the demonstrations of a run; restore it.") from None
+        return cls(
+            {kind: [_checked(d, task, path) for d in of_kind] for kind, of_kind in drawn.items()}
+        )
+
+
+def draw_demonstrations(
+    task: Task, items: Mapping[AnswerKind, Sequence[Item]], n: int, *, seed: int
+) -> Demonstrations:
+    """Draw ``n`` demonstrations for every item.
+
+    They are taken in a random order, first from items whose group is not judged, then from the
+    others (leave one group out).
+
+    Parameters
+    ----------
+    task : Task
+        Its items are drawn from; its ratings label them. Items whose raters are tied are left out.
+    items : mapping
+        The judged items, by the kind of answer that they are asked for.
+    n : int
+        Demonstrations per item.
+    seed : int
+        Of the order.
+
+    Raises
+    ------
+    TaskError
+        If an item has fewer.
+    """
+    judged = {group_of(item) for of_kind in items.values() for item in of_kind}
+    order = np.random.default_rng(seed).permutation(len(task.items))
+    shuffled = [task.items[i] for i in order if task.has_text(task.items[i])]
+    shuffled.sort(key=lambda item: group_of(item) in judged)  # stable
+    drawn = {
+        kind: _draw(task, _candidates(task, shuffled, kind), of_kind, kind, n)
+        for kind, of_kind in items.items()
+    }
+    return Demonstrations(drawn)
+
+
+def _draw(
+    task: Task,
+    candidates: Sequence[Demonstration],
+    items: Iterable[Item],
+    kind: AnswerKind,
+    n: int,
+) -> Sequence[Demonstration]:
+    """Return the candidates that some item is shown, in their order."""
+    by_criterion: defaultdict[str, list[Demonstration]] = defaultdict(list)
+    for candidate in candidates:
+        by_criterion[candidate.criterion].append(candidate)
+    pools = {name: Demonstrations({kind: of_name}) for name, of_name in by_criterion.items()}
+    shown: set[str] = set()
+    for item in items:
+        if not task.has_text(item):
+            continue
+        pool = pools.get(item.criterion or "", Demonstrations({}))
+        for_item = pool.shown_with(item, task.text_of(item), kind, n)
+        if len(for_item) < n:
+            raise TaskError(
+                f"task {task.name}: item {item.id!r} has {len(for_item)} of {n} demonstrations for "
+                f"{kind}: other items, outside its group, with an answer that most raters gave; "
+                "ask for fewer, or choose another --elicitation."
+            )
+        shown.update(demonstration.item for demonstration in for_item)
+    return [candidate for candidate in candidates if candidate.item in shown]
+
+
+def _candidates(task: Task, items: Iterable[Item], kind: AnswerKind) -> Sequence[Demonstration]:
+    answers = answers_of(task, kind)
+    return [
+        Demonstration(
+            item=item.id,
+            group=group_of(item),
+            criterion=item.criterion or "",
+            answer=answers[item.id],
+            parts=task.parts_of(item),
+        )
+        for item in items
+        if item.id in answers
+    ]
+
+
+def answers_of(task: Task, kind: AnswerKind) -> dict[str, Answer]:
+    """Return the answer that more raters gave than any other, by item; those with ties have none.
+
+    Parameters
+    ----------
+    task : Task
+        Its ratings are counted; CANNOT_ASSESS is an answer.
+    kind : str
+        Which ratings are counted.
+    """
+    counts: defaultdict[str, Counter[Answer]] = defaultdict(Counter)
+    for rating in task.ratings:
+        if rating.elicitation == kind:
+            counts[rating.item][rating.value] += 1
+    ranked = {item: of_item.most_common(2) for item, of_item in counts.items()}
+    return {
+        item: first[0]
+        for item, (first, *others) in ranked.items()
+        if not others or first[1] > others[0][1]
+    }
+
+
+def group_of(item: Item) -> str:
+    """Return the group of an item; an item without one is a group of its own."""
+    return item.id if item.group is None else item.group
+
+
+def _may_be_shown(demonstration: Demonstration, item: Item, text: str) -> bool:
+    return (
+        demonstration.group != group_of(item)
+        and demonstration.item != item.id
+        and demonstration.criterion == (item.criterion or "")
+        and _words("\n\n".join(demonstration.parts)) != _words(text)
+    )
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, whatever its spaces and capitals."""
+    return text.casefold().split()
+
+
+def _checked(demonstration: Demonstration, task: Task, path: Path) -> Demonstration:
+    """Return a demonstration with the text of its item."""
+    answer, item = demonstration.answer, task.by_id.get(demonstration.item)
+    named = {answer} if isinstance(answer, str) else set(answer)
+    if not named or not named <= {CANNOT_ASSESS, *(option.key for option in task.options)}:
+        raise PromptError(f"{path}: an answer is no option of task {task.name}; restore the file.")
+    if demonstration.parts:
+        return demonstration
+    if item is None or not task.has_text(item):
+        raise PromptError(
+            f"{path}: task {task.name} has no text of item {demonstration.item!r}; name the task "
+            "that has it."
+        )
+    return replace(demonstration, parts=task.parts_of(item))
+
+
+_Drawn = dict[AnswerKind, Annotated[list[Demonstration], Meta(max_length=1_000_000)]]
+_DECODER = msgspec.json.Decoder(_Drawn)
