@@ -244,6 +244,8 @@ def _estimates(
 ) -> tuple[dict[str, dict[str, dict[str, Estimate]]], tuple[AgreementRow, ...]]:
     """Estimate modes and leniency of every judge by part, and the agreement of the raters."""
     rater_sums, papers = agreement_sums(p)
+    if p.compared.weights is not None:
+        rater_sums = [of_metric.weighted(p.compared.weights) for of_metric in rater_sums]
     sums: list[list[ItemSums]] = [rater_sums]
     parts: list[tuple[str, str]] = []
     for name, judge_cells in cells.items():

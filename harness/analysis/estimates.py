@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.human_sets import human_sets
+from harness.analysis.item_sampling import sampling_weights
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.errors import TaskError
 from harness.judging.parsing.verdict import CANNOT_ASSESS
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from harness.analysis.human_sets import HumanSets
     from harness.analysis.inputs import AggregationLevel, Choices, Source
     from harness.stats import Distributions, Evaluation, RatingTable
+    from harness.stats.data.arrays import FloatArray
     from harness.stats.indeterminacy.translation import SweepVariant
     from harness.tasks import Item, Task
 
@@ -68,6 +70,8 @@ class Compared:
         The cluster of each item; None where items are resampled one by one.
     criteria : list of str or None
         The criterion of each item where metrics are averages over criteria.
+    weights : (n,) array or None
+        How often each item counts, where items were sampled with unequal probabilities.
     """
 
     human: RatingTable
@@ -76,6 +80,7 @@ class Compared:
     rows: tuple[Metric, ...]
     groups: list[str | None] | None
     criteria: list[str] | None
+    weights: FloatArray | None
 
     def __repr__(self) -> str:
         return f"Compared({self.human!r}, {len(self.judges)} judges, {len(self.rows)} metrics)"
@@ -212,6 +217,7 @@ def _with_estimated_translation(p: Prepared) -> Evaluation:
         positive=p.compared.positive,
         resampling=p.affordable_resampling(),
         metrics=[row for row in p.evaluation.metrics if compares_sets(row)],
+        weights=p.compared.weights,
     )
     estimates = {name: {**old, **anew[name]} for name, old in p.evaluation.estimates.items()}
     return replace(p.evaluation, estimates=estimates)
@@ -253,6 +259,7 @@ def _evaluated(
         metrics=compared.rows,
         implied=implied,
         criteria=compared.criteria,
+        weights=compared.weights,
     )
 
 
@@ -266,6 +273,7 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
     """
     try:
         check_tau(task.tau if choices.tau is None else choices.tau)
+        sampling_weights(items)
         if choices.confidence is not None:
             check_level(choices.confidence)
         if choices.level in {"macro", "item"}:
@@ -339,6 +347,7 @@ def _compared(
     groups: list[str | None] | None,
 ) -> Compared:
     task, positive = source.task, source.task.positive
+    weights = sampling_weights(source.items)
     tables, criteria = [human, *judges], None
     if source.mode != "exclude":
         option = _recoded_to(task) if source.mode == "recode" else CANNOT_ASSESS
@@ -348,7 +357,7 @@ def _compared(
     if source.level == "item":
         whole = _whole(task, source.items)
         tables = [one_verdict_per_group(table, whole, positive=positive) for table in tables]
-        positive, groups, criteria = (MET,), None, None
+        positive, groups, criteria, weights = (MET,), None, None, None
     return Compared(
         human=tables[0],
         judges=tuple(tables[1:]),
@@ -356,6 +365,7 @@ def _compared(
         rows=_rows(task, tables[0].space, positive, source.metric),
         groups=groups,
         criteria=criteria,
+        weights=weights,
     )
 
 

@@ -179,6 +179,7 @@ def section(p: Prepared) -> Evidence | None:
         implied=p.implied if compares_sets(metric) else None,
         implied_in=_implied_in(p),
         abstention=source.abstention,
+        weights=p.compared.weights,
     )
     margin = source.worth * range_of(metric, len(p.compared.human.space.options))
     reason, tests = _annotator_tests(p, footing)

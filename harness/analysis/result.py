@@ -128,6 +128,8 @@ class Settings:
         How they are made; each interval says how it was, as some are always percentiles.
     unit : str
         What the bootstrap resamples: items, or groups of them.
+    weighted : bool
+        Whether items count by the inverse of the probability with which they were sampled.
     """
 
     tau: float
@@ -142,6 +144,7 @@ class Settings:
     confidence: float
     interval: IntervalMethod
     unit: str
+    weighted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

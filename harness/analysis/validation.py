@@ -16,6 +16,7 @@ from harness.analysis import (
 )
 from harness.analysis.decision import decide
 from harness.analysis.estimates import Prepared, is_ordinal, prepare
+from harness.analysis.item_sampling import on_sampling
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.result import (
     HumanResult,
@@ -124,6 +125,7 @@ def _settings(p: Prepared) -> Settings:
         confidence=p.source.confidence,
         interval=p.source.interval,
         unit=p.evaluation.units.kind,
+        weighted=p.compared.weights is not None,
     )
 
 
@@ -155,6 +157,9 @@ def _notes(p: Prepared) -> list[str]:
             f"beta {p.source.beta:g} is assumed{family}: response sets of the humans follow from "
             f"their forced choices{unused}"
         )
+    is_weighted = p.compared.weights is not None
+    if sampling := on_sampling(p.source.items, is_weighted=is_weighted):
+        notes.append(sampling)
     if pairs := _on_pairs(p):
         notes.append(pairs)
     if p.source.interval not in {"score", "percentile"} and p.source.judges:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from harness.errors import TaskError
 from harness.ratings import human_table
 from harness.tasks.changelog import record_change
-from harness.tasks.model import Item, Rating
+from harness.tasks.model import INCLUSION_PROBABILITY, Item, Rating
 from harness.tasks.write import write_task
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ By: TypeAlias = Literal["disagreement", "criterion", "group"]
 LEVELS = (10, 20, 30, 40, 50)  # per cent positive: Guerdan et al. 2025, appendix E
 STEP = 10
 MIN_RATINGS = 2
-PROBABILITY, SOURCE_ITEM = "inclusion_probability", "source_item"
+SOURCE_ITEM = "source_item"
 ID_DIGITS = 12
 PARTS = ("calibration", "validation")
 
@@ -221,15 +221,16 @@ def write_sample(task: Task, sample: Sample, folder: Path, by: By) -> Task:
     items = tuple(
         Item(
             ids[item],
-            task.by_id[item].fields | {SOURCE_ITEM: item, PROBABILITY: repr(probability)},
+            task.by_id[item].fields | {SOURCE_ITEM: item, INCLUSION_PROBABILITY: repr(probability)},
             task.by_id[item].group,
             task.by_id[item].criterion,
         )
         for item, probability in sample.probabilities.items()
     )
     notice = (
-        f"{len(items)} of {len(task.items)} items of {task.name}, sampled by {by}; numbers "
-        f"describe the sample, and the task only if items are weighted by 1/{PROBABILITY}"
+        f"{len(items)} of {len(task.items)} items of {task.name}, sampled by {by}, "
+        f"{len(task.items) - sample.n_outside} of which could be; numbers that are not weighted by "
+        f"1/{INCLUSION_PROBABILITY} describe the sample"
     )
     written = task.model_copy(
         update={

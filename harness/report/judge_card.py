@@ -77,6 +77,8 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
     parts = [compared, f"The raters gave {gave}.", *_sets_of_raters(v)]
     if v.task.notice:
         parts.append(f"Note: {v.task.notice}.")
+    if s.weighted:
+        parts.append("Items were weighted by the inverse of their inclusion probability.")
     if v.ranking is not None:
         unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
         parts.append(

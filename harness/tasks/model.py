@@ -22,6 +22,9 @@ HumanElicitation = Literal["forced_choice", "response_set"]
 JudgeElicitation = Literal["forced_choice", "response_set", "paired"]
 
 
+INCLUSION_PROBABILITY = "inclusion_probability"  # field of items that were sampled
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """An output of the target system that is rated.

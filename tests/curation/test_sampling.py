@@ -119,6 +119,8 @@ def test_the_command_writes_tasks_that_say_what_they_describe(task, tmp_path, mo
         (r.item, r.rater, r.elicitation, r.value) for r in task.ratings if r.item in kept
     }
     shown = invoke("validate", "--task", "./once-calibration").output
-    assert "numbers describe the sample" in " ".join(shown.split())
+    said = " ".join(shown.split())
+    assert "not weighted by 1/inclusion_probability describe the sample" in said
+    assert "note: metrics" not in said  # all are equally likely
     refused = invoke("curate", "sample", "./small", "--as", "once", *options)
     assert refused.exit_code != 0

@@ -31,6 +31,7 @@ def reconstructed_metrics(
     positive: Sequence[str],
     resampling: Resampling,
     metrics: Sequence[str | Metric],
+    weights: FloatArray | None = None,
 ) -> dict[str, dict[str, Estimate]]:
     """Compare judges with the response sets that raters' choices imply, F' estimated from pairs.
 
@@ -45,6 +46,8 @@ def reconstructed_metrics(
         intervals allow for the few pairs behind it; they are score intervals whatever the method.
     metrics : sequence of str or Metric
         Names of `METRICS`, or other metrics.
+    weights : (n,) array, optional
+        How often each item counts; F' is that of the pairs as they are. Default: once.
 
     Returns
     -------
@@ -61,9 +64,11 @@ def reconstructed_metrics(
         resampling=replace(resampling, n_resamples=0),
         metrics=rows,
         implied=implied,
+        weights=weights,
     )
     sides = [Side.of(table, cut, rows) for table in judges]
-    drawn = _replicates(human, sides, cut, rows, resampling)
+    counted = np.ones(len(human.items)) if weights is None else weights
+    drawn = _replicates(human, sides, cut, rows, resampling=resampling, counted=counted)
     n_units = resampling.units(len(human.items)).n_units
 
     def estimate(j: int, m: int) -> Estimate:
@@ -100,7 +105,9 @@ def _replicates(
     sides: Sequence[Side],
     cut: Cut,
     rows: Sequence[Metric],
+    *,
     resampling: Resampling,
+    counted: FloatArray,
 ) -> FloatArray:
     """Return the (J, M, B) values in each resample, with F' of its own pairs."""
     units = resampling.units(len(human.items))
@@ -116,5 +123,5 @@ def _replicates(
             vectors = raters.forms[row.human_form]
             for j, side in enumerate(sides):
                 added = row.contributions(vectors, side.forms[row.judge_form])
-                values[j, m, b] = row.value(weights @ added)
+                values[j, m, b] = row.value((weights * counted) @ added)
     return values

@@ -206,6 +206,11 @@ class ItemSums:
             return self.used
         return np.asarray(np.asarray(self.contributions).any(axis=1), dtype=np.bool_)
 
+    def weighted(self, weights: FloatArray) -> ItemSums:
+        """Return what items add when each counts as often as its weight, (n,), says."""
+        contributions = np.asarray(self.contributions) * weights[:, None]
+        return replace(self, contributions=contributions, used=self.entered)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Estimated:

@@ -162,6 +162,7 @@ def evaluate(
     metrics: Sequence[str | Metric] | None = None,
     implied: Distributions | None = None,
     criteria: Sequence[str] | None = None,
+    weights: FloatArray | None = None,
 ) -> Evaluation:
     """Compare judges with the human raters on every metric, with one bootstrap for all of it.
 
@@ -185,6 +186,9 @@ def evaluate(
     criteria : sequence of str, optional
         What each item is rated on: metrics are then averages over criteria, which are resampled;
         see `macro`. Default: items are pooled.
+    weights : (n,) array, optional
+        How often each item counts, in metrics and in the raters' agreement; beta and F are those of
+        the items as they are. See `inverse_probability_weights`. Default: once.
 
     Returns
     -------
@@ -205,7 +209,7 @@ def evaluate(
     units = resampled = resampling.units(len(human.items))
     cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
     tables: Sequence[RatingTable] = (human, *judges)
-    if resampling.groups is None and criteria is None and implied is None:
+    if resampling.groups is None and criteria is None and implied is None and weights is None:
         tables, resampled = _alike(tables, units)
     raters, *rated = [
         Side.of(table, cut, rows, None if i else implied, resampled.times)
@@ -213,7 +217,13 @@ def evaluate(
     ]
     metric_groups = [judge_sums(raters, side, rows) for side in rated]
     beta_groups = [beta_sums(side, cut) for side in (raters, *rated)]
-    jobs = [*metric_groups, *beta_groups, human_sums(tables[0], resampled.times)]
+    agreement_group = human_sums(tables[0], resampled.times)
+    if weights is not None:
+        *metric_groups, agreement_group = [
+            [sums.weighted(weights) for sums in group]
+            for group in (*metric_groups, agreement_group)
+        ]
+    jobs = [*metric_groups, *beta_groups, agreement_group]
     results = estimate_all(jobs, resampled, resampling)
     compared, betas, agreement = results[: len(names)], results[len(names) : -1], results[-1]
     if criteria is not None:

@@ -15,6 +15,7 @@ from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.estimate import make_interval
 from harness.stats.inference.interval_methods import Sampled
+from harness.stats.inference.item_weights import linearized
 from harness.stats.inference.metric import mean
 from harness.stats.selection.computed_baselines import BASELINES, baseline_values
 from harness.stats.selection.one_human import one_human
@@ -173,6 +174,7 @@ def common_footing(
     implied: Distributions | None = None,
     implied_in: Callable[[FloatArray], Distributions] | None = None,
     abstention: Abstention = "exclude",
+    weights: FloatArray | None = None,
 ) -> Footing:
     """Compare judges by a metric on common footing.
 
@@ -204,6 +206,8 @@ def common_footing(
     abstention : {"exclude", "loss"}, optional
         Compare on the items that all ranked judges answered, or on all rated items, where an
         unanswered item counts like the worst answer that could have been given.
+    weights : (n,) array, optional
+        How often each item counts, also where baselines are fitted. Default: once.
 
     Returns
     -------
@@ -218,7 +222,9 @@ def common_footing(
     """
     if abstention == "loss":
         check_is_mean(metric)
-    scoring = Scoring.of(human, metric, tau=tau, positive=positive, implied=implied)
+    scoring = Scoring.of(
+        human, metric, tau=tau, positive=positive, implied=implied, weights=weights
+    )
     rated = scoring.rated
     replies = [Replies.of_counts(counts_of(table, metric.judge_form)) for table in judges]
     if n_replies is None:
@@ -331,6 +337,7 @@ class Scoring:
     judge_form: Vectors  # shares -> rating vectors of a judge
     to_vectors: Callable[[Distributions], FloatArray]
     can_leave_out: bool  # whether the counts are those of single raters
+    weights: FloatArray  # (n,) how often each item counts
 
     @classmethod
     def of(
@@ -341,6 +348,7 @@ class Scoring:
         tau: float,
         positive: Sequence[str],
         implied: Distributions | None,
+        weights: FloatArray | None = None,
     ) -> Scoring:
         """Bind a metric to the ratings of a table."""
         dist, cut = Distributions.of(human) if implied is None else implied, tuple(positive)
@@ -353,6 +361,7 @@ class Scoring:
             judge_form=_vectors_of(human, metric.judge_form, tau=tau, positive=cut),
             can_leave_out=implied is None
             and ELICITATION_OF[metric.human_form] == ELICITATION_OF[metric.judge_form],
+            weights=np.ones(len(dist.O)) if weights is None else weights,
         )
 
     def with_implied(
@@ -393,7 +402,7 @@ class Scoring:
         every = self.with_worst_answers(replies, n_replies)
         if every is None:
             return np.nan
-        return float(self.metric.value(self.sums(every, self.rated, n_replies).sum(axis=0)))
+        return float(self.metric.value(self.weights @ self.sums(every, self.rated, n_replies)))
 
     def with_worst_answers(self, replies: Replies, n_replies: float) -> Replies | None:
         """Give each rated item without enough replies the answer that loses most on it.
@@ -431,18 +440,18 @@ class Scoring:
         units = resampling.units(len(shared))
         resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
         values = self.evaluator(replies, shared, n_replies)
-        point = values(np.ones((1, len(shared))))[:, 0]
+        point = values(self.weights[None])[:, 0]
         blocks = resamples.blocks() if resamples.n_replicates else iter(())
         of_items = slice(None) if units.kind == "item" else units.of_item
         drawn = []
         for by_unit in blocks:
             weights = by_unit[:, of_items]
             if fit is None:
-                drawn.append(values(weights))
+                drawn.append(values(weights * self.weights))
                 continue
             for row in weights:
                 anew = fit(row).evaluator(replies, shared, n_replies)
-                drawn.append(anew(row[None]))
+                drawn.append(anew((row * self.weights)[None]))
         every = np.concatenate(drawn, axis=1) if drawn else np.empty((len(point), 0))
         J = len(replies)
         return (
@@ -496,17 +505,19 @@ class Scoring:
             return HumanReference(None, None, None, None, None, 0, 0)
         sign = -1.0 if self.metric.better == "higher" else 1.0
         clusters = resampling.units(len(shared)).of_item[shared][sides.used]
-        estimate = cluster_mean(sign * sides.difference[sides.used, 0], clusters)
+        weights = self.weights[shared]
+        differences = sign * sides.difference[sides.used, 0]
+        estimate = cluster_mean(linearized(differences, weights[sides.used]), clusters)
         ends = estimate.interval(resampling.level) or (None, None)
         return HumanReference(
-            human=float(self.metric.value(sides.human.sum(axis=0))),
-            judge=float(self.metric.value(sides.judge.sum(axis=0))),
+            human=float(self.metric.value(weights @ sides.human)),
+            judge=float(self.metric.value(weights @ sides.judge)),
             difference=estimate.mean,
             low=ends[0],
             high=ends[1],
             n_items=int(sides.used.sum()),
             n_ratings=sides.n_ratings,
-            judge_by_all=float(self.metric.value(self.sums(replies, shared, 1.0).sum(axis=0))),
+            judge_by_all=float(self.metric.value(self.weights @ self.sums(replies, shared, 1.0))),
         )
 
 
