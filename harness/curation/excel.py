@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from datetime import date, datetime, time, timedelta
+from contextlib import closing
 from typing import TYPE_CHECKING, NoReturn
 
 from harness.tasks.tables.checks import PlaceError, check_columns, check_lengths, too_many_rows
+from harness.tasks.tables.native_rows import native_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20
 SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
-FORMULA = re.compile(rb'<c r="([A-Z]+\d+)"[^>]*>\s*<f\b[^>]*?(?:/>|>[^<]*</f>)\s*(<v>[^<]|<is>)?')
+FORMULA = re.compile(rb'<c r="([A-Z]+\d+)"[^<>]*>\s*<f\b[^<>]*?(?:/>|>[^<]*</f>)\s*(<v>[^<]|<is>)?')
 
 
 def excel_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
@@ -34,29 +35,23 @@ def excel_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[i
         Gets what the reader of the import should know.
     """
     n_formulas = _check_unpacked(path, limits)
-    from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 -- only for Excel
+    with closing(native_lines("xlsx", path, limits)) as lines:
+        names = next(lines)
+        _add_notes(names, n_formulas, notes)
+        yield from _rows(lines, limits)
 
-    try:
-        workbook = CalamineWorkbook.from_path(str(path))
-        names = workbook.sheet_names
-        sheet = workbook.get_sheet_by_index(0)
-        cells = sheet.to_python(skip_empty_area=False)
-    except CalamineError as error:
-        raise PlaceError(
-            "", f"cannot be read as xlsx ({type(error).__name__}); save it anew."
-        ) from None
+
+def _add_notes(names: Sequence[str], n_formulas: int, notes: list[str]) -> None:
     if len(names) > 1:
         others = ", ".join(map(repr, names[1:6]))
         notes.append(f"only the first sheet, {names[0]!r}, is read, not {others}")
     if n_formulas:
         notes.append(f"{n_formulas} cells are formulas; their stored values are read")
-    yield from _rows(cells, limits)
 
 
 def _rows(cells: Iterable[Sequence[object]], limits: Limits) -> Iterator[tuple[int, Row]]:
     header: list[str] = []
-    for line, row in enumerate(cells, 1):
-        texts = [_plain(cell) for cell in row]
+    for line, texts in enumerate(cells, 1):
         if all(text == "" for text in texts):
             continue
         if not header:
@@ -78,17 +73,6 @@ def _header(names: list[str]) -> list[str]:
     while names and not names[-1].strip():
         names.pop()
     return names
-
-
-def _plain(cell: object) -> str | int | float | bool:
-    """Write a cell as text or number; whole numbers lose the ``.0`` that Excel gives them."""
-    if isinstance(cell, bool | str):
-        return cell
-    if isinstance(cell, float):
-        return int(cell) if cell.is_integer() else cell
-    if isinstance(cell, date | datetime | time):
-        return cell.isoformat()
-    return str(cell) if isinstance(cell, timedelta) or not isinstance(cell, int) else cell
 
 
 def _check_unpacked(path: Path, limits: Limits) -> int:

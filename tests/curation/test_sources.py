@@ -12,6 +12,7 @@ from harness.errors import TaskError
 from harness.tasks import load_task
 from harness.tasks.tables import Limits
 
+SLOW = pytest.mark.slow
 ROWS = [
     {"item_id": f"i{i}", "body": f"Text {i}.", "annotator": f"worker_{r}", "label": label}
     for i, labels in enumerate(["yes no", "no no", "yes yes", "no yes"])
@@ -144,6 +145,45 @@ def formula(path):
     book.save(path)
 
 
+def far_cell(path):
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active["A1"] = "item_id"
+    book.active["XFD1048576"] = "x"
+    book.save(path)
+
+
+def open_tags(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", '<c r="A1"' * 200_000 + "</c>")
+
+
+def repeated_entry(path):
+    """An arrow file of 10 kB whose rows all name the same long text."""
+    import pyarrow as pa
+
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), ["x" * 1_000_000])
+    save_table(path, pa.table({"item_id": texts}), pa.ipc.IpcWriteOptions(compression="zstd"))
+
+
+def many_nulls(path):
+    import pyarrow as pa
+
+    save_table(path, pa.table({"item_id": pa.nulls(2_000_000_000)}))
+
+
+def save_table(path, table, options=None):
+    import pyarrow as pa
+
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema, options=options) as writer,
+    ):
+        writer.write_table(table)
+    assert path.stat().st_size < 300_000
+
+
 def long_line(path):
     path.write_bytes(b"id,ann1,ann2\na," + b"y" * (9 << 20) + b",no\n")
 
@@ -166,6 +206,10 @@ def two_encodings(path):
         ("t.csv", two_encodings, "line 3: byte 4 (0xe9) is not UTF-8"),
         ("t.json", nul, "holds the character NUL"),
         ("t.arrow", nul, "cannot be read as arrow"),
+        ("t.xlsx", far_cell, "crashes the reader of xlsx (SIGABRT): it is damaged, or takes more"),
+        ("t.xlsx", open_tags, "cannot be read as xlsx"),
+        pytest.param("t.arrow", repeated_entry, "unpacks to more than 1073741824", marks=SLOW),
+        ("t.arrow", many_nulls, "found more than 5000000 rows"),
     ],
 )
 def test_hostile_files_are_one_line(tmp_path, name, save, words):

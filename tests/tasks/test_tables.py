@@ -223,7 +223,7 @@ def test_parquet_with_bytes_changed_is_read_or_refused(tmp_path_factory, place, 
 
 @pytest.mark.slow
 @given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_parquet_with_any_bytes_changed_is_read_or_refused(tmp_path_factory, place, noise):
     """The same, for as many draws as find one that crashes pyarrow."""
     read_or_refused(tmp_path_factory.mktemp("noise") / "t.parquet", place, noise)
@@ -247,7 +247,7 @@ def test_parquet_that_crashes_pyarrow_is_one_line(tmp_path):
     """An exception that C++ does not catch aborts the process; it took the command with it."""
     path = tmp_path / "t.parquet"
     change_bytes(path, 220, b";")
-    assert fault(path) == "crashes the reader of parquet (SIGABRT); write it anew."
+    assert fault(path).startswith("crashes the reader of parquet (SIGABRT): it is damaged")
 
 
 def children():

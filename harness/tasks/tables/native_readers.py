@@ -5,7 +5,8 @@ catches. `native_rows` starts this file and names the table if the process ends 
 this package is imported, so that it starts soon.
 
 A line is a list, the cells of a row; the first line of parquet and arrow holds the number of rows
-that the file declares and the names of the columns. A problem is an object: a place and a sentence.
+that the file, or its first part, declares, and the names of the columns. A problem is an object: a
+place and a sentence.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import resource
 import signal
 import sys
 from contextlib import suppress
-from datetime import date, time
+from datetime import date, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ CPU_S = 300
 BATCH = 1000  # rows unpacked at a time
 CELL_BYTES = 16  # counted per value beside its text
 UNBOUNDED = "DELTA_BYTE_ARRAY"  # repeats the beginning of the text before, which may be long
+MAX_WHOLE = 1e15  # larger floats are no whole numbers that were written
+ARROW_FILE = b"ARROW1"  # how the file format begins; else it is a stream
 
 
 class Refused(Exception):  # noqa: N818 -- a property of the file
@@ -37,8 +40,6 @@ class Refused(Exception):  # noqa: N818 -- a property of the file
 
 def main(kind: str, unpacked_bytes: int) -> None:
     """Write the rows of the file at standard input to standard output."""
-    import pyarrow.parquet  # noqa: F401, PLC0415 -- loaded before memory is limited
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads the rows ends this one
     for name, bound in (("AS", MEMORY_BYTES), ("CPU", CPU_S), ("CORE", 0)):
         with suppress(OSError, ValueError):  # a lower limit is set, or the system has none
@@ -130,24 +131,45 @@ def _arrow(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
     """Yield rows and names, then rows, of an arrow file in stream or file format."""
     del unpacked_bytes  # counted by the process that reads the rows
     n_rows = 0
-    for batch in _batches(file):
-        if not n_rows:
-            yield [0, *batch.schema.names]
+    for number, batch in enumerate(_batches(file)):
+        batch.validate(full=True)
+        if number == 0:
+            yield [batch.num_rows, *batch.schema.names]
         for start in range(0, batch.num_rows, BATCH):
             yield from _cells(batch.slice(start, BATCH), n_rows + start)
         n_rows += batch.num_rows
 
 
 def _batches(file: BufferedReader) -> Iterator[Any]:
-    from pyarrow import ArrowInvalid, ipc  # noqa: PLC0415 -- workbooks do not need it
+    from pyarrow import ipc  # noqa: PLC0415 -- workbooks do not need it
 
-    try:
-        yield from ipc.open_stream(file)
-    except ArrowInvalid:
-        file.seek(0)
+    is_file = file.read(len(ARROW_FILE)) == ARROW_FILE
+    file.seek(0)
+    if is_file:
         table = ipc.open_file(file)
-        for i in range(table.num_record_batches):
-            yield table.get_batch(i)
+        yield from (table.get_batch(i) for i in range(table.num_record_batches))
+    else:
+        yield from ipc.open_stream(file)
+
+
+def _xlsx(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
+    """Yield the names of the sheets, then the rows of the first."""
+    del unpacked_bytes  # the archive was checked
+    from python_calamine import CalamineWorkbook  # noqa: PLC0415 -- only for workbooks
+
+    workbook = CalamineWorkbook.from_filelike(file)
+    yield workbook.sheet_names
+    for cells in workbook.get_sheet_by_index(0).to_python(skip_empty_area=False):
+        yield [_plain_cell(cell) for cell in cells]
+
+
+def _plain_cell(cell: object) -> object:
+    """Write a cell as text or number; whole numbers lose the ``.0`` that Excel gives them."""
+    if isinstance(cell, float):
+        return int(cell) if cell.is_integer() and abs(cell) < MAX_WHOLE else cell
+    if isinstance(cell, date | time):  # a datetime is a date, too
+        return cell.isoformat()
+    return str(cell) if isinstance(cell, timedelta) else cell
 
 
 def _cells(table: Any, n_before: int) -> Iterator[list[Any]]:  # noqa: ANN401 -- no types
@@ -178,7 +200,7 @@ def _plain(cell: object, name: str, number: int) -> object:
     raise Refused(f"row {number}", problem)
 
 
-READERS = {"parquet": _parquet, "arrow": _arrow}
+READERS = {"parquet": _parquet, "arrow": _arrow, "xlsx": _xlsx}
 
 if __name__ == "__main__":
     main(sys.argv[1], int(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""Rows of parquet and arrow files, read by a process of its own that may crash."""
+"""Rows of parquet, arrow and xlsx files, read by a process of its own that may crash."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from harness.tasks.tables import native_readers
 from harness.tasks.tables.checks import (
     PlaceError,
     Row,
@@ -17,6 +18,7 @@ from harness.tasks.tables.checks import (
     check_lengths,
     too_many_rows,
 )
+from harness.tasks.tables.native_readers import CPU_S, MEMORY_BYTES
 from harness.tasks.tables.strict_json import parse_json
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from harness.tasks.tables.checks import Limits
 
 NO_COLUMNS: list[Any] = [0]  # an empty arrow file
-READERS = Path(__file__).with_name("native_readers.py")
+READERS = Path(native_readers.__file__)
 
 
 def parquet_rows(
@@ -49,6 +51,8 @@ def _rows(
         if n_rows > limits.n_rows:
             too_many_rows(limits)
         for number, cells in enumerate(lines, 1):
+            if number > limits.n_rows:
+                too_many_rows(limits)
             row = dict(zip(names, cells, strict=True))
             check_lengths(row, limits, f"row {number}")
             yield number, row
@@ -101,8 +105,7 @@ def _cells(line: bytes, where: str) -> list[Any]:
 
 def _check_ended(kind: str, code: int) -> None:
     """Refuse a file that the process did not read to its end."""
-    if code < 0:
-        cause = signal.Signals(-code).name
-        raise PlaceError("", f"crashes the reader of {kind} ({cause}); write it anew.")
     if code:
-        raise PlaceError("", f"cannot be read as {kind} (exit code {code}); write it anew.")
+        cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        problem = f"it is damaged, or takes more than {MEMORY_BYTES >> 20} MiB or {CPU_S} s"
+        raise PlaceError("", f"crashes the reader of {kind} ({cause}): {problem}; write it anew.")
