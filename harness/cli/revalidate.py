@@ -33,6 +33,7 @@ TaskFolder = Annotated[
     str | None,
     typer.Option("--task", "-t", help="Name or path of the task, if it is elsewhere now."),
 ]
+ADVISED_REPLIES = 5  # per item of a baseline
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the random anchor.")]
 
 
@@ -44,7 +45,8 @@ def revalidate(
         int | None,
         typer.Option(
             min=1,
-            help="Replies per item of the baseline; ask on a second occasion what the run lacks.",
+            help="Replies per item of the baseline; first ask, on an occasion of their own, for "
+            "those that a new baseline lacks.",
         ),
     ] = None,
     samples: Annotated[
@@ -124,6 +126,11 @@ def revalidate(
     if if_due is not None and _not_due(folder, if_due):
         return
     if accept is not None:
+        if anchor is not None or baseline_replies is not None:
+            raise typer.BadParameter(
+                "asks nothing; leave --anchor out, and give --baseline-replies in the next look",
+                param_hint="--accept",
+            )
         _accept(folder, accept, look_options)
     elif dry_run:
         _print_costs(folder, look_options, as_json=as_json)
@@ -162,6 +169,8 @@ def _accept(folder: RunFolder, number: int, look_options: LookOptions) -> None:
         f"{'reply' if baseline.n_replies == 1 else 'replies'} per item. The chance of a false "
         f"alarm is {baseline.alpha:.0%} for each baseline."
     )
+    if baseline.n_replies < ADVISED_REPLIES:
+        echo(f"Ask for more in the next look: --baseline-replies {ADVISED_REPLIES}")
 
 
 def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool) -> None:

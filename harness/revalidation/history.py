@@ -342,6 +342,15 @@ class HistoryReading:
     looks: list[Look] = field(default_factory=list)
     n_damaged: int = 0
 
+    def add(self, record: Baseline | Look) -> None:
+        """Add a line; a baseline replaces one of the same number, which had fewer replies."""
+        if isinstance(record, Look):
+            self.looks.append(record)
+            return
+        if self.baselines and self.baselines[-1].number == record.number:
+            self.baselines.pop()
+        self.baselines.append(record)
+
     @property
     def baseline(self) -> Baseline | None:
         """The newest baseline."""
@@ -381,9 +390,7 @@ def read_history(path: Path) -> HistoryReading:
         except VerdictError:
             reading.n_damaged += 1
         else:
-            records: list[Baseline] | list[Look]
-            records = reading.baselines if isinstance(record, Baseline) else reading.looks
-            records.append(record)  # type: ignore[arg-type]  # each list has its own kind
+            reading.add(record)
     return reading
 
 

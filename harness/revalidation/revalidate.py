@@ -175,7 +175,7 @@ def accept_look(run: RunFolder, number: int, options: LookOptions) -> HistoryRea
 
 
 def plan_look(run: RunFolder, options: LookOptions) -> Plan:
-    """Plan the next look without asking.
+    """Plan the next look, and replies that the baseline still needs, without asking.
 
     Raises
     ------
@@ -185,7 +185,8 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
     _check_destinations(run, options)
     history = read_history(run.path / FILE)
     sitting = Sitting(run, setup_of(run, options.task), options, None, history)
-    questions = sitting.questions(run.manifest.asked_judges, options.samples)
+    samples = options.samples + sitting.n_missing
+    questions = sitting.questions(run.manifest.asked_judges, samples)
     return plan_occasion(run, questions, history.next_occasion)
 
 
@@ -239,18 +240,18 @@ class Sitting:
         """Write a line of the history."""
         assert self.file is not None
         self.file.append(record)
-        if isinstance(record, Baseline):
-            self.history.baselines.append(record)
-        else:
-            self.history.looks.append(record)
+        self.history.add(record)
 
     def check_fixed(self, baseline: Baseline) -> None:
-        """Refuse options of a new baseline where there is one already."""
-        wanted = {
-            "--anchor": self.options.anchor,
-            "--baseline-replies": self.options.baseline_replies,
-        }
-        stored = {"--anchor": len(baseline.items), "--baseline-replies": baseline.n_replies}
+        """Refuse an anchor or baseline replies that are not those of the baseline.
+
+        As long as no look was compared with a baseline, it can have more replies.
+        """
+        options, n_replies = self.options, baseline.n_replies
+        wanted = {"--anchor": options.anchor, "--baseline-replies": options.baseline_replies}
+        stored = {"--anchor": len(baseline.items), "--baseline-replies": n_replies}
+        if not self.history.looks_since_baseline and (options.baseline_replies or 0) > n_replies:
+            del wanted["--baseline-replies"]
         for option, number in wanted.items():
             if number not in {None, stored[option]}:
                 raise RunError(
@@ -258,23 +259,72 @@ class Sitting:
                     f"{stored[option]}; leave {option} out."
                 )
 
+    @property
+    def n_missing(self) -> int:
+        """Replies per item that the baseline still needs."""
+        baseline, manifest = self.history.baseline, self.run.manifest
+        n_replies = (
+            baseline.n_replies
+            if baseline
+            else min(manifest.config.samples or spec.samples for spec in manifest.asked_judges)
+        )
+        return max((self.options.baseline_replies or 0) - n_replies, 0)
+
     def ensure_baseline(self, observer: Observer) -> ExitCode | None:
-        """Record a baseline where there is none; return why asking for it was stopped."""
-        if self.history.baseline is not None:
+        """Record a baseline where there is none or more replies are wanted.
+
+        Returns
+        -------
+        ExitCode or None
+            Why asking for them was stopped.
+        """
+        baseline, n_missing = self.history.baseline, self.n_missing
+        if not n_missing:
+            if baseline is None:
+                self.append(self.first_baseline())
             return None
-        manifest = self.run.manifest
-        n_logged = min(manifest.config.samples or spec.samples for spec in manifest.asked_judges)
-        n_missing = (self.options.baseline_replies or 0) - n_logged
-        if n_missing <= 0:
-            self.append(self.first_baseline())
-            return None
-        plan = plan_occasion(self.run, self.questions(manifest.asked_judges, n_missing), 1)
-        answers = ask_occasion(self.run, plan, 1, observer)
+        self.check_comparable(baseline)
+        occasion = self.history.next_occasion
+        plan = plan_occasion(
+            self.run, self.questions(self.run.manifest.asked_judges, n_missing), occasion
+        )
+        answers = ask_occasion(self.run, plan, occasion, observer)
         if not answers.is_over:
             return answers.exit_code
-        self.append(self.first_baseline(answers))
-        close_occasion(self.run, 1)
+        more = self.first_baseline(answers) if baseline is None else self.topped_up(answers)
+        self.append(more)
+        close_occasion(self.run, occasion)
         return None
+
+    def check_comparable(self, baseline: Baseline | None) -> None:
+        """Refuse to add replies to a baseline that could not be compared with them."""
+        if baseline is None:
+            return
+        causes, left_out = self.not_comparable(baseline)
+        reasons = causes or [f"{judge}: {reason}" for judge, (_, reason) in left_out.items()]
+        if reasons:
+            raise RunError(
+                f"{self.run.path / FILE}: no replies can be added to the baseline: {reasons[0]}."
+            )
+
+    def topped_up(self, answers: Answers) -> Baseline:
+        """Return the newest baseline with the replies of one more occasion."""
+        baseline, task = self.history.baseline, self.setup.task
+        assert baseline is not None, "there is one to add to"
+        ids = baseline.items
+        streams = tuple(
+            joined([s, stream_of(answers.verdicts, s.judge, s.elicitation, ids, task)])
+            for s in baseline.streams
+        )
+        return replace(
+            baseline,
+            at=now(),
+            occasion=self.history.next_occasion,
+            n_occasions=baseline.n_occasions + 1,
+            decision=decision_on(self.yardstick(ids), streams, self.options.samples),
+            power=self.power(streams),
+            streams=streams,
+        )
 
     def first_baseline(self, more: Answers | None = None) -> Baseline:
         """Make the baseline of a run's own replies, and of those of another occasion."""

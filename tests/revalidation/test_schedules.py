@@ -129,6 +129,41 @@ def test_a_baseline_reply_more_is_asked_on_an_occasion_of_its_own(tmp_path, stub
     assert "--anchor 5: the baseline is fixed with 20" in str(refused.exception)
 
 
+def test_an_accepted_baseline_gets_more_replies_before_its_first_look(tmp_path, stub):
+    """One reply per item is completed on an occasion of its own, once; the look follows."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
+    schedule.look()
+    accepted = invoke("revalidate", schedule.run, "--accept", 1)
+    assert "1 reply per item" in accepted.stdout
+    assert "--baseline-replies 5" in accepted.stdout
+    asked = stub.stats()["requests"]
+    look = schedule.look("--baseline-replies", 5)
+    assert stub.stats()["requests"] == asked + 20 * 4 + 20
+    assert (look["number"], look["baseline"], look["occasion"]) == (2, 2, 3)
+    assert sum(look["results"][0]["baseline_outcomes"].values()) == 100
+    refused = invoke("revalidate", schedule.run, "--baseline-replies", 6)
+    assert "--baseline-replies 6: the baseline is fixed with 5" in str(refused.exception)
+    assert schedule.look("--baseline-replies", 5)["number"] == 3
+    history = invoke("history", schedule.run).stdout
+    assert history.count("baseline 2 of") == 1
+    assert "from look 1 on, 20 items, 5 replies per item" in history
+
+
+def test_no_replies_are_added_to_a_baseline_of_other_prompts(tmp_path, stub):
+    """They would differ for another reason than the judge; nothing is asked."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
+    schedule.look()
+    invoke("revalidate", schedule.run, "--accept", 1)
+    asked = stub.stats()["requests"]
+    template = schedule.run / "prompts" / "forced_choice.txt"
+    template.write_text(template.read_text("utf-8") + "\nThink hard.\n", "utf-8")
+    refused = invoke("revalidate", schedule.run, "--baseline-replies", 5)
+    assert "no replies can be added to the baseline: the prompts have changed" in str(
+        refused.exception
+    )
+    assert stub.stats()["requests"] == asked
+
+
 def test_kill_in_the_middle_of_a_look_repeats_only_what_was_in_flight(tmp_path, stub):
     """After kill -9, the same command goes on with the same look."""
     tables = {"judge": replies(60, majority)}
