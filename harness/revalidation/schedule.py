@@ -32,6 +32,8 @@ PERIODS: dict[Period, timedelta] = {
 }
 EARLY = 0.1  # of a period: a scheduler that is a little early is not sent away
 CRON: dict[Period, str] = {"day": "17 5 * * *", "week": "17 5 * * 1", "month": "17 5 1 * *"}
+# GitHub removes caches that were not used for 7 days: calls that find nothing due keep the history.
+GITHUB_CRON: dict[Period, str] = CRON | {"week": "17 5 * * 1,4", "month": "17 5 * * 1,4"}
 CALENDAR: dict[Period, str] = {
     "day": "*-*-* 05:17:00",
     "week": "Mon *-*-* 05:17:00",
@@ -108,7 +110,7 @@ def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
     words = {
         "slug": schedule.slug,
         "schedule": schedule,
-        "cron": CRON[schedule.every],
+        "cron": (GITHUB_CRON if target == "github" else CRON)[schedule.every],
         "calendar": CALENDAR[schedule.every],
         "options": ["--if-due", schedule.every, *schedule.options],
         "folder": str(Path.cwd()),

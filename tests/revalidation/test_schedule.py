@@ -175,6 +175,26 @@ def test_steps_of_the_action_check_requirements(place, tmp_path):
     )
 
 
+def test_a_history_that_is_started_anew_is_the_committed_one():
+    """With `start`, GitHub's cache is not restored, and GitLab's is replaced by the commit."""
+    [job] = yaml.safe_load(only_file(schedule_of("baselines/x"), "github"))["jobs"].values()
+    [restore] = [step for step in job["steps"] if step.get("id") == "history"]
+    assert restore["if"] == "${{ !inputs.start }}"
+    [job] = yaml.safe_load(only_file(schedule_of("baselines/x"), "gitlab")).values()
+    assert 'git checkout -- "$BASELINE"' in job["script"][0]
+
+
+@pytest.mark.parametrize("every", ["week", "month"])
+def test_github_is_called_often_enough_to_keep_its_cache(every):
+    """Caches that are not used for 7 days are removed; of the calls, few ask."""
+    schedule = Schedule(run="baselines/x", every=every, options=(), keys=())
+    workflow = yaml.safe_load(only_file(schedule, "github"))
+    assert workflow[True]["schedule"] == [{"cron": "17 5 * * 1,4"}]
+    [job] = workflow["jobs"].values()
+    [look] = [step["run"] for step in job["steps"] if step.get("name") == "Re-validate"]
+    assert f"--if-due {every}" in look
+
+
 def test_keys_are_named_and_never_written(monkeypatch):
     """The value of a key stands in no schedule."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-written")
