@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.analysis.cutoff_grid import Grid, grid_of
+from harness.analysis.estimates import on_shared_items
 from harness.analysis.serialize import DIGITS, Numbers, rows_of
 from harness.stats import (
     Distributions,
@@ -256,17 +257,17 @@ def section(p: Prepared, candidates: Sequence[str]) -> Sensitivity:
     p : Prepared
         The validation's inputs.
     candidates : sequence of str
-        Judges that may be the best.
+        Judges that may be the best; they are compared on the items that all of them answered.
     """
     space, adds = p.task.space, p.task.sensitivity
     reason = _why_no_sweep(p)
     parts: dict[str, Any] = {} if reason else _sweep(p, candidates)
     parts["bounds_reason"] = _why_no_bounds(p)
     if not parts["bounds_reason"]:
-        parts |= _without_sets(p)
+        parts |= _without_sets(p, candidates)
     if p.source.level == "micro":
-        parts["reconstructed"] = _reconstructed(p)
-        parts["rater_error"] = _rater_error(p)
+        parts["reconstructed"] = _reconstructed(p, candidates)
+        parts["rater_error"] = _rater_error(p, candidates)
         parts |= _by_likelihood(p)
     return Sensitivity(
         identifiability=identifiability(space), adds=dict(adds), reason=reason, **parts
@@ -286,14 +287,10 @@ def _why_no_sweep(p: Prepared) -> str:
 
 
 def _sweep(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
-    human, judges = p.compared.human, p.compared.judges
-    rivals = [table for table in judges if table.name in candidates]
+    human, judges = p.compared.human, p.on_shared_items(candidates)
     settings: dict[str, Any] = {"adds": p.task.sensitivity, "positive": p.compared.positive}
     taus = tuple(sorted({*TAUS, p.tau}))
     regions = {goal: winning_regions(human, judges, goal, taus=taus, **settings) for goal in GOALS}
-    at_tau = {
-        goal: winning_regions(human, rivals, goal, taus=(p.tau,), **settings) for goal in GOALS
-    }
     points = beta_sweep(
         human,
         judges,
@@ -312,21 +309,21 @@ def _sweep(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
             }
             for table in judges
         },
-        "break_evens": {goal: best for goal, (best,) in at_tau.items()},
-        "best_at_beta": _best_at_beta(p, rivals),
+        "break_evens": {goal: by_tau[taus.index(p.tau)] for goal, by_tau in regions.items()},
+        "best_at_beta": _best_at_beta(p, judges),
         "regions": regions,
         "grid": grid_of(human, judges, regions, taus=taus, tau=p.tau, **settings),
     }
 
 
-def _best_at_beta(p: Prepared, rivals: Sequence[RatingTable]) -> dict[str, BestAtBeta]:
+def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestAtBeta]:
     """Find the best of the candidates at the raters' beta, in the data and in resamples."""
     beta = p.evaluation.human_translation.beta.value
-    if beta is None or not rivals:
+    if beta is None or not judges:
         return {}
     [point] = beta_sweep(
         p.compared.human,
-        rivals,
+        judges,
         betas=(beta,),
         adds=p.task.sensitivity,
         tau=p.tau,
@@ -371,9 +368,9 @@ def _why_no_bounds(p: Prepared) -> str:
     return "" if human.forced_choice.any() else "no_forced_choices"
 
 
-def _without_sets(p: Prepared) -> dict[str, Any]:
+def _without_sets(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
     """Return the bounds where raters gave forced choices alone."""
-    human, judges = p.compared.human, p.compared.judges
+    human, judges = p.compared.human, on_shared_items(p.compared.judges, candidates)
     settings: dict[str, Any] = {
         "tau": p.tau,
         "positive": p.compared.positive,
@@ -401,14 +398,14 @@ def _mean(shares: FloatArray) -> float | None:
     return float(rated.mean()) if rated.size else None
 
 
-def _reconstructed(p: Prepared) -> Reconstructed | None:
+def _reconstructed(p: Prepared, candidates: Sequence[str]) -> Reconstructed | None:
     human = p.compared.human
     if human.joint is None:
         return None
     implied = reconstruct(human)
     metrics = reconstructed_metrics(
         human,
-        p.compared.judges,
+        on_shared_items(p.compared.judges, candidates),
         tau=p.tau,
         positive=p.compared.positive,
         resampling=p.affordable_resampling(),
@@ -425,9 +422,9 @@ def _reconstructed(p: Prepared) -> Reconstructed | None:
     )
 
 
-def _rater_error(p: Prepared) -> RaterError | None:
+def _rater_error(p: Prepared, candidates: Sequence[str]) -> RaterError | None:
     human = p.compared.human
-    judges = [table for table in p.compared.judges if table.response_set.any()]
+    judges = [table for table in p.on_shared_items(candidates) if table.response_set.any()]
     defined = human.response_set.any() and p.compared.positive and human.space.sets_known
     if not defined or len(judges) < 2 or len(human.space.sets) > MAX_SETS:  # noqa: PLR2004 -- to compare
         return None

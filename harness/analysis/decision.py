@@ -374,7 +374,7 @@ def _usual_choices(
                 regret=regret,
                 same=same,
                 arbitrary=not same and len(regret.selected) == len(choosing.candidates),
-                n_items=tuple(sorted({choosing.alike[name].n_used for name in involved})),
+                n_items=tuple(sorted({choosing.metrics[name][GOAL].n_used for name in involved})),
             )
         )
     return tuple(choices)

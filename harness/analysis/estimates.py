@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +40,7 @@ from harness.stats.selection.evaluation import RANKS_ON_ORDERED_SCALES, RANKS_WI
 from harness.stats.selection.footing import check_is_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.analysis.human_sets import HumanSets
     from harness.analysis.inputs import AggregationLevel, Choices, Source
@@ -135,9 +136,20 @@ class Prepared:
         """The cut-off."""
         return self.evaluation.tau
 
-    def evaluated(self, judges: Sequence[RatingTable]) -> Evaluation:
-        """Evaluate other tables of judges as those that are compared."""
-        return _evaluated(self.source, self.compared, judges, self.implied)
+    def on_shared_items(self, candidates: Sequence[str]) -> tuple[RatingTable, ...]:
+        """Return the tables of some judges on the items that all of them answered."""
+        tables = on_shared_items(self.compared.judges, candidates)
+        return tuple(table for table in tables if table.name in candidates)
+
+    def evaluated(
+        self, judges: Sequence[RatingTable], n_replies: Mapping[str, float]
+    ) -> Evaluation:
+        """Evaluate some judges at so many replies per item of each elicitation."""
+        every = self.compared.judges
+        same = len(judges) == len(every) and all(map(is_, judges, every))
+        if same and not any(_has_more(table, n_replies) for table in judges):
+            return self.evaluation
+        return _evaluated(self.source, self.compared, judges, self.implied, n_replies)
 
     def rng(self) -> np.random.Generator:
         """Return a new generator with the run's seed."""
@@ -244,11 +256,41 @@ def compared_tables(source: Source) -> Compared:
         raise TaskError(f"task {task.name}: {error}") from None
 
 
+def on_shared_items(
+    judges: Sequence[RatingTable], candidates: Sequence[str]
+) -> tuple[RatingTable, ...]:
+    """Leave out what candidates answered on items that not all of them answered.
+
+    An item is answered if it is in every elicitation in which the judge was asked. Tables of other
+    judges stay as they are.
+    """
+    answered = [
+        counts.any(axis=1)
+        for table in judges
+        if table.name in candidates
+        for counts in (table.forced_choice, table.response_set)
+        if counts.any()
+    ]
+    if not answered:
+        return tuple(judges)
+    shared = np.all(answered, axis=0)
+    if all(shared[rows].all() for rows in answered):
+        return tuple(judges)
+    return tuple(table.masked(shared) if table.name in candidates else table for table in judges)
+
+
+def _has_more(table: RatingTable, n_replies: Mapping[str, float]) -> bool:
+    counts = (table.forced_choice, table.response_set)
+    most = zip(counts, (n_replies["forced_choice"], n_replies["response_set"]), strict=True)
+    return any(bool((of_items.sum(axis=1) > n).any()) for of_items, n in most)
+
+
 def _evaluated(
     source: Source,
     compared: Compared,
     judges: Sequence[RatingTable],
     implied: Distributions | None,
+    n_replies: Mapping[str, float] | None = None,
 ) -> Evaluation:
     return evaluate(
         compared.human,
@@ -260,6 +302,7 @@ def _evaluated(
         implied=implied,
         criteria=compared.criteria,
         weights=compared.weights,
+        n_replies=n_replies,
     )
 
 

@@ -160,6 +160,11 @@ class Evidence:
     n_items_for_margin: int | None = None
     abstention: Abstention = "exclude"
 
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The ranked judges, best first."""
+        return tuple(row.judge for row in self.judges if row.ranked)
+
 
 def section(p: Prepared) -> Evidence | None:
     """Put the judges on common footing; None where there is no judge."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from harness.analysis.estimates import on_shared_items
 from harness.analysis.judge_confidence import confidences
 from harness.analysis.option_scale import Scale, shares
 from harness.stats import (
@@ -175,11 +176,15 @@ class Certainty:
     judges: tuple[JudgeCertainty, ...]
 
 
-def section(p: Prepared) -> Certainty:
-    """Compare judges with the raters by stratum, by bin and by correlation."""
+def section(p: Prepared, candidates: Sequence[str] = ()) -> Certainty:
+    """Compare judges with the raters by stratum, by bin and by correlation.
+
+    Candidates are compared on the items that all of them answered.
+    """
     scale = Scale.of(p.task)
     human = scale.counts(p.human)
-    judges = {table.name: scale.counts(table) for table in p.judges}
+    tables = on_shared_items(p.judges, candidates)
+    judges = {table.name: scale.counts(table) for table in tables}
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
     strata = _strata(human, scale)
     by_judge = stratify(

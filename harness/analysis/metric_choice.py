@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,12 +17,15 @@ from harness.stats import (
     regret_matrix,
 )
 from harness.stats.selection.regret import GOALS
+from harness.stats.selection.replies import samples_per_item
 
 if TYPE_CHECKING:
-    from harness.analysis.estimates import Prepared
-    from harness.stats import Evaluation
+    from collections.abc import Sequence
 
-ALIKE = "decision_consistency"
+    from harness.analysis.estimates import Prepared
+    from harness.analysis.evidence import Evidence
+    from harness.stats import Evaluation, RatingTable
+
 USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in most publications
 
 
@@ -97,69 +100,78 @@ class Choosing:
     ----------
     goals : tuple of str
         Metrics that measure what a judge is used for.
+    candidates : tuple of str
+        Judges to choose from: those that are ranked.
+    n_replies : dict of str to float
+        By elicitation, the replies per item at which they are compared.
+    metrics : dict of str to dict of str to Estimate
+        Every metric of each candidate, at these replies, on the items that all candidates answered
+        in every way in which they were asked. What follows is from the same items and replies.
     orders : dict of str to Order
         By metric.
     differences : tuple of PairedDifference
-        Every pair of judges, on the metric that ranks and on the goals.
-    candidates : tuple of str
-        Judges to choose from: those that are ranked.
-    alike : dict of str to Estimate
-        By candidate, the share of items that are decided as the raters do, on the items that all
-        candidates answered in every way in which they were asked.
+        Every pair of candidates, on the metric that ranks and on the goals.
     regret : dict of str to dict of str to Regret
-        By the metric one selects by, then by goal, on the same items.
+        By the metric one selects by, then by goal.
     usual : tuple of str
         The metrics by which judges are usually selected.
     """
 
     goals: tuple[str, ...]
+    candidates: tuple[str, ...]
+    n_replies: dict[str, float]
+    metrics: dict[str, dict[str, Estimate]]
     orders: dict[str, Order]
     differences: tuple[PairedDifference, ...]
-    candidates: tuple[str, ...]
-    alike: dict[str, Estimate]
     regret: dict[str, dict[str, Regret]]
     usual: tuple[str, ...]
 
 
-def section(p: Prepared, candidates: tuple[str, ...]) -> Choosing | None:
-    """Return the orders and the regret of choosing by them; None without judges.
+def section(p: Prepared, evidence: Evidence | None) -> Choosing | None:
+    """Return the orders and the regret of choosing by them; None without ranked judges.
 
     Parameters
     ----------
     p : Prepared
         The validation's inputs.
-    candidates : tuple of str
-        Judges to choose from.
+    evidence : Evidence or None
+        Says which judges are ranked, and at how many replies.
     """
-    evaluation = p.evaluation
-    if not evaluation.judges:
+    candidates = evidence.candidates if evidence else ()
+    if evidence is None or not candidates:
         return None
+    tables = p.on_shared_items(candidates)
+    n_replies = _replies_of(tables, evidence.n_replies)
+    shared = p.evaluated(tables, n_replies)
     compared = dict.fromkeys((p.metric, *GOALS))
-    shared = _on_shared_items(p, candidates)
     return Choosing(
         goals=GOALS,
-        orders={row.name: _order(evaluation, row.name) for row in evaluation.metrics},
-        differences=tuple(pair for metric in compared for pair in _differences(evaluation, metric)),
         candidates=candidates,
-        alike={name: shared.estimates[name][ALIKE] for name in candidates},
-        regret=regret_matrix(shared, goals=GOALS, judges=candidates),
+        n_replies=n_replies,
+        metrics={
+            name: {metric: _brief(e) for metric, e in shared.estimates[name].items()}
+            for name in candidates
+        },
+        orders={row.name: _order(shared, row.name) for row in shared.metrics},
+        differences=tuple(pair for metric in compared for pair in _differences(shared, metric)),
+        regret=regret_matrix(shared, goals=GOALS),
         usual=USUAL,
     )
 
 
-def _on_shared_items(p: Prepared, candidates: tuple[str, ...]) -> Evaluation:
-    """Evaluate the candidates on the items that all of them answered, both ways if asked so."""
-    tables = [table for table in p.compared.judges if table.name in candidates]
-    answered = [
-        counts.any(axis=1)
-        for table in tables
-        for counts in (table.forced_choice, table.response_set)
-        if counts.any()
-    ]
-    shared = np.all(answered, axis=0) if answered else np.zeros(0, dtype=np.bool_)
-    if all(shared[rows].all() for rows in answered):
-        return p.evaluation
-    return p.evaluated([table.masked(shared) for table in tables])
+def _brief(estimate: Estimate) -> Estimate:
+    """Leave out why items are excluded and what they count, which stands with the judge."""
+    return replace(estimate, excluded=(), counts={})
+
+
+def _replies_of(tables: Sequence[RatingTable], n_replies: float | None) -> dict[str, float]:
+    """Return the replies per item that all judges gave in an elicitation, at most ``n_replies``."""
+    least: dict[str, float] = {}
+    for elicitation in ("forced_choice", "response_set"):
+        counts = [getattr(table, elicitation).sum(axis=1) for table in tables]
+        samples = [samples_per_item(n[n > 0]) for n in counts if n.any()]
+        least[elicitation] = min([*samples, *filter(None, [n_replies])], default=1)
+    return least
 
 
 def _order(evaluation: Evaluation, metric: str) -> Order:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.analysis.result import Ranking, Validation
+    from harness.analysis.evidence import Evidence, JudgeEvidence
+    from harness.analysis.result import Validation
     from harness.stats import Estimate
 
 
@@ -17,8 +18,8 @@ def table(validation: Validation) -> str:
 
     Names come from tasks and judges and are escaped. `harness.report.html.page` renders the report.
     """
-    ranking = validation.ranking
-    rows = _agreement(validation) if ranking is None else _ranks(validation, ranking)
+    evidence = validation.evidence
+    rows = _agreement(validation) if evidence is None else _ranks(validation, evidence)
     caption = f"{validation.task.name}: {validation.task.n_items} items"
     caption += f" ({validation.task.notice})" if validation.task.notice else ""
     head, *body = rows
@@ -29,22 +30,28 @@ def table(validation: Validation) -> str:
     )
 
 
-def _ranks(validation: Validation, ranking: Ranking) -> list[Sequence[str]]:
-    rows: list[Sequence[str]] = [("", "judge", ranking.metric, "items", "answered")]
-    for row in ranking.rows:
-        judge = validation.judge(row.judge)
-        result = judge.metrics[ranking.metric]
-        answered = judge.answered_fraction
+def _ranks(validation: Validation, evidence: Evidence) -> list[Sequence[str]]:
+    places = {row.judge: row.rank for row in validation.ranking.rows} if validation.ranking else {}
+    rows: list[Sequence[str]] = [("", "judge", evidence.display_name, "items", "answered")]
+    for row in evidence.judges:
+        answered, own = row.answered_fraction, validation.judge(row.judge).metrics[evidence.metric]
+        n_items = evidence.n_items if row.ranked else own.n_used
         rows.append(
             (
-                str(row.rank or ""),
+                str(places[row.judge] or ""),
                 row.judge,
-                _number(result),
-                str(result.n_used),
-                "NA" if answered is None else f"{answered:.1%} of {judge.n_planned}",
+                _with_ends(row) if row.ranked and row.value is not None else _number(own),
+                str(n_items),
+                "NA" if answered is None else f"{answered:.1%} of {evidence.n_rated}",
             )
         )
     return rows
+
+
+def _with_ends(row: JudgeEvidence) -> str:
+    if row.low is None or row.high is None:
+        return f"{row.value:.3f}"
+    return f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
 
 
 def _agreement(validation: Validation) -> list[Sequence[str]]:

@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from harness.analysis import (
     beta_sensitivity,
     error_analysis,
@@ -34,15 +36,18 @@ from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.judging.prompts.requests import ELICITATIONS
 from harness.ratings import count_outcomes
 from harness.stats import primary_metric, reconstruct
+from harness.stats.data.arrays import TOLERANCE
 from harness.stats.data.rating_table import ELICITATION_OF
+from harness.stats.selection.ranking import loss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.analysis.error_analysis import Errors
+    from harness.analysis.evidence import Evidence
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.ratings import OutcomeCounts
-    from harness.stats import Evaluation, Metric, RatingTable
+    from harness.stats import Metric, RatingTable
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.selection.evaluation import TableTranslation
 
@@ -81,7 +86,8 @@ def validate(source: Source) -> Validation:
         _judge_result(p, facts, table)
         for facts, table in zip(source.judges, p.compared.judges, strict=True)
     )
-    ranking = _ranking(p.metric, p.evaluation) if judges else None
+    common = sections["evidence"]
+    ranking = _ranking(common, p.evaluation.row(p.metric)) if common else None
     parts = {name: sections[name] for name in DECIDING}
     return Validation(
         task=_task_facts(p.source, p.human.space),
@@ -100,12 +106,12 @@ def validate(source: Source) -> Validation:
 def _sections(p: Prepared) -> dict[str, Any]:
     """Compute the sections of a validation beside its metrics."""
     common = evidence.section(p)
-    candidates = tuple(row.judge for row in common.judges if row.ranked) if common else ()
+    candidates = common.candidates if common else ()
     return {
         "evidence": common,
-        "choosing": metric_choice.section(p, candidates),
+        "choosing": metric_choice.section(p, common),
         "sensitivity": beta_sensitivity.section(p, candidates),
-        "certainty": human_certainty.section(p),
+        "certainty": human_certainty.section(p, candidates),
         "replacement": rater_replacement.section(p),
         "errors": error_analysis.section(p),
     }
@@ -310,14 +316,20 @@ def _matrix(translation: TableTranslation) -> tuple[tuple[float | None, ...], ..
     return rows_of(translation.translation.F)
 
 
-def _ranking(metric: str, evaluation: Evaluation) -> Ranking:
-    ranked = evaluation.ranking(metric)
+def _ranking(evidence: Evidence, metric: Metric) -> Ranking:
+    """Return the places of the judges on common footing."""
+    values = [row.value for row in evidence.judges if row.value is not None]
+    losses = loss(np.array(values), metric.better)
+    places = {
+        row.judge: 1 + int((losses < lost - TOLERANCE).sum())
+        for row, lost in zip(evidence.judges, losses.tolist(), strict=False)
+    }
     return Ranking(
-        metric=metric,
-        better=ranked.better,
-        unit=evaluation.row(metric).unit,
+        metric=metric.name,
+        better=metric.better,
+        unit=metric.unit,
         rows=tuple(
-            RankedJudge(judge=row.judge, rank=row.rank, difference=row.difference)
-            for row in ranked.rows
+            RankedJudge(judge=row.judge, rank=places.get(row.judge), difference=row.difference)
+            for row in evidence.judges
         ),
     )

@@ -163,7 +163,7 @@ class IntervalRow:
     Attributes
     ----------
     kind : str
-        Style: "best", "tied", "judge", "baseline" or "rater".
+        Style: "best", "tied", "judge", "unranked", "baseline" or "rater".
     reason : str
         Why the value is NA.
     line : str

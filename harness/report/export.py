@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Validation
+    from harness.analysis.evidence import JudgeEvidence
     from harness.report.charts import Chart
     from harness.report.html.details import Details
     from harness.runs import RunFolder
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 RANKING_COLUMNS = (
     *("rank", "judge", "metric", "value", "low", "high", "level", "n_used"),
-    *("n_excluded", "answered_fraction", "n_planned"),
+    *("answered_fraction", "n_planned"),
     *("worse_by", "worse_low", "worse_high", "reason"),
 )
 INTERVAL_COLUMNS = ("low", "high", "level", "method", "unit", "estimand")
@@ -47,32 +48,37 @@ def ranking_csv(v: Validation) -> str:
     out = StringIO()
     writer = csv.DictWriter(out, RANKING_COLUMNS, lineterminator="\n")
     writer.writeheader()
-    ranking = v.ranking
-    for row in ranking.rows if ranking else ():
-        assert ranking is not None
-        judge = v.judge(row.judge)
-        estimate, worse = judge.metrics[ranking.metric], row.difference
-        interval, worse_interval = estimate.interval, worse.interval if worse else None
+    places = {row.judge: row.rank for row in v.ranking.rows} if v.ranking else {}
+    for row in v.evidence.judges if v.evidence else ():
+        assert v.evidence is not None
+        judge, worse = v.judge(row.judge), row.difference
+        worse_interval = worse.interval if worse else None
+        low, high = judge_charts.ends_of(row, v.evidence)
         writer.writerow(
             {
-                "rank": row.rank,
+                "rank": places[row.judge],
                 "judge": _escape_formula(row.judge),
-                "metric": ranking.metric,
-                "value": estimate.value,
-                "low": interval and interval.low,
-                "high": interval and interval.high,
-                "level": interval and interval.level,
-                "n_used": estimate.n_used,
-                "n_excluded": estimate.n_excluded,
+                "metric": v.evidence.metric,
+                "value": row.value,
+                "low": low,
+                "high": high,
+                "level": None if low is None else v.settings.confidence,
+                "n_used": v.evidence.n_items if row.ranked else 0,
                 "answered_fraction": judge.answered_fraction,
                 "n_planned": judge.n_planned,
                 "worse_by": worse and worse.value,
                 "worse_low": worse_interval and worse_interval.low,
                 "worse_high": worse_interval and worse_interval.high,
-                "reason": estimate.reason,
+                "reason": _why_unranked(v, row),
             }
         )
     return out.getvalue()
+
+
+def _why_unranked(v: Validation, row: JudgeEvidence) -> str:
+    if not row.ranked:
+        return "too_few_answered"
+    return "" if row.value is not None else v.judge(row.judge).metrics[v.settings.metric].reason
 
 
 def _escape_formula(text: str) -> str:

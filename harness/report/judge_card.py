@@ -16,9 +16,11 @@ from harness.report.formatting import (
     number,
     share,
     span,
+    with_bounds,
 )
-from harness.report.judge_charts import ranked_judges
-from harness.report.recommendation import decision
+from harness.report.html.summaries import compared_on
+from harness.report.judge_charts import ends_of, metric_label, ranked_judges
+from harness.report.recommendation import decided_alike, decision
 from harness.report.translation_text import READING as READING_F
 from harness.report.translation_text import translation_text
 
@@ -82,7 +84,8 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
     if v.ranking is not None:
         unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
         parts.append(
-            f"Judges were ranked by {v.ranking.metric}{unit} ({READING[v.ranking.better]}); "
+            f"Judges were ranked by {metric_label(v, v.ranking.metric)}{unit} "
+            f"({READING[v.ranking.better]}), {compared_on(v)}; "
             f"an item counts as positive at a cut-off of {s.tau:g}."
         )
         parts.append(f"Results: {'; '.join(_result(v, judge) for judge in ranked_judges(v))}.")
@@ -107,11 +110,18 @@ def _sets_of_raters(v: Validation) -> list[str]:
 
 
 def _result(v: Validation, judge: JudgeResult) -> str:
-    assert v.ranking is not None
-    result = judge.metrics[v.ranking.metric]
-    name = judge.name
     answered = share(judge.answered_fraction, judge.n_planned)
-    return f"{name} {estimate(result)} on {counted([result.n_used])}, {answered} answered"
+    return f"{judge.name} {_value(v, judge)}, {answered} answered"
+
+
+def _value(v: Validation, judge: JudgeResult) -> str:
+    """Return the metric that ranks, on the shared items; of unranked judges on their own."""
+    assert v.evidence is not None
+    row = next(row for row in v.evidence.judges if row.judge == judge.name)
+    if not row.ranked or row.value is None:
+        own = judge.metrics[v.evidence.metric]
+        return f"{estimate(own)} on {counted([own.n_used])} (not ranked)"
+    return f"{with_bounds(row.value, *ends_of(row, v.evidence))} on {counted([v.evidence.n_items])}"
 
 
 def paragraph_markdown(v: Validation, d: Details | None = None) -> str:
@@ -156,26 +166,22 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
 
 def _card_table(v: Validation) -> list[str]:
     assert v.ranking is not None
-    metric = v.ranking.metric
     heads = (
-        f"| rank | judge | model | {markdown(metric)} | consistency at {v.settings.tau:g} "
-        "| beta-hat | answered | items |"
+        f"| rank | judge | model | {markdown(metric_label(v, v.ranking.metric))} "
+        f"| consistency at {v.settings.tau:g} | beta-hat | answered |"
     )
-    lines = [heads, "| --: | --- | --- | --- | --- | --- | --: | --: |"]
+    lines = [heads, "| --: | --- | --- | --- | --- | --- | --: |"]
     for row in v.ranking.rows:
         judge = v.judge(row.judge)
-        consistency = judge.metrics["decision_consistency"]
-        models = cut(", ".join(judge.reported_models) or judge.model, MAX_TEXT)
-        name = judge.name
+        consistency = decided_alike(v, judge)
         cells = (
             number(row.rank, 0) if row.rank else "NA",
-            name,
-            models,
-            estimate(judge.metrics[metric]),
+            judge.name,
+            cut(", ".join(judge.reported_models) or judge.model, MAX_TEXT),
+            _value(v, judge),
             f"{number(consistency.value)} {span(consistency.interval)}".strip(),
             _beta_hat(v, judge),
             share(judge.answered_fraction, judge.n_planned),
-            str(judge.metrics[metric].n_used),
         )
         lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")
     return lines

@@ -17,7 +17,7 @@ from harness.report.charts import (
 )
 from harness.report.formatting import READING, counted, number, reason, replies_each
 from harness.report.metric_groups import grouped
-from harness.report.recommendation import GOAL_WORDS, capitalized
+from harness.report.recommendation import GOAL_WORDS, capitalized, compared_metrics
 from harness.report.text import BASELINE_NAMES
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
@@ -48,8 +48,11 @@ def ranked_judges(v: Validation) -> list[JudgeResult]:
 
 
 def judge_kinds(v: Validation) -> dict[str, str]:
-    """Return whether each judge is "best", "tied" with the best, or "judge"."""
-    kinds = {judge.name: "judge" for judge in v.judges}
+    """Return whether each judge is "best", "tied" with the best, "judge", or "unranked"."""
+    kinds = {
+        judge.name: "unranked" if judge.name in v.decision.unranked else "judge"
+        for judge in v.judges
+    }
     for row in v.ranking.rows if v.ranking else ():
         if row.judge == v.decision.leader:
             kinds[row.judge] = "best"
@@ -76,10 +79,10 @@ def interval_row(name: str, estimate: Estimate, kind: str = "judge") -> Interval
 
 
 def metric_intervals(v: Validation, metric: str) -> list[IntervalRow]:
-    """Return every judge's value of a metric, in the order of the ranking."""
+    """Return every judge's value of a metric, in the order of the ranking, unranked judges grey."""
     kinds = judge_kinds(v)
     return [
-        interval_row(judge.name, judge.metrics[metric], kinds[judge.name])
+        interval_row(judge.name, compared_metrics(v, judge)[metric], kinds[judge.name])
         for judge in ranked_judges(v)
         if metric in judge.metrics
     ]
@@ -155,9 +158,9 @@ def described(rows: Iterable[IntervalRow]) -> str:
 
 
 def ranking_scale(v: Validation) -> Scale:
-    """Return the axis that the rows of the ranking table share."""
+    """Return the axis of the metric that ranks, each judge on the items that it answered."""
     assert v.ranking is not None
-    rows = metric_intervals(v, v.ranking.metric)
+    rows = [interval_row(judge.name, judge.metrics[v.ranking.metric]) for judge in v.judges]
     return Scale.around(interval_ends(rows), 12.0, TABLE_CHART_WIDTH - 12.0, within=_limits(rows))
 
 
@@ -216,22 +219,23 @@ def undefined_metrics(v: Validation) -> dict[str, dict[str, list[str]]]:
         by_reason = undefined.setdefault(group.title, {})
         for name in names:
             if not is_defined(v, name):
-                reasons = dict.fromkeys(reason(judge.metrics[name]) for judge in v.judges)
+                reasons = dict.fromkeys(reason(compared_metrics(v, j)[name]) for j in v.judges)
                 by_reason.setdefault(", ".join(reasons), []).append(metric_label(v, name))
     return undefined
 
 
 def is_defined(v: Validation, metric: str) -> bool:
     """Whether a metric has a value for some judge."""
-    return any(judge.metrics[metric].value is not None for judge in v.judges)
+    return any(compared_metrics(v, judge)[metric].value is not None for judge in v.judges)
 
 
 def _metric_chart(v: Validation, metric: str) -> Chart:
     rows = metric_intervals(v, metric)
     facts = next((facts for facts in v.metrics if facts.name == metric), None)
-    same = f" Equal to {', '.join(facts.also)} on these data." if facts and facts.also else ""
+    same = ", ".join(metric_label(v, name) for name in facts.also) if facts else ""
+    equal = f" Equal to {same} on these data." if same else ""
     axis = ", ".join(part for part in (direction(v, metric), items_used(v, metric)) if part)
-    alt = f"{metric} of each judge. {described(rows)}.{same}"
+    alt = f"{capitalized(metric_label(v, metric))} of each judge. {described(rows)}.{equal}"
     within = _limits(rows)
     if facts:
         low, high = facts.low, facts.high
@@ -262,7 +266,7 @@ def items_used(v: Validation, metric: str) -> str:
 
 def n_items_used(v: Validation, metric: str, judges: Iterable[str]) -> list[int]:
     """Return the number of items that each of these judges' values uses, where it has one."""
-    estimates = (v.judge(name).metrics.get(metric) for name in judges)
+    estimates = (compared_metrics(v, v.judge(name)).get(metric) for name in judges)
     return [e.n_used for e in estimates if e is not None and e.value is not None]
 
 

@@ -19,7 +19,7 @@ from harness.report.formatting import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.decision import UsualChoice
@@ -237,10 +237,14 @@ def _evidence(v: Validation, leader: JudgeResult) -> str:
 def decided_alike(v: Validation, judge: JudgeResult) -> Estimate:
     """Return the share of items that a judge decides as the raters do.
 
-    On the items that all candidates answered; of a judge that is no candidate, on its own.
+    Of a candidate on common footing; of a judge that is none, on its own items.
     """
-    alike = v.choosing.alike if v.choosing else {}
-    return alike.get(judge.name, judge.metrics[CONSISTENCY])
+    return compared_metrics(v, judge)[CONSISTENCY]
+
+
+def compared_metrics(v: Validation, judge: JudgeResult) -> Mapping[str, Estimate]:
+    """Return the metrics of a candidate on common footing; of other judges, on their own items."""
+    return (v.choosing.metrics if v.choosing else {}).get(judge.name, judge.metrics)
 
 
 def _human(v: Validation) -> str:

@@ -223,7 +223,7 @@ def rank_charts(v: Validation) -> list[Chart]:
     }
     if not any(goal in ranks for goal in v.choosing.goals):
         return []
-    judges = [judge.name for judge in ranked_judges(v)]
+    judges = list(v.choosing.candidates)
     titles = Titles(
         "ranks",
         "Ranks by goal and by metric",

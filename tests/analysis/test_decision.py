@@ -6,9 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.analysis_inputs import indeterminate_source, indeterminate_task
+from support.analysis_inputs import (
+    indeterminate_source,
+    indeterminate_task,
+    source_of,
+    task_of,
+)
 
 from harness.analysis import validate
+from harness.report.sensitivity_charts import rank_charts
 from harness.stats import holm
 
 
@@ -24,7 +30,8 @@ def test_every_metric_has_an_order_with_its_certainty(result):
     """Rank, its interval, the chance of being first, and the model confidence set."""
     assert set(result.choosing.orders) == {entry.name for entry in result.metrics}
     order = result.choosing.orders["mse(srs/srs)"]
-    assert [p.judge for p in order.places] == [row.judge for row in result.ranking.rows]
+    ranked = [row.judge for row in result.ranking.rows if row.rank]
+    assert [p.judge for p in order.places] == ranked == list(result.choosing.candidates)
     for place in order.places:
         assert place.rank_low <= place.rank <= place.rank_high
     assert sum(place.p_best for place in order.places) == pytest.approx(1.0)
@@ -42,9 +49,12 @@ def test_judges_without_a_value_have_no_place(result):
     }
 
 
-def test_paired_differences_are_adjusted_over_all_pairs(result):
+def test_paired_differences_are_adjusted_over_all_pairs():
     """Three pairs for the metric that ranks and for each goal, p by Holm."""
-    chosen = result.choosing.differences
+    source = indeterminate_source(
+        indeterminate_task(paired=60), judges=("strict", "lenient", "random"), min_answered=0.8
+    )
+    chosen = validate(source).choosing.differences
     assert [d.metric for d in chosen] == [
         metric
         for metric in ("mse(srs/srs)", "decision_consistency", "prevalence_bias")
@@ -90,8 +100,8 @@ def test_regret_of_a_goal_by_itself_is_nothing(result):
             assert (value is None) == bool(cells[goal].reason)
 
 
-def test_regret_and_decisions_are_compared_on_shared_items():
-    """A judge's decisions on items that another one left out count for neither."""
+def test_choosing_is_on_shared_items():
+    """What a judge answered on items that another one left out counts for neither."""
     task = indeterminate_task(paired=60)
     source = replace(indeterminate_source(task, judges=("strict", "lenient")), min_answered=0.8)
     result = validate(source)
@@ -101,12 +111,43 @@ def test_regret_and_decisions_are_compared_on_shared_items():
         for name, verdicts in source.verdicts.items()
     }
     alone = validate(replace(source, verdicts=kept))
-    assert result.choosing.alike == alone.choosing.alike
-    assert {alike.n_used for alike in result.choosing.alike.values()} == {len(shared)}
-    assert result.choosing.regret == alone.choosing.regret
-    lenient = result.judge("lenient").metrics["decision_consistency"]
+    goal = "decision_consistency"
+    assert {by[goal].n_used for by in result.choosing.metrics.values()} == {len(shared)}
+    for part in ("orders", "differences", "regret"):
+        assert getattr(result.choosing, part) == getattr(alone.choosing, part)
+    assert result.decision.first_by_goal == alone.decision.first_by_goal
+    assert result.sensitivity.break_evens == alone.sensitivity.break_evens
+    lenient = result.judge("lenient").metrics[goal]
     assert lenient.n_used == 60
-    assert lenient.value != result.choosing.alike["lenient"].value
+    assert lenient.value != result.choosing.metrics["lenient"][goal].value
+
+
+def test_judges_that_are_not_ranked_have_no_place():
+    """A judge that answered too little is in no order, no sweep and no rank chart."""
+    result = validate(indeterminate_source(indeterminate_task(paired=60)))
+    assert result.decision.unranked == ("strict",)
+    for order in result.choosing.orders.values():
+        assert {place.judge for place in order.places} == {"lenient", "random"}
+    assert set(result.sensitivity.curves) == {"lenient", "random"}
+    assert "strict" not in {judge for chart in rank_charts(result) for _, judge, *_ in chart.rows}
+
+
+def test_goals_and_usual_metrics_are_compared_at_the_same_number_of_replies():
+    """Beside a judge asked once, one asked ten times hits as often as its samples on average."""
+    rng, n = np.random.default_rng(0), 40
+    ratings = {f"r{j}": {f"i{i}": str(rng.choice(["A", "B"])) for i in range(n)} for j in range(5)}
+    samples = {f"i{i}": [str(choice) for choice in rng.choice(["A", "B"], 10)] for i in range(n)}
+    once = {item: choices[:1] for item, choices in samples.items()}
+    source = source_of(task_of(ratings), {"once": once, "often": samples}, n_resamples=10)
+    choosing = validate(source).choosing
+    assert choosing.n_replies["forced_choice"] == 1
+    hits = []
+    for k in range(10):
+        of_sample = {item: [choices[k]] for item, choices in samples.items()}
+        alone = validate(source_of(task_of(ratings), {"a": of_sample}, n_resamples=10))
+        hits.append(alone.judge("a").metrics["hit_rate(h/h)"].value)
+    assert choosing.metrics["once"]["hit_rate(h/h)"].value == hits[0]
+    assert choosing.metrics["often"]["hit_rate(h/h)"].value == pytest.approx(np.mean(hits))
 
 
 def test_without_judges_there_is_nothing_to_choose():

@@ -330,10 +330,9 @@ def test_charts_state_how_many_items_they_use(charts, validated):
 
 def test_ranks_and_regret_state_how_many_items_they_use(charts, validated):
     """Each row of both heat maps, and every metric and goal in the table of regret."""
-    judges = [judge.name for judge in validated.judges]
-    for name, _, _, n in charts["ranks"].rows if "ranks" in charts else ():
-        assert n == reach(n_items_used(validated, symbol(validated, name), judges))
     candidates = validated.choosing.candidates
+    for name, _, _, n in charts["ranks"].rows if "ranks" in charts else ():
+        assert n == reach(n_items_used(validated, symbol(validated, name), candidates))
     for metric, goal, _, n_metric, n_goal in regret_rows(validated):
         assert n_metric == reach(n_items_used(validated, metric, candidates))
         assert n_goal == reach(n_items_used(validated, goal.replace(" ", "_"), candidates))

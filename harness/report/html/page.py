@@ -36,6 +36,7 @@ from harness.report.item_links import items_link
 from harness.report.judge_card import paragraph_latex, paragraph_markdown
 from harness.report.recommendation import (
     GOAL_WORDS,
+    compared_metrics,
     decided_alike,
     next_steps,
     property_words,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from harness.analysis import Validation
-    from harness.analysis.result import RankedJudge
     from harness.report.charts import Chart
     from harness.report.html.details import Details
 
@@ -115,6 +115,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "items_link": items_link,
             "property_words": property_words,
             "label": partial(judge_charts.metric_label, v),
+            "compared_metrics": partial(compared_metrics, v),
             "page_size": PAGE_SIZE,
             "checklist": practices,
             "paragraphs": {
@@ -299,37 +300,27 @@ def _common_row(name: str, value: str) -> dict[str, str]:
 
 
 def _ranking(v: Validation) -> dict[str, Any]:
-    """Return the rows of the ranking table, and what its columns and caption depend on."""
+    """Return each judge on its own items, and how firm the order of the ranked ones is."""
     if v.ranking is None:
         return {}
     kinds = judge_charts.judge_kinds(v)
-    places = {}
-    if v.choosing and v.ranking.metric in v.choosing.orders:
-        places = {place.judge: place for place in v.choosing.orders[v.ranking.metric].places}
+    orders = v.choosing.orders if v.choosing else {}
+    places = orders[v.ranking.metric].places if v.ranking.metric in orders else ()
     return {
-        "ranked": [_ranked(v, row, kinds[row.judge], places) for row in v.ranking.rows],
-        "kinds": set(kinds.values()),
-        "has_rivals": sum(place.rank is not None for place in places.values()) > 1,
+        "own": [_on_own_items(v, row.judge, kinds[row.judge]) for row in v.ranking.rows],
+        "places": places if sum(place.rank is not None for place in places) > 1 else (),
         "axis": _table_axis(v),
         "goals": [goal for goal in GOAL_WORDS if judge_charts.is_defined(v, goal)],
         "metric_facts": {facts.name: facts for facts in v.metrics},
     }
 
 
-def _ranked(
-    v: Validation, row: RankedJudge, kind: str, places: Mapping[str, Any]
-) -> dict[str, Any]:
+def _on_own_items(v: Validation, name: str, kind: str) -> dict[str, Any]:
     assert v.ranking is not None
-    judge = v.judge(row.judge)
-    interval = judge_charts.interval_row(judge.name, judge.metrics[v.ranking.metric], kind)
-    return {
-        "judge": judge,
-        "kind": kind,
-        "rank": row.rank or "NA",
-        "place": places.get(row.judge),
-        "difference": row.difference,
-        "marks": draw_interval(interval, judge_charts.ranking_scale(v), 13.0),
-    }
+    judge = v.judge(name)
+    interval = judge_charts.interval_row(name, judge.metrics[v.ranking.metric], kind)
+    marks = draw_interval(interval, judge_charts.ranking_scale(v), 13.0)
+    return {"judge": judge, "kind": kind, "marks": marks}
 
 
 def _table_axis(v: Validation) -> list[Mark]:

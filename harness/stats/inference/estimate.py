@@ -107,8 +107,6 @@ class Estimate:
         Median number of human ratings behind a used item: what the design value depends on.
     counts : mapping of str to float
         Counts that explain the value, e.g. the cells of a confusion matrix or the empty cells.
-    estimand : str
-        What the value estimates; as in `Interval`.
     """
 
     value: float | None
@@ -123,7 +121,6 @@ class Estimate:
     undefined_share: float | None = None
     ratings_per_item: float | None = None
     counts: Mapping[str, float] = field(default_factory=dict)
-    estimand: str = DESIGN_VALUE
 
 
 def percentile_interval(
@@ -262,7 +259,6 @@ def _describe(
         undefined_share=float(np.isnan(replicates).mean()) if replicates.size else None,
         ratings_per_item=float(np.median(per_item)) if per_item.size else None,
         counts=metric.counts(result.totals, sums.options),
-        estimand=metric.estimand,
     )
 
 

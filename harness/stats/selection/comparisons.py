@@ -22,15 +22,22 @@ from harness.stats.indeterminacy.translation import beta_contributions, cross_ca
 from harness.stats.inference.estimate import Exclusion, ItemSums
 from harness.stats.inference.metric import Metric, mean, no_items
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+from harness.stats.selection.replies import (
+    Replies,
+    contributions_at_replies,
+    counts_of,
+    vectors_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Summands
 
 
 NO_POSITIVE = "no_positive_option"
 NOISY = ("noisy_s", "noisy_srs")
+OF_ALL_SAMPLES = (*NOISY, "smoothed", "smoothed_srs")  # forms that hold how many samples there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,7 @@ class Side:
     forms: dict[Form, FloatArray]
     complete: dict[Form, BoolArray]
     positive: tuple[str, ...]
+    tau: float
     implied: bool = False
     times: IntArray | None = None
 
@@ -79,7 +87,7 @@ class Side:
         if implied is not None and "noisy_srs" in forms:  # its noise is not that of m raters
             forms["noisy_srs"] = np.full_like(forms["noisy_srs"], np.nan)
         complete = {form: _complete(vectors) for form, vectors in forms.items()}
-        return cls(table, dist, forms, complete, cut.positive, implied is not None, times)
+        return cls(table, dist, forms, complete, cut.positive, cut.tau, implied is not None, times)
 
     def undecided(self, form: Form) -> bool:
         """Whether the form asks for a decision that no positive option defines."""
@@ -129,8 +137,17 @@ class Overlap:
         return cls(used, _exclusions(human, judge), _why_nothing(human, judge), n_tied)
 
 
-def judge_sums(human: Side, judge: Side, metrics: Sequence[Metric]) -> list[ItemSums]:
-    """Compare one judge with the humans; metrics that share contributions share sums."""
+def judge_sums(
+    human: Side,
+    judge: Side,
+    metrics: Sequence[Metric],
+    n_replies: Mapping[str, float] | None = None,
+) -> list[ItemSums]:
+    """Compare one judge with the humans; metrics that share contributions share sums.
+
+    ``n_replies`` are the replies per item of each elicitation at which metrics are evaluated; all
+    of them by default.
+    """
     shared: dict[tuple[object, Form, Form], list[Metric]] = {}
     for metric in metrics:
         key = (metric.contributions, metric.human_form, metric.judge_form)
@@ -143,10 +160,9 @@ def judge_sums(human: Side, judge: Side, metrics: Sequence[Metric]) -> list[Item
             overlap = Overlap.of((human, human_form), (judge, judge_form))
             overlaps[human_form, judge_form] = overlap
         both = overlaps[human_form, judge_form]
-        vectors = human.forms[human_form], judge.forms[judge_form]
         sums.append(
             ItemSums(
-                contributions=in_blocks(members[0].contributions, *vectors),
+                contributions=_contributions(human, judge, members[0], n_replies),
                 metrics=tuple(members),
                 used=both.used,
                 nothing=both.nothing,
@@ -156,6 +172,33 @@ def judge_sums(human: Side, judge: Side, metrics: Sequence[Metric]) -> list[Item
                 options=human.table.space.options,
             )
         )
+    return sums
+
+
+def _contributions(
+    human: Side, judge: Side, metric: Metric, n_replies: Mapping[str, float] | None
+) -> Summands:
+    """Return the (n, d) contributions of a metric, expected at a number of replies if one is set.
+
+    Items with fewer replies add as they are.
+    """
+    form, vectors = metric.judge_form, human.forms[metric.human_form]
+    if n_replies is None or form in OF_ALL_SAMPLES:
+        return in_blocks(metric.contributions, vectors, judge.forms[form])
+    r = n_replies[ELICITATION_OF[form]]
+    replies = Replies.of_counts(counts_of(judge.table, form))
+    more = replies.n_samples > r
+    if not more.any():
+        return in_blocks(metric.contributions, vectors, judge.forms[form])
+    sums = metric.contributions(vectors, judge.forms[form])
+    sums[more] = contributions_at_replies(
+        metric.contributions,
+        vectors[more],
+        Replies(replies.shares[more], replies.n_samples[more]),
+        r,
+        vectors=vectors_of(judge.table, form, tau=judge.tau, positive=judge.positive),
+        squared=metric.squared,
+    )
     return sums
 
 

@@ -163,6 +163,7 @@ def evaluate(
     implied: Distributions | None = None,
     criteria: Sequence[str] | None = None,
     weights: FloatArray | None = None,
+    n_replies: Mapping[str, float] | None = None,
 ) -> Evaluation:
     """Compare judges with the human raters on every metric, with one bootstrap for all of it.
 
@@ -189,6 +190,9 @@ def evaluate(
     weights : (n,) array, optional
         How often each item counts, in metrics and in the raters' agreement; beta and F are those of
         the items as they are. See `inverse_probability_weights`. Default: once.
+    n_replies : mapping of str to float, optional
+        By elicitation, the replies per item at which judges are evaluated, as an expectation over
+        draws from those that they gave; see `contributions_at_replies`. Default: all of them.
 
     Returns
     -------
@@ -215,7 +219,7 @@ def evaluate(
         Side.of(table, cut, rows, None if i else implied, resampled.times)
         for i, table in enumerate(tables)
     ]
-    metric_groups = [judge_sums(raters, side, rows) for side in rated]
+    metric_groups = [judge_sums(raters, side, rows, n_replies) for side in rated]
     beta_groups = [beta_sums(side, cut) for side in (raters, *rated)]
     agreement_group = human_sums(tables[0], resampled.times)
     if weights is not None:

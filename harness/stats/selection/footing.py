@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf, isinf
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -27,14 +26,20 @@ from harness.stats.selection.rank_sets import (
     winner_interval,
 )
 from harness.stats.selection.ranking import loss, loss_bounds
-from harness.stats.selection.replies import Replies, contributions_at_replies
+from harness.stats.selection.replies import (
+    Replies,
+    contributions_at_replies,
+    counts_of,
+    samples_per_item,
+    vectors_of,
+)
 from harness.stats.selection.shared_items import MIN_ANSWERED, SharedItems, shared_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
-    from harness.stats.data.rating_table import Form, RatingTable
+    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling, Unit
     from harness.stats.inference.metric import Metric
     from harness.stats.selection.replies import Vectors
@@ -283,42 +288,6 @@ def check_is_mean(metric: Metric) -> None:
         )
 
 
-def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) -> float:
-    """Return the most replies that at least ``min_answered`` of (n,) items have, and at least 1.
-
-    A judge that gives distributions has infinitely many.
-    """
-    if not len(n_samples):
-        return 1
-    ordered = np.sort(n_samples)[::-1]
-    enough = ordered[max(int(np.ceil(min_answered * len(ordered) - 1e-9)) - 1, 0)]
-    return inf if isinf(enough) else max(int(enough), 1)
-
-
-def counts_of(table: RatingTable, form: Form) -> IntArray:
-    """Return the (n, W) counts of answers that a form is made of."""
-    if ELICITATION_OF[form] == "forced_choice":
-        return table.forced_choice
-    if table.space.fully_specified and not table.response_set.any():
-        return table.forced_choice  # singletons keep the order of the options
-    return table.response_set
-
-
-def _vectors_of(table: RatingTable, form: Form, *, tau: float, positive: Sequence[str]) -> Vectors:
-    """Return a function from (n, W) shares of answers to rating vectors."""
-    space, choices = table.space, ELICITATION_OF[form] == "forced_choice"
-
-    def vectors(shares: FloatArray) -> FloatArray:
-        n = len(shares)
-        options = shares if choices else np.full((n, len(space.options)), np.nan)
-        theta = np.full((n, len(space.sets)), np.nan) if choices else shares
-        omega = np.minimum(theta @ space.membership.T.astype(np.float64), 1.0)
-        rows = Distributions(space, options, theta, omega, np.ones(n), np.ones(n))
-        return aggregate(rows, form, tau=tau, positive=positive)
-
-    return vectors
-
-
 def _rating_counts(human: RatingTable, metric: Metric, implied: Distributions | None) -> FloatArray:
     """Return the (n, W) ratings on which baselines are fitted."""
     if implied is not None and ELICITATION_OF[metric.judge_form] == "response_set":
@@ -357,8 +326,8 @@ class Scoring:
             counts=_rating_counts(human, metric, implied),
             human_vectors=aggregate(dist, metric.human_form, tau=tau, positive=cut),
             to_vectors=partial(aggregate, form=metric.human_form, tau=tau, positive=cut),
-            human_form=_vectors_of(human, metric.human_form, tau=tau, positive=cut),
-            judge_form=_vectors_of(human, metric.judge_form, tau=tau, positive=cut),
+            human_form=vectors_of(human, metric.human_form, tau=tau, positive=cut),
+            judge_form=vectors_of(human, metric.judge_form, tau=tau, positive=cut),
             can_leave_out=implied is None
             and ELICITATION_OF[metric.human_form] == ELICITATION_OF[metric.judge_form],
             weights=np.ones(len(dist.O)) if weights is None else weights,

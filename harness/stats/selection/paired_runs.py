@@ -13,9 +13,9 @@ from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.inference.metric import mean
-from harness.stats.selection.footing import Scoring, counts_of, samples_per_item
+from harness.stats.selection.footing import Scoring
 from harness.stats.selection.ranking import loss
-from harness.stats.selection.replies import Replies
+from harness.stats.selection.replies import Replies, counts_of, samples_per_item
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import BoolArray, FloatArray, frozen
+from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
 from harness.stats.inference.special_functions import binom, gammaln, xlogy
+from harness.stats.selection.shared_items import MIN_ANSWERED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from harness.stats.data.arrays import IntArray
+    from harness.stats.data.rating_table import Form, RatingTable
     from harness.stats.inference.metric import SquaredDistance
 
 Contributions: TypeAlias = "Callable[[FloatArray, FloatArray], FloatArray]"
@@ -74,6 +77,42 @@ class Replies:
         """
         needed = MIN_SAMPLES if isinf(n_replies) else n_replies
         return np.asarray(self.n_samples >= needed, dtype=np.bool_)
+
+
+def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) -> float:
+    """Return the most replies that at least ``min_answered`` of (n,) items have, and at least 1.
+
+    A judge that gives distributions has infinitely many.
+    """
+    if not len(n_samples):
+        return 1
+    ordered = np.sort(n_samples)[::-1]
+    enough = ordered[max(int(np.ceil(min_answered * len(ordered) - 1e-9)) - 1, 0)]
+    return inf if isinf(enough) else max(int(enough), 1)
+
+
+def counts_of(table: RatingTable, form: Form) -> IntArray:
+    """Return the (n, W) counts of answers that a form is made of."""
+    if ELICITATION_OF[form] == "forced_choice":
+        return table.forced_choice
+    if table.space.fully_specified and not table.response_set.any():
+        return table.forced_choice  # singletons keep the order of the options
+    return table.response_set
+
+
+def vectors_of(table: RatingTable, form: Form, *, tau: float, positive: Sequence[str]) -> Vectors:
+    """Return a function from (n, W) shares of answers to rating vectors."""
+    space, choices = table.space, ELICITATION_OF[form] == "forced_choice"
+
+    def vectors(shares: FloatArray) -> FloatArray:
+        n = len(shares)
+        options = shares if choices else np.full((n, len(space.options)), np.nan)
+        theta = np.full((n, len(space.sets)), np.nan) if choices else shares
+        omega = np.minimum(theta @ space.membership.T.astype(np.float64), 1.0)
+        rows = Distributions(space, options, theta, omega, np.ones(n), np.ones(n))
+        return aggregate(rows, form, tau=tau, positive=positive)
+
+    return vectors
 
 
 def contributions_at_replies(

@@ -268,8 +268,9 @@ def test_paragraph_names_what_a_reader_needs(validation, details):
     text = paragraph(validation, details)
     for words in ("3 judges", "5 human raters", f"{N_ITEMS} items", "cut-off of 0.5", "seed 0"):
         assert words in text
-    assert validation.settings.metric in text
-    assert r"js\_divergence" in paragraph_latex(validation, details)
+    assert validation.evidence.display_name in text
+    assert validation.settings.metric not in text
+    assert r"5 human raters on 60 items" in paragraph_latex(validation, details)
 
 
 def test_compiled_templates_are_written_once(tmp_path):
