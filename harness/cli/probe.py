@@ -13,8 +13,12 @@ from harness.cli.output import echo, echo_json
 from harness.errors import JudgeError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.app import Plan, RunResult
-    from harness.probe import Probe, ProbeName
+    from harness.probe import Probe
+    from harness.probe.perturbations import TextProbe
+    from harness.tasks import Item, Task
 
 N_ITEMS, WIDTH = 20, 80
 DESCRIPTIONS = {
@@ -30,13 +34,17 @@ DESCRIPTIONS = {
         "Pad items with sentences that say nothing.",
         "Verbosity probe: how often padding that says nothing changes verdicts.",
     ),
+    "position": (
+        "Swap the answers of a pairwise task.",
+        "Position probe: whether the order of two answers changes which one is preferred.",
+    ),
     "format": (
         "Show items as Markdown, list, HTML or code.",
         "Format probe: how often Markdown, a list, HTML, code or emoji change verdicts.",
     ),
 }
 CONTROLS = (
-    "Each item is asked as it is, with each change, and with harmless changes (control), which "
+    "Each item is asked as it is, with each change, and with harmless ones (control), which "
     "give the baseline flip rate. The run folder also holds probe.json."
 )
 EXAMPLES = """Examples:
@@ -90,12 +98,12 @@ def _ask_probe(
 ) -> None:
     from harness.app import estimate_costs, plan_resumed_run, plan_run
     from harness.cli.run import print_costs
-    from harness.probe import check_probe, perturbed_task, read_perturbations
+    from harness.probe import check_probe
     from harness.ratings import select_items
     from harness.runs import default_out, find_run
     from harness.tasks import load_task
 
-    probe = cast("ProbeName", ctx.info_name)
+    probe = ctx.info_name or ""
     options.check_resume(ctx, resume=resume, run_name=run_name)
     if resume:
         folder = find_run(out or default_out(), run_name, unfinished=True)
@@ -112,7 +120,7 @@ def _ask_probe(
         loaded = load_task(options.required_task(task))
         items = select_items(loaded, criterion=criterion, limit=limit)
         plan = plan_run(
-            perturbed_task(loaded, items, read_perturbations(probe, perturbations), probe),
+            _changed_task(probe, loaded, items, perturbations),
             options.split(judges, "--judges"),
             elicitations=options.elicitations(elicitation),
             samples=samples,
@@ -133,14 +141,25 @@ def _ask_probe(
     raise typer.Exit(result.exit_code)
 
 
+def _changed_task(
+    probe: str, task: Task, items: Sequence[Item], perturbations: Path | None
+) -> Task:
+    from harness.probe import perturbed_task, read_perturbations, swapped_task
+
+    if probe != "position":
+        name = cast("TextProbe", probe)
+        return perturbed_task(task, items, read_perturbations(name, perturbations), name)
+    if perturbations is not None:
+        raise typer.BadParameter("position swaps the answers; it takes no changes of your own")
+    return swapped_task(task, items)
+
+
 for _name, (_short_help, _description) in DESCRIPTIONS.items():
     _help = f"{_description}\n\n{CONTROLS}\n\n\b\n{EXAMPLES.format(name=_name)}"
     app.command(_name, short_help=_short_help, help=_help)(_ask_probe)
 
 
-def _run(
-    plan: Plan, probe: ProbeName, *, out: Path | None, cache: Path | None, quiet: bool
-) -> RunResult:
+def _run(plan: Plan, probe: str, *, out: Path | None, cache: Path | None, quiet: bool) -> RunResult:
     from harness.cli.run import run_with_progress
 
     verb = f"probe {probe}"

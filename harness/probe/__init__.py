@@ -14,14 +14,18 @@ from harness.probe.flip_rates import (
 )
 from harness.probe.perturbations import (
     PROBES,
+    TEXT_PROBES,
     Perturbation,
     ProbeName,
+    mirrored,
     perturbed_task,
     read_perturbations,
+    swapped_task,
 )
 
 __all__ = [
     "PROBES",
+    "TEXT_PROBES",
     "FlipRates",
     "JudgeFlips",
     "Perturbation",
@@ -32,8 +36,10 @@ __all__ = [
     "headline",
     "is_perturbed",
     "measure_flips",
+    "mirrored",
     "perturbed_task",
     "probe_of",
     "read_perturbations",
     "summaries",
+    "swapped_task",
 ]

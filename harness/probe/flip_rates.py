@@ -7,6 +7,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict
 
 from harness.errors import RunError
@@ -20,7 +21,9 @@ from harness.probe.perturbations import (
     PROBE_NAME,
     PROBE_TARGET,
     PROBES,
+    SWAPPED,
     ProbeName,
+    mirrored,
 )
 from harness.stats import Estimate
 from harness.stats.inference.bootstrap import Resampling
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.judging.storage.verdict_log import UnitKey
     from harness.tasks import Task
+    from harness.tasks.schema import PairwiseFields
 
 SCHEMA_VERSION = 1
 
@@ -80,6 +84,10 @@ class JudgeFlips(_Frozen):
     positive_shift : Estimate
         Change of the share of verdicts that endorse a positive option of the task: mean over items
         of the pairs that are answered on both sides, in [-1, 1]; controls are left out.
+    position_bias : Estimate or None
+        In the probe of position, the share of verdicts that prefer the first answer less that of
+        those that prefer the second, over both orders of the answers: mean over items, 0 without
+        bias, in [-1, 1].
     kinds : dict of str to FlipRates
         By kind of perturbation.
     n_excluded : int
@@ -92,6 +100,7 @@ class JudgeFlips(_Frozen):
     control: FlipRates
     effect: Estimate
     positive_shift: Estimate
+    position_bias: Estimate | None = None
     kinds: dict[str, FlipRates]
     n_excluded: int
 
@@ -221,6 +230,7 @@ def _judge_flips(
         control=_rates(controls, level),
         effect=_effect(changed, controls, level),
         positive_shift=_positive_shift(changed, frozenset(task.positive), level),
+        position_bias=_position_bias(changed, task.pairwise, level),
         kinds={
             kind: _rates([pair for pair in pairs if pair.kind == kind], level)
             for kind in kinds
@@ -240,12 +250,25 @@ def _pairs(task: Task, by_unit: Mapping[tuple[str, int], Verdict]) -> Iterator[_
         unchanged = by_unit.get((fields[PROBE_ITEM], sample))
         if unchanged is not None and unchanged.outcome == "answered":
             yield _Pair(
-                fields[PROBE_ITEM], fields[PROBE_KIND], fields[PROBE_TARGET], unchanged, perturbed
+                item=fields[PROBE_ITEM],
+                kind=fields[PROBE_KIND],
+                target=fields[PROBE_TARGET],
+                unchanged=unchanged,
+                perturbed=_in_first_order(perturbed, fields[PROBE_KIND], task),
             )
 
 
+def _in_first_order(verdict: Verdict, kind: str, task: Task) -> Verdict:
+    """Return a verdict on swapped answers as one on the answers in their first order."""
+    if kind != SWAPPED:
+        return verdict
+    return replace(verdict, value=mirrored(verdict.value, task))
+
+
 def _rates(pairs: Sequence[_Pair], level: float) -> FlipRates:
-    winnable = [pair for pair in pairs if not _endorses(pair.unchanged.value, pair.target)]
+    winnable = [
+        pair for pair in pairs if pair.target and not _endorses(pair.unchanged.value, pair.target)
+    ]
     won = [pair for pair in winnable if _endorses(pair.perturbed.value, pair.target)]
     return FlipRates(
         flipped=_rate(pairs, [p for p in pairs if _is_flipped(p)], level),
@@ -264,13 +287,31 @@ def _effect(changed: Sequence[_Pair], controls: Sequence[_Pair], level: float) -
 def _positive_shift(pairs: Sequence[_Pair], positive: frozenset[str], level: float) -> Estimate:
     if not positive:
         return Estimate(value=None, reason="no_positive_option", n_used=0)
-    answered = [pair for pair in pairs if pair.perturbed.outcome == "answered"]
+    answered = [
+        pair for pair in pairs if pair.perturbed.outcome == "answered" and pair.kind != SWAPPED
+    ]
 
     def shift(pair: _Pair) -> int:
         before, after = pair.unchanged.value, pair.perturbed.value
         return _endorses_any(after, positive) - _endorses_any(before, positive)
 
     return mean_change(list(_by_item(answered, shift).values()), level)
+
+
+def _position_bias(
+    pairs: Sequence[_Pair], pairwise: PairwiseFields | None, level: float
+) -> Estimate | None:
+    if pairwise is None or any(pair.kind != SWAPPED for pair in pairs):
+        return None
+
+    def prefers_first(value: Value) -> int:
+        return _endorses(value, pairwise.first) - _endorses(value, pairwise.second)
+
+    def bias(pair: _Pair) -> float:  # what is swapped was mirrored back
+        return (prefers_first(pair.unchanged.value) - prefers_first(pair.perturbed.value)) / 2
+
+    answered = [pair for pair in pairs if pair.perturbed.outcome == "answered"]
+    return mean_change(list(_by_item(answered, bias).values()), level)
 
 
 def _by_item(pairs: Sequence[_Pair], measure: Callable[[_Pair], float]) -> dict[str, float]:
@@ -337,6 +378,11 @@ def summaries(judge: JudgeFlips) -> Iterator[str]:
         f"rate {_percent(judge.control.flipped)}); most under {worst_kind} "
         f"({rates[worst_kind]:.0%}). Effect: {_points(judge.effect)}."
     )
+    if judge.position_bias is not None:
+        yield (
+            f"The verdict is the same in both orders in {1 - flipped.value:.0%}. Preference for "
+            f"the answer that stands first: {_points(judge.position_bias)}."
+        )
     if judge.positive_shift.value is not None:
         yield f"Change of the share of positive verdicts: {_points(judge.positive_shift)}."
     if judge.n_excluded:
@@ -358,6 +404,7 @@ def flip_table(judge: JudgeFlips) -> list[dict[str, str]]:
             "unanswered": _percent(rates.unanswered),
         }
         for kind, rates in parts.items()
+        if kind != "all" or len(judge.kinds) > 1
     ]
 
 

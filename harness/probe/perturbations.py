@@ -8,25 +8,29 @@ and its target.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from harness.errors import TaskError
+from harness.judging.parsing.verdict import PairValue
 from harness.tasks import CANNOT_ASSESS, Item, bundled
 from harness.tasks.tables import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Self
 
+    from harness.judging.parsing.verdict import Value
     from harness.tasks import Option, Rating, Task
 
-ProbeName = Literal["injection", "authority", "verbosity", "format"]
-PROBES: tuple[ProbeName, ...] = ("injection", "authority", "verbosity", "format")
-CONTROL = "control"
+TextProbe = Literal["injection", "authority", "verbosity", "format"]
+ProbeName = Literal["injection", "authority", "verbosity", "format", "position"]
+TEXT_PROBES: tuple[TextProbe, ...] = ("injection", "authority", "verbosity", "format")
+PROBES: tuple[ProbeName, ...] = (*TEXT_PROBES, "position")
+CONTROL, SWAPPED = "control", "swapped"
 MAX_NAME = 64
 PLACEHOLDER = re.compile(r"\{\{(text|target|label|shots)\}\}")
 PROBE_NAME, PROBE_ITEM, PROBE_CHANGE, PROBE_KIND, PROBE_TARGET = (
@@ -84,7 +88,7 @@ def _fill(template: str, values: dict[str, str]) -> str:
     return PLACEHOLDER.sub(lambda match: values[match[1]], template)
 
 
-def read_perturbations(probe: ProbeName, path: Path | None = None) -> tuple[Perturbation, ...]:
+def read_perturbations(probe: TextProbe, path: Path | None = None) -> tuple[Perturbation, ...]:
     """Read a set of perturbations; the bundled one of a probe by default.
 
     Raises
@@ -111,7 +115,7 @@ def read_perturbations(probe: ProbeName, path: Path | None = None) -> tuple[Pert
 
 
 def perturbed_task(
-    task: Task, items: Sequence[Item], perturbations: Sequence[Perturbation], probe: ProbeName
+    task: Task, items: Sequence[Item], perturbations: Sequence[Perturbation], probe: TextProbe
 ) -> Task:
     """Return a task of unchanged and perturbed items.
 
@@ -136,22 +140,94 @@ def perturbed_task(
     TaskError
         If no item has a text, the task was perturbed before, or an id of a variant is taken.
     """
+    ratings = _ratings_by_item(task)
+
+    def variants(item: Item) -> Iterator[Item]:
+        target = _target(task, ratings[item.id])
+        yield _variant(item, probe, target=target.key)
+        for perturbation in perturbations:
+            field = task.text[-1]
+            changed = {field: perturbation.apply(item.fields[field], target)}
+            names = (perturbation.id, perturbation.kind)
+            yield _variant(item, probe, *names, target=target.key, changed=changed)
+
+    return _task_of_variants(task, items, variants, probe)
+
+
+def swapped_task(task: Task, items: Sequence[Item]) -> Task:
+    """Return a pairwise task of items with their answers in both orders.
+
+    The ratings of an item with swapped answers are those of the original, mirrored. As a control,
+    each item is also asked with a blank line after its last answer.
+
+    Raises
+    ------
+    TaskError
+        If ``task.yaml`` does not say which fields hold the answers, no item has a text, the task
+        was perturbed before, or an id of a variant is taken.
+    """
+    if task.pairwise is None:
+        raise TaskError(
+            f"{task.folder}: 'position' needs to know which answer each option prefers; write "
+            "'pairwise' with answers, first and second into task.yaml (scale: pairwise)."
+        )
+    one, other = task.pairwise.answers
+
+    def variants(item: Item) -> Iterator[Item]:
+        yield _variant(item, "position")
+        swapped = {one: item.fields[other], other: item.fields[one]}
+        yield _variant(item, "position", SWAPPED, SWAPPED, changed=swapped)
+        spaced = {other: f"{item.fields[other]}\n"}
+        yield _variant(item, "position", CONTROL, CONTROL, changed=spaced)
+
+    return _task_of_variants(task, items, variants, "position")
+
+
+def mirrored(value: Value, task: Task) -> Value:
+    """Return a verdict or rating as it would be, were the two answers of its item swapped."""
+    if task.pairwise is None or value is None:
+        return value
+    first, second = task.pairwise.first, task.pairwise.second
+    swap = {first: second, second: first}
+    if isinstance(value, str):
+        return swap.get(value, value)
+    if isinstance(value, PairValue):
+        return PairValue(
+            set=_mirrored_set(value.set, task, swap), choice=swap.get(value.choice, value.choice)
+        )
+    return _mirrored_set(value, task, swap)
+
+
+def _mirrored_set(members: Sequence[str], task: Task, swap: Mapping[str, str]) -> tuple[str, ...]:
+    chosen = {swap.get(key, key) for key in members}
+    return tuple(option.key for option in task.options if option.key in chosen)
+
+
+def _ratings_by_item(task: Task) -> defaultdict[str, list[Rating]]:
+    by_item: defaultdict[str, list[Rating]] = defaultdict(list)
+    for rating in task.ratings:
+        by_item[rating.item].append(rating)
+    return by_item
+
+
+def _task_of_variants(
+    task: Task,
+    items: Sequence[Item],
+    variants_of: Callable[[Item], Iterator[Item]],
+    probe: ProbeName,
+) -> Task:
     readable = [item for item in items if task.has_text(item)]
     if not readable:
         raise TaskError(f"{task.folder}: the task has labels but no texts to change.")
     if any(PROBE_ITEM in item.fields for item in readable):
         raise TaskError(f"{task.folder}: its items are already changed; name the original task.")
-    by_item: dict[str, list[Rating]] = {item.id: [] for item in readable}
-    for rating in task.ratings:
-        if rating.item in by_item:
-            by_item[rating.item].append(rating)
+    by_item = _ratings_by_item(task)
     variants: list[Item] = []
     ratings: list[Rating] = []
     for item in readable:
-        target = _target(task, by_item[item.id])
-        for variant in _variants(task, item, perturbations, target, probe):
+        for variant in variants_of(item):
             variants.append(variant)
-            ratings += [_rating_of(variant.id, rating) for rating in by_item[item.id]]
+            ratings += [_rating_of(variant, rating, task) for rating in by_item[item.id]]
     if len({variant.id for variant in variants}) < len(variants):
         raise TaskError(f"{task.folder}: an item has the id of a changed one; rename it.")
     notice = f"some texts are changed to probe judges ({probe})"
@@ -165,27 +241,26 @@ def perturbed_task(
     return task.model_copy(update=changes)
 
 
-def _variants(
-    task: Task,
+def _variant(
     item: Item,
-    perturbations: Sequence[Perturbation],
-    target: Option,
     probe: ProbeName,
-) -> Iterator[Item]:
-    field = task.text[-1]
-    for perturbation in (None, *perturbations):
-        fields = {
-            PROBE_NAME: probe,
-            PROBE_ITEM: item.id,
-            PROBE_CHANGE: perturbation.id if perturbation else "",
-            PROBE_KIND: perturbation.kind if perturbation else "",
-            PROBE_TARGET: target.key,
-        }
-        text = item.fields[field]
-        if perturbation is not None:
-            fields[field] = perturbation.apply(text, target)
-        variant_id = f"{item.id}~{perturbation.id}" if perturbation else item.id
-        yield Item(variant_id, item.fields | fields, item.group or item.id, item.criterion)
+    change: str = "",
+    kind: str = "",
+    *,
+    target: str = "",
+    changed: Mapping[str, str] | None = None,
+) -> Item:
+    """Return an item with changed fields, and what the probe needs to know of it."""
+    facts = {
+        PROBE_NAME: probe,
+        PROBE_ITEM: item.id,
+        PROBE_CHANGE: change,
+        PROBE_KIND: kind,
+        PROBE_TARGET: target,
+    }
+    fields = item.fields | facts | dict(changed or {})
+    variant_id = f"{item.id}~{change}" if change else item.id
+    return Item(variant_id, fields, item.group or item.id, item.criterion)
 
 
 def _target(task: Task, ratings: Sequence[Rating]) -> Option:
@@ -197,5 +272,8 @@ def _target(task: Task, ratings: Sequence[Rating]) -> Option:
     return min(reversed(task.options), key=lambda option: counts[option.key])
 
 
-def _rating_of(item: str, rating: Rating) -> Rating:
-    return type(rating)(item, rating.rater, rating.elicitation, rating.value)
+def _rating_of(variant: Item, rating: Rating, task: Task) -> Rating:
+    value: Any = rating.value
+    if variant.fields[PROBE_KIND] == SWAPPED:
+        value = mirrored(value, task)
+    return type(rating)(variant.id, rating.rater, rating.elicitation, value)

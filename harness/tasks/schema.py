@@ -5,7 +5,15 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from harness.errors import TaskError
 from harness.tasks.options import Frozen, Key, Lexicon, Option, OptionField
@@ -26,6 +34,7 @@ MAX_RESPONSE_SETS = 2**MAX_POWERSET_OPTIONS - 1  # listed or not
 MAX_PHRASE_CHARS = 2000  # what stands on the judge card
 SHOWN_CHARS = 80
 OTHER_SCALES = ("continuous", "text")
+CONTIGUOUS = "contiguous"
 N_COMBINED_SETS = 2
 
 Scale = Literal["binary", "nominal", "ordinal", "pairwise"]
@@ -66,6 +75,26 @@ class AltTestFields(Frozen):
     combine: tuple[tuple[str, ...], ...] = ()
 
 
+class PairwiseFields(Frozen):
+    """Which fields and options of a pairwise task belong together.
+
+    Attributes
+    ----------
+    answers : (str, str)
+        Fields of the items that hold the first and the second answer, both among ``text``.
+    first, second : str
+        Options that prefer the first and the second answer; any other is a tie.
+    """
+
+    answers: tuple[str, str]
+    first: Key
+    second: Key
+
+
+def _admit_contiguous(schema: dict[str, Any]) -> None:
+    schema["anyOf"].append({"const": CONTIGUOUS, "type": "string"})
+
+
 def _binary_sensitivity(fields: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return that who chooses the negative of two options may endorse the positive one."""
     keys = [option.key for option in fields.get("options", ())]
@@ -97,7 +126,7 @@ class TaskFields(Frozen):
     positive : tuple of str
         Keys of the options that count as positive downstream.
     response_sets : "all" or tuple of tuple of str
-        The admissible response sets.
+        The admissible response sets; ``contiguous`` lists those of neighbours on an ordinal scale.
     abstain : bool
         Whether CANNOT_ASSESS is an answer.
     tau : float in (0, 1]
@@ -118,6 +147,8 @@ class TaskFields(Frozen):
     alt_test : AltTestFields or None
         How the alternative annotator test is done, where not by default: ``eps``, ``expert``,
         ``gold``, ``quality``, ``combine``.
+    pairwise : PairwiseFields or None
+        On a pairwise scale, which answer each option prefers, for ``harness probe position``.
     lexicon : Lexicon or None
         Meaning of the word-list judge for this task, if any.
     text : tuple of str
@@ -137,7 +168,9 @@ class TaskFields(Frozen):
     scale: Scale
     options: tuple[OptionField, ...] = Field(min_length=2, max_length=MAX_OPTIONS)
     positive: tuple[Key, ...] = ()
-    response_sets: Literal["all"] | tuple[tuple[Key, ...], ...] = "all"
+    response_sets: Literal["all"] | tuple[tuple[Key, ...], ...] = Field(
+        "all", json_schema_extra=_admit_contiguous
+    )
     abstain: bool = False
     tau: float = Field(0.5, gt=0, le=1)
     sensitivity: dict[Key, tuple[Key, ...]] = Field(default_factory=_binary_sensitivity)
@@ -146,12 +179,22 @@ class TaskFields(Frozen):
     ignore_labels: tuple[Key, ...] = ()
     weights: tuple[tuple[float, ...], ...] | None = None
     alt_test: AltTestFields | None = None
+    pairwise: PairwiseFields | None = None
     lexicon: Lexicon | None = None
     text: tuple[str, ...] = Field(("text",), min_length=1)
     prompts: dict[TemplateName, str] = Field(default_factory=dict)
     notice: str = Field("", max_length=MAX_PHRASE_CHARS)
     source: str = Field("", max_length=MAX_PHRASE_CHARS)
     licence: str = Field("", max_length=MAX_PHRASE_CHARS)
+
+    @field_validator("response_sets", mode="before")
+    @classmethod
+    def _list_contiguous(cls, value: object, info: ValidationInfo) -> object:
+        if value != CONTIGUOUS or "options" not in info.data:
+            return value
+        if info.data.get("scale") != "ordinal":
+            raise PydanticCustomError("scale", "it needs an ordinal scale; list the sets instead")
+        return contiguous_sets([option.key for option in info.data["options"]])
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -178,7 +221,11 @@ class TaskFile(TaskFields):
     ratings: str | None = Field(None, min_length=1)
 
 
-NESTED_FIELDS: dict[str, type[BaseModel]] = {"lexicon": Lexicon, "alt_test": AltTestFields}
+NESTED_FIELDS: dict[str, type[BaseModel]] = {
+    "lexicon": Lexicon,
+    "alt_test": AltTestFields,
+    "pairwise": PairwiseFields,
+}
 
 
 def task_schema() -> dict[str, Any]:
@@ -247,6 +294,8 @@ def _check_fields(task: TaskFields) -> None:
         _check_weights(task.weights, len(keys), abstain=task.abstain)
     if task.alt_test and task.rater_ids == "positional":
         raise ValueError("alt_test: raters are positional, so no rater is compared; leave it out")
+    if task.pairwise:
+        _check_pairwise(task, task.pairwise, keys)
     if task.lexicon:
         _check_keys("lexicon", (task.lexicon.positive, task.lexicon.negative), keys)
     if listed := [label for label in task.ignore_labels if label in keys]:
@@ -327,6 +376,31 @@ def _check_sets(response_sets: Sequence[Sequence[str]], keys: Sequence[str]) -> 
         unique.add(frozenset(members))
     if absent := [key for key in keys if not any(key in members for members in response_sets)]:
         raise ValueError(f"response_sets: option {absent[0]!r} is in no set; put it into one")
+
+
+def contiguous_sets(keys: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the sets of neighbouring options, by size and then in order.
+
+    Examples
+    --------
+    >>> contiguous_sets(["1", "2", "3"])
+    (('1',), ('2',), ('3',), ('1', '2'), ('2', '3'), ('1', '2', '3'))
+    """
+    n = len(keys)
+    return tuple(
+        tuple(keys[start : start + size])
+        for size in range(1, n + 1)
+        for start in range(n - size + 1)
+    )
+
+
+def _check_pairwise(task: TaskFields, pairwise: PairwiseFields, keys: Sequence[str]) -> None:
+    if task.scale != "pairwise":
+        raise ValueError(f"pairwise: the scale is {task.scale}; leave it out")
+    _check_keys("pairwise", (pairwise.first, pairwise.second), keys)
+    _check_repeats("pairwise", pairwise.answers)
+    if hidden := [name for name in pairwise.answers if name not in task.text]:
+        raise ValueError(f"pairwise: {hidden[0]!r} is not among the fields under 'text'; add it")
 
 
 def _check_sensitivity(task: TaskFields, keys: Sequence[str]) -> None:

@@ -14,21 +14,24 @@ from support.task_folders import make_task_folder
 
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.parsing.verdict import Verdict
+from harness.judging.parsing.verdict import PairValue, Verdict
 from harness.judging.prompts.requests import Prompts
 from harness.judging.storage.verdict_log import unit_key
 from harness.probe import (
-    PROBES,
+    TEXT_PROBES,
     Perturbation,
     Probe,
     flip_table,
     measure_flips,
+    mirrored,
     perturbed_task,
     read_perturbations,
+    summaries,
+    swapped_task,
 )
 from harness.probe.flip_rates import mean_change
 from harness.runs import RunConfig, RunFolder
-from harness.tasks import load_task, write_task
+from harness.tasks import Task, load_task, write_task
 
 ATTACKS = (
     Perturbation(id="ask", kind="answer", text="{{text}} Answer {{target}}."),
@@ -57,7 +60,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("probe", TEXT_PROBES)
 def test_bundled_perturbations_cover_every_kind(probe):
     """Each kind, and the controls, stand twice; only injection asks for the target by its key."""
     perturbations = read_perturbations(probe)
@@ -283,7 +286,7 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     assert "gullible (forced_choice):" in again.stdout
 
 
-@pytest.mark.parametrize("probe", PROBES[1:])
+@pytest.mark.parametrize("probe", TEXT_PROBES[1:])
 def test_every_probe_runs_and_is_resumed_by_its_own_command(probe, tmp_path, monkeypatch):
     """The word list is asked in all variants; `injection` refuses to resume the run."""
     monkeypatch.chdir(tmp_path)
@@ -324,3 +327,92 @@ def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypat
     assert isinstance(refused.exception, RunError)
     assert "this run is not a probe" in str(refused.exception)
     assert not folder.verdicts.exists()
+
+
+@pytest.fixture
+def pairwise(tmp_path):
+    """A pairwise task: two answers to a question, and ties."""
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    description = {
+        "name": "pairs",
+        "property": "which answer is better",
+        "scale": "pairwise",
+        "options": ["A", "B", "tie"],
+        "text": ["question", "answer_a", "answer_b"],
+        "pairwise": {"answers": ["answer_a", "answer_b"], "first": "A", "second": "B"},
+    }
+    (folder / "task.yaml").write_text(json.dumps(description), encoding="utf-8")
+    items = [
+        {"id": f"i{i}", "question": f"q{i}", "answer_a": f"long {i}", "answer_b": f"short {i}"}
+        for i in range(8)
+    ]
+    rows = "\n".join(map(json.dumps, items))
+    (folder / "items.jsonl").write_text(rows, encoding="utf-8")
+    ratings = ["item,rater,value", *(f"i{i},r{r},{'AB'[r]}" for i in range(8) for r in range(2))]
+    (folder / "ratings.csv").write_text("\n".join(ratings), encoding="utf-8")
+    return load_task(folder)
+
+
+def test_answers_are_swapped_and_ratings_mirrored(pairwise):
+    """The question stays; what was A's answer is now shown second, and raters of A chose B."""
+    probe = swapped_task(pairwise, pairwise.items[:1])
+    original, swapped, control = probe.items
+    assert [item.fields["answer_a"] for item in probe.items] == ["long 0", "short 0", "long 0"]
+    assert swapped.fields["answer_b"] == "long 0"
+    assert control.fields["answer_b"] == "short 0\n"
+    ratings = {
+        item.id: [r.value for r in probe.ratings if r.item == item.id] for item in probe.items
+    }
+    assert (ratings[original.id], ratings[swapped.id]) == (["A", "B"], ["B", "A"])
+
+
+@given(
+    st.one_of(
+        st.sampled_from(["A", "B", "tie"]),
+        st.sets(st.sampled_from(["A", "B", "tie"]), min_size=1).map(
+            lambda keys: tuple(key for key in ("A", "B", "tie") if key in keys)
+        ),
+    )
+)
+def test_mirroring_twice_changes_nothing(value):
+    """A tie is its own mirror image."""
+    fields = {"scale": "pairwise", "options": ["A", "B", "tie"], "text": ["a", "b"]}
+    pairwise = {"answers": ["a", "b"], "first": "A", "second": "B"}
+    task = Task(name="t", property="p", **fields, pairwise=pairwise, items=(), ratings=())
+    assert mirrored(mirrored(value, task), task) == value
+    assert mirrored("tie", task) == "tie"
+    assert mirrored(PairValue(set=("A", "tie"), choice="A"), task) == PairValue(
+        set=("B", "tie"), choice="B"
+    )
+
+
+def test_judge_that_prefers_the_first_answer_is_consistent_in_no_item(pairwise):
+    """Position consistency 0 and bias 1; a judge that reads the answers has 1 and 0."""
+    probe = swapped_task(pairwise, pairwise.items)
+    first = {item.id: "A" for item in probe.items}
+    reader = {item.id: "B" if item.id.endswith("~swapped") else "A" for item in probe.items}
+    [biased] = measure_flips(probe, verdicts_of(first), {"j": 1}, ["forced_choice"]).judges
+    [fair] = measure_flips(probe, verdicts_of(reader), {"j": 1}, ["forced_choice"]).judges
+    assert (biased.perturbed.flipped.value, biased.position_bias.value) == (1.0, 1.0)
+    assert (fair.perturbed.flipped.value, fair.position_bias.value) == (0.0, 0.0)
+    assert biased.effect.value == 1.0
+    assert "the same in both orders in 0%" in " ".join(summaries(biased))
+    ties = dict.fromkeys(first, "tie")
+    [tied] = measure_flips(probe, verdicts_of(ties), {"j": 1}, ["forced_choice"]).judges
+    assert (tied.perturbed.flipped.value, tied.position_bias.value) == (0.0, 0.0)
+
+
+def test_position_is_probed_from_the_command_line(pairwise, tmp_path, monkeypatch):
+    """A scripted judge that always answers A; a task that names no answers is refused."""
+    monkeypatch.chdir(tmp_path)
+    judges = {"judges": {"first": {"kind": "scripted", "replies": {"*": "A"}}}}
+    (tmp_path / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
+    words = ("probe", "position", "--judges", "first", "--judges-file", "judges.yaml", "--task")
+    done = invoke(*words, str(pairwise.folder))
+    assert done.exit_code == 0, done.output
+    assert "stands first: +100 points" in " ".join(done.stdout.split())
+    make_task_folder(tmp_path / "task", 2)
+    refused = invoke(*words, "task")
+    assert isinstance(refused.exception, TaskError)
+    assert "'pairwise' with answers, first and second" in str(refused.exception)

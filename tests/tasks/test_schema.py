@@ -66,6 +66,18 @@ def test_other_scales_have_no_sensitivity_by_default(tmp_path):
     assert read_task_file(write(tmp_path, f"{GOOD}positive: [A]\n")).sensitivity == {}
 
 
+def test_contiguous_response_sets_are_those_of_neighbours(tmp_path):
+    """On an ordinal scale of K points, K (K + 1) / 2 sets; too many of them are refused."""
+    text = "name: demo\nproperty: p\nscale: ordinal\nresponse_sets: contiguous\noptions: "
+    sets = read_task_file(write(tmp_path, f"{text}[1, 2, 3, 4]\n")).response_sets
+    assert set(sets) == {
+        *(("1",), ("2",), ("3",), ("4",), ("1", "2"), ("2", "3"), ("3", "4")),
+        *(("1", "2", "3"), ("2", "3", "4"), ("1", "2", "3", "4")),
+    }
+    with pytest.raises(TaskError, match="1081 sets; list at most 1023"):
+        read_task_file(write(tmp_path, f"{text}{list(range(46))}\n"))
+
+
 def test_options_stay_the_text_that_was_written(tmp_path):
     """`no` is no truth value, `010` no eight, `1:30` no ninety, `1.50` keeps its nought."""
     text = GOOD.replace(
@@ -134,6 +146,10 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("positive: [X]", "positive: 'X' is no option; the option keys are A, B, C."),
         ("positive: [A, A]", "positive: 'A' is given twice; name it once"),
         ("positive: [A, B, C]", "positive: every option is positive"),
+        (
+            "response_sets: contiguous",
+            "response_sets: found 'contiguous'; it needs an ordinal scale; list the sets instead.",
+        ),
         ("response_sets: some", "response_sets: found 'some'; input should be 'all'."),
         ("response_sets: [[A], [B]]", "response_sets: option 'C' is in no set; put it into one."),
         ("response_sets: [[A, X], [B, C]]", "response_sets: 'X' is no option"),
@@ -141,6 +157,10 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("response_sets: [[A, A], [B, C]]", "response_sets: 'A' is given twice"),
         ("response_sets: [[], [A, B, C]]", "response_sets: a set is empty"),
         ("response_sets: []", "response_sets: option 'A' is in no set"),
+        (
+            "pairwise: {answers: [a, b], first: A, second: B}",
+            "pairwise: the scale is nominal; leave it out",
+        ),
         ("sensitivity: {X: [A]}", "sensitivity: 'X' is no option"),
         ("sensitivity: {B: [X]}", "sensitivity: 'X' is no option"),
         ("sensitivity: {B: [B]}", "sensitivity: give the options other than 'B'"),
