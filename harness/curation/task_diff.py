@@ -187,7 +187,7 @@ def diff_text(diff: TaskDiff) -> str:
     lines = [line for noun, changes in groups.items() for line in _lines(noun, changes)]
     parts.append("\n".join(lines) or "The order of items or ratings changed, and nothing else.")
     if diff.recorded:
-        changes = [f"{change.at[:10]} {change.change}" for change in diff.recorded]
+        changes = [f"- {change.change}" for change in diff.recorded]
         parts.append(visible_lines("\n".join(["Recorded:", *changes])))
     if diff.before and diff.after:
         parts.append(_decisions(diff.before, diff.after))

@@ -9,13 +9,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from harness.curation.convert import VERDICT, check_new
+from harness.curation.convert import VERDICT
+from harness.curation.new_folder import new_folder
 from harness.errors import TaskError
 from harness.files import write_file
 from harness.tasks import record_change
@@ -161,7 +161,6 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
     TaskError
         If the folder exists, or the table or its description is wrong.
     """
-    check_new(folder)
     items: dict[int, dict[str, Any]] = {}
     ratings: list[dict[str, str]] = []
     verdicts: list[dict[str, str]] = []
@@ -173,10 +172,7 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
         items.setdefault(int(row["item_number"]), _item(row))
         answers = verdicts if row.get("judge") else ratings
         answers.append({name: row.get(name, "") for name in (*VERDICT, "rater")})
-    part = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    try:
-        part.mkdir(parents=True)
+    with new_folder(folder) as part:
         write_file(part / "task.yaml", sidecar_of(path).read_bytes())
         in_order = [items[number] for number in sorted(items)]
         write_file(part / "items.jsonl", _lines(in_order).encode())
@@ -184,11 +180,6 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
         if verdicts:
             write_file(part / VERDICTS, _table(verdicts, VERDICT).encode())
         record_change(part, f"import of {path.name}")
-        part.replace(folder)
-    except OSError as error:
-        raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return ExportSummary(len(items), len(ratings), len(verdicts))
 
 

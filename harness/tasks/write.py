@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 import yaml
@@ -11,12 +11,17 @@ from harness.files import write_file
 from harness.tasks.schema import TASK_FILE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from harness.tasks.model import Rating, Task
 
+    Provenance: TypeAlias = Mapping[tuple[str, str, str], dict[str, Any]]
 
-def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
+
+def write_task(
+    task: Task, folder: Path, *, item_text: bool, provenance: Provenance | None = None
+) -> None:
     """Write a task into a folder, which is created if need be.
 
     Parameters
@@ -29,6 +34,8 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
     item_text : bool
         Whether items keep their fields, or only id, group, criterion and the right answer, where
         `AltTestFields.gold` names it.
+    provenance : mapping, optional
+        When and how ratings were made, by item, rater and elicitation.
 
     Raises
     ------
@@ -46,7 +53,11 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
         | {name: value for name, value in item.fields.items() if item_text or name == gold}
         for item in task.items
     ]
-    ratings = [_row(rating) for rating in (*task.ratings, *task.ignored)]
+    made = provenance or {}
+    ratings = [
+        _row(r) | made.get((r.item, r.rater, r.elicitation), {})
+        for r in (*task.ratings, *task.ignored)
+    ]
     lines = msgspec.json.Encoder().encode_lines
     write_file(folder / "items.jsonl", lines(items))
     write_file(folder / "ratings.jsonl", lines(ratings))

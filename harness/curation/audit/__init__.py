@@ -2,14 +2,28 @@
 
 from harness.curation.audit.audit import audit_task
 from harness.curation.audit.audit_text import audit_text
-from harness.curation.audit.finding import Audit, Effect, Finding, NotChecked, RaterFacts
+from harness.curation.audit.finding import (
+    Audit,
+    Effect,
+    Finding,
+    Fix,
+    Left,
+    NotChecked,
+    RaterFacts,
+    Version,
+)
+from harness.curation.audit.repaired_version import write_repaired
 
 __all__ = [
     "Audit",
     "Effect",
     "Finding",
+    "Fix",
+    "Left",
     "NotChecked",
     "RaterFacts",
+    "Version",
     "audit_task",
     "audit_text",
+    "write_repaired",
 ]

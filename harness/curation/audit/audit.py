@@ -20,6 +20,7 @@ from harness.curation.audit.rating_checks import (
     single_rater_items,
 )
 from harness.curation.audit.sufficiency import sufficiency_findings
+from harness.curation.task_export import verdicts_of
 from harness.report.formatting import counted
 from harness.sources import source_of_verdicts
 
@@ -40,8 +41,9 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
     task : Task
         What is audited.
     verdicts : Path, optional
-        Verdicts of judges, as for `harness.sources.source_of_verdicts`. With them, findings are
-        ordered by what leaving their items or raters out does to the decision.
+        Verdicts of judges, as for `harness.sources.source_of_verdicts`, by default the
+        ``verdicts.csv`` of the task's folder. With them, findings are ordered by what leaving
+        their items or raters out does to the decision.
     seed : int
         Of the resampling of the validations.
 
@@ -57,6 +59,7 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
     """
     rated = RatedChoices.of(task)
     facts = rater_facts(task, rated) if task.rater_ids == "real" and rated.raters else ()
+    verdicts = verdicts or verdicts_of(task)
     source = source_of_verdicts(task, verdicts, seed=seed) if verdicts else None
     validation = validate(source) if source else None
     decision = validation.decision if validation else None
@@ -75,6 +78,7 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
         n_ratings=len(task.ratings),
         decision=decision.verdict if decision else None,
         judge=decision.judge if decision else None,
+        verdicts=None if verdicts is None else str(verdicts),
         findings=tuple(findings),
         raters=facts,
         not_checked=tuple(
@@ -114,6 +118,7 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
             why="Groups are resampled as if independent, which these are not.",
             action="Put them into the same group.",
         )
+    near = [cluster for cluster in near if not _is_in_group(task, cluster)]
     if near:
         yield _of_clusters(
             near,
@@ -128,6 +133,11 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
 def _spans_groups(task: Task, cluster: Cluster) -> bool:
     groups = [task.by_id[item].group for item in cluster]
     return None not in groups and len(set(groups)) > 1
+
+
+def _is_in_group(task: Task, cluster: Cluster) -> bool:
+    groups = {task.by_id[item].group for item in cluster}
+    return len(groups) == 1 and None not in groups
 
 
 def _of_clusters(

@@ -11,7 +11,7 @@ from harness.report.text_table import draw_table, paragraph
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.curation.audit.finding import Audit, Effect, Finding, RaterFacts
+    from harness.curation.audit.finding import Audit, Effect, Finding, RaterFacts, Version
 
 SHOWN = 5  # ids of a finding
 MOST_RATERS = 20
@@ -37,10 +37,12 @@ TITLES = {
 
 def audit_text(audit: Audit) -> str:
     """Render an audit: a table of findings, each in words, and the raters."""
-    counts = f"{counted([audit.n_items])}, {counted([audit.n_raters], 'rater')}"
-    parts = [f"{audit.task}: {counts}, {counted([audit.n_ratings], 'rating')}"]
+    parts = [f"{audit.task}: {counts_of(audit)}"]
     if audit.decision is not None:
-        parts.append(f"Decision with everything: {_decision(audit.decision, audit.judge)}")
+        parts.append(
+            f"Decision with everything: {decision_words(audit.decision, audit.judge)}\n"
+            f"Verdicts: {audit.verdicts}"
+        )
     if audit.findings:
         parts.append(_table(audit))
         parts += [_words(i, finding) for i, finding in enumerate(audit.findings, 1)]
@@ -50,7 +52,15 @@ def audit_text(audit: Audit) -> str:
         parts.append(_raters(audit.raters))
     lines = [paragraph(f"Not checked: {row.check}; {row.reason}.") for row in audit.not_checked]
     parts += ["\n".join(lines)] if lines else []
+    if audit.version is not None:
+        parts.append(_version(audit.version))
     return "\n\n".join(parts)
+
+
+def counts_of(audit: Audit) -> str:
+    """Return the numbers of items, raters and ratings in words."""
+    counts = ((audit.n_items, "item"), (audit.n_raters, "rater"), (audit.n_ratings, "rating"))
+    return ", ".join(counted([n], noun) for n, noun in counts)
 
 
 def _table(audit: Audit) -> str:
@@ -69,27 +79,30 @@ def _effect(effect: Effect | None) -> str:
     shift = "" if effect.largest_change is None else f" ({effect.largest_change:.3f})"
     if not effect.changes_decision:
         return f"same{shift}"
-    return f"{_decision(effect.verdict, effect.judge)}{shift}"
+    return f"{decision_words(effect.verdict, effect.judge)}{shift}"
 
 
-def _decision(verdict: str, judge: str | None) -> str:
+def decision_words(verdict: str, judge: str | None) -> str:
+    """Return a verdict with the judge it names."""
     return verdict if judge is None else f"{verdict} {judge}"
 
 
 def _words(number: int, finding: Finding) -> str:
-    where = [
-        f"{noun} {_ids(ids)}"
-        for noun, ids in (
-            ("items", finding.left_out_items),
-            ("raters", finding.raters),
-            ("options", finding.options),
-        )
-        if ids
-    ]
+    where = [f"{noun} {_ids(ids)}" for noun, ids in places_of(finding)]
     what = finding.what[0].upper() + finding.what[1:]
     lines = [f"{number}. {what}.", *([f"Where: {'; '.join(where)}."] if where else [])]
     lines += [f"Why it matters: {finding.why}", f"What to do: {finding.action}"]
     return "\n".join(paragraph(line) for line in lines)
+
+
+def places_of(finding: Finding) -> list[tuple[str, tuple[str, ...]]]:
+    """Return what a finding is about: ids by items, raters or options."""
+    places = {
+        "items": finding.left_out_items,
+        "raters": finding.raters,
+        "options": finding.options,
+    }
+    return [(noun, ids) for noun, ids in places.items() if ids]
 
 
 def _ids(ids: Sequence[str]) -> str:
@@ -97,11 +110,16 @@ def _ids(ids: Sequence[str]) -> str:
     return f"{', '.join(ids[:SHOWN])}{more}"
 
 
-def _raters(raters: Sequence[RaterFacts]) -> str:
+def compared_raters(raters: Sequence[RaterFacts]) -> list[RaterFacts]:
+    """Return the raters who share items with two others, least agreement first."""
     compared = [fact for fact in raters if fact.agreement is not None]
-    if not compared:
+    return sorted(compared, key=lambda fact: (fact.agreement or 0.0) - (fact.expected or 0.0))
+
+
+def _raters(raters: Sequence[RaterFacts]) -> str:
+    ordered = compared_raters(raters)
+    if not ordered:
         return "No rater shares an item with two others: none is compared."
-    ordered = sorted(compared, key=lambda fact: (fact.agreement or 0.0) - (fact.expected or 0.0))
     rows = [list(_rater_row(fact)) for fact in ordered[:MOST_RATERS]]
     heads = ["rater", "items", "agreement", "expected", "p", ""]
     more = len(raters) - len(rows)
@@ -116,4 +134,26 @@ def _rater_row(fact: RaterFacts) -> Iterator[str]:
     yield f"{fact.agreement:.2f} [{fact.low:.2f}, {fact.high:.2f}]"
     yield f"{fact.expected:.2f}"
     yield p_value(fact.p_adjusted)
-    yield f"always {fact.always}" if fact.always else "lower" if is_low(fact) else ""
+    yield remark_of(fact)
+
+
+def remark_of(fact: RaterFacts) -> str:
+    """Return what is flagged about a rater; "" for nothing."""
+    return f"always {fact.always}" if fact.always else "lower" if is_low(fact) else ""
+
+
+def _version(version: Version) -> str:
+    """Render what was repaired and what is left."""
+    lines = [f"Wrote {version.folder}:" if version.folder else "Nothing to repair."]
+    lines += [paragraph(f"- {fix.what}") for fix in version.fixes]
+    if version.left:
+        lines += ["", "Left to you:", *(paragraph(f"- {line}") for line in left_lines(version))]
+    return "\n".join(lines)
+
+
+def left_lines(version: Version) -> list[str]:
+    """Return what is left to the user: reason and findings."""
+    by_reason: dict[str, list[str]] = {}
+    for left in version.left:
+        by_reason.setdefault(left.reason, []).append(TITLES[left.kind])
+    return [f"{', '.join(titles)}: {reason}" for reason, titles in by_reason.items()]

@@ -134,6 +134,56 @@ class NotChecked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """A repair.
+
+    Attributes
+    ----------
+    kind : str
+        Of the finding that it repairs.
+    what : str
+        A line for the changelog.
+    n : int
+        Items, labels or clusters it is about.
+    before, after : str
+        Content hashes of the task.
+    """
+
+    kind: Kind
+    what: str
+    n: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """A finding, or a part of it, that is not repaired, and why."""
+
+    kind: Kind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A repaired version of a task.
+
+    Attributes
+    ----------
+    folder : str or None
+        Where it was written; None where there was nothing to repair.
+    fixes : tuple of Fix
+        In the order in which they were made.
+    left : tuple of Left
+        What is left to the user.
+    """
+
+    folder: str | None
+    fixes: tuple[Fix, ...]
+    left: tuple[Left, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """Findings of an audit, those that change the decision first.
 
@@ -143,6 +193,10 @@ class Audit:
         Of the task's content.
     decision, judge : str or None
         The decision with everything; None without verdicts.
+    verdicts : str or None
+        File of the verdicts.
+    version : Version or None
+        What was repaired, and where; None unless asked for.
     """
 
     schema_version: int = 1
@@ -153,9 +207,11 @@ class Audit:
     n_ratings: int
     decision: str | None
     judge: str | None
+    verdicts: str | None
     findings: tuple[Finding, ...]
     raters: tuple[RaterFacts, ...]
     not_checked: tuple[NotChecked, ...]
+    version: Version | None = None
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:

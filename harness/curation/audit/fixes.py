@@ -1,0 +1,257 @@
+"""Repairs of a task that lose no rating and decide nothing for the user."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from harness.curation.audit.finding import Fix, Left
+from harness.curation.audit.rating_checks import spelt_twice
+from harness.report.formatting import counted
+from harness.tasks.model import Item, Rating
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from harness.curation.audit.finding import Audit, Finding, Kind
+    from harness.tasks import Option, Task
+
+Names: TypeAlias = "dict[str, str]"
+MIN_OPTIONS = 2
+BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
+DECIDE_YOURSELF = {
+    "unused_options": "you know whether raters were offered them",
+    "same_answer_raters": "leaving raters out is your decision",
+    "deviating_raters": "leaving raters out is your decision",
+    "drifting_raters": "leaving raters out is your decision",
+    "suspected_rating_errors": "raters or judges may be right; another rating decides",
+    "secrets_or_personal_data": "verdicts rest on the texts as they are",
+}
+MORE_RATINGS = "more ratings are needed"
+
+
+@dataclass(slots=True)
+class Repair:
+    """A task while it is repaired.
+
+    Attributes
+    ----------
+    items, options : dict of str to str
+        Ids and keys that were merged, and those that they became.
+    """
+
+    task: Task
+    fixes: list[Fix] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+    items: Names = field(default_factory=dict)
+    options: Names = field(default_factory=dict)
+
+    def replace(self, task: Task, kind: Kind, what: str, n: int) -> None:
+        """Go on with another task."""
+        before, after = self.task.content_hash, task.content_hash
+        self.fixes.append(Fix(kind=kind, what=what, n=n, before=before, after=after))
+        self.task = task
+
+    def leave(self, kind: Kind, reason: str) -> None:
+        """Record what is not repaired."""
+        self.left.append(Left(kind=kind, reason=reason))
+
+
+def repair(task: Task, audit: Audit) -> Repair:
+    """Repair what loses no rating and needs no decision.
+
+    Identical items are merged where no rater rated both; items that share their text otherwise,
+    or nearly, become a group, unless they are in groups that differ. Labels that differ by
+    letter case, spaces, hyphens or underscores between words are merged.
+
+    Parameters
+    ----------
+    task : Task
+        The task that was audited.
+    audit : Audit
+        Its findings.
+    """
+    result = Repair(task)
+    by_kind: dict[str, Finding] = {finding.kind: finding for finding in audit.findings}
+    exact = by_kind["duplicate_items"].clusters if "duplicate_items" in by_kind else ()
+    near = by_kind["near_duplicate_items"].clusters if "near_duplicate_items" in by_kind else ()
+    if exact:
+        _merge_items(result, exact)
+    if exact or near:
+        _group(result, exact, near)
+    if "options_spelt_twice" in by_kind:
+        _restore_ignored(result)
+        _merge_options(result)
+    for finding in audit.findings:
+        if finding.kind in DECIDE_YOURSELF:
+            result.leave(finding.kind, DECIDE_YOURSELF[finding.kind])
+        elif not (finding.clusters or finding.kind == "options_spelt_twice"):
+            result.leave(finding.kind, MORE_RATINGS)
+    return result
+
+
+def _merge_items(result: Repair, clusters: Sequence[Sequence[str]]) -> None:
+    """Merge items with the same fields, group and criterion where no rater rated both."""
+    task = result.task
+    raters: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for rating in (*task.ratings, *task.ignored):
+        raters[rating.item].add((rating.rater, rating.elicitation))
+    combined = task.alt_test is not None and bool(task.alt_test.combine)
+    for cluster in () if combined else clusters:
+        kept: list[str] = []
+        for item in cluster:
+            same = (k for k in kept if _alike(task, k, item) and not raters[k] & raters[item])
+            if (first := next(same, None)) is None:
+                kept.append(item)
+            else:
+                result.items[item] = first
+                raters[first] |= raters[item]
+    n = len(result.items)
+    if n:
+        what = f"{counted([n])} merged into an identical item that other raters rated"
+        result.replace(_with_items_merged(task, result.items), "duplicate_items", what, n)
+    if n_left := sum(len(cluster) - 1 for cluster in clusters) - n:
+        reason = "a rater rated both, or fields, letter case or punctuation differ"
+        result.leave("duplicate_items", f"{counted([n_left])}: {reason}")
+
+
+def _alike(task: Task, first: str, second: str) -> bool:
+    a, b = task.by_id[first], task.by_id[second]
+    return (a.fields, a.group, a.criterion) == (b.fields, b.group, b.criterion)
+
+
+def _with_items_merged(task: Task, merged: Mapping[str, str]) -> Task:
+    def renamed(ratings: Sequence[Rating]) -> tuple[Rating, ...]:
+        return tuple(
+            Rating(merged.get(r.item, r.item), r.rater, r.elicitation, r.value) for r in ratings
+        )
+
+    items = tuple(item for item in task.items if item.id not in merged)
+    ratings, ignored = renamed(task.ratings), renamed(task.ignored)
+    return task.model_copy(update={"items": items, "ratings": ratings, "ignored": ignored})
+
+
+def _group(result: Repair, exact: Sequence[Sequence[str]], near: Sequence[Sequence[str]]) -> None:
+    """Give items that share a text a group of their own, so that they are resampled together."""
+    task = result.task
+    taken = {item.group for item in task.items}
+    group_of: Names = {}
+    n_apart = n_clusters = 0
+    for cluster in _joined_clusters(exact, near):
+        members = [item for item in cluster if item not in result.items]
+        groups = {task.by_id[item].group for item in members}
+        if len(members) == 1 or (len(groups) == 1 and None not in groups):
+            continue
+        if groups != {None}:
+            n_apart += 1
+            continue
+        name = members[0] if members[0] not in taken else f"{members[0]} and duplicates"
+        group_of |= dict.fromkeys(members, name)
+        n_clusters += 1
+    if group_of:
+        what = f"{counted([len(group_of)])} with the same or nearly the same text put into "
+        what += counted([n_clusters], "group")
+        result.replace(_with_groups(task, group_of), "near_duplicate_items", what, len(group_of))
+    if n_apart:
+        clusters = counted([n_apart], "cluster")
+        result.leave("duplicates_across_groups", f"{clusters} in groups that differ")
+
+
+def _joined_clusters(
+    exact: Sequence[Sequence[str]], near: Sequence[Sequence[str]]
+) -> Iterator[list[str]]:
+    """Yield clusters of equal texts, and of nearly equal ones with all items of each text."""
+    equal = {cluster[0]: cluster for cluster in exact}
+    for cluster in near:
+        yield [item for first in cluster for item in equal.pop(first, (first,))]
+    yield from map(list, equal.values())
+
+
+def _with_groups(task: Task, group_of: Mapping[str, str]) -> Task:
+    items = tuple(
+        Item(item.id, item.fields, group_of.get(item.id, item.group), item.criterion)
+        for item in task.items
+    )
+    return task.model_copy(update={"items": items})
+
+
+def _restore_ignored(result: Repair) -> None:
+    """Count ratings whose label is an option in another spelling, instead of ignoring them."""
+    task = result.task
+    keys = {spelling: option.key for option in task.options for spelling in _spellings(option)}
+    labels = {name: keys[_spelling(name)] for name in task.ignore_labels if _spelling(name) in keys}
+    restored = {id(r): labels[r.value] for r in task.ignored if r.value in labels}
+    if not restored:
+        return
+    ratings = [
+        Rating(r.item, r.rater, r.elicitation, restored[id(r)])
+        for r in task.ignored
+        if id(r) in restored
+    ]
+    ignored = tuple(r for r in task.ignored if id(r) not in restored)
+    still = {label for r in ignored for label in _labels(r)}
+    update = {
+        "ratings": (*task.ratings, *ratings),
+        "ignored": ignored,
+        "ignore_labels": tuple(x for x in task.ignore_labels if x not in labels or x in still),
+    }
+    what = f"{counted([len(ratings)], 'rating')} counted whose label is an option spelt otherwise"
+    result.replace(task.model_copy(update=update), "options_spelt_twice", what, len(ratings))
+
+
+def _labels(rating: Rating) -> tuple[str, ...]:
+    return (rating.value,) if isinstance(rating.value, str) else rating.value
+
+
+def _spelling(name: str) -> str:
+    """Return a label without letter case and without what separates its words."""
+    return BETWEEN_LETTERS.sub(" ", name.casefold().strip())
+
+
+def _spellings(option: Option) -> set[str]:
+    return {_spelling(option.key), _spelling(option.label)}
+
+
+def _merge_options(result: Repair) -> None:
+    """Merge options of a nominal scale that differ by spelling alone."""
+    task = result.task
+    options = {option.key: option for option in task.options}
+    pairs = [pair for pair in spelt_twice(task) if pair[0] in options and pair[1] in options]
+    merged: Names = {}
+    for first, second in pairs:
+        alike = _spellings(options[first]) & _spellings(options[second])
+        same_side = (first in task.positive) == (second in task.positive)
+        if alike and same_side and first not in merged:
+            merged[second] = first
+    if merged and _may_merge(task, len(merged)):
+        result.options = merged
+        what = f"{counted([len(merged)], 'option')} merged into the same one spelt otherwise"
+        new = _with_options_merged(task, merged)
+        result.replace(new, "options_spelt_twice", what, len(merged))
+    if n_left := len(pairs) - len(result.options):
+        reason = f"{counted([n_left], 'pair')} that may differ in meaning, or that task.yaml uses"
+        result.leave("options_spelt_twice", reason)
+
+
+def _may_merge(task: Task, n_merged: int) -> bool:
+    """Whether the scale has no order, and no other field names options."""
+    gold = task.alt_test and task.alt_test.gold
+    uses = (task.weights, task.lexicon, task.sensitivity, gold, task.response_sets != "all")
+    is_nominal = task.scale == "nominal"
+    return is_nominal and not any(uses) and len(task.options) - n_merged >= MIN_OPTIONS
+
+
+def _with_options_merged(task: Task, merged: Names) -> Task:
+    options = tuple(option for option in task.options if option.key not in merged)
+
+    def value(rating: Rating) -> str | tuple[str, ...]:
+        if isinstance(rating.value, str):
+            return merged.get(rating.value, rating.value)
+        endorsed = {merged.get(key, key) for key in rating.value}
+        return tuple(option.key for option in options if option.key in endorsed)
+
+    ratings = tuple(Rating(r.item, r.rater, r.elicitation, value(r)) for r in task.ratings)
+    positive = tuple(key for key in task.positive if key not in merged)
+    return task.model_copy(update={"options": options, "positive": positive, "ratings": ratings})
