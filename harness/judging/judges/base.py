@@ -175,9 +175,9 @@ def without_key(reply: Reply, spec: JudgeSpec) -> Reply:
     key = os.environ.get(spec.key_env or "", "").strip()
     if len(key) < MIN_KEY_CHARS:
         return reply
-    fields = {name: getattr(reply, name) for name in REPORTED}
-    masked = {name: text.replace(key, MASK) for name, text in fields.items() if text}
-    if any(masked[name] != fields[name] for name in masked):
+    if key in f"{reply.text}\n{reply.model}\n{reply.fingerprint}\n{reply.finish_reason}":
+        fields = {name: getattr(reply, name) for name in REPORTED}
+        masked = {name: text.replace(key, MASK) for name, text in fields.items() if text}
         return replace(reply, logprobs=None, **masked)  # whose tokens are parts of the key
     if reply.logprobs is not None and key in json.dumps(reply.logprobs):
         return replace(reply, logprobs=None)

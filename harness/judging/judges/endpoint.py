@@ -164,7 +164,9 @@ def _reply_of(
 
 
 def _name(value: object) -> str | None:
-    return clean(value) if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    return value if value.isascii() else clean(value)
 
 
 def json_logprobs(logprobs: object) -> JsonValue:

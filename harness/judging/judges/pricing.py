@@ -157,10 +157,11 @@ def token_counts(usage: dict[str, Any]) -> TokenCounts:
     where the details are absent. A prompt of zero tokens means that nothing was counted: litellm
     writes zeros where a server reports no usage.
     """
+    cached = written = None
     details = usage.get("prompt_tokens_details")
-    details = details if isinstance(details, dict) else {}
-    cached = _count(details.get("cached_tokens"))
-    written = _count(details.get("cache_creation_tokens"))
+    if isinstance(details, dict):
+        cached = _count(details.get("cached_tokens"))
+        written = _count(details.get("cache_creation_tokens"))
     if cached is None:
         cached = _count(usage.get("cache_read_input_tokens"))
     if written is None:

@@ -85,6 +85,7 @@ class Request:
     def hashes(self, samples: int) -> Iterator[str]:
         """Yield the hashes of this request with sample numbers from 0; the stem is hashed once."""
         stem = hashlib.sha256(self._stem)
+        self.__dict__["cache_key"] = stem.hexdigest()[:CACHE_KEY_DIGITS]
         for sample in range(samples):
             digest = stem.copy()
             digest.update(b"%d}" % sample)
@@ -92,11 +93,10 @@ class Request:
 
     def for_sample(self, sample: int, digest: str = "") -> Self:
         """Return this request with another sample number, and its hash if that is at hand."""
-        members = {"hash": digest} if digest else {}
-        if sample == self.sample:
-            self.__dict__.update(members)
-            return self
-        return self._copy(sample=sample, **members)
+        request = self if sample == self.sample else self._copy(sample=sample)
+        if digest:
+            request.__dict__["hash"] = digest
+        return request
 
     def for_look(self, look: int) -> Self:
         """Return this request as it is asked again in a later look."""

@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr, replace
 from harness.errors import BudgetSpent, CallFailed, RunError
 from harness.judging.judges.base import without_key
 from harness.judging.judges.pricing import max_tokens
-from harness.judging.judges.response_errors import limit_wait
+from harness.judging.judges.response_errors import is_retryable, limit_wait
 from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, failed
 from harness.judging.running.services import NotAsked, Outcome
 
@@ -155,9 +155,11 @@ def claim_many(units: Sequence[WorkUnit], services: Services) -> Claims:
     claimed = [unit for unit in units if unit.claimed]
     if not claimed:
         return Claims(units, (), ())
-    replies = services.store.get_many([unit.keys[0] for unit in claimed])
+    replies = services.store.get_many([unit.key for unit in claimed])
     hashes = [unit.hashes[0] for unit in claimed if unit.hashes[0] not in replies]
     commands = services.pending.find(hashes, services.judge.spec.name)
+    if not (replies or commands):
+        return Claims(units, (), ())
     for request in (*replies, *commands):
         locks.release(request)
     left = [unit for unit in units if not (unit.hashes[0] in replies or unit.hashes[0] in commands)]
@@ -202,22 +204,37 @@ async def _call(requests: Sequence[Request], services: Services) -> list[Reply]:
     Of several that differ in the sample alone, one is sent for all; there may be fewer replies.
     A place in flight is held only during an attempt, never between attempts.
     """
-    return await services.retry.call(partial(_attempt, requests, services), services.clock.sleep)
+    try:
+        return await _attempt(requests, services)
+    except CallFailed as failure:
+        if not is_retryable(failure):
+            raise
+        attempt = partial(_attempt, requests, services)
+        return await services.retry.call_again(failure, attempt, services.clock.sleep)
 
 
 async def _attempt(requests: Sequence[Request], services: Services) -> list[Reply]:
-    limiter, spec, n = services.limiter, services.judge.spec, len(requests)
+    limiter, judge, n = services.limiter, services.judge, len(requests)
+    spec = judge.spec
     tokens = max_tokens(spec, requests[0], n) if limiter.needs_tokens else 0
     ticket = await limiter.enter(tokens)
     try:
         await services.budget.wait_for_room(spec, requests[0], n)
         limiter.check()
-        replies = await _send(requests, services)
+        await judge.prepare()
+        with services.budget.reserve(spec, requests[0], n) as bill:
+            with services.deadline:
+                replies = (
+                    [await judge.ask(requests[0])] if n == 1 else await judge.ask_many(requests)
+                )
+            bill.settle(replies)
         limiter.succeeded()
     except BudgetSpent:
         raise NotAsked from None
-    except CallFailed as failure:
-        failure = limiter.failed(ticket, failure)
+    except (NotAsked, RunError):
+        raise
+    except Exception as error:  # noqa: BLE001 -- a judge's bug ends no other judge
+        failure = limiter.failed(ticket, _failure_of(error))
         raise limit_wait(failure, spec.retry_after_max_s) from None
     finally:
         limiter.leave()
@@ -227,23 +244,12 @@ async def _attempt(requests: Sequence[Request], services: Services) -> list[Repl
     return replies
 
 
-async def _send(requests: Sequence[Request], services: Services) -> list[Reply]:
-    judge, n = services.judge, len(requests)
-    try:
-        await judge.prepare()
-        with services.budget.reserve(judge.spec, requests[0], n) as bill:
-            with services.deadline:
-                replies = (
-                    [await judge.ask(requests[0])] if n == 1 else await judge.ask_many(requests)
-                )
-            bill.settle(replies)
-    except TimeoutError:
-        raise CallFailed("timeout", retry=True) from None
-    except (CallFailed, BudgetSpent, NotAsked, RunError):
-        raise
-    except Exception as error:  # noqa: BLE001 -- a judge's bug ends no other judge
-        raise CallFailed(f"unexpected_{type(error).__name__}") from None
-    return replies
+def _failure_of(error: Exception) -> CallFailed:
+    if isinstance(error, CallFailed):
+        return error
+    if isinstance(error, TimeoutError):
+        return CallFailed("timeout", retry=True)
+    return CallFailed(f"unexpected_{type(error).__name__}")
 
 
 def read_without_choice(

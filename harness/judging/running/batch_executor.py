@@ -174,7 +174,7 @@ class JudgeBatches:
         units = self.judge.open_units()
         while batch := list(islice(units, LOOKUP_BATCH)):
             remaining = self.judge.without_stored(batch)
-            pairs = [unit.keys[0] for unit in remaining if unit.elicitation == "paired"]
+            pairs = [unit.key for unit in remaining if unit.elicitation == "paired"]
             stored = self.session.cache.get_many(pairs)
             for unit in remaining:
                 waiting = PendingUnit(unit, unit.request_for())

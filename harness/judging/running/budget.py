@@ -35,9 +35,12 @@ class CallBill:
 
     def settle(self, replies: Sequence[Reply]) -> None:
         """Replace the reserved cost by that of the replies, where it is known."""
-        costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
-        if len(costs) == len(replies):
-            self.cost_usd = sum(costs)
+        cost_usd = 0.0
+        for reply in replies:
+            if reply.cost_usd is None:
+                return
+            cost_usd += reply.cost_usd
+        self.cost_usd = cost_usd
 
     def __enter__(self) -> Self:
         self._budget.reserved_usd += self._reserved_usd

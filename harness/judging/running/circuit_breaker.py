@@ -43,6 +43,8 @@ class CircuitBreaker:
 
     def succeeded(self) -> None:
         """Count a reply."""
+        if not self._n_failed:
+            return
         self._n_failed = self._n_probes = 0
         self._next_probe_s = float("-inf")
 

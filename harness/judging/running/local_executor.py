@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -165,12 +166,11 @@ class Deadline:
         self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> None:
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task(loop)
+        task = asyncio.current_task()
         assert task is not None
-        end = self._ends[task] = loop.time() + self._seconds
+        self._ends[task] = time.monotonic() + self._seconds
         if self._timer is None:
-            self._timer = loop.call_at(end, self._cancel_late)
+            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._cancel_late)
 
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
         task = asyncio.current_task()
@@ -181,12 +181,12 @@ class Deadline:
             raise TimeoutError
 
     def _cancel_late(self) -> None:
-        loop = asyncio.get_running_loop()
         self._timer = None
         while self._ends:
             task, end = next(iter(self._ends.items()))
-            if end > loop.time():
-                self._timer = loop.call_at(end, self._cancel_late)
+            left_s = end - time.monotonic()
+            if left_s > 0:
+                self._timer = asyncio.get_running_loop().call_later(left_s, self._cancel_late)
                 break
             del self._ends[task]
             task.cancel()

@@ -336,7 +336,8 @@ class RateGate:
 
     def succeeded(self) -> None:
         """Report a call that was answered."""
-        self.rate.succeeded(time.monotonic())
+        if self.rate.limit < self.rate.ceiling:
+            self.rate.succeeded(time.monotonic())
         self._breaker.succeeded()
 
     def failed(self, ticket: int, failure: CallFailed) -> CallFailed:
@@ -371,6 +372,8 @@ class RateGate:
         return 1 if self._breaker.is_open else int(self.rate.limit)
 
     def _wake(self) -> None:
+        if not self._queue:
+            return
         free = self._n_places - self.rate.in_flight
         while self._queue and free > 0:
             waiter = self._queue.popleft()

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
-from harness.errors import CallFailed
 from harness.judging.judges.response_errors import is_retryable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from harness.errors import CallFailed
 
 T = TypeVar("T")
 
@@ -35,22 +36,20 @@ class RetryPolicy:
     backoff_s: float = 0.5
     backoff_max_s: float = 30.0
 
-    async def call(
-        self, attempt: Callable[[], Awaitable[T]], sleep: Callable[[float], Awaitable[None]]
+    async def call_again(
+        self,
+        failure: CallFailed,
+        attempt: Callable[[], Awaitable[T]],
+        sleep: Callable[[float], Awaitable[None]],
     ) -> T:
-        """Attempt a call until it succeeds, fails for good, or was attempted often enough.
+        """Attempt a failed call until it succeeds, fails for good, or was attempted often enough.
 
         Raises
         ------
         CallFailed
             The last failure.
         """
-        try:
-            return await attempt()
-        except CallFailed as failure:
-            if not is_retryable(failure):
-                raise
-            failures, n_paid = [failure], 0
+        failures, n_paid = [failure], 0
 
         async def next_attempt() -> T:
             if failures:  # the first attempt, made without tenacity's overhead

@@ -77,7 +77,9 @@ class Job:
         paired = {item.id for item in self.items_of("paired")}
         for position in range(len(self.items) + behind):
             for item in self.items[position : position + 1]:
-                yield from ((item, e) for e in at_once if e != "paired" or item.id in paired)
+                for elicitation in at_once:
+                    if elicitation != "paired" or item.id in paired:
+                        yield item, elicitation
             if behind and position >= behind and self.items[position - behind].id in paired:
                 yield self.items[position - behind], "paired"
 
@@ -119,9 +121,9 @@ class WorkUnit(NamedTuple):
         return self.request.for_sample(self.samples[position], self.hashes[position])
 
     @property
-    def keys(self) -> list[tuple[str, str]]:
-        """Cache key and hash of each sample's request."""
-        return [(self.request.cache_key, request_hash) for request_hash in self.hashes]
+    def key(self) -> tuple[str, str]:
+        """Cache key and hash of the first sample's request."""
+        return self.request.cache_key, self.hashes[0]
 
     def split(self) -> list[WorkUnit]:
         """Return one unit of work per sample."""

@@ -166,21 +166,25 @@ class JudgeRun:
         for item, elicitation in job.questions():
             request = self.judge.request(Unit(item.id, elicitation)).for_look(job.look)
             for sample, request_hash in enumerate(request.hashes(job.samples)):
-                key = UnitKey(self.name, item.id, elicitation, sample)
-                verdict = session.done.get(key)
+                unit = WorkUnit(item.id, elicitation, request, (sample,), (request_hash,))
+                if not session.done:
+                    yield unit
+                    continue
+                verdict = session.done.get(UnitKey(self.name, item.id, elicitation, sample))
                 if verdict and _first_request(verdict) != request_hash:
                     verdict = None
                 if verdict and verdict.outcome != "failed":
                     session.observer.resumed(self.name, [verdict])
                     continue
-                unit = WorkUnit(item.id, elicitation, request, (sample,), (request_hash,))
                 first = verdict and verdict.first
                 yield unit._replace(first=first, bought=True) if first else unit
 
     def without_stored(self, units: Sequence[WorkUnit]) -> list[WorkUnit]:
         """Record the units whose reply is stored; return the others and all pairs."""
         alone = [unit for unit in units if unit.elicitation != "paired"]
-        stored = self.session.cache.get_many([key for unit in alone for key in unit.keys])
+        stored = self.session.cache.get_many([unit.key for unit in alone])
+        if not stored:
+            return list(units)
         reader, name = self.reader, self.name
         verdicts = [
             reader.verdict(stored[unit.hashes[0]], unit.unit(), name, cached=True)
@@ -307,9 +311,12 @@ class Recorder:
         except RunError:
             self._stop()
             raise
+        final: dict[str, list[Verdict]] = {}
         for judge, verdicts, _ in records:
-            final = [verdict for verdict in verdicts if verdict.reason != AWAITS_SECOND_TURN]
-            self._observer.advanced(judge, final)
+            ended = (verdict for verdict in verdicts if verdict.reason != AWAITS_SECOND_TURN)
+            final.setdefault(judge, []).extend(ended)
+        for judge, verdicts in final.items():
+            self._observer.advanced(judge, verdicts)
 
     async def flush_regularly(self) -> None:
         """Flush at intervals, so that other runs find the replies that they wait for."""
