@@ -27,7 +27,8 @@ def schedule(
         Path | None, typer.Option(help="The judges.yaml that names the judges' addresses.")
     ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", "-t", help="Name or path of the task there.")
+        str | None,
+        typer.Option("--task", "-t", help="Name or path of the task there; found by default."),
     ] = None,
     package: Annotated[
         str | None, typer.Option(help="What pip installs; this version by default.")
@@ -48,7 +49,7 @@ def schedule(
     """
     from harness.files import write_file
     from harness.revalidation.fail_on import read_conditions
-    from harness.revalidation.schedule import Schedule, files_of, keys_of
+    from harness.revalidation.schedule import Schedule, files_of, keys_of, options_of
     from harness.runs import default_out, find_run
 
     folder = find_run(out or default_out(), run)
@@ -56,13 +57,11 @@ def schedule(
         read_conditions(fail_on)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--fail-on") from None
-    words = ["--fail-on", fail_on]
-    words += ["--judges-file", str(judges_file)] if judges_file else []
-    words += ["--task", task] if task else []
+    words = options_of(folder, emit, task=task, judges_file=judges_file)
     described = Schedule(
         run=run if Path(run).exists() else str(folder.path),
         every=every,
-        options=tuple(words),
+        options=("--fail-on", fail_on, *words),
         keys=keys_of(folder),
         **({"package": package} if package else {}),
     )

@@ -73,10 +73,10 @@ def _condition(text: str) -> Condition:
 def failures(conditions: tuple[Condition, ...], look: Look) -> list[str]:
     """Return why a look fails, a line per judge and condition; empty if it does not.
 
-    A judge that is worse is changed too. A metric that is undefined fails its limit. Judges that
+    A judge that is worse is changed too, and fails both once. A metric that is undefined fails its limit. Judges that
     were not asked have no outcome rate and no metric.
     """
-    return [line for condition in conditions for line in _failures(condition, look)]
+    return list(dict.fromkeys(line for c in conditions for line in _failures(c, look)))
 
 
 def _failures(condition: Condition, look: Look) -> Iterator[str]:

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -14,7 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import __version__
-from harness.errors import RunError
+from harness.errors import JudgeError, RunError, TaskError
+from harness.judging.judges.config import bundled_judges, load_judges
+from harness.judging.judges.judge_registry import check_destinations
+from harness.tasks.folders import bundled, find_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,6 +91,65 @@ class Schedule:
 def keys_of(run: RunFolder) -> tuple[str, ...]:
     """Return the environment variables that the judges of a run need, sorted."""
     return tuple(sorted({judge.key_env for judge in run.manifest.judges if judge.key_env}))
+
+
+def options_of(
+    run: RunFolder, target: Target, *, task: str | None = None, judges_file: Path | None = None
+) -> tuple[str, ...]:
+    """Return the options that name a run's task and judges where the schedule runs.
+
+    Parameters
+    ----------
+    run : RunFolder
+        A run or exported baseline.
+    target : {"github", "gitlab", "cron", "systemd"}
+        A pipeline has the repository alone, and confirms where requests go by its judges file.
+    task : str or None
+        Name or path of the task there; found where it is bundled or in this folder.
+    judges_file : Path or None
+        The judges file there.
+
+    Raises
+    ------
+    RunError
+        If a pipeline could not find the task, or would refuse the judges.
+    JudgeError
+        If the judges file cannot be read.
+    """
+    if target in INSIDE_REPOSITORY:
+        task = task or _task_inside(run)
+        _check_judges(run, judges_file)
+    words = ["--task", task] if task else []
+    return (*words, *(["--judges-file", str(judges_file)] if judges_file else []))
+
+
+def _task_inside(run: RunFolder) -> str | None:
+    """Return how a pipeline names the task that has the item texts; None if the run has them."""
+    config = run.manifest.config
+    if config.item_text:
+        return None
+    with suppress(TaskError):
+        folder, here = find_task(config.task).resolve(), Path.cwd().resolve()
+        if folder.parent == bundled("datasets").resolve():
+            return folder.name
+        if folder.is_relative_to(here):
+            return str(folder.relative_to(here))
+    raise RunError(
+        f"{run.path}: it holds no item texts, and its task is not in this folder; name a path in "
+        "the repository with --task, or export the baseline with --item-text."
+    )
+
+
+def _check_judges(run: RunFolder, judges_file: Path | None) -> None:
+    registry = load_judges(judges_file) if judges_file else bundled_judges()
+    try:
+        check_destinations(run.manifest.judges, registry, base_url=None, key_env=None)
+    except JudgeError as error:
+        judge = str(error).partition(":")[0]
+        raise RunError(
+            f"{run.path}: a pipeline does not ask {judge} without a judges.yaml that names it; "
+            "commit that file, and name it with --judges-file."
+        ) from None
 
 
 def files_of(schedule: Schedule, target: Target) -> dict[str, str]:

@@ -37,6 +37,7 @@ def test_a_worse_judge_is_changed_too():
     )
     assert failures(read_conditions("changed"), look) == ["a is worse", "b is changed"]
     assert failures(read_conditions("worse"), look) == ["a is worse"]
+    assert failures(read_conditions("worse,changed"), look) == ["a is worse", "b is changed"]
     assert failures(read_conditions("underpowered"), look) == []
 
 

@@ -15,8 +15,10 @@ from support.processes import invoke
 
 import harness
 from harness.errors import RunError
+from harness.judging.judges.config import JudgeSpec
 from harness.revalidation.history import HistoryReading, Look
-from harness.revalidation.schedule import Schedule, files_of, time_until_due
+from harness.revalidation.schedule import Schedule, files_of, options_of, time_until_due
+from harness.runs import Manifest, RunConfig, RunFolder
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 AWKWARD = 'base lines/it\'s 50% of $5 "x"'
@@ -173,6 +175,41 @@ def test_steps_of_the_action_check_requirements(place, tmp_path):
         check=True,
         capture_output=True,
     )
+
+
+def test_a_workflow_names_the_task_of_an_export(place, monkeypatch):
+    """A clone of an export, which holds no item texts, is re-validated without the run."""
+    monkeypatch.chdir(place)
+    emitted = invoke("schedule", AWKWARD, "--emit", "github")
+    [job] = yaml.safe_load(emitted.stdout)["jobs"].values()
+    [look] = [step["run"] for step in job["steps"] if step.get("name") == "Re-validate"]
+    assert look.endswith("--task toxicity")
+    clone = place / "clone"
+    shutil.copytree(place / AWKWARD, clone / AWKWARD)
+    ended = run_bash(f"cd clone && {look}", place, BASELINE=AWKWARD, XDG_STATE_HOME=str(clone))
+    assert "lexicon" in ended.stdout, ended.stderr
+
+
+def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
+    """A task outside of the repository and an unknown server are named at once."""
+    monkeypatch.chdir(tmp_path)
+    manifest = Manifest(
+        created="2026-01-01T00:00:00+00:00",
+        config=RunConfig(task="/elsewhere/polite", item_text=False),
+        judges=(JudgeSpec(name="own", kind="endpoint", model="m", base_url="http://server/v1"),),
+        hashes={"task": "0", "prompts": "0"},
+        versions={},
+    )
+    run = RunFolder(tmp_path / "baseline", manifest, sealed=False)
+    with pytest.raises(RunError, match="its task is not in this folder"):
+        options_of(run, "github")
+    with pytest.raises(RunError, match=r"does not ask own without a judges\.yaml"):
+        options_of(run, "gitlab", task="polite")
+    file = tmp_path / "judges.yaml"
+    file.write_text("judges:\n  own: {kind: endpoint, model: m, base_url: 'http://server/v1'}\n")
+    words = ("--task", "polite", "--judges-file", str(file))
+    assert options_of(run, "github", task="polite", judges_file=file) == words
+    assert options_of(run, "cron") == ()
 
 
 def test_a_history_that_is_started_anew_is_the_committed_one():
