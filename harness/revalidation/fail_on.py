@@ -73,8 +73,8 @@ def _condition(text: str) -> Condition:
 def failures(conditions: tuple[Condition, ...], look: Look) -> list[str]:
     """Return why a look fails, a line per judge and condition; empty if it does not.
 
-    A judge that is worse is changed too, and fails both once. A metric that is undefined fails its limit. Judges that
-    were not asked have no outcome rate and no metric.
+    A judge that is worse is changed too, and fails both once. A metric that is undefined fails its
+    limit. Judges that were not asked have no outcome rate and no metric.
     """
     return list(dict.fromkeys(line for c in conditions for line in _failures(c, look)))
 
