@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from errno import EINVAL, EISDIR, ELOOP, EMFILE, ENFILE, ENXIO
+from errno import EFBIG, EINVAL, EISDIR, ELOOP, EMFILE, ENFILE, ENXIO
+from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
     from pathlib import Path
+    from typing import BinaryIO
 
 SAFE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+MAX_FILE_BYTES = 256 << 20  # of a file that is held in memory whole
+MAX_LINE_BYTES = 64 << 20  # of a log; it holds two replies at most
 MAX_ENTRIES = 10_000  # of a folder, subfolders included
 NO_DESCRIPTORS = frozenset({EMFILE, ENFILE})  # no more files may be opened now
 NOT_REGULAR = "it is not a regular file"
@@ -46,6 +50,38 @@ def reader(path: Path) -> BufferedReader:
     return os.fdopen(open_regular(path), "rb")
 
 
+def read_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return the content of a regular file; see `open_regular`.
+
+    Raises
+    ------
+    OSError
+        As `open_regular`, and if it is too large.
+    """
+    with reader(path) as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(EFBIG, f"it is larger than {max_bytes} bytes", str(path))
+    return content
+
+
+def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of an open log.
+
+    Raises
+    ------
+    OSError
+        If a line is too long to be held in memory.
+    """
+    for number in count(1):
+        line = file.readline(MAX_LINE_BYTES + 1)
+        if len(line) > MAX_LINE_BYTES:
+            raise OSError(EFBIG, f"line {number} is longer than {MAX_LINE_BYTES} bytes")
+        if not line:
+            return
+        yield line
+
+
 def append_text(path: Path, text: str) -> None:
     """Append to a regular file, which is created if need be; see `open_regular`."""
     descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -55,6 +91,8 @@ def append_text(path: Path, text: str) -> None:
 
 def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o666) -> Path:
     """Write a file whole or not at all: a new file with a random name is renamed.
+
+    A process that is killed here leaves ``.RANDOM.part`` beside the file, which nothing reads.
 
     Parameters
     ----------

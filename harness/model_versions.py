@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.files import reader
+from harness.files import read_file
 from harness.runs import list_runs
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def model_change(folder: RunFolder, validation: Validation) -> str:
 
 def _reported(run: RunFolder) -> Mapping[str, tuple[str, ...]]:
     """Return the model versions that each judge of a run reported."""
-    with suppress(OSError, ValueError), reader(run.path / "metrics.json") as file:
-        metrics = _DECODE(file.read())
+    with suppress(OSError, ValueError):
+        metrics = _DECODE(read_file(run.path / "metrics.json"))
         return {j.name: j.reported_models for j in metrics.judges if j.reported_models}
     return {}

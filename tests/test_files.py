@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import ast
 import os
+import re
+import signal
 from pathlib import Path
 
 import pytest
 
-from harness.files import append_text, reader, unsafe_entry, write_file
+from harness.files import (
+    append_text,
+    bounded_lines,
+    read_file,
+    reader,
+    unsafe_entry,
+    write_file,
+)
 
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
 WRITING_METHODS = {"write_text", "write_bytes", "touch", "symlink_to", "hardlink_to"}
@@ -58,6 +67,31 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch, durable):
         write_file(file, b"second", durable=durable)
     assert file.read_bytes() == b"first"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_kill_while_writing_keeps_the_file_and_leaves_a_part_that_nothing_reads(tmp_path):
+    """The earlier content stays, and the file can be written again."""
+    file = write_file(tmp_path / "file", b"first")
+    if not (child := os.fork()):
+        os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+        write_file(file, b"second", durable=True)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    [part] = set(tmp_path.iterdir()) - {file}
+    assert re.fullmatch(r"\.[0-9a-f]{16}\.part", part.name)
+    assert file.read_bytes() == b"first"
+    assert unsafe_entry(tmp_path) == ""
+    assert write_file(file, b"third").read_bytes() == b"third"
+
+
+def test_a_line_or_file_too_long_for_memory_is_refused(tmp_path, monkeypatch):
+    """A line of a gigabyte in a log is not held, but named."""
+    monkeypatch.setattr("harness.files.MAX_LINE_BYTES", 10)
+    path = write_file(tmp_path / "log", b"short\n" + b"x" * 10 + b"\n")
+    with reader(path) as file, pytest.raises(OSError, match="line 2 is longer than 10 bytes"):
+        list(bounded_lines(file))
+    with pytest.raises(OSError, match="it is larger than 10 bytes"):
+        read_file(path, 10)
+    assert read_file(path, 17) == path.read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "device"])

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from harness.errors import TaskError, VerdictError
-from harness.files import open_regular, reader
+from harness.files import bounded_lines, open_regular, reader
 from harness.judging.parsing.verdict import with_checksum, without_checksum
 from harness.tasks.folders import path_inside
 
@@ -121,7 +121,7 @@ def read_answers(path: Path, task: Task) -> LoggedAnswers:
     """
     try:
         with reader(path) as file:
-            lines = [line for line in file if line.endswith(b"\n")]
+            lines = [line for line in bounded_lines(file) if line.endswith(b"\n")]
     except OSError as error:
         raise TaskError(f"{path}: cannot be read ({error.strerror}).") from None
     if not lines:
@@ -239,8 +239,11 @@ class RatingLog:
 
     def _repair(self, header: LogHeader) -> None:
         """Cut off a torn last line; write the header of a new file."""
-        with reader(self.path) as file:
-            n_whole = sum(len(line) for line in file if line.endswith(b"\n"))
+        try:
+            with reader(self.path) as file:
+                n_whole = sum(len(line) for line in bounded_lines(file) if line.endswith(b"\n"))
+        except OSError as error:
+            raise TaskError(f"{self.path}: cannot be read ({error.strerror}).") from None
         if n_whole != self._size:
             os.ftruncate(self._descriptor, n_whole)
             self._size = n_whole

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.analysis import Validation, validate
 from harness.analysis.run_comparison import compare_runs
 from harness.errors import RunError
-from harness.files import reader, write_file
+from harness.files import read_file, write_file
 from harness.report.comparison import comparison, comparison_text
 from harness.report.export import all_charts, parquet_of, write_charts, write_pages
 from harness.report.html.details import details_of
@@ -129,8 +129,7 @@ def validation_of(folder: RunFolder, source: Source) -> Validation:
 def stored_validation(folder: RunFolder) -> Validation | None:
     """Return the validation in ``metrics.json`` of a sealed run; None if its log has changed."""
     try:
-        with reader(folder.path / "metrics.json") as file:
-            v = Validation.from_json(file.read())
+        v = Validation.from_json(read_file(folder.path / "metrics.json"))
     except (OSError, ValueError):
         return None
     return v if folder.sealed and v.verdicts_hash == folder.verdicts_hash() else None

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from harness.errors import RunError, VerdictError
+from harness.files import open_regular, read_file
 from harness.judging.parsing.verdict import with_checksum, without_checksum
 from harness.revalidation.detection_power import DetectionPower
 from harness.revalidation.reply_categories import StreamReplies
@@ -379,7 +380,7 @@ def read_history(path: Path) -> HistoryReading:
     """
     reading = HistoryReading()
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except FileNotFoundError:
         return reading
     except OSError as error:
@@ -412,7 +413,7 @@ class HistoryFile:
         """
         path = folder / FILE
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
         try:
@@ -422,10 +423,14 @@ class HistoryFile:
             raise RunError(
                 f"{folder}: another process is re-validating this run; nothing was asked here."
             ) from None
-        data = path.read_bytes()
-        n_whole = data.rfind(b"\n") + 1
-        if n_whole != len(data):
-            os.ftruncate(descriptor, n_whole)
+        try:
+            data = read_file(path)
+            n_whole = data.rfind(b"\n") + 1
+            if n_whole != len(data):
+                os.ftruncate(descriptor, n_whole)
+        except OSError as error:
+            os.close(descriptor)
+            raise RunError(f"{path}: cannot be read ({error.strerror}).") from None
         return cls(path, descriptor)
 
     def append(self, record: Baseline | Look) -> None:

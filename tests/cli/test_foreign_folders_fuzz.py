@@ -1,4 +1,4 @@
-"""Whatever lies in a run folder: four commands end, write in it alone, and contact nobody."""
+"""Whatever lies in a run folder: six commands end, write in it alone, and contact nobody."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ CONTACTS = {"socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.get
 NAMES = (
     *("manifest.json", "verdicts.jsonl", "verdicts.damaged", "metrics.json", "metrics.parquet"),
     *("ranking.csv", "report.html", "judge-card.md", "rate.jsonl", "batches.json"),
+    *("history.jsonl", "looks", "looks/0002/manifest.json", "looks/0002/verdicts.jsonl"),
     *(".ranking.csv.part", "task", "task/task.yaml", "task/items.jsonl", "task/ratings.jsonl"),
     *("task/groups.csv", "prompts", "prompts/forced_choice.txt", "prompts/own.txt", "a/b/c"),
 )
@@ -189,7 +190,8 @@ class Watch:
             status = os.lstat(path)
         except OSError:
             return
-        if not (stat.S_ISREG(status.st_mode) or flags & os.O_DIRECTORY) or path.name == "secret":
+        plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+        if not plain or path.name == "secret":
             self.faults.append(f"opened {path}")
 
 
@@ -230,12 +232,14 @@ def outside(place: Path, run: Path) -> dict[str, str]:
 
 
 def check_commands(run: Path, place: Path) -> None:
-    """Run the four commands on a folder; each ends with a result or one line."""
+    """Run the six commands on a folder; each ends with a result or one line."""
     commands = (
         ("runs", "--out", run.parent),
         ("validate", run),
         ("report", run),
         ("run", "--no-cache", "--quiet", "--resume", run),
+        ("revalidate", "--quiet", run),
+        ("history", run),
     )
     before = outside(place, run)
     for words in commands:
@@ -262,21 +266,22 @@ def check_folder(data: st.DataObject, largest: int) -> None:
 
 
 @settings(
-    max_examples=20,
+    max_examples=16,
     phases=(Phase.generate,),
     suppress_health_check=list(HealthCheck),
     database=None,
 )
 @given(data=st.data())
 def test_foreign_folders_hurt_nobody(data):
-    """`runs`, `validate`, `report` and `run --resume` end within 10 s, write in the folder alone,
-    open no link, FIFO or device, contact nobody and print no traceback."""
+    """`runs`, `validate`, `report`, `run --resume`, `revalidate` and `history` end within 10 s,
+    write in the folder alone, open no link, FIFO or device, contact nobody and print no
+    traceback."""
     check_folder(data, 2)
 
 
 @pytest.mark.slow
 @settings(
-    max_examples=300,
+    max_examples=240,
     phases=(Phase.generate,),
     suppress_health_check=list(HealthCheck),
     report_multiple_bugs=False,

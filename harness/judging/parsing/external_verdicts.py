@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from harness.errors import VerdictError
+from harness.files import bounded_lines
 from harness.judging.parsing.grammar import Parsed
 from harness.judging.parsing.verdict import (
     MAX_NAME_CHARS,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from harness.tasks.tables import Row
 
 LOG_OPENING = b'{"schema_version"'
-MAX_LINE_BYTES = 64 << 20
 MAX_SAMPLE_DIGITS = 9
 NOT_AN_OPTION = Parsed("invalid", reason="not_an_option")
 Unit = tuple[str, str, Elicitation, int]
@@ -62,7 +62,10 @@ def read_external(path: Path, task: Task) -> list[Verdict]:
         and item.
     """
     if _is_log(path):
-        return _read_log(path, task)
+        try:
+            return _read_log(path, task)
+        except OSError as error:
+            raise VerdictError(f"{path}: cannot be read ({error.strerror}).") from None
     rules = _Rules(task)
     verdicts: dict[Unit, Verdict] = {}
     for line, row in read_rows(path, required=("item", "judge", "value"), error=VerdictError):
@@ -89,8 +92,9 @@ def _read_log(path: Path, task: Task) -> list[Verdict]:
     rules = _Rules(task)
     verdicts: dict[Unit, Verdict] = {}
     with path.open("rb") as file:
-        check_header(file.readline(MAX_LINE_BYTES), path)
-        for number, line in enumerate(file, 2):
+        lines = bounded_lines(file)
+        check_header(next(lines, b""), path)
+        for number, line in enumerate(lines, 2):
             where = f"{path}: line {number}"
             try:
                 verdict = decode(line)

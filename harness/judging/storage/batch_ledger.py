@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError
-from harness.files import reader, write_file
+from harness.files import read_file, write_file
 from harness.judging.cache_folder import resume_command
 from harness.judging.storage.run_notes import RunNotes
 
@@ -49,8 +49,8 @@ class BatchLedger:
         self.batches: list[PendingBatch] = []
         if path.exists():
             try:
-                with reader(path) as file:
-                    self.batches = [PendingBatch(**entry) for entry in json.load(file)]
+                entries = json.loads(read_file(path))
+                self.batches = [PendingBatch(**entry) for entry in entries]
             except (OSError, ValueError, TypeError):
                 raise RunError(
                     f"{path}: cannot be read, so batches might be handed in twice; repair it, "

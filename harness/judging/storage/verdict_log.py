@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError, VerdictError
-from harness.files import open_regular, reader
+from harness.files import bounded_lines, open_regular, reader
 from harness.judging.cache_folder import resume_command
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header, decode, encode
 
@@ -84,10 +84,11 @@ def read_log(path: Path) -> LogReading:
 
 
 def replay(file: BinaryIO, path: Path) -> LogReading:
-    """Replay an open log; see `read_log`."""
-    check_header(file.readline(), path)
+    """Replay an open log; see `read_log`. OSError if a line is too long."""
+    lines = bounded_lines(file)
+    check_header(next(lines, b""), path)
     reading = LogReading()
-    for line in file:
+    for line in lines:
         try:
             reading.add(decode(line))
         except VerdictError:
@@ -175,8 +176,11 @@ class VerdictLog:
 
     def _repair(self) -> None:
         """Write the header of a new file; cut off a torn last line."""
-        with reader(self.path) as file:
-            n_whole = sum(len(line) for line in file if line.endswith(b"\n"))
+        try:
+            with reader(self.path) as file:
+                n_whole = sum(len(line) for line in bounded_lines(file) if line.endswith(b"\n"))
+        except OSError as error:
+            raise RunError(f"{self.path}: cannot be read ({error.strerror}).") from None
         if n_whole != self._size:
             os.ftruncate(self._descriptor, n_whole)
             self._size = n_whole
