@@ -280,6 +280,7 @@ def test_foreign_folders_hurt_nobody(data):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @settings(
     max_examples=240,
     phases=(Phase.generate,),
