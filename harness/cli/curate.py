@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from harness.cli import audit, hub, next_ratings, options, sample, task_diff, verdicts
+from harness.cli import audit, data_card, hub, next_ratings, options, sample, task_diff, verdicts
 from harness.cli.output import echo, echo_json
 from harness.errors import HarnessError, TaskError
 
@@ -33,6 +33,7 @@ def curate() -> None:
 
 
 app.command("audit", short_help="Check the items and ratings of a task.")(audit.audit)
+app.command("card", short_help="Write a data card and Croissant metadata.")(data_card.card)
 app.command("diff", short_help="Compare two versions of a task.")(task_diff.diff)
 app.command("download", short_help="Fetch a data set of the Hugging Face hub.")(hub.download)
 app.command("next", short_help="List the items to rate next.")(next_ratings.next_ratings)

@@ -16,11 +16,8 @@ from harness.curation.new_folder import new_folder
 from harness.curation.task_export import VERDICTS, verdicts_of
 from harness.files import write_file
 from harness.tasks import CHANGELOG, load_task, record_change, write_task
-from harness.tasks.human_ratings import PROVENANCE
-from harness.tasks.load import table_path
-from harness.tasks.schema import TASK_FILE, read_task_file
+from harness.tasks.provenance import read_provenance
 from harness.tasks.tables import parse_json, read_rows
-from harness.tasks.tables.checks import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
     from harness.curation.audit.finding import Audit
     from harness.curation.audit.fixes import Names, Repair
     from harness.tasks import Task
-    from harness.tasks.write import Provenance
 
 
 def write_repaired(task: Task, audit: Audit, folder: Path | None = None) -> Version:
@@ -63,7 +59,11 @@ def next_version(name: str) -> Path:
 
 
 def _write(task: Task, result: Repair, folder: Path) -> None:
-    write_task(result.task, folder, item_text=True, provenance=_provenance(task, result.items))
+    provenance = {
+        (result.items.get(item, item), rater, elicitation): cells
+        for (item, rater, elicitation), cells in read_provenance(task).items()
+    }
+    write_task(result.task, folder, item_text=True, provenance=provenance)
     for name in set(task.prompts.values()):
         shutil.copyfile(task.folder / name, folder / name)
     verdicts = verdicts_of(task)
@@ -75,18 +75,6 @@ def _write(task: Task, result: Repair, folder: Path) -> None:
     for fix in result.fixes:
         record_change(folder, f"audit: {fix.what}", before=fix.before, after=fix.after)
     load_task(folder)
-
-
-def _provenance(task: Task, merged: Names) -> Provenance:
-    """Read when and how the ratings were made, by item, rater and elicitation."""
-    path = table_path(task.folder, "ratings", read_task_file(task.folder / TASK_FILE).ratings)
-    made = {}
-    for _, row in read_rows(path) if path else ():
-        if cells := {name: row[name] for name in PROVENANCE if row.get(name)}:
-            item = as_text(row["item"])
-            elicitation = row.get("elicitation") or "forced_choice"
-            made[merged.get(item, item), as_text(row["rater"]), elicitation] = cells
-    return made
 
 
 def _verdicts(path: Path, result: Repair) -> str:

@@ -1,0 +1,184 @@
+"""The data card of a task: its ratings, how they were made, and what the audit finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+from typing import TYPE_CHECKING
+
+from harness.analysis import validate
+from harness.curation.audit import audit_task
+from harness.curation.audit.audit_text import TITLES
+from harness.curation.croissant import croissant, sha256_of, task_tables
+from harness.errors import TaskError
+from harness.files import write_file
+from harness.report.formatting import counted, estimate
+from harness.report.judge_card import markdown
+from harness.report.judge_charts import MEASURES
+from harness.sources import source_of_verdicts
+from harness.tasks import CANNOT_ASSESS, bundled, read_changes
+from harness.tasks.provenance import read_provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from harness.tasks import Task
+
+CARD, CROISSANT = "card.md", "croissant.json"
+MAX_NAMED = 20  # criteria, labels
+
+
+def data_card(task: Task) -> str:
+    """Render the data card of a task as Markdown; no text of an item stands in it."""
+    sections = {
+        "Content": _content(task),
+        "Options": _options(task),
+        "How the ratings were made": _making(task),
+        "Agreement among raters": _agreement(task),
+        "Findings of the audit": _findings(task),
+        "Changes": _changes(task),
+        "Files": _files(task),
+    }
+    lines = [f"# Data card: {task.name}", "", f"Rated: {markdown(task.property)}."]
+    if task.notice:
+        lines += ["", f"Note: {markdown(task.notice)}."]
+    for title, body in sections.items():
+        lines += ["", f"## {title}", "", *body]
+    return "\n".join(lines) + "\n"
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    heads = list(heads)
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    for row in rows:
+        yield f"| {' | '.join(markdown(str(cell)) for cell in row)} |"
+
+
+def _content(task: Task) -> Iterator[str]:
+    per_item = Counter(rating.item for rating in task.ratings if rating.value != CANNOT_ASSESS)
+    numbers = [per_item[item.id] for item in task.items]
+    kinds = Counter(rating.elicitation for rating in task.ratings)
+    groups = {item.group for item in task.items} - {None}
+    criteria = list(dict.fromkeys(item.criterion for item in task.items if item.criterion))
+    n_raters = len({rating.rater for rating in task.ratings})
+    names = {"forced_choice": "forced choice", "response_set": "response set"}
+    rows = [
+        ("content, SHA-256", task.content_hash),
+        ("items", f"{len(task.items):,}{f' in {len(groups):,} groups' if groups else ''}"),
+        ("criteria", ", ".join(criteria[:MAX_NAMED]) or "one"),
+        ("raters", f"{n_raters:,}, {task.raters}; ids {task.rater_ids}"),
+        ("ratings", ", ".join(counted([n], names[kind]) for kind, n in kinds.items())),
+        (
+            "ratings per item",
+            f"{min(numbers)} to {max(numbers)}, median {median(numbers):g}; abstentions aside",
+        ),
+        ("abstentions", sum(rating.value == CANNOT_ASSESS for rating in task.ratings)),
+        ("ignored labels", ", ".join(f"{k} ({n})" for k, n in task.n_ignored.items()) or "none"),
+        ("scale", task.scale),
+        ("source", task.source or "not stated"),
+        ("licence", task.licence or "not stated"),
+    ]
+    return _table(("", ""), rows)
+
+
+def _options(task: Task) -> Iterator[str]:
+    forced, endorsed = Counter[str](), Counter[str]()
+    for rating in task.ratings:
+        if isinstance(rating.value, str):
+            forced[rating.value] += 1
+        else:
+            endorsed.update(rating.value)
+    rows = [
+        (
+            option.key,
+            option.label,
+            "yes" if option.key in task.positive else "",
+            forced[option.key],
+            endorsed[option.key],
+        )
+        for option in task.options
+    ]
+    heads = ("option", "label", "positive", "forced choices", "response sets that hold it")
+    return _table(heads, rows)
+
+
+def _making(task: Task) -> Iterator[str]:
+    instructions = markdown(task.instructions) if task.instructions else "not stated"
+    yield f"Instructions: {instructions}"
+    made = read_provenance(task).values()
+    times = sorted(cells["rated_at"] for cells in made if "rated_at" in cells)
+    forms = Counter(cells["form"] for cells in made if "form" in cells)
+    versions = {cells["instructions"] for cells in made if "instructions" in cells}
+    yield ""
+    if not times:
+        yield "When and how each rating was made is not recorded."
+        return
+    form_counts = ", ".join(f"{markdown(form)} {n}" for form, n in forms.items())
+    yield (
+        f"Of {len(task.ratings) + len(task.ignored)} ratings, {len(times)} have a time, from "
+        f"{markdown(times[0])} to {markdown(times[-1])}. By form: {form_counts or 'not recorded'}. "
+        f"Versions of the instructions: {len(versions)}."
+    )
+
+
+def _agreement(task: Task) -> Iterator[str]:
+    result = validate(source_of_verdicts(task, None)).humans
+    rows = [
+        (MEASURES[name], estimate(value), value.n_used) for name, value in result.agreement.items()
+    ]
+    return _table(("measure", "value [95 %]", "items"), rows)
+
+
+def _findings(task: Task) -> Iterator[str]:
+    findings = audit_task(task).findings
+    if not findings:
+        yield "None."
+    for finding in findings:
+        what = f"{finding.what[0].upper()}{finding.what[1:]}"
+        yield f"- {TITLES[finding.kind]}: {markdown(what)}. {markdown(finding.why)}"
+
+
+def _changes(task: Task) -> Iterator[str]:
+    changes = read_changes(task.folder)
+    if not changes:
+        yield "None is recorded."
+        return
+    yield from _table(
+        ("when (UTC)", "what", "hash before", "hash after"),
+        [(c.at, c.change, c.before[:12] or "new", c.after[:12]) for c in changes],
+    )
+    if changes[-1].after != task.content_hash:
+        yield ""
+        yield f"The content was changed after that by other means: {task.content_hash[:12]}."
+
+
+def _files(task: Task) -> Iterator[str]:
+    rows = [(p.name, p.stat().st_size, sha256_of(p)) for p in task_tables(task).values()]
+    return _table(("file", "bytes", "SHA-256"), rows)
+
+
+def write_cards(task: Task, folder: Path | None = None) -> tuple[Path, Path]:
+    """Write ``card.md`` and ``croissant.json``, over earlier ones.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        By default the folder of the task; it is made if need be.
+
+    Raises
+    ------
+    TaskError
+        If it is the folder of a bundled task, or cannot be written.
+    """
+    target = folder or task.folder
+    if target.resolve().is_relative_to(bundled("datasets").resolve()):
+        raise TaskError(f"{target}: a bundled task is not written into; give a folder with --to.")
+    texts = {target / CARD: data_card(task), target / CROISSANT: croissant(task, target)}
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        first, second = (write_file(path, text.encode()) for path, text in texts.items())
+    except OSError as error:
+        raise TaskError(f"{target}: cannot be written ({error.strerror}).") from None
+    return first, second
