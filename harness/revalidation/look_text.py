@@ -9,7 +9,7 @@ from harness.report.text_table import draw_table, paragraph
 from harness.revalidation.detection_power import N_LOOKS, WANTED_SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.revalidation.history import (
         Baseline,
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         JudgeResult,
         Look,
         MetricChange,
+        Provider,
         Rate,
         StreamResult,
     )
@@ -39,7 +40,7 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
     Parameters
     ----------
     details : bool
-        Whether every metric is shown.
+        Whether every metric is shown, and rank sets, costs, latencies and what providers report.
     """
     parts = [headline(look, baseline)]
     parts += [paragraph(f"Not comparable: {cause}.") for cause in look.causes]
@@ -51,7 +52,8 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         parts.append(paragraph(RETEST))
     asked = [result for result in look.results if look.stream(result.judge, result.elicitation)]
     if asked:
-        parts += [_flip_table(asked), _metric_table(look, baseline, details=details)]
+        parts += [_flip_table(asked), _metric_table(look, details=details)]
+        parts += [_report_table(look, baseline)] if details else []
     if look.decision is not None:
         parts.append(paragraph(decision_sentence(look.decision, baseline.decision)))
     return "\n\n".join(part for part in parts if part)
@@ -156,7 +158,7 @@ def _share(counts: Mapping[str, int], outcome: str) -> str:
     return f"{counts[outcome] / n:.0%}" if n else "NA"
 
 
-def _metric_table(look: Look, baseline: Baseline, *, details: bool) -> str:
+def _metric_table(look: Look, *, details: bool) -> str:
     ranks = look.decision.metric if look.decision else ""
     rows = []
     for judge in look.judges:
@@ -165,9 +167,48 @@ def _metric_table(look: Look, baseline: Baseline, *, details: bool) -> str:
             change = judge.metrics[name]
             if change.look is not None or change.baseline is not None:
                 rows.append([judge.judge, name, *_cells(change)])
-    del baseline
     heads = ["judge", "metric", "baseline", "now", "difference", "n"]
     return draw_table(heads, rows) if rows else ""
+
+
+def _report_table(look: Look, baseline: Baseline) -> str:
+    """Draw the ranks that each judge may have and what its provider reports, before and now."""
+    rows = []
+    for judge in look.judges:
+        before, now = baseline.providers.get(judge.judge), judge.provider
+        cost = "NA" if now.cost_usd is None else f"${now.cost_usd:.4f}"
+        ranks = [_ranks(decision, judge.judge) for decision in (baseline.decision, look.decision)]
+        pairs = [ranks] + [
+            [text(before) if before else "NA", text(now)]
+            for text in (_latency, _models, _fingerprints)
+        ]
+        rows.append([judge.judge, cost, *map(_before_and_now, pairs)])
+    heads = ["judge", "cost now", "ranks", "latency", "model version", "fingerprint"]
+    return draw_table(heads, rows)
+
+
+def _ranks(decision: DecisionFacts | None, judge: str) -> str:
+    if decision is None or judge not in decision.ranks:
+        return "NA"
+    best, worst = decision.ranks[judge]
+    return f"{best}" if best == worst else f"{best}-{worst}"
+
+
+def _latency(provider: Provider) -> str:
+    return "NA" if provider.latency_s is None else f"{provider.latency_s:.2f} s"
+
+
+def _models(provider: Provider) -> str:
+    return ", ".join(provider.models) or "NA"
+
+
+def _fingerprints(provider: Provider) -> str:
+    return ", ".join(provider.fingerprints) or "NA"
+
+
+def _before_and_now(pair: Sequence[str]) -> str:
+    before, now = pair
+    return now if before == now else f"{before} to {now}"
 
 
 def _cells(change: MetricChange) -> Iterator[str]:

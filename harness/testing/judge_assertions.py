@@ -26,6 +26,7 @@ def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
     AssertionError
         If the run has no such judge.
     """
+    __tracebackhide__ = True
     from harness.api import Run  # noqa: PLC0415 -- heavy, and there where a run is
 
     validation = run.validation if isinstance(run, Run) else run
@@ -54,6 +55,7 @@ class JudgeAssertion:
         AssertionError
             If the verdict is another, or names another judge.
         """
+        __tracebackhide__ = True
         decision = self.validation.decision
         if (decision.verdict, decision.judge) != ("use", self.judge):
             named = f" ({decision.judge})" if decision.judge else ""
@@ -85,6 +87,7 @@ class MetricAssertion:
         HarnessError
             If there is no such metric.
         """
+        __tracebackhide__ = True
         self._check(">=", limit, end)
 
     def at_most(self, limit: float, *, end: End = "value") -> None:
@@ -92,6 +95,7 @@ class MetricAssertion:
 
         As `at_least`, in the other direction.
         """
+        __tracebackhide__ = True
         self._check("<=", limit, end)
 
     def _check(self, sign: str, limit: float, end: End) -> None:

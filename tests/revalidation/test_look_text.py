@@ -1,0 +1,67 @@
+"""A look in words and tables."""
+
+from __future__ import annotations
+
+import re
+
+from harness.revalidation.detection_power import DetectionPower
+from harness.revalidation.history import (
+    Baseline,
+    DecisionFacts,
+    JudgeResult,
+    Look,
+    Provider,
+    Rate,
+    StreamResult,
+)
+from harness.revalidation.look_text import look_text
+from harness.revalidation.reply_categories import Category, StreamReplies
+from harness.stats.drift.stream_path import Component, LookResult, WindowResult
+from harness.stats.drift.windows import Window
+
+STREAM = StreamReplies("gpt", "forced_choice", (Category("answered", "A"),), ((0, 0), (0, 0)))
+WINDOW = WindowResult(Window(1, 1), 0.0, 1.0, Component("few_items", None, None, 0.0))
+RESULT = StreamResult(
+    judge="gpt",
+    elicitation="forced_choice",
+    flip_rate=Rate(0.0, 0.0, 0.6, 2),
+    retest_rate=Rate(0.0, 0.0, 0.6, 2),
+    p_look=1.0,
+    outcomes=dict.fromkeys(("answered", "abstained", "refused", "invalid"), 0),
+    baseline_outcomes=dict.fromkeys(("answered", "abstained", "refused", "invalid"), 0),
+    evidence=LookResult(1, 0.0, 1.0, WINDOW, WINDOW),
+)
+BASELINE = Baseline(
+    number=1,
+    at="2026-01-01T00:00:00+00:00",
+    items=("i1", "i2"),
+    n_items_in_run=2,
+    hashes={},
+    parameters={},
+    providers={"gpt": Provider(models=("gpt-1",), fingerprints=("fp",), latency_s=0.5)},
+    alpha=0.05,
+    decision=DecisionFacts(metric="mse(s/s)", verdict="use", judge="gpt", ranks={"gpt": (1, 2)}),
+    power={"gpt": DetectionPower(share=0.1)},
+    streams=(STREAM,),
+)
+
+
+def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
+    """What is the same stands once; what is not known is NA."""
+    now = Provider(models=("gpt-2",), fingerprints=("fp",), cost_usd=0.25)
+    look = Look(
+        number=1,
+        occasion=1,
+        baseline=1,
+        at="2026-01-08",
+        judges=(JudgeResult(judge="gpt", verdict="changed", p=0.0001, since=1, provider=now),),
+        results=(RESULT,),
+        streams=(STREAM,),
+        decision=DecisionFacts(metric="mse(s/s)", verdict="none", judge=None, ranks={}),
+    )
+    text = look_text(look, BASELINE, details=True)
+    [row] = [line for line in text.splitlines() if "$0.2500" in line]
+    cells = re.split(r"  +", row)
+    assert cells == ["gpt", "$0.2500", "1-2 to NA", "0.50 s to NA", "gpt-1 to gpt-2", "fp"]
+    assert "gpt: changed since look 1 (estimate), p < 0.001" in text
+    assert "$0.2500" not in look_text(look, BASELINE)
