@@ -28,6 +28,7 @@ from harness.cli import (
     schedule,
     simulate,
     study,
+    systems,
     validate,
 )
 from harness.errors import ExitCode, HarnessError
@@ -60,6 +61,7 @@ PASSES_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 COMMANDS = (
     (run.run, "Ask judges about a task and rank them."),
     (validate.validate, "Validate a run, or verdicts of another tool."),
+    (systems.systems, "Rank the systems that a pairwise task compares."),
     (study.study, "Put the results of several tasks together."),
     (report.report, "Write the report of a run, or compare two."),
     (revalidate.revalidate, "Ask the judges of a run again: are they still the same?"),

@@ -171,13 +171,18 @@ def swapped_task(task: Task, items: Sequence[Item]) -> Task:
             f"{task.folder}: 'position' needs to know which answer each option prefers; write "
             "'pairwise' with answers, first and second into task.yaml (scale: pairwise)."
         )
-    one, other = task.pairwise.answers
+    last_answer = task.pairwise.answers[1]
+    paired_fields = (task.pairwise.answers, task.pairwise.systems or ())
 
     def variants(item: Item) -> Iterator[Item]:
         yield _variant(item, "position")
-        swapped = {one: item.fields[other], other: item.fields[one]}
+        swapped = {
+            name: item.fields.get(opposite, "")
+            for fields in paired_fields
+            for name, opposite in zip(fields, reversed(fields), strict=True)
+        }
         yield _variant(item, "position", SWAPPED, SWAPPED, changed=swapped)
-        spaced = {other: f"{item.fields[other]}\n"}
+        spaced = {last_answer: f"{item.fields[last_answer]}\n"}
         yield _variant(item, "position", CONTROL, CONTROL, changed=spaced)
 
     return _task_of_variants(task, items, variants, "position")

@@ -84,11 +84,15 @@ class PairwiseFields(Frozen):
         Fields of the items that hold the first and the second answer, both among ``text``.
     first, second : str
         Options that prefer the first and the second answer; any other is a tie.
+    systems : (str, str) or None
+        Fields that name the systems which gave the answers, for ``harness systems``. Judges are
+        not shown them unless they stand in ``text``.
     """
 
     answers: tuple[str, str]
     first: Key
     second: Key
+    systems: tuple[str, str] | None = None
 
 
 def _admit_contiguous(schema: dict[str, Any]) -> None:

@@ -1,0 +1,61 @@
+"""`harness systems`: rank the systems that a pairwise task compares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import options
+from harness.cli.output import echo, echo_json
+
+if TYPE_CHECKING:
+    from harness.analysis import Source
+
+
+def systems(
+    run: Annotated[
+        str | None, typer.Argument(help="A run, by name or path; the newest by default.")
+    ] = None,
+    *,
+    task: options.Task = None,
+    verdicts: Annotated[
+        Path | None, typer.Option(help="With --task: the verdicts, jsonl, csv or parquet.")
+    ] = None,
+    out: options.Out = None,
+    as_json: options.Json = False,
+) -> None:
+    """Rank the systems that a pairwise task compares, by its raters and by each judge.
+
+    Win rates and strengths of the Bradley-Terry model, with intervals; --json adds every pair of
+    systems. task.yaml names the fields with the systems under `pairwise`.
+
+    \b
+    Examples:
+      harness systems
+      harness systems runs/battles-20260101T120000Z-1a2b3c --json
+      harness systems --task ./battles --verdicts verdicts.csv
+    """
+    from harness.analysis.serialize import to_json
+    from harness.analysis.systems import rank_systems
+    from harness.report.systems_text import systems_text
+
+    ranking = rank_systems(_source(run, task, verdicts, out))
+    if as_json:
+        echo_json(to_json(ranking))
+    else:
+        echo(systems_text(ranking))
+
+
+def _source(run: str | None, task: str | None, verdicts: Path | None, out: Path | None) -> Source:
+    from harness.runs import default_out, find_run
+    from harness.sources import source_of, source_of_verdicts
+
+    if task is not None and run is not None:
+        raise typer.BadParameter("give a run, or --task and --verdicts, not both")
+    if task is not None:
+        return source_of_verdicts(task, verdicts)
+    if verdicts is not None:
+        raise typer.BadParameter("--verdicts needs --task")
+    return source_of(find_run(out or default_out(), run))

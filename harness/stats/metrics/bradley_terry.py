@@ -1,0 +1,173 @@
+"""Systems compared in pairs: win rates, and the Bradley-Terry model."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.inference.estimate import Estimate, ItemSums, estimate_sums
+from harness.stats.inference.metric import Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.inference.bootstrap import Resampling
+
+MAX_STEPS = 2000
+CONVERGED = 1e-9
+
+
+def win_rates(wins: FloatArray) -> FloatArray:
+    """Return the share of its comparisons that each system won.
+
+    Parameters
+    ----------
+    wins : (..., S, S) array
+        ``wins[a, b]``: how often a was preferred to b, a tie counting half for both.
+
+    Returns
+    -------
+    (..., S) array
+        nan for a system that was not compared.
+    """
+    won, lost = wins.sum(axis=-1), wins.sum(axis=-2)
+    return ratio(won, won + lost)
+
+
+def bradley_terry(wins: FloatArray) -> FloatArray:
+    """Fit the Bradley-Terry model: P(a is preferred to b) = 1 / (1 + exp(s_b - s_a)).
+
+    Parameters
+    ----------
+    wins : (..., S, S) array
+        As in `win_rates`.
+
+    Returns
+    -------
+    (..., S) array
+        Strengths s by maximum likelihood, on the logit scale, with mean 0; nan where they are
+        infinite or not identified: some systems beat all others in every comparison, or were
+        never compared with them.
+
+    References
+    ----------
+    D. R. Hunter, MM algorithms for generalized Bradley-Terry models, Annals of Statistics 32
+    (2004), 384-406: equation 3, and assumption 1 for when the maximum exists.
+
+    Examples
+    --------
+    >>> wins = np.array([[0.0, 3.0], [1.0, 0.0]])
+    >>> np.round(np.diff(bradley_terry(wins)), 6)  # odds of 3 to 1
+    array([-1.098612])
+    """
+    wins = np.asarray(wins, dtype=np.float64)
+    n_systems = wins.shape[-1]
+    flat = wins.reshape(-1, n_systems, n_systems)
+    strengths = np.full((len(flat), n_systems), np.nan)
+    fitted = _strongly_connected(flat)
+    if fitted.any():
+        strengths[fitted] = _maximize(flat[fitted])
+    return strengths.reshape(*wins.shape[:-1])
+
+
+def _strongly_connected(wins: FloatArray) -> np.ndarray:
+    """Return (B,) bool: whether each system can be reached from each other by wins."""
+    n_systems = wins.shape[-1]
+    reached = (wins > 0) | np.eye(n_systems, dtype=np.bool_)
+    for _ in range(max(1, int(np.ceil(np.log2(n_systems))))):
+        reached = (reached.astype(np.float64) @ reached.astype(np.float64)) > 0
+    return np.asarray(reached.all(axis=(-1, -2)))
+
+
+def _maximize(wins: FloatArray) -> FloatArray:
+    """Repeat Hunter's update until no strength moves."""
+    compared = wins + np.swapaxes(wins, -1, -2)
+    won = wins.sum(axis=-1)
+    weights = np.ones_like(won)
+    for _ in range(MAX_STEPS):
+        updated = won / (compared / (weights[:, :, None] + weights[:, None, :])).sum(axis=-1)
+        updated /= np.exp(np.log(updated).mean(axis=-1, keepdims=True))
+        moved = np.abs(updated / weights - 1.0).max()
+        weights = updated
+        if moved < CONVERGED:
+            break
+    return np.asarray(np.log(weights), dtype=np.float64)
+
+
+def _rate(totals: FloatArray, system: int, n_systems: int) -> FloatArray:
+    wins = totals.reshape(*totals.shape[:-1], n_systems, n_systems)
+    return win_rates(wins)[..., system]
+
+
+class _Strengths:
+    """Fits all systems at once, and remembers the fit for the metrics of the others."""
+
+    def __init__(self, n_systems: int) -> None:
+        self._n_systems = n_systems
+        self._totals = self._values = np.empty(0)
+
+    def of(self, system: int, totals: FloatArray) -> FloatArray:
+        """Return the strength of one system."""
+        if totals is not self._totals:
+            wins = totals.reshape(*totals.shape[:-1], self._n_systems, self._n_systems)
+            self._totals, self._values = totals, bradley_terry(wins)
+        return self._values[..., system]
+
+
+def _not_compared(totals: FloatArray) -> str:  # noqa: ARG001 -- the signature of Metric.reason
+    return "not_compared"
+
+
+def _not_identified(totals: FloatArray) -> str:  # noqa: ARG001 -- as above
+    return "not_identified"
+
+
+def system_estimates(
+    wins: FloatArray, systems: Sequence[str], *, resampling: Resampling
+) -> dict[str, tuple[Estimate, Estimate]]:
+    """Estimate the win rate and the Bradley-Terry strength of each system, with intervals.
+
+    Parameters
+    ----------
+    wins : (n, S, S) array
+        By item, as in `win_rates`.
+    systems : sequence of str
+        Their S names.
+    resampling : Resampling
+        How intervals are made.
+
+    Returns
+    -------
+    dict of str to (Estimate, Estimate)
+        NA with the reason "not_compared" or "not_identified".
+    """
+    n_systems = len(systems)
+    strengths = _Strengths(n_systems)
+    metrics = [
+        metric
+        for system in range(n_systems)
+        for metric in (
+            Metric(
+                name=f"win_rate {system}",
+                value=partial(_rate, system=system, n_systems=n_systems),
+                reason=_not_compared,
+                bounds=(0.0, 1.0),
+            ),
+            Metric(
+                name=f"strength {system}",
+                value=partial(strengths.of, system),
+                reason=_not_identified,
+                bounds=(-np.inf, np.inf),
+            ),
+        )
+    ]
+    contributions = wins.reshape(len(wins), n_systems * n_systems)
+    sums = ItemSums(contributions=contributions, metrics=tuple(metrics))
+    estimates = estimate_sums({"": sums}, resampling=resampling)[""]
+    return {
+        name: (estimates[f"win_rate {i}"], estimates[f"strength {i}"])
+        for i, name in enumerate(systems)
+    }
