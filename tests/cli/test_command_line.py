@@ -309,5 +309,5 @@ def test_notebook_shows_a_table(place):
     shown = validate_verdicts(str(place / "task"), place / "v.csv")._repr_html_()
     assert "&lt;script&gt;" in shown
     assert "<script" not in shown
-    assert "js_divergence(s/s)" in shown
+    assert "difference of answer shares" in shown
     assert "fleiss_kappa" in validate_verdicts("diagnoses", None)._repr_html_()
