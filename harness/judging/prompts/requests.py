@@ -274,28 +274,32 @@ class Prompts:
         """
         name = template_name(elicitation, strategy)
         head, _ = self._question[name]
-        shown = self._shown(item, elicitation, strategy)
-        turns = [
-            *(turn for demonstration in shown for turn in self._demonstration(name, demonstration)),
-            self._turn(name, self._task.parts_of(item), item.criterion or ""),
-        ]
-        opening = turns[0]._replace(content=head + turns[0].content)
-        return (*self._opening[name], opening, *turns[1:])
+        text = self._shown_text(name, self._task.parts_of(item), item.criterion or "")
+        turns = self._demonstrations(name, self._shown(item, elicitation, strategy))
+        if not turns:
+            return (*self._opening[name], Message("user", head + text))
+        turns[0] = Message("user", head + turns[0].content)
+        return (*self._opening[name], *turns, Message("user", text))
 
-    def _turn(self, name: str, parts: Sequence[str], criterion: str) -> Message:
-        """Return the turn that shows an item, without what all items share."""
+    def _shown_text(self, name: str, parts: Sequence[str], criterion: str) -> str:
+        """Return the text that shows an item, without what all items share."""
         if criterion:
             criterion = self._templates[name].render("criterion", {"criterion": criterion})
-        values = self._values[name] | _fenced(parts) | {"criterion": criterion}
+        values = {**self._values[name], **_fenced(parts), "criterion": criterion}
         _, tail = self._question[name]
-        return Message(role="user", content=render(tail, values))
+        return render(tail, values)
+
+    def _demonstrations(self, name: str, shown: Sequence[Demonstration]) -> list[Message]:
+        return [
+            turn for demonstration in shown for turn in self._demonstration(name, demonstration)
+        ]
 
     def _demonstration(self, name: str, demonstration: Demonstration) -> tuple[Message, Message]:
         """Return a demonstration as a turn of the user and a reply."""
         answer = demonstration.answer
         text = answer if answer == CANNOT_ASSESS else render_answer(answer, self._task.options)
-        shown = self._turn(name, demonstration.parts, demonstration.criterion)
-        return shown, Message(role="assistant", content=str(text))
+        shown = self._shown_text(name, demonstration.parts, demonstration.criterion)
+        return Message("user", shown), Message("assistant", str(text))
 
     def _shown(
         self, item: Item, elicitation: Elicitation, strategy: str

@@ -125,6 +125,11 @@ class WorkUnit(NamedTuple):
         """Cache key and hash of the first sample's request."""
         return self.request.cache_key, self.hashes[0]
 
+    def with_claim(self, claimed: bool) -> WorkUnit:  # noqa: FBT001 -- a value, not an option
+        """Return this unit, locked or not; at half the cost of `_replace`."""
+        item, elicitation, request, samples, hashes, _, first, bought = self
+        return WorkUnit(item, elicitation, request, samples, hashes, claimed, first, bought)
+
     def split(self) -> list[WorkUnit]:
         """Return one unit of work per sample."""
         parts = zip(self.samples, self.hashes, strict=True)

@@ -214,7 +214,9 @@ class JudgeRun:
         if self.session.budget.exhausted:
             self.session.drain()
         if outcome.verdicts:
-            verdicts = [self.numbered(verdict) for verdict in outcome.verdicts]
+            verdicts = outcome.verdicts
+            if self.session.done:
+                verdicts = [self.numbered(verdict) for verdict in verdicts]
             await self.session.recorder.record_soon(self.name, verdicts, outcome.received)
 
     def stop(self, reason: str) -> None:
@@ -313,8 +315,9 @@ class Recorder:
             raise
         final: dict[str, list[Verdict]] = {}
         for judge, verdicts, _ in records:
-            ended = (verdict for verdict in verdicts if verdict.reason != AWAITS_SECOND_TURN)
-            final.setdefault(judge, []).extend(ended)
+            final.setdefault(judge, []).extend(
+                [verdict for verdict in verdicts if verdict.reason != AWAITS_SECOND_TURN]
+            )
         for judge, verdicts in final.items():
             self._observer.advanced(judge, verdicts)
 
