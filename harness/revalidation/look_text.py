@@ -84,6 +84,8 @@ def judge_sentence(judge: JudgeResult, baseline: Baseline) -> str:
 def judge_details(judge: JudgeResult, baseline: Baseline) -> str:
     """Say what a judge's verdict rests on, to be read after it."""
     words = [""]
+    if judge.verdict == "not comparable":
+        return f" ({judge.reason})."
     if judge.since is not None:
         words.append(f"since look {judge.since} (estimate), {_p(judge.p)}; {judge.what}")
     elif judge.verdict in {"stable", "underpowered"}:

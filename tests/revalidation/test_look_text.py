@@ -14,7 +14,7 @@ from harness.revalidation.history import (
     Rate,
     StreamResult,
 )
-from harness.revalidation.look_text import look_text
+from harness.revalidation.look_text import judge_sentence, look_text
 from harness.revalidation.reply_categories import Category, StreamReplies
 from harness.stats.drift.stream_path import Component, LookResult, WindowResult
 from harness.stats.drift.windows import Window
@@ -65,3 +65,9 @@ def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
     assert cells == ["gpt", "$0.2500", "1-2 to NA", "0.50 s to NA", "gpt-1 to gpt-2", "fp"]
     assert "gpt: changed since look 1 (estimate), p < 0.001" in text
     assert "$0.2500" not in look_text(look, BASELINE)
+
+
+def test_what_is_not_comparable_is_not_said_to_have_changed():
+    """A change that an earlier look found is no part of the reason."""
+    judge = JudgeResult(judge="gpt", verdict="not comparable", reason="other prompts", since=1)
+    assert judge_sentence(judge, BASELINE) == "gpt: not comparable (other prompts)."
