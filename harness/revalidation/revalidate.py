@@ -142,6 +142,8 @@ def revalidate(
         sitting = Sitting.begin(run, options, file)
         if sitting.history.n_damaged:
             observer.say(f"{sitting.history.n_damaged} damaged lines of {file.path} are left out")
+        for line in sitting.seeded_judges() if sitting.history.baseline is None else ():
+            observer.say(line)
         stopped = sitting.ensure_baseline(observer) or sitting.ask_look(observer)
     if stopped:
         observer.say(how_to_resume(command, stopped, options.max_cost))
@@ -258,6 +260,15 @@ class Sitting:
                     f"{self.run.path / FILE}: {option} {number}: the baseline is fixed with "
                     f"{stored[option]}; leave {option} out."
                 )
+
+    def seeded_judges(self) -> list[str]:
+        """Return a line for each judge whose replies share a seed, and so are not independent."""
+        return [
+            f"{spec.name}: its parameters hold a seed, so that its replies are not independent; "
+            "later looks may alarm without a change. Run it without a seed."
+            for spec in self.run.manifest.asked_judges
+            if "seed" in spec.sent_params
+        ]
 
     @property
     def n_missing(self) -> int:

@@ -177,6 +177,7 @@ def test_steps_of_the_action_check_requirements(place, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_workflow_names_the_task_of_an_export(place, monkeypatch):
     """A clone of an export, which holds no item texts, is re-validated without the run."""
     monkeypatch.chdir(place)

@@ -8,8 +8,9 @@ import time
 from collections import Counter
 
 import pytest
-from support.look_schedules import Schedule, flawed, majority, replies, verdicts
+from support.look_schedules import JUDGE, Schedule, flawed, majority, replies, verdicts
 from support.processes import invoke, start_harness
+from support.task_folders import make_task_folder
 
 from harness.judging.storage.verdict_log import read_log
 
@@ -149,6 +150,25 @@ def test_an_accepted_baseline_gets_more_replies_before_its_first_look(tmp_path, 
     assert "from look 1 on, 20 items, 5 replies per item" in history
 
 
+@pytest.mark.slow
+def test_a_seed_is_named_when_the_baseline_is_fixed(tmp_path, stub):
+    """Replies that share a seed are copies; it is said once."""
+    make_task_folder(tmp_path / "task", 10, response_sets=False)
+    stub.set_table("judge", replies(10, majority))
+    names = {"name": "judge", "url": stub.url(table="judge"), "samples": 2, "concurrency": 4}
+    judges = f"judges:\n{JUDGE.format(**names)}    params: {{seed: 7}}\n"
+    (tmp_path / "judges.yaml").write_text(judges, "utf-8")
+    invoke(
+        *("run", "--task", tmp_path / "task", "--judges", "judge", "--out", tmp_path / "runs"),
+        *("--judges-file", tmp_path / "judges.yaml", "--elicitation", "forced_choice", "--quiet"),
+    )
+    [run] = (tmp_path / "runs").iterdir()
+    first, second = invoke("revalidate", run), invoke("revalidate", run)
+    assert first.stderr.count("judge: its parameters hold a seed") == 1
+    assert "hold a seed" not in second.stderr
+
+
+@pytest.mark.slow
 def test_no_replies_are_added_to_a_baseline_of_other_prompts(tmp_path, stub):
     """They would differ for another reason than the judge; nothing is asked."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
