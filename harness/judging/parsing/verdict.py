@@ -30,10 +30,12 @@ from harness.judging.parsing.grammar import (
     parse_without_item,
     render,
 )
-from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ZERO_SHOT
+from harness.judging.parsing.option_probabilities import MIN_MASS, OptionTokens, distribution
+from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, LOG_PROBABILITIES, ZERO_SHOT
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from harness.judging.prompts.requests import Unit
@@ -191,6 +193,9 @@ class Verdict(_Record, frozen=True, kw_only=True):
         Whether the reply was taken from the cache at no cost.
     reason : str
         A slug for why there is no answer.
+    probabilities : dict of str to float, or None
+        Of a judge asked for log-probabilities: that of each option, and of CANNOT_ASSESS. The rest
+        lies outside the options; the value is the most probable option.
     """
 
     item: str
@@ -216,6 +221,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     cache_key: str = ""
     cached: bool = False
     reason: str = ""
+    probabilities: dict[str, float] | None = None
 
     def __repr__(self) -> str:
         unanswered = f"{self.outcome} {self.reason}".strip()
@@ -232,12 +238,14 @@ class Reader:
     task : Task
         Says which verdicts are possible.
     strategy : str
-        That of the judge. Under chain of thought the last line of a reply is parsed alone.
+        That of the judge. Under chain of thought the last line of a reply is parsed alone; with
+        log-probabilities, those of its first token.
     """
 
     def __init__(self, task: Task, strategy: str = ZERO_SHOT) -> None:
         self._task = task
         self._gives_reasons = strategy == CHAIN_OF_THOUGHT
+        self._tokens = OptionTokens(task) if strategy == LOG_PROBABILITIES else None
         self._parse_cached = lru_cache(maxsize=1024)(self._parse)
 
     def verdict(
@@ -267,8 +275,13 @@ class Reader:
             and its reason names the turn: ``set:refusal``, ``set:cut_off,choice:unreadable``.
         """
         value: Value
+        probabilities = None
         if unit.elicitation == "paired":
             parsed, value = self._pair(first, reply, unit.item)
+        elif self._tokens:
+            probabilities = self._tokens.probabilities(reply.logprobs)
+            parsed = self._most_probable(reply, probabilities)
+            value = parsed.value
         else:
             parsed = self._turn(reply, unit.elicitation, unit.item)
             value = parsed.value
@@ -295,7 +308,20 @@ class Reader:
             cache_key=reply.cache_key,
             cached=cached,
             reason=parsed.reason,
+            probabilities=probabilities,
         )
+
+    def _most_probable(self, reply: Reply, probabilities: Mapping[str, float] | None) -> Parsed:
+        """Return the most probable option, unless CANNOT_ASSESS is more probable than all."""
+        if reply.finish_reason == "content_filter":
+            return Parsed("refused", reason="content_filter")
+        if probabilities is None:
+            return Parsed("invalid", reason="no_logprobs")
+        if shares := distribution(probabilities):
+            return Parsed("answered", max(shares, key=shares.__getitem__))
+        if probabilities.get(CANNOT_ASSESS, 0.0) >= MIN_MASS:
+            return Parsed("abstained")
+        return Parsed("invalid", reason="outside_options")
 
     def _turn(self, reply: Reply, elicitation: Turn, item: str) -> Parsed:
         """Parse the reply to a turn.
