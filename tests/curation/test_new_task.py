@@ -578,7 +578,7 @@ def test_table_of_ragged_rows_names_the_first(tmp_path):
 def test_text_that_only_a_rejected_row_has_is_no_field(tmp_path):
     """The task named a field that no item had, and could not be loaded."""
     path = table(tmp_path, "id,ann1,ann2,text\na,yes,no,\n,yes,no,some longer text of an item\n")
-    plan = plan_of(path, {"text": ["text"]})
+    plan = plan_of(path, {"id": ["id"], "text": ["text"]})
     assert len(load_task(make_task(plan, tmp_path / "mine").folder).items) == 1
 
 
