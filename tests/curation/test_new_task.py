@@ -696,3 +696,20 @@ def test_any_cell_is_read(text):
     """No cell crashes the reader of labels, and none holds spaces around it."""
     labels, _ = labels_of(text)
     assert all(label == label.strip() and label for label in labels)
+
+
+def test_two_responses_of_a_pair_are_texts(tmp_path):
+    """Outputs that are compared are shown to judges, and are no raters, however short."""
+    rows = [f"{i},p{i},a {i},b {i},{'AB'[i % 2]},{'AB'[i % 3 % 2]}" for i in range(8)]
+    text = "\n".join(["id,prompt,response_a,response_b,ann_1,ann_2", *rows]) + "\n"
+    plan = plan_of(table(tmp_path, text))
+    assert plan.mapping.raters == ("ann_1", "ann_2")
+    assert plan.mapping.text == ("prompt", "response_a", "response_b")
+
+
+def test_a_column_of_ratings_called_ann_is_no_column_of_names(tmp_path):
+    """One row per item, two columns of ratings, one called after a rater: not a row per rating."""
+    rows = [f"{i},text {i},{'AB'[i % 2]},{('A', 'B', 'tie')[i % 3]}" for i in range(30)]
+    path = table(tmp_path, "\n".join(["id,prompt,ann,bea", *rows]) + "\n")
+    with pytest.raises(TaskError, match="no columns of ratings were found; give --raters"):
+        plan_of(path)
