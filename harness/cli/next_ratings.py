@@ -1,54 +1,98 @@
-"""`harness curate next`: which items to rate next."""
+"""`harness curate next`: which ratings to collect next."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.judging.parsing.verdict import Verdict
+    from harness.tasks import Task
+
+EVIDENCE = {
+    "consistency": "Simulated against random items at equal budget: less error of consistency from "
+    "one answer per item on; with half an answer, none where choices hide options.",
+    "decision": "Simulated against random items at equal budget: not shown to choose a better "
+    "judge.",
+    "break-even": "Simulated against random items, half of them pairs, at equal budget: beta is on "
+    "the wrong side less often. Items are random here too; none shows more of beta.",
+    "annotator-test": "Simulated against random items at equal budget: standard errors of judge "
+    "less rater are 10 to 14 % smaller.",
+}
+
 
 def next_ratings(
     task: Annotated[str, typer.Argument(help="Name or path of a task.")],
     *,
-    budget: Annotated[int, typer.Option(min=1, help="Number of ratings.")],
+    budget: Annotated[int, typer.Option(min=1, help="Answers to collect; a pair is two.")],
+    quantity: Annotated[
+        Literal["consistency", "decision", "break-even", "annotator-test"],
+        typer.Option("--for", help="What the ratings are for."),
+    ] = "consistency",
+    verdicts: Annotated[
+        Path | None, typer.Option(help="Verdicts of judges: a file or a run folder.")
+    ] = None,
     queue_file: Annotated[
         Path | None, typer.Option("--queue", help="Write a csv file for harness annotate --queue.")
     ] = None,
     tau: options.Tau = None,
+    seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """List the items of which one more forced choice is worth most.
+    """List the ratings that are worth most: choices of one more rater, and pairs with a set.
 
-    The value is the expected fall, per rating, of the chance that the item is on the wrong side of
-    the cut-off, which is what consistency at the cut-off counts. Repeat it with the new ratings.
+    The value, per answer, is the expected fall of the number of items on the wrong side of the
+    cut-off (consistency), weighted by what they do to the choice of a judge (decision); of the
+    chance that the raters' beta is on the wrong side of the break-even (break-even); or the growth
+    of what the annotator test rests on (annotator-test). Repeat it with the new ratings.
 
     \b
-    Example:
+    Examples:
       harness curate next ./mine --budget 100 --queue queue.csv
+      harness curate next ./mine --budget 100 --for decision --verdicts runs/mine-1
     """
     from harness.cli.lists import show
     from harness.curation.rating_queue import next_ratings as best_ratings
     from harness.curation.rating_queue import queue_csv
     from harness.errors import RunError
     from harness.files import write_file
+    from harness.report.text_table import paragraph
     from harness.tasks import load_task
 
-    queue = best_ratings(load_task(task), budget, tau=tau)
+    loaded = load_task(task)
+    given = {} if verdicts is None else _verdicts(loaded, verdicts)
+    queue = best_ratings(loaded, budget, quantity=quantity, verdicts=given, tau=tau, seed=seed)
     if queue_file is not None:
         try:
             write_file(queue_file, queue_csv(queue).encode())
         except OSError as error:
             raise RunError(f"{queue_file}: cannot be written ({error.strerror}).") from None
-        echo(f"Wrote {queue_file}: {len(queue)} ratings.")
+        n_pairs = sum(row.elicitation == "paired" for row in queue)
+        echo(f"Wrote {queue_file}: {len(queue)} ratings, {n_pairs} of them pairs.")
+        echo(paragraph(EVIDENCE[quantity]))
         return
     rows = [asdict(row) for row in queue]
     if as_json:
         echo_json(json.dumps(rows, indent=2))
-    else:
-        show([row | {"value": f"{row['value']:.4f}"} for row in rows], as_json=False)
+        return
+    nothing = f"No rating changes what is expected for {quantity}."
+    show([row | {"value": f"{row['value']:.4f}"} for row in rows], as_json=False, empty=nothing)
+    echo(f"\n{paragraph(EVIDENCE[quantity])}")
+
+
+def _verdicts(task: Task, path: Path) -> Mapping[str, Sequence[Verdict]]:
+    from harness.runs import RunFolder
+    from harness.sources import source_of, source_of_verdicts
+
+    if path.is_dir():
+        return source_of(RunFolder.open(path)).verdicts
+    return source_of_verdicts(task, path).verdicts

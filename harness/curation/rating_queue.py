@@ -1,22 +1,42 @@
-"""Queues of the items that need another forced choice, by what it is worth for decisions."""
+"""Queues of the ratings to collect next, by what they are worth for a quantity."""
 
 from __future__ import annotations
 
 import csv
 import io
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from harness.errors import TaskError
-from harness.ratings import human_table
-from harness.stats.planning.next_rating import fitted_prior, value_of_rating
+from harness.ratings import human_table, judge_table
+from harness.stats.data.rating_table import Distributions, reaches
+from harness.stats.indeterminacy.sensitivity import winning_regions
+from harness.stats.indeterminacy.translation import beta_contributions
+from harness.stats.planning.next_rating import (
+    PAIRS,
+    Decisions,
+    allocate,
+    beta_posterior,
+    importance_for_choice,
+    value_of_comparison,
+    value_of_pairs_for_side,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.judging.parsing.verdict import Verdict
+    from harness.stats import RatingTable
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.tasks import Task
 
+Quantity: TypeAlias = Literal["consistency", "decision", "break-even", "annotator-test"]
+NEED_VERDICTS = ("decision", "break-even")
+GOAL = "decision_consistency"
 ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
+MIN_RATERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +46,11 @@ class QueuedRating:
     Attributes
     ----------
     item, elicitation : str
-        What to rate, and how.
+        What to rate, and how: "forced_choice", or "paired" for a choice and a response set.
     reason : str
-        Which rating it is, and how many of those so far are positive.
+        Which rating it is, and what there is so far.
     value : float
-        Expected fall, per rating, of the chance that the item is decided wrongly at tau.
+        What it does for the quantity, per answer; a pair is two answers.
     """
 
     item: str
@@ -39,44 +59,197 @@ class QueuedRating:
     value: float
 
 
-def next_ratings(task: Task, budget: int, *, tau: float | None = None) -> tuple[QueuedRating, ...]:
-    """Return the items of most value, one rating each, the best first.
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class _Ratings:
+    """What a task's raters and judges said."""
+
+    task: Task
+    human: RatingTable
+    positive: IntArray
+    n_ratings: IntArray
+    judges: tuple[RatingTable, ...]
+    tau: float
+    rng: np.random.Generator
+
+    @property
+    def pairs(self) -> tuple[int, int]:
+        """Return the pairs with a negative choice that hide a positive option, and all of them."""
+        if not self.task.positive:
+            return 0, 0
+        hidden, eligible = beta_contributions(self.human, self.task.positive).sum(axis=0)
+        return int(hidden), int(eligible)
+
+    @property
+    def beta(self) -> FloatArray:
+        """Return the posterior of beta; 0 where no choice can hide a positive option."""
+        if self.task.space.fully_specified or not self.task.sensitivity:
+            return beta_posterior(0, 10**6)
+        return beta_posterior(*self.pairs)
+
+    @property
+    def unpaired(self) -> IntArray:
+        """Return the items without a pair, in random order."""
+        joint = self.human.joint
+        n = len(self.human.items)
+        free = np.ones(n, np.bool_) if joint is None else ~joint.any(axis=(1, 2))
+        return self.rng.permutation(np.flatnonzero(free))
+
+    def rating(self, i: int, value: float) -> QueuedRating:
+        """Queue a forced choice."""
+        n, k = int(self.n_ratings[i]), int(self.positive[i])
+        which = ORDINALS.get(n, f"rating {n + 1}")
+        so_far = f"{k} of {n} positive" if self.task.positive else f"{n} so far"
+        return QueuedRating(self.task.items[i].id, "forced_choice", f"{which}, {so_far}", value)
+
+    def pair(self, i: int, value: float) -> QueuedRating:
+        """Queue a choice and a response set."""
+        hidden, eligible = self.pairs
+        reason = f"pair for beta, {hidden} of {eligible} so far"
+        return QueuedRating(self.task.items[i].id, "paired", reason, value)
+
+
+def next_ratings(
+    task: Task,
+    budget: int,
+    *,
+    quantity: Quantity = "consistency",
+    verdicts: Mapping[str, Sequence[Verdict]] | None = None,
+    tau: float | None = None,
+    seed: int = 0,
+) -> tuple[QueuedRating, ...]:
+    """Return the ratings of most value for a quantity: pairs on random items, then choices.
 
     Parameters
     ----------
     budget : int
-        Ratings at most; no more than the task has items.
+        Answers at most; a pair is two.
+    quantity : {"consistency", "decision", "break-even", "annotator-test"}
+        Consistency at the cut-off: wrongly decided items. Decision: those that decide which judge
+        is the most consistent. Break-even: on which side of the break-even the raters' beta is.
+        Annotator test: comparisons of judge and rater.
+    verdicts : mapping of str to sequence of Verdict, optional
+        By judge; needed for decision and break-even.
     tau : float, optional
         Cut-off of the decision. Default: the task's.
+    seed : int
+        Of the random items.
 
     Raises
     ------
     TaskError
-        If the task has no positive options, or they are all of its options.
+        If the task or the verdicts lack what the quantity is about.
     """
-    mask = task.space.option_mask(task.positive)
-    if not mask.any() or mask.all():
+    n_options = len(task.options)
+    if quantity != "annotator-test" and not 0 < len(task.positive) < n_options:
         raise TaskError(
             f"task {task.name}: no decision depends on more ratings without positive options; name "
             "them under 'positive' in task.yaml."
         )
-    counts = human_table(task, task.items).forced_choice
-    positive, n_ratings = counts[:, mask].sum(axis=1), counts.sum(axis=1)
-    prior = fitted_prior(positive, n_ratings)
-    values = value_of_rating(positive, n_ratings, task.tau if tau is None else tau, prior)
-    return tuple(
-        QueuedRating(
-            item=task.items[i].id,
-            elicitation="forced_choice",
-            reason=f"{_which(int(n_ratings[i]))}, {positive[i]} of {n_ratings[i]} positive",
-            value=float(values[i]),
+    human = human_table(task, task.items)
+    judges = _answering_judges(task, verdicts or {})
+    if quantity in NEED_VERDICTS and len(judges) < 2:  # noqa: PLR2004 -- to choose between
+        raise TaskError(
+            f"task {task.name}: which judge is best needs verdicts of two judges or more on its "
+            "items; give them with --verdicts."
         )
-        for i in np.argsort(-values, kind="stable")[:budget].tolist()
+    counts = human.forced_choice
+    is_positive = [option.key in task.positive for option in task.options]
+    ratings = _Ratings(
+        task=task,
+        human=human,
+        positive=counts[:, is_positive].sum(axis=1),
+        n_ratings=counts.sum(axis=1),
+        judges=judges,
+        tau=task.tau if tau is None else tau,
+        rng=np.random.default_rng(seed),
+    )
+    if quantity == "annotator-test":
+        return _for_annotator_test(ratings, budget)
+    if quantity == "break-even":
+        return _for_break_even(ratings, budget)
+    return _for_decisions(ratings, budget, choose=quantity == "decision")
+
+
+def _answering_judges(
+    task: Task, verdicts: Mapping[str, Sequence[Verdict]]
+) -> tuple[RatingTable, ...]:
+    """Count the verdicts of the judges that answered on any item of the task."""
+    tables = (judge_table(task, task.items, name, of_judge) for name, of_judge in verdicts.items())
+    return tuple(t for t in tables if t.forced_choice.any() or t.response_set.any())
+
+
+def _for_decisions(r: _Ratings, budget: int, *, choose: bool) -> tuple[QueuedRating, ...]:
+    decisions = Decisions.of(
+        r.positive,
+        r.n_ratings,
+        tau=r.tau,
+        beta=r.beta,
+        importance=_importance(r) if choose else None,
+    )
+    values, free = decisions.values_of_ratings(), r.unpaired
+    pairs = allocate(decisions, values, budget, len(free))
+    paired = free[: pairs.n_pairs]
+    values[paired] = 0.0  # they are rated as it is
+    return (
+        *(r.pair(i, pairs.value) for i in paired.tolist()),
+        *(r.rating(i, float(values[i])) for i in _greatest(values, budget - 2 * pairs.n_pairs)),
     )
 
 
-def _which(n_ratings: int) -> str:
-    return ORDINALS.get(n_ratings, f"rating {n_ratings + 1}")
+def _importance(r: _Ratings) -> FloatArray:
+    share = r.positive / np.maximum(r.n_ratings, 1)
+    hidden, eligible = r.pairs
+    beta = hidden / eligible if eligible else 0.0
+    decided = reaches(share + beta * (1.0 - share), r.tau) > 0
+    return importance_for_choice(decided, np.array([_decisions_of(z, r) for z in r.judges]))
+
+
+def _decisions_of(judge: RatingTable, r: _Ratings) -> BoolArray:
+    """Return what a judge decides, from its response sets where it gave any; (n,) bool."""
+    dist, space = Distributions.of(judge), r.task.space
+    by_sets = dist.theta[:, space.meets(r.task.positive)].sum(axis=1)
+    by_choices = dist.O[:, space.option_mask(r.task.positive)].sum(axis=1)
+    share = np.where(np.isnan(by_sets), by_choices, by_sets)
+    return np.asarray(reaches(share, r.tau) > 0, dtype=np.bool_)
+
+
+def _for_break_even(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
+    if r.task.space.fully_specified or not r.task.sensitivity:
+        raise TaskError(f"task {r.task.name}: no choice hides a positive option, so beta is 0.")
+    [even] = winning_regions(
+        r.human,
+        r.judges,
+        GOAL,
+        adds=r.task.sensitivity,
+        taus=(r.tau,),
+        positive=r.task.positive,
+    )
+    if not even.betas:
+        return ()
+    free = r.unpaired
+    n_pairs = min(budget // 2, len(free))
+    numbers = [n for n in PAIRS if 0 < n <= n_pairs] or [n_pairs]
+    share = Decisions.of(r.positive, r.n_ratings, tau=r.tau, beta=r.beta).negative_share
+    falls = value_of_pairs_for_side(r.beta, even.betas, numbers, share)
+    value = float(np.max(falls / (2.0 * np.maximum(numbers, 1))))
+    return tuple(r.pair(i, value) for i in free[:n_pairs].tolist())
+
+
+def _for_annotator_test(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
+    if r.task.rater_ids == "positional":
+        raise TaskError(
+            f"task {r.task.name}: the annotator test needs ratings that name their raters."
+        )
+    n_raters = len({rating.rater for rating in r.task.ratings})
+    values = value_of_comparison(r.n_ratings)
+    if n_raters < MIN_RATERS:  # another rater makes the test possible, whatever the item
+        values = np.where(r.n_ratings >= n_raters, 1.0 + values, values)
+    return tuple(r.rating(i, float(values[i])) for i in _greatest(values, budget))
+
+
+def _greatest(values: FloatArray, n: int) -> list[int]:
+    """Return at most n items of a value above 0, the greatest first."""
+    return [int(i) for i in np.argsort(-values, kind="stable")[:n] if values[i] > 0]
 
 
 def queue_csv(queue: tuple[QueuedRating, ...]) -> str:

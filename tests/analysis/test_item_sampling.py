@@ -11,6 +11,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 from harness.analysis import validate
 from harness.analysis.estimates import check_choices, prepare
 from harness.analysis.inputs import Choices
+from harness.analysis.item_sampling import on_sampling
 from harness.errors import TaskError
 from harness.report.judge_card import judge_card
 
@@ -28,7 +29,7 @@ def source_of(task, probabilities, **choices):
         for item, p in zip(task.items, probabilities, strict=True)
     )
     sampled = task.model_copy(update={"items": items})
-    return indeterminate_source(sampled, judges=("lenient",), n_resamples=50, **choices)
+    return indeterminate_source(sampled, judges=("lenient",), n_resamples=20, **choices)
 
 
 def test_metrics_and_ranking_are_weighted_and_a_note_says_so(task):
@@ -66,19 +67,18 @@ def test_metrics_and_ranking_are_weighted_and_a_note_says_so(task):
 
 def test_equal_probabilities_change_nothing(task):
     """Items that were equally likely count alike, and no note is needed."""
-    plain, sampled = (validate(source_of(task, [text] * N)) for text in (None, "0.125"))
-    assert sampled.judges == plain.judges
-    assert sampled.evidence == plain.evidence
-    assert sampled.notes == plain.notes
+    plain, sampled = (prepare(source_of(task, [text] * N)) for text in (None, "0.125"))
+    assert sampled.compared.weights is None
+    assert sampled.evaluation.estimates == plain.evaluation.estimates
+    assert on_sampling(sampled.source.items, is_weighted=False) == ""
 
 
 def test_whole_items_are_not_weighted():
     """At level item a decision is about a group, which has no probability; a note says so."""
     task = indeterminate_task(N, 5)
     source = source_of(task, ["0.5", "0.25"] * (N // 2), level="item")
-    validation = validate(source)
-    assert not validation.settings.weighted
-    assert any("numbers describe the sample" in note for note in validation.notes)
+    assert prepare(source).compared.weights is None
+    assert "numbers describe the sample" in on_sampling(source.items, is_weighted=False)
 
 
 @pytest.mark.parametrize("wrong", [None, "", "0", "1.2", "often"])

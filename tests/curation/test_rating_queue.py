@@ -6,11 +6,27 @@ import csv
 
 import numpy as np
 import pytest
+from benchmarks.next_ratings import errors, standard_errors
 from support.known_answers import load_dataset, truth_folders
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.stats.planning.next_rating import fitted_prior, value_of_rating
+from harness.curation.rating_queue import next_ratings
+from harness.errors import TaskError
+from harness.judging.parsing.verdict import Verdict
+from harness.stats.planning.next_rating import (
+    BETAS,
+    Decisions,
+    allocate,
+    beta_posterior,
+    cutoff_of_choices,
+    fitted_prior,
+    importance_for_choice,
+    value_of_comparison,
+    value_of_pairs_for_side,
+    value_of_rating,
+)
+from harness.tasks import load_task
 
 
 def test_undecided_items_are_worth_most():
@@ -35,9 +51,146 @@ def test_prior_is_that_of_the_items():
     assert a + b == pytest.approx(4.0, rel=0.2)
 
 
+def decisions_of(positive, n_ratings, beta):
+    return Decisions.of(np.array(positive), np.array(n_ratings), tau=0.5, beta=beta)
+
+
+def test_posterior_of_beta_is_that_of_a_uniform_prior():
+    """Mean (k + 1) / (n + 2) after k of n pairs."""
+    for k, n in ((0, 0), (0, 3), (2, 3), (3, 3), (10, 40)):
+        assert beta_posterior(k, n) @ BETAS == pytest.approx((k + 1) / (n + 2), abs=0.01)
+
+
+def test_cutoff_of_choices_allows_for_hidden_options():
+    """p + beta (1 - p) >= tau: with beta 0.2 and tau 0.6, p >= 0.5."""
+    assert cutoff_of_choices(0.6, np.array([0.0, 0.2, 0.6, 1.0])) == pytest.approx([0.6, 0.5, 0, 0])
+
+
+def test_ratings_where_nothing_is_hidden_are_worth_what_they_were():
+    """With beta 0 the value is that of the cut-off itself, and pairs are worth nothing."""
+    positive, n_ratings = [3, 2, 0, 9], [4, 4, 3, 9]
+    decisions = decisions_of(positive, n_ratings, beta_posterior(0, 10**6))
+    expected = value_of_rating(np.array(positive), np.array(n_ratings), 0.5, decisions.prior)
+    assert decisions.values_of_ratings() == pytest.approx(expected)
+    assert decisions.values_of_pairs([0, 5, 50]) == pytest.approx(0.0, abs=1e-6)
+    assert allocate(decisions, expected, 100, 100).n_pairs == 0
+
+
+def test_pairs_are_worth_more_the_less_is_known_of_beta():
+    """More pairs lower the cost further; 100 known ones leave little to learn."""
+    items = ([1, 2, 0, 1] * 30, [3, 4, 3, 5] * 30)
+    unknown, known = (decisions_of(*items, beta_posterior(*n)) for n in ((0, 0), (30, 100)))
+    falls = unknown.values_of_pairs([0, 5, 20, 100])
+    assert falls[0] == pytest.approx(0.0, abs=1e-9)
+    assert (np.diff(falls) > 0).all()
+    assert known.values_of_pairs([20])[0] < falls[2] / 3
+    allocation = allocate(unknown, unknown.values_of_ratings(), 60, 120)
+    assert 0 < allocation.n_pairs <= 30
+    assert allocation.value > 0
+    assert allocate(unknown, unknown.values_of_ratings(), 60, 7).n_pairs == 5
+
+
+def test_pairs_show_on_which_side_beta_is():
+    """By hand, uniform beta, break-even 1/2: error 1/2 without a pair, 1/4 with one."""
+    [one, many] = value_of_pairs_for_side(beta_posterior(0, 0), [0.5], [1, 200], 1.0)
+    assert one == pytest.approx(0.25, abs=0.02)
+    assert 0.4 < many < 0.5
+    assert value_of_pairs_for_side(beta_posterior(0, 0), [], [10], 1.0) == pytest.approx(0.0)
+
+
+def test_comparisons_begin_with_the_second_rating_of_an_item():
+    """By hand: 0 to 2 ratings over two, 1 to 2, 2 to 3, of 4/3 and 3/2 independent comparisons."""
+    n_ratings = np.array([0, 1, 2, 3])
+    now = 4 / 3 + 3 / 2
+    assert value_of_comparison(n_ratings) * now == pytest.approx(
+        [2 / 3, 4 / 3, 3 / 2 - 4 / 3, 8 / 5 - 3 / 2]
+    )
+
+
+def test_items_on_which_close_judges_differ_decide_the_choice():
+    """Where all judges decide alike nothing is at stake; the closer rival counts more."""
+    decisions = np.ones(40, dtype=bool)
+    judges = np.ones((3, 40), dtype=bool)
+    judges[1, :2], judges[2, 2:12] = False, False
+    importance = importance_for_choice(decisions, judges)
+    assert (importance[12:] == 0).all()
+    assert importance[0] == pytest.approx(np.exp(-1.0))
+    assert importance[5] == pytest.approx(np.exp(-5.0))
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    return load_task(make_task_folder(tmp_path_factory.mktemp("queue") / "small", 24))
+
+
+def verdicts_of(task):
+    """Two judges that differ on every third item."""
+    return {
+        judge: [
+            Verdict(
+                item=item.id,
+                judge=judge,
+                elicitation="forced_choice",
+                sample=0,
+                outcome="answered",
+                value="B" if judge == "cautious" and not i % 3 else "A",
+            )
+            for i, item in enumerate(task.items)
+        ]
+        for judge in ("bold", "cautious")
+    }
+
+
+def test_only_items_that_tell_judges_apart_are_queued_for_the_decision(task):
+    """With the verdicts of two judges; without them the command says what is missing."""
+    queue = next_ratings(task, 20, quantity="decision", verdicts=verdicts_of(task))
+    assert queue
+    places = {item.id: i for i, item in enumerate(task.items)}
+    forced = [row for row in queue if row.elicitation == "forced_choice"]
+    assert {places[row.item] % 3 for row in forced} <= {0}
+    with pytest.raises(TaskError, match="verdicts of two judges or more"):
+        next_ratings(task, 20, quantity="decision")
+
+
+def test_break_even_wants_pairs_on_random_items(task):
+    """A pair is two answers, no item comes twice, and items with pairs are left out."""
+    queue = next_ratings(task, 21, quantity="break-even", verdicts=verdicts_of(task))
+    assert {row.elicitation for row in queue} <= {"paired"}
+    assert len({row.item for row in queue}) == len(queue) <= 10
+
+
+def test_a_third_rater_is_wanted_where_two_have_rated(task, tmp_path):
+    """For the annotator test an item of one rater is worth more than one of two or three."""
+    ratings = [r for r in task.ratings if r.elicitation == "forced_choice"]
+    kept = [r for r in ratings if int(r.item.removeprefix("i")) % 3 >= "abc".find(r.rater[-1])]
+    fewer = task.model_copy(update={"ratings": tuple(kept)})
+    queue = next_ratings(fewer, 24, quantity="annotator-test")
+    values = [row.value for row in queue]
+    assert values == sorted(values, reverse=True)
+    unnamed = task.model_copy(update={"rater_ids": "positional"})
+    with pytest.raises(TaskError, match="name their raters"):
+        next_ratings(unnamed, 24, quantity="annotator-test")
+
+
+@pytest.mark.slow
+def test_the_verdicts_of_a_run_are_read(tmp_path, monkeypatch):
+    """A run folder serves as a file of verdicts does, and the table ends with what was shown."""
+    monkeypatch.chdir(tmp_path)
+    judges = ("--judges", "random,lexicon", "--limit", 20, "--out", "runs")
+    assert invoke("run", "--task", "toxicity", *judges).exit_code == 0
+    [folder] = (tmp_path / "runs").iterdir()
+    options = ("--for", "decision", "--budget", 6)
+    result = invoke("curate", "next", "toxicity", *options, "--verdicts", folder)
+    assert result.exit_code == 0, result.output
+    assert "random items" in " ".join(result.output.split())
+
+
 def test_the_queue_is_read_by_annotate(tmp_path):
-    """Item, elicitation, reason and value; undecided items first."""
+    """Item, elicitation, reason and value; undecided items first where choices hide nothing."""
     task, queue = make_task_folder(tmp_path / "small", 12), tmp_path / "queue.csv"
+    yaml = (task / "task.yaml").read_text(encoding="utf-8")
+    yaml = yaml.replace("sensitivity: {B: [A]}", "sensitivity: {}")
+    (task / "task.yaml").write_text(yaml, encoding="utf-8")
     assert invoke("curate", "next", task, "--budget", 6, "--queue", queue).exit_code == 0
     rows = list(csv.DictReader(queue.read_text(encoding="utf-8").splitlines()))
     assert list(rows[0]) == ["item", "elicitation", "reason", "value"]
@@ -70,6 +223,19 @@ def consistency_error(ratings, *, by_value, seed, tau=0.5, rounds=4):
     return abs((decided == judge).mean() - (truth == judge).mean())
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not truth_folders(), reason="no truth folder")
+def test_queues_do_what_the_command_says():
+    """At equal budget, against random items: what consistency and the annotator test gain."""
+    drawn = [errors("recipes", 0.3, 2, "consistency", seed) for seed in range(15)]
+    valued, random = np.mean(drawn, axis=0)
+    assert valued < 0.95 * random
+    drawn = [standard_errors("wax", seed) for seed in range(3)]
+    valued, random = np.mean(drawn, axis=0)
+    assert valued < 0.95 * random
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not truth_folders(), reason="no truth folder")
 @pytest.mark.parametrize(
     ("name", "positive"), [("dices_990", {"Yes"}), ("recipes", {"4", "5", "6"})]

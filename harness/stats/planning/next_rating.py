@@ -1,16 +1,24 @@
-"""Value of one more rating of an item for the decision whether the item is positive."""
+"""Value of more ratings, and of pairs that show beta, for what is computed from them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from harness.stats.data.arrays import FloatArray, IntArray
+    from collections.abc import Sequence
+
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
 
 HORIZON = 5  # ratings that are looked ahead: a single one seldom turns a decision
 PRECISIONS = np.geomspace(0.2, 200.0, 61)
+BETAS = np.linspace(0.0, 1.0, 41)
+NEGLIGIBLE = 1e-4
+PAIRS = (0, 5, 10, 20, 30, 50, 75, 100, 150, 200)  # numbers that are weighed up
+ALIKE_RATINGS = 0.5  # correlation of the comparisons of one item in the annotator test
+MIN_RATERS = 2  # of an item: whoever is left out is compared with the others
 
 
 def fitted_prior(positive: IntArray, n_ratings: IntArray) -> tuple[float, float]:
@@ -81,3 +89,233 @@ def _risk_after(a: FloatArray, b: FloatArray, tau: float, n: int) -> FloatArray:
         chance = np.exp(ways + betaln(a + k, b + n - k) - betaln(a, b))
         expected += chance * _risk(a + k, b + n - k, tau)
     return expected
+
+
+def beta_posterior(n_hidden: int, n_eligible: int) -> FloatArray:
+    """Return the probability of each of `BETAS` after pairs with a negative choice.
+
+    Parameters
+    ----------
+    n_hidden, n_eligible : int
+        Those whose set has a positive option, and all of them. Uniform a priori.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = n_hidden * np.log(BETAS) + (n_eligible - n_hidden) * np.log1p(-BETAS)
+    log = np.where(np.isnan(log), 0.0, log)  # 0 log 0
+    weights = np.exp(log - log.max())
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def cutoff_of_choices(tau: float, betas: FloatArray) -> FloatArray:
+    """Return the least share p of positive choices with p + beta (1 - p) >= tau, (G,)."""
+    room = np.maximum(1.0 - betas, NEGLIGIBLE)
+    return np.asarray(np.maximum((tau - betas) / room, 0.0), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Decisions:
+    """Decisions on items at a cut-off, where a choice may hide a positive option.
+
+    Attributes
+    ----------
+    positive, n_ratings : (n,) int arrays
+        Positive choices, and all choices, of each item.
+    importance : (n,) array
+        What a wrong decision on an item costs.
+    tau : float
+        An item is positive where the share of raters whose set is positive reaches it.
+    prior : (float, float)
+        Beta distribution of the shares of positive choices, as of `fitted_prior`.
+    beta : (G,) array
+        Probability of each of `BETAS`.
+    """
+
+    positive: IntArray
+    n_ratings: IntArray
+    importance: FloatArray
+    tau: float
+    prior: tuple[float, float]
+    beta: FloatArray
+
+    def __repr__(self) -> str:
+        return f"Decisions({len(self.positive)} items, tau {self.tau:g})"
+
+    @classmethod
+    def of(
+        cls,
+        positive: IntArray,
+        n_ratings: IntArray,
+        *,
+        tau: float,
+        beta: FloatArray,
+        importance: FloatArray | None = None,
+    ) -> Self:
+        """Fit the prior; by default every item is as important."""
+        return cls(
+            positive=positive,
+            n_ratings=n_ratings,
+            importance=np.ones(len(positive)) if importance is None else importance,
+            tau=tau,
+            prior=fitted_prior(positive, n_ratings),
+            beta=beta,
+        )
+
+    def values_of_ratings(self) -> FloatArray:
+        """Return the expected fall of the cost per forced choice of each item, (n,)."""
+        values = np.zeros(len(self.positive))
+        cutoffs = cutoff_of_choices(self.tau, BETAS)
+        likely = self.beta > NEGLIGIBLE
+        for cutoff in np.unique(cutoffs[likely]):
+            chance = self.beta[likely & (cutoffs == cutoff)].sum()
+            values += chance * value_of_rating(self.positive, self.n_ratings, cutoff, self.prior)
+        return np.asarray(values * self.importance, dtype=np.float64)
+
+    def values_of_pairs(self, numbers: Sequence[int]) -> FloatArray:
+        """Return the expected fall of the cost after so many pairs on random items, (R,)."""
+        below, costs = self._below()
+        now = _cost(self.beta, below, costs)
+        falls = []
+        for n_pairs in numbers:
+            n = round(n_pairs * self.negative_share)
+            hits = _chances_of_hits(n) * self.beta
+            chances = hits.sum(axis=1)
+            likely = chances > NEGLIGIBLE / (n + 1)
+            after = _cost(hits[likely] / chances[likely, None], below, costs)
+            falls.append(float(now - (chances[likely] @ after) / chances[likely].sum()))
+        return np.asarray(np.maximum(falls, 0.0), dtype=np.float64)
+
+    @property
+    def negative_share(self) -> float:
+        """Return the expected share of negative choices."""
+        a, b = self.prior
+        return float(np.mean((self.n_ratings - self.positive + b) / (self.n_ratings + a + b)))
+
+    def _below(self) -> tuple[FloatArray, FloatArray]:
+        """Return (G, U) chances that items are below the cut-off, and (U,) what they cost."""
+        from scipy.special import betainc  # noqa: PLC0415 -- takes a while to load
+
+        counts, place = np.unique(
+            np.stack([self.positive, self.n_ratings]), axis=1, return_inverse=True
+        )
+        a, b = counts[0] + self.prior[0], counts[1] - counts[0] + self.prior[1]
+        below = betainc(a, b, cutoff_of_choices(self.tau, BETAS)[:, None])
+        return below, np.asarray(np.bincount(place.ravel(), weights=self.importance), np.float64)
+
+
+def _chances_of_hits(n: int) -> FloatArray:
+    """Return (n + 1, G) chances that so many of n pairs hide a positive option, by beta."""
+    from scipy.special import gammaln, xlog1py, xlogy  # noqa: PLC0415 -- takes a while to load
+
+    k = np.arange(n + 1)[:, None]
+    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return np.asarray(np.exp(ways + xlogy(k, BETAS) + xlog1py(n - k, -BETAS)), dtype=np.float64)
+
+
+def _cost(beta: FloatArray, below: FloatArray, costs: FloatArray) -> FloatArray:
+    """Return the expected cost of the likelier decisions, for (..., G) probabilities of beta."""
+    share = beta @ below
+    return np.asarray(np.minimum(share, 1.0 - share) @ costs, dtype=np.float64)
+
+
+def value_of_pairs_for_side(
+    beta: FloatArray, breaks: Sequence[float], numbers: Sequence[int], negative_share: float
+) -> FloatArray:
+    """Return the fall of the chance that beta is on another side of break-even values, (R,).
+
+    Parameters
+    ----------
+    beta : (G,) array
+        Probability of each of `BETAS`.
+    breaks : sequence of float
+        Betas at which the best judge changes.
+    numbers : R ints
+        Numbers of pairs.
+    negative_share : float
+        Share of them with a negative choice.
+    """
+    piece = np.searchsorted(np.sort(np.asarray(breaks, dtype=np.float64)), BETAS, side="right")
+    inside = np.eye(len(breaks) + 1)[piece]  # (G, pieces)
+    now = 1.0 - (beta @ inside).max()
+    falls = []
+    for n_pairs in numbers:
+        n = round(n_pairs * negative_share)
+        hits = _chances_of_hits(n) * beta
+        falls.append(float(now - (1.0 - (hits @ inside).max(axis=1).sum())))
+    return np.asarray(np.maximum(falls, 0.0), dtype=np.float64)
+
+
+def value_of_comparison(n_ratings: IntArray) -> FloatArray:
+    """Return what one more rating of each item adds to the annotator test, (n,).
+
+    As a share of what the ratings at hand tell about the mean difference between judge and rater:
+    an item of m raters, two or more, gives m comparisons, which are worth m / (1 + (m - 1) / 2)
+    independent ones. The greatest of the next rating and the mean of the next two.
+    """
+
+    def worth(m: IntArray) -> FloatArray:
+        each = m / (1.0 + (m - 1.0) * ALIKE_RATINGS)
+        return np.where(m >= MIN_RATERS, each, 0.0)
+
+    now = worth(n_ratings)
+    added = np.maximum(worth(n_ratings + 1) - now, (worth(n_ratings + 2) - now) / 2.0)
+    return np.asarray(added / max(float(now.sum()), 1.0), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """How many answers of a budget go to pairs.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Each is two answers: a choice and a set.
+    value : float
+        Expected fall of the cost per answer of these.
+    """
+
+    n_pairs: int
+    value: float
+
+
+def allocate(decisions: Decisions, values: FloatArray, budget: int, most: int) -> Allocation:
+    """Divide a budget of answers between pairs on random items and the forced choices worth most.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Of a forced choice of each item.
+    budget, most : int
+        Answers; pairs at most.
+    """
+    gains = np.concatenate([[0.0], np.cumsum(-np.sort(-values))])
+    numbers = [n for n in PAIRS if n <= most and 2 * n <= budget]
+    of_pairs = decisions.values_of_pairs(numbers)
+    of_choices = [gains[min(budget - 2 * n, len(values))] for n in numbers]
+    best = int(np.argmax(of_pairs + np.array(of_choices)))
+    n = numbers[best]
+    return Allocation(n, float(of_pairs[best]) / (2 * n) if n else 0.0)
+
+
+def importance_for_choice(decisions: BoolArray, judges: BoolArray) -> FloatArray:
+    """Return what a wrong decision on an item costs the choice of the most consistent judge, (n,).
+
+    Parameters
+    ----------
+    decisions : (n,) bool array
+        Of the raters, as their ratings so far say.
+    judges : (J, n) bool array
+        Of the judges.
+
+    Returns
+    -------
+    (n,) array
+        Over the judges that decide an item otherwise than the first judge does, the sum of how
+        close they come: the normal density of the difference of their hits, over its height at 0,
+        as if raters decided by coin where the two judges differ.
+    """
+    hits = (judges == decisions).sum(axis=1)
+    first = int(hits.argmax())
+    differs = judges != judges[first]
+    spread = np.maximum(differs.sum(axis=1), 1.0)
+    close = np.exp(-((hits[first] - hits) ** 2) / spread / 2.0)
+    return np.asarray(close @ differs, dtype=np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from itertools import chain, count
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from harness.tasks.tables.checks import PlaceError, Row, check_columns, check_lengths
 from harness.tasks.tables.strict_json import parse_json
@@ -20,17 +20,12 @@ BOM = b"\xef\xbb\xbf"
 
 
 def csv_rows(
-    path: Path,
-    required: Collection[str],
-    limits: Limits,
-    separator: str = "",
-    ragged: list[tuple[int, str]] | None = None,
+    path: Path, required: Collection[str], limits: Limits, separator: str = ""
 ) -> Iterator[tuple[int, Row]]:
     """Yield the first line of each row and its cells by column; blank lines are skipped.
 
     Without a separator, columns are separated by commas; where the header has none, by semicolons
-    or tabs. ``ragged`` gets line and problem of each row whose cells are not as many as the
-    header's; by default the first is an error.
+    or tabs.
     """
     csv.field_size_limit(limits.field_chars)  # the only limit of the csv module, process-wide
     with path.open("rb") as file:
@@ -46,13 +41,9 @@ def csv_rows(
                     names = cells
                     check_columns(names, required, limits, f"line {line}")
                 elif cells:
-                    if len(cells) == len(names):
-                        yield line, dict(zip(names, cells, strict=True))
-                    else:
-                        problem = _ragged(len(cells), len(names), SEPARATORS[separator])
-                        if ragged is None:
-                            raise PlaceError(f"line {line}", problem)
-                        ragged.append((line, problem))
+                    if len(cells) != len(names):
+                        _ragged(line, len(cells), len(names), SEPARATORS[separator])
+                    yield line, dict(zip(names, cells, strict=True))
                 line = table.line_num + 1
         except csv.Error as error:
             problem = f"cannot be read as CSV ({error}); is a quote left open?"
@@ -115,8 +106,8 @@ def _separator(header: str) -> str:
     return next((mark for mark in SEPARATORS if mark in header), ",")
 
 
-def _ragged(n_cells: int, n_columns: int, separators: str) -> str:
+def _ragged(line: int, n_cells: int, n_columns: int, separators: str) -> NoReturn:
     cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
     many = n_cells > n_columns
     remedy = f"quote cells that hold {separators}" if many else "write the empty ones, too"
-    return f"found {cells} where the header has {n_columns}; {remedy}."
+    raise PlaceError(f"line {line}", f"found {cells} where the header has {n_columns}; {remedy}.")
