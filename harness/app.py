@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import Choices, check_choices, validate
-from harness.elicitation_items import items_by_elicitation
+from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import (
     ExitCode,
     HarnessError,
@@ -555,13 +556,17 @@ def _plan(
         Job(
             judge=build(spec, task, prompts, seed=config.seed),
             items=items,
-            elicitations=tuple(planned),
-            samples=(config.samples or spec.samples) * spec.votes,
+            elicitations=elicitations_of(spec, planned),
+            samples=spec.n_samples(config.samples) * spec.votes,
             pairs=frozenset(item.id for item in planned.get("paired", ())),
         )
         for spec in specs
         if spec.kind != ENSEMBLE
     )
+    if silent := [job.judge.spec.name for job in jobs if not job.elicitations]:
+        raise JudgeError(
+            f"{silent[0]} gives probabilities of single options; add --elicitation forced_choice"
+        )
     _check_replies(config.choices.replies, jobs)
     ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
     return Plan(task, config, prompts, jobs, skipped, ensembles=ensembles)
@@ -569,7 +574,8 @@ def _plan(
 
 def _check_replies(replies: int | str | None, jobs: Sequence[Job]) -> None:
     """Refuse a number of replies per item that no judge is asked for."""
-    most = max(job.samples // job.judge.spec.votes for job in jobs)
+    samples = [job.samples // job.judge.spec.votes for job in jobs if not job.judge.spec.is_soft]
+    most = max(samples, default=inf)
     needed = MIN_SAMPLES if replies == "inf" else int(replies or 1)
     if needed > most:
         raise JudgeError(

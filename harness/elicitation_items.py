@@ -10,8 +10,9 @@ from harness.ratings import select_items
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from harness.judging.judges.config import JudgeSpec
     from harness.judging.prompts.requests import Elicitation
     from harness.runs import RunConfig
     from harness.tasks import Item, Task
@@ -50,6 +51,11 @@ def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
     elif config.pairs and task.sensitivity and not task.space.fully_specified:
         planned["paired"] = random_items(items, config.pairs, seed=config.seed)
     return planned
+
+
+def elicitations_of(spec: JudgeSpec, planned: Iterable[Elicitation]) -> tuple[Elicitation, ...]:
+    """Return those of some elicitations that apply to a judge: log-probabilities are of options."""
+    return tuple(name for name in planned if name == "forced_choice" or not spec.is_soft)
 
 
 def _needs_sets(task: Task, items: Sequence[Item], config: RunConfig) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
+from math import fsum
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from harness.analysis import Choices, JudgeFacts, Source
-from harness.elicitation_items import items_by_elicitation
+from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import RunError
 from harness.judging.judges.judge_registry import notice_of
 from harness.judging.judges.response_errors import explain
@@ -60,8 +62,8 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         replies_voted_on=_voting_replies(manifest, replies),
         planned={
             spec.name: {
-                elicitation: len(of_elicitation) * samples[spec.name]
-                for elicitation, of_elicitation in items.items()
+                elicitation: len(items[elicitation]) * samples[spec.name]
+                for elicitation in elicitations_of(spec, items)
             }
             for spec in manifest.judges
         },
@@ -89,7 +91,7 @@ def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:
 
 def samples_of(manifest: Manifest) -> dict[str, int]:
     """Return the verdicts per item and elicitation by judge; an ensemble has its members' least."""
-    samples = {spec.name: manifest.config.samples or spec.samples for spec in manifest.asked_judges}
+    samples = {spec.name: spec.n_samples(manifest.config.samples) for spec in manifest.asked_judges}
     ensembles = [spec for spec in manifest.judges if spec.members]
     return samples | {
         spec.name: min(samples[member] for member in spec.members) for spec in ensembles
@@ -136,9 +138,24 @@ def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
     for (judge, reason), n_failed in _failures(reading).items():
         if manifest.ended.get(judge) != reason:
             notes.append(f"{judge} failed {n_failed} times ({explain(reason)})")
+    notes += _outside_the_options(manifest, reading)
     if reading.damaged:
         notes.append(f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside")
     return tuple(notes)
+
+
+def _outside_the_options(manifest: Manifest, reading: LogReading) -> list[str]:
+    """Say how much of the probability lies outside the options, per judge that gives it."""
+    soft = {spec.name: list[float]() for spec in manifest.judges if spec.is_soft}
+    for verdict in reading.final.values():
+        if verdict.judge in soft and verdict.probabilities is not None:
+            soft[verdict.judge].append(1.0 - fsum(verdict.probabilities.values()))
+    return [
+        f"{judge}: {fmean(masses):.1%} of the probability lies outside the options on average, at "
+        f"most {max(masses):.1%}, on {len(masses)} items"
+        for judge, masses in soft.items()
+        if masses
+    ]
 
 
 def _failures(reading: LogReading) -> Counter[tuple[str, str]]:

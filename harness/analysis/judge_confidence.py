@@ -35,7 +35,8 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
     -------
     dict of str to (n,) array
         ``verbal_confidence``: the number that replies in JSON give as "confidence".
-        ``logprob``: log probability of the reply. Both are means over the samples that have one.
+        ``logprob``: log probability of the reply, or of the most probable option. Both are means
+        over the samples that have one.
         ``sample_agreement``: share of the most frequent option, of items with two samples or more.
     """
     row = {item: i for i, item in enumerate(table.items)}
@@ -43,7 +44,7 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
     elicitation = "forced_choice" if forced else "paired"
     chosen = [v for v in verdicts if v.elicitation == elicitation and v.outcome == "answered"]
     stated = [verdict for verdict in chosen if verdict.reply and MEMBER in verdict.reply]
-    measured = [verdict for verdict in chosen if verdict.logprobs is not None]
+    measured = [v for v in chosen if v.logprobs is not None or v.probabilities is not None]
     scores = {
         "verbal_confidence": _means(stated, row, _stated),
         "logprob": _means(measured, row, _log_probability),
@@ -77,6 +78,8 @@ def _stated(verdict: Verdict) -> float | None:
 
 
 def _log_probability(verdict: Verdict) -> float | None:
+    if verdict.probabilities is not None:
+        return math.log(max(verdict.probabilities.values()))
     logprobs = verdict.logprobs
     if not isinstance(logprobs, dict):
         return None

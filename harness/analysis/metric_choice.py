@@ -16,6 +16,7 @@ from harness.stats import (
     rank_spread,
     regret_matrix,
 )
+from harness.stats.data.rating_table import n_choices
 from harness.stats.selection.regret import GOALS
 from harness.stats.selection.replies import samples_per_item
 
@@ -167,9 +168,12 @@ def _brief(estimate: Estimate) -> Estimate:
 def _replies_of(tables: Sequence[RatingTable], n_replies: float | None) -> dict[str, float]:
     """Return the replies per item that all judges gave in an elicitation, at most ``n_replies``."""
     least: dict[str, float] = {}
-    for elicitation in ("forced_choice", "response_set"):
-        counts = [getattr(table, elicitation).sum(axis=1) for table in tables]
-        samples = [samples_per_item(n[n > 0]) for n in counts if n.any()]
+    counts = {
+        "forced_choice": [n_choices(table) for table in tables],
+        "response_set": [table.response_set.sum(axis=1) for table in tables],
+    }
+    for elicitation, of_judges in counts.items():
+        samples = [samples_per_item(n[n > 0]) for n in of_judges if n.any()]
         least[elicitation] = min([*samples, *filter(None, [n_replies])], default=1)
     return least
 

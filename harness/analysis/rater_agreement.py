@@ -87,7 +87,7 @@ def agreement_rows(
     p: Prepared, estimates: Mapping[str, Estimate], papers: Mapping[str, str]
 ) -> tuple[AgreementRow, ...]:
     """Return a row for every coefficient that fits the scale; those that are equal are marked."""
-    same = _same(p.human.forced_choice)
+    same = _same(p.human.choice_counts)
     return tuple(
         AgreementRow(
             name=name,

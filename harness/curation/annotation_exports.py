@@ -38,7 +38,11 @@ def rows_of_json(content: object, notes: list[str]) -> Iterator[Row]:
     for name, matches, rows in FORMATS:
         if matches(content):
             notes.append(f"read as {name}")
-            yield from rows(content)
+            try:
+                yield from rows(content)
+            except (AttributeError, TypeError, KeyError):
+                problem = f"this JSON looks like {name}, but a part of it has another form"
+                raise PlaceError("", f"{problem}; write it as a table.") from None
             return
     if isinstance(content, list) and all(isinstance(row, dict) for row in content):
         yield from content
@@ -98,19 +102,40 @@ def _is_argilla(content: object) -> bool:
 
 
 def _argilla(content: list[dict[str, Any]]) -> Iterator[Row]:
-    several = len({name for record in content for name in record.get("responses") or {}}) > 1
+    several = len({name for record in content for name, _ in _responses(record)}) > 1
     for number, record in enumerate(content, 1):
         shared = {"item_id": record.get("id") or number, **_fields(record.get("fields") or {})}
-        for name, question in (record.get("responses") or {}).items():
+        for name, response in _responses(record):
             criterion = {"criterion": name} if several else {}
-            for response in question or ():
-                who = f"annotator {response.get('user_id')}"
-                yield shared | criterion | {"annotator": who, "label": response.get("value")}
-        for name, suggestion in (record.get("suggestions") or {}).items():
+            who = f"annotator {response.get('user_id')}"
+            yield shared | criterion | {"annotator": who, "label": response.get("value")}
+        for name, suggestion in _suggestions(record).items():
             criterion = {"criterion": name} if several else {}
             if isinstance(suggestion, dict) and suggestion.get("value") is not None:
                 who = f"model {suggestion.get('agent') or 'suggestion'}"
                 yield shared | criterion | {"annotator": who, "label": suggestion["value"]}
+
+
+def _responses(record: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield question and response: by question in version 2, by user in version 1."""
+    responses = record.get("responses") or {}
+    if isinstance(responses, dict):
+        for name, question in responses.items():
+            yield from ((name, response) for response in question or ())
+        return
+    for of_user in responses:
+        if of_user.get("status", "submitted") == "submitted":
+            who = {"user_id": of_user.get("user_id")}
+            for name, answer in of_user["values"].items():
+                yield name, who | {"value": answer.get("value")}
+
+
+def _suggestions(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return suggestions by question; version 1 lists them."""
+    suggestions = record.get("suggestions") or {}
+    if isinstance(suggestions, dict):
+        return suggestions
+    return {suggestion["question_name"]: suggestion for suggestion in suggestions}
 
 
 def _is_judge_bench(content: object) -> bool:

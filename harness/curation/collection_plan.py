@@ -89,7 +89,10 @@ def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
         If fewer than two items can be used.
     """
     task, items = source.task, source.items
-    counts = [judge_table(task, items, name, source.verdicts[name]).forced_choice for name in names]
+    tables = [judge_table(task, items, name, source.verdicts[name]) for name in names]
+    if exact := [table.name for table in tables if table.exact]:
+        raise TaskError(f"{exact[0]} gives distributions; a plan needs a judge that gives replies.")
+    counts = [table.choice_counts for table in tables]
     groups = [item.group for item in items]
     clusters = None
     if any(group is not None for group in groups):
@@ -97,7 +100,7 @@ def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
         index = {key: place for place, key in enumerate(dict.fromkeys(keys))}
         clusters = np.array([index[key] for key in keys])
     try:
-        return agreement_moments(human_table(task, items).forced_choice, *counts, groups=clusters)
+        return agreement_moments(human_table(task, items).choice_counts, *counts, groups=clusters)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}; choose other judges or items.") from None
 

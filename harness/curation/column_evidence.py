@@ -64,8 +64,14 @@ def label_columns(
         if holds_labels(c)
         and not set(parts(c.name)) & excluded
         and not has_id_name(c.name)
-        and not (c.unique and looks_like_ids(c))
+        and not (c.unique and (looks_like_ids(c) or _are_texts(c)))
     }
+
+
+def _are_texts(column: Column) -> bool:
+    """Whether values that differ from row to row are texts by their length or their name."""
+    named = contains_word(column.name, column_words.TEXTS)
+    return (named or column.mean_chars >= TEXT_CHARS) and not all_values(column, is_number)
 
 
 def has_id_name(name: str) -> bool:

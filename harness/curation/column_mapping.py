@@ -231,8 +231,9 @@ def check(mapping: ColumnMapping, table: Table) -> None:
         )
     if not kinds:
         raise TaskError(
-            f"{where}: no columns of ratings were found; give --raters (a column per rater), or "
-            f"--rater and --label (a row per rating). The columns are {columns}."
+            f"{where}: no columns of ratings were found; give --raters (a column per rater), "
+            "--rater and --label (a row per rating), --counts (a column per option) or --votes (a "
+            f"column of lists). The columns are {columns}."
         )
     for name in mapping.judges if not mapping.rater else ():
         _check_column("judges", name, table)

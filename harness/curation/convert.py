@@ -60,12 +60,15 @@ class ImportSummary:
         Number of rows and cells that were not used; ``rejected.csv`` lists all of them.
     rejected : list of Rejected
         The first rejected rows and cells.
+    fields : set of str
+        Fields that some item has.
     textless : list of str
         The first items that lack a text; a run needs one for every item, `validate` does not.
     """
 
     folder: Path
     n_items: int = 0
+    fields: set[str] = field(default_factory=set)
     textless: list[str] = field(default_factory=list)
     raters: dict[str, int] = field(default_factory=dict)
     judges: dict[str, int] = field(default_factory=dict)
@@ -110,7 +113,7 @@ def make_task(
         rejected, ``rejected.csv``.
     max_rejected : MaxRejected, optional
         Most rows and cells that may be rejected, by default any number; above it,
-        ``FOLDER.rejected.csv`` alone is written.
+        ``FOLDER.rejected.csv`` alone is written; that of an earlier import is removed.
 
     Raises
     ------
@@ -128,9 +131,10 @@ def make_task(
         summary = _write(plan, part)
         if max_rejected and not max_rejected.allows(summary.n_rejected, summary.n_answers):
             _keep_rejected(part, folder, summary, max_rejected)
-        write_file(part / TASK_FILE, describe_task(plan, summary.raters).encode())
+        write_file(part / TASK_FILE, describe_task(plan, summary.raters, summary.fields).encode())
         _record(plan, part, folder)
         part.replace(folder)
+        _rejected_beside(folder).unlink(missing_ok=True)
     except OSError as error:
         raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None
     finally:
@@ -143,7 +147,7 @@ def _keep_rejected(
     part: Path, folder: Path, summary: ImportSummary, max_rejected: MaxRejected
 ) -> None:
     """Keep the list of rejected rows beside the folder that is not written."""
-    listed = folder.with_name(f"{folder.name}.{REJECTED_FILE}")
+    listed = _rejected_beside(folder)
     (part / REJECTED_FILE).replace(listed)
     first = summary.rejected[0]
     raise TaskError(
@@ -151,6 +155,11 @@ def _keep_rejected(
         f"so nothing was written; {listed} lists them (line {first.line}: {first.reason}). Correct "
         "them, or raise --max-rejected."
     )
+
+
+def _rejected_beside(folder: Path) -> Path:
+    """Return where the rejected rows of a folder that is not written are listed."""
+    return folder.with_name(f"{folder.name}.{REJECTED_FILE}")
 
 
 def _record(plan: Plan, part: Path, folder: Path) -> None:
@@ -176,6 +185,8 @@ def check_new(folder: Path) -> None:
 def _write(plan: Plan, part: Path) -> ImportSummary:
     with ExitStack() as stack:
         writer = _Writer(plan, part, stack)
+        for line, problem in plan.table.ragged:
+            writer.reject_line(line, "", problem.rstrip("."))
         for answer in plan.reader.answers():
             if plan.criterion is None or answer.criterion == plan.criterion:
                 writer.add(answer)
@@ -259,8 +270,11 @@ class _Writer:
 
     def reject(self, row: int, column: str, reason: str) -> None:
         """Record a row or cell that cannot be used."""
+        self.reject_line(self._lines[row], column, reason)
+
+    def reject_line(self, line: int, column: str, reason: str) -> None:
+        """Record a line of the table that cannot be used."""
         self.summary.n_rejected += 1
-        line = self._lines[row]
         if len(self.summary.rejected) < N_LISTED:
             self.summary.rejected.append(Rejected(line, column, reason))
         self._rejected.writerow((line, column, reason))
@@ -398,6 +412,7 @@ class _Writer:
         fields = self._fields_of(row)
         self._items.write(json.dumps(entry | fields, ensure_ascii=False) + "\n")
         self.items[item] = self._fields[row]
+        self.summary.fields.update(fields)
         shown = [self.plan.fields[name] for name in self.plan.mapping.text]
         if len(self.summary.textless) < N_LISTED and any(name not in fields for name in shown):
             self.summary.textless.append(item)

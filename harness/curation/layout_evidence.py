@@ -38,6 +38,7 @@ COUNTED = (
     "they are shares that add up to 1",
     "the numbers of every row have the same sum",
 )
+FEW_ROWS = 5  # rows below which raters may share no label by chance
 MIN_SUMS = 5  # rows from which equal sums are no chance
 SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", " ", "")
 
@@ -165,6 +166,11 @@ def _shares_labels(table: Table, column: Column) -> bool:
     )
 
 
+def _holds_ratings(table: Table, column: Column) -> bool:
+    """Whether a column called after a rater holds words that another holds as ratings."""
+    return not evidence.all_values(column, is_number) and _shares_labels(table, column)
+
+
 def _are_names(column: Column) -> bool:
     """Whether most values are those of people or models by their form."""
     values = column.values[: evidence.MAX_VALUES]
@@ -190,6 +196,8 @@ def _long_with(
     points = [(name_points, f"{rater!r} is called after people")]
     share = table.distinct_share((*ids, *within))
     repeated = table.n_distinct(ids) < table.n_rows
+    if not repeated and _holds_ratings(table, table.columns[rater]):
+        return None
     if share >= evidence.UNIQUE and repeated:
         points.append((0.5, "items repeat, once per rater"))
     elif share >= MOST_REPEATED:
@@ -362,7 +370,8 @@ def _points_of_wide(
     answers = {n: columns[n] for n in (*raters, *mapping.judge_columns(table))}
     if len(evidence.like(answers, raters[:1])) > 1:
         points.append((0.3, "they share their labels"))
-    if all(len(columns[name]) <= FEW_LABELS for name in raters):
+    shared = table.n_rows < FEW_ROWS or _share_a_label(answers)
+    if shared and all(len(columns[name]) <= FEW_LABELS for name in raters):
         points.append((0.1, "they hold few labels"))
     within = tuple(filter(None, [mapping.criterion]))
     ids = _wide_id(table, mapping, raters, mapping.judges)
@@ -371,6 +380,12 @@ def _points_of_wide(
     elif table.distinct_share((*ids, *within)) > MOST_REPEATED:
         points.append((0.2, "most rows are items of their own"))
     return points
+
+
+def _share_a_label(answers: dict[str, Any]) -> bool:
+    """Whether a label stands in several columns, or there is one column alone."""
+    labels = [label.casefold() for counts in answers.values() for label in counts]
+    return len(set(labels)) < len(labels) or len(answers) == 1
 
 
 def _may_be_option_or_criterion(name: str) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from harness.tasks.tables import Limits, Row
 
+    Ragged = list[tuple[int, str]]
     Reader = Callable[[Path, Limits, list[str]], Iterator[tuple[int, Row]]]
 
 IMPORT_LIMITS = replace(LIMITS, n_columns=4096)  # a column per criterion and rater
@@ -44,22 +45,16 @@ def _json_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[i
         yield number, row
 
 
-def _tsv_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
-    """Yield line and cells of each row of a table with tabs."""
-    del notes
-    yield from csv_rows(path, (), limits, separator="\t")
-
-
+SEPARATORS = {".csv": "", ".tsv": "\t"}  # of csv it is read from the header
 READERS: dict[str, Reader] = {
     ".xlsx": excel_rows,
     ".json": _json_rows,
-    ".tsv": _tsv_rows,
     ".arrow": arrow_rows,
 }
 
 
 def read_source(path: Path, *, limits: Limits = IMPORT_LIMITS) -> Table:
-    """Read a table of ratings.
+    """Read a table of ratings; ragged rows of csv and tsv are left out and listed.
 
     Parameters
     ----------
@@ -74,37 +69,54 @@ def read_source(path: Path, *, limits: Limits = IMPORT_LIMITS) -> Table:
         If it cannot be read, or two columns have the same name.
     """
     notes: list[str] = []
-    return encode(path, source_rows(path, limits, notes), notes)
+    ragged: Ragged = []
+    return encode(path, source_rows(path, limits, notes, ragged), notes, ragged)
 
 
-def source_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
+def source_rows(
+    path: Path, limits: Limits, notes: list[str], ragged: Ragged | None = None
+) -> Iterator[tuple[int, Row]]:
     """Yield line and cells by column of each row of a table, whatever its format.
+
+    ``ragged`` gets line and problem of each row of csv and tsv that has too few or too many cells;
+    by default the first is an error.
 
     Raises
     ------
     TaskError
         If it cannot be read.
     """
-    reader = saved_rows if path.is_dir() else READERS.get(path.suffix.lower())
-    if reader is None:
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        rows = saved_rows(path, limits, notes)
+    elif suffix in READERS:
+        rows = READERS[suffix](path, limits, notes)
+    elif suffix in SEPARATORS:
+        rows = csv_rows(path, (), limits, SEPARATORS[suffix], ragged)
+    else:
         return read_rows(path, limits=limits)
-    return _rows(reader, path, limits, notes)
+    return _rows(rows, path, limits, [] if ragged is None else ragged)
 
 
 def _rows(
-    reader: Reader, path: Path, limits: Limits, notes: list[str]
+    rows: Iterator[tuple[int, Row]], path: Path, limits: Limits, ragged: Ragged
 ) -> Iterator[tuple[int, Row]]:
     """Yield the rows of a file; an error names it."""
     n_rows = 0
     try:
         if not path.is_dir():
             check_size(path, limits)
-        for n_rows, row in enumerate(reader(path, limits, notes), 1):  # noqa: B007 -- counted
+        for n_rows, row in enumerate(rows, 1):
+            if n_rows > limits.n_rows:
+                too_many_rows(limits)
             yield row
     except PlaceError as fault:
         raise TaskError(f"{path}: {fault}") from None
     except OSError as fault:
         problem = fault.strerror or type(fault).__name__
         raise TaskError(f"{path}: cannot be read ({problem}); check the file.") from None
+    if not n_rows and ragged:
+        line, problem = ragged[0]
+        raise TaskError(f"{path}: line {line}: {problem}")
     if not n_rows:
         raise TaskError(f"{path}: found no rows; give at least one.")

@@ -108,12 +108,15 @@ class Table:
         Line, or number, of each row in the file.
     notes : tuple of str
         What a reader of the import should know about the reading.
+    ragged : tuple of (int, str)
+        Line and problem of each row that has too few or too many cells; it is left out.
     """
 
     path: Path
     columns: Mapping[str, Column]
     lines: Codes
     notes: tuple[str, ...] = ()
+    ragged: tuple[tuple[int, str], ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -171,7 +174,12 @@ class _Encoder:
         return Column(name, tuple(self.index), np.frombuffer(self.codes, dtype=np.int64))
 
 
-def encode(path: Path, rows: Iterable[tuple[int, Row]], notes: Sequence[str] = ()) -> Table:
+def encode(
+    path: Path,
+    rows: Iterable[tuple[int, Row]],
+    notes: Sequence[str] = (),
+    ragged: Sequence[tuple[int, str]] = (),
+) -> Table:
     """Hold rows column by column.
 
     Parameters
@@ -182,6 +190,8 @@ def encode(path: Path, rows: Iterable[tuple[int, Row]], notes: Sequence[str] = (
         Line and cells by column of each row. A row need not have every column.
     notes : sequence of str, optional
         Notes of the reader.
+    ragged : sequence of (int, str), optional
+        Line and problem of each row that the reader left out.
 
     Raises
     ------
@@ -201,7 +211,8 @@ def encode(path: Path, rows: Iterable[tuple[int, Row]], notes: Sequence[str] = (
         for raw, encoder in encoders.items():
             encoder.add(row[raw])
     columns = {names[raw]: encoder.column(names[raw]) for raw, encoder in encoders.items()}
-    return Table(path, columns, np.frombuffer(lines, dtype=np.int64), tuple(notes))
+    codes = np.frombuffer(lines, dtype=np.int64)
+    return Table(path, columns, codes, tuple(notes), tuple(ragged))
 
 
 def _check_name(path: Path, line: int, raw: str, names: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.tasks.options import DEFAULT_PROPERTY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from harness.curation.import_plan import Plan
 
@@ -34,7 +34,7 @@ def sequence(texts: Sequence[str]) -> str:
     return f"[{', '.join(map(scalar, texts))}]"
 
 
-def describe_task(plan: Plan, raters: Mapping[str, int]) -> str:
+def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]) -> str:
     """Return the commented `task.yaml` of a planned task.
 
     Parameters
@@ -43,9 +43,11 @@ def describe_task(plan: Plan, raters: Mapping[str, int]) -> str:
         Plan of the task.
     raters : mapping of str to int
         Ratings per rater, for a comment.
+    fields : collection of str
+        Fields that some item has.
     """
     answers, mapping = plan.answers, plan.mapping
-    shown = [plan.fields[name] for name in mapping.text]
+    shown = [plan.fields[name] for name in mapping.text if plan.fields[name] in fields]
     lines = [
         f"# Made from {plan.table.path.name}. `harness schema task` lists every field.",
         f"name: {scalar(plan.name)}",

@@ -188,7 +188,7 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
     history = read_history(run.path / FILE)
     sitting = Sitting(run, setup_of(run, options.task), options, None, history)
     samples = options.samples + sitting.n_missing
-    questions = sitting.questions(run.manifest.asked_judges, samples)
+    questions = sitting.questions(run.manifest.sampled_judges, samples)
     return plan_occasion(run, questions, history.next_occasion)
 
 
@@ -274,10 +274,12 @@ class Sitting:
     def n_missing(self) -> int:
         """Replies per item that the baseline still needs."""
         baseline, manifest = self.history.baseline, self.run.manifest
+        if not manifest.sampled_judges:
+            raise RunError(f"{self.run.path}: no judge gives replies, whose drift could be tested.")
         n_replies = (
             baseline.n_replies
             if baseline
-            else min(manifest.config.samples or spec.samples for spec in manifest.asked_judges)
+            else min(manifest.config.samples or spec.samples for spec in manifest.sampled_judges)
         )
         return max((self.options.baseline_replies or 0) - n_replies, 0)
 
@@ -297,7 +299,7 @@ class Sitting:
         self.check_comparable(baseline)
         occasion = self.history.next_occasion
         plan = plan_occasion(
-            self.run, self.questions(self.run.manifest.asked_judges, n_missing), occasion
+            self.run, self.questions(self.run.manifest.sampled_judges, n_missing), occasion
         )
         answers = ask_occasion(self.run, plan, occasion, observer)
         if not answers.is_over:
@@ -356,7 +358,7 @@ class Sitting:
             items=ids,
             n_items_in_run=len(self.run_items()),
             hashes=hashes_of(self.setup, ids),
-            parameters=current_parameters(manifest.asked_judges, None),
+            parameters=current_parameters(manifest.sampled_judges, None),
             providers=_providers(logged),
             alpha=ALPHA,
             decision=decision_on(self.yardstick(ids), streams, self.options.samples),
@@ -371,7 +373,7 @@ class Sitting:
         task = self.setup.task
         streams = tuple(
             joined([stream_of(verdicts, spec.name, e, ids, task) for verdicts in occasions])
-            for spec in self.run.manifest.asked_judges
+            for spec in self.run.manifest.sampled_judges
             for e in items_by_elicitation(task, self.run.manifest.config)
         )
         silent = [stream.judge for stream in streams if not stream.n_replies]
@@ -422,7 +424,9 @@ class Sitting:
         assert baseline is not None, "it is fixed first"
         occasion, yardstick = self.history.next_occasion, self.yardstick(baseline.items)
         causes, left_out = self.not_comparable(baseline)
-        specs = tuple(spec for spec in self.run.manifest.asked_judges if spec.name not in left_out)
+        specs = tuple(
+            spec for spec in self.run.manifest.sampled_judges if spec.name not in left_out
+        )
         answers = Answers([], {}, ExitCode.DONE)
         if specs:
             questions = self.questions(specs, self.options.samples)
@@ -442,14 +446,14 @@ class Sitting:
         """Return why no judge is comparable, and the judges that are not, each with the reason."""
         run, now_in_use = self.run, hashes_of(self.setup, baseline.items)
         verdicts = run.read_verdicts().final.values() if run.verdicts.exists() else ()
-        strategies = {spec.name: spec.strategy for spec in run.manifest.asked_judges}
+        strategies = {spec.name: spec.strategy for spec in run.manifest.sampled_judges}
         readers = {name: Reader(self.setup.task, how) for name, how in strategies.items()}
         causes = changed_causes(baseline.hashes, now_in_use, readers, verdicts)
         if causes:
             return causes, {
                 judge: ("not comparable", "; ".join(causes)) for judge in baseline.judges
             }
-        parameters = current_parameters(run.manifest.asked_judges, self.options.judges_file)
+        parameters = current_parameters(run.manifest.sampled_judges, self.options.judges_file)
         return [], {
             judge: ("not comparable", PARAMETERS_CHANGED)
             for judge in baseline.judges

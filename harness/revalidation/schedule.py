@@ -117,6 +117,9 @@ def options_of(
         If the judges file cannot be read.
     """
     if target in INSIDE_REPOSITORY:
+        for path in (task, judges_file):
+            if path:
+                _check_inside(Path(path), "name it by its path there.")
         task = task or _task_inside(run)
         _check_judges(run, judges_file)
     words = ["--task", task] if task else []
@@ -201,13 +204,17 @@ def _check_words(schedule: Schedule, target: Target) -> None:
     for word in (schedule.run, *schedule.options, schedule.package):
         if not word.isprintable() or "${{" in word:
             raise RunError(f"{word!r} cannot be written into a schedule; rename it.")
-    if target in INSIDE_REPOSITORY and (
-        Path(schedule.run).is_absolute() or ".." in Path(schedule.run).parts
-    ):
-        raise RunError(
-            f"{schedule.run}: a pipeline sees its repository alone; export the baseline into the "
-            "repository (harness baseline export RUN baselines/NAME) and name it by its path there."
+    if target in INSIDE_REPOSITORY:
+        _check_inside(
+            Path(schedule.run),
+            "export the baseline into the repository (harness baseline export RUN baselines/NAME) "
+            "and name it by its path there.",
         )
+
+
+def _check_inside(path: Path, advice: str) -> None:
+    if path.is_absolute() or ".." in path.parts:
+        raise RunError(f"{path}: a pipeline sees its repository alone; {advice}")
 
 
 def _systemd_word(word: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.processes import run_harness
 
 from harness.app import plan_run, validate_verdicts
-from harness.curation import AnswerSettings, make_plans, make_task, read_source
+from harness.curation import AnswerSettings, MaxRejected, make_plans, make_task, read_source
 from harness.curation.cell_values import labels_of
 from harness.errors import TaskError
 from harness.judging.parsing.external_verdicts import read_external
@@ -23,6 +23,7 @@ from harness.runs import RunConfig
 from harness.tasks import CANNOT_ASSESS, load_task, read_changes
 from harness.tasks.tables import Limits
 
+NAMED = {",": "commas", ";": "semicolons", "\t": "tabs"}
 JUDGES = {
     *("gemini-1.5-flash", "gemini-1.5-pro", "gpt-4o", "gpt-4o-mini"),
     *("llama-3.1-instruct", "mistral-7b-instruct-v0.3"),
@@ -547,6 +548,40 @@ def test_texts_that_name_themselves(tmp_path):
     assert task.items[0].fields == {"comment": "This is comment number 0"}
 
 
+@pytest.mark.parametrize(("ending", "mark"), [("csv", ","), ("csv", ";"), ("tsv", "\t")])
+def test_ragged_rows_are_rejected_with_their_lines(tmp_path, ending, mark):
+    """A row with too few or too many cells ended the import; now the others are imported."""
+    lines = ["id,a1,a2", "1,yes,no", "2,no", "3,yes,yes,no", "4,no,no", "5,yes,no"]
+    path = tmp_path / f"t.{ending}"
+    path.write_text("\n".join(lines).replace(",", mark), encoding="utf-8")
+    plan = plan_of(path)
+    listed = tmp_path / "mine.rejected.csv"
+    with pytest.raises(TaskError, match=r"2 rows or cells .*\(line 3: found 2 cells where"):
+        make_task(plan, tmp_path / "mine", max_rejected=MaxRejected())
+    assert listed.read_text(encoding="utf-8").count("\n") == 3
+    summary = make_task(plan, tmp_path / "mine", max_rejected=MaxRejected(number=2))
+    assert not listed.exists()  # it was of the import before
+    assert (summary.n_items, summary.n_rejected) == (3, 2)
+    with (tmp_path / "mine" / "rejected.csv").open(encoding="utf-8") as file:
+        assert [(row["line"], row["reason"]) for row in csv.DictReader(file)] == [
+            ("3", "found 2 cells where the header has 3; write the empty ones, too"),
+            ("4", f"found 4 cells where the header has 3; quote cells that hold {NAMED[mark]}"),
+        ]
+
+
+def test_table_of_ragged_rows_names_the_first(tmp_path):
+    """Where no row has the header's cells, that is said, and not that there are no rows."""
+    with pytest.raises(TaskError, match="line 2: found 2 cells where the header has 3"):
+        read_source(table(tmp_path, "id,a1,a2\n1,yes\n2,no\n"))
+
+
+def test_text_that_only_a_rejected_row_has_is_no_field(tmp_path):
+    """The task named a field that no item had, and could not be loaded."""
+    path = table(tmp_path, "id,ann1,ann2,text\na,yes,no,\n,yes,no,some longer text of an item\n")
+    plan = plan_of(path, {"id": ["id"], "text": ["text"]})
+    assert len(load_task(make_task(plan, tmp_path / "mine").folder).items) == 1
+
+
 def test_item_that_reads_otherwise_is_rejected(tmp_path):
     """Two texts under one id are no one item; the later row is listed."""
     text = "id,rater,label,body\n1,p1,yes,first\n1,p2,no,second\n2,p1,no,x\n2,p2,no,x\n"
@@ -661,3 +696,20 @@ def test_any_cell_is_read(text):
     """No cell crashes the reader of labels, and none holds spaces around it."""
     labels, _ = labels_of(text)
     assert all(label == label.strip() and label for label in labels)
+
+
+def test_two_responses_of_a_pair_are_texts(tmp_path):
+    """Outputs that are compared are shown to judges, and are no raters, however short."""
+    rows = [f"{i},p{i},a {i},b {i},{'AB'[i % 2]},{'AB'[i % 3 % 2]}" for i in range(8)]
+    text = "\n".join(["id,prompt,response_a,response_b,ann_1,ann_2", *rows]) + "\n"
+    plan = plan_of(table(tmp_path, text))
+    assert plan.mapping.raters == ("ann_1", "ann_2")
+    assert plan.mapping.text == ("prompt", "response_a", "response_b")
+
+
+def test_a_column_of_ratings_called_ann_is_no_column_of_names(tmp_path):
+    """One row per item, two columns of ratings, one called after a rater: not a row per rating."""
+    rows = [f"{i},text {i},{'AB'[i % 2]},{('A', 'B', 'tie')[i % 3]}" for i in range(30)]
+    path = table(tmp_path, "\n".join(["id,prompt,ann,bea", *rows]) + "\n")
+    with pytest.raises(TaskError, match="no columns of ratings were found; give --raters"):
+        plan_of(path)

@@ -111,6 +111,43 @@ def test_argilla_export(tmp_path):
     assert {r.rater for r in task.ratings} == {"annotator 7", "annotator 8"}
 
 
+def test_argilla_export_of_version_1(tmp_path):
+    """Submitted responses become ratings by user; discarded ones are none."""
+
+    def response(user, value, status="submitted"):
+        return {"user_id": user, "status": status, "values": {"quality": {"value": value}}}
+
+    records = [
+        {
+            "fields": {"prompt": f"This is prompt number {i}."},
+            "suggestions": [{"question_name": "quality", "value": 1, "agent": "gpt-4o"}],
+            "responses": [response("u1", 1 + i % 3), response("u2", 2), response("u3", 1, "draft")],
+        }
+        for i in range(6)
+    ]
+    (tmp_path / "records.json").write_text(json.dumps(records), encoding="utf-8")
+    task = task_of(tmp_path / "records.json", tmp_path / "mine")
+    assert len(task.ratings) == 12
+    assert {r.rater for r in task.ratings} == {"annotator u1", "annotator u2"}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"fields": {"text": "a"}, "responses": [{"question_name": "q", "value": "yes"}]},
+        {"fields": ["a"], "responses": {}},
+        {"data": "a", "annotations": [{"result": [{"value": "yes"}]}]},
+        {"data": {"text": "a"}, "annotations": ["yes"]},
+    ],
+)
+def test_an_export_of_another_form_is_one_line(tmp_path, record):
+    """What only looks like an export is named, and no internal error."""
+    path = tmp_path / "records.json"
+    path.write_text(json.dumps([record]), encoding="utf-8")
+    with pytest.raises(TaskError, match=r"records\.json: this JSON looks like an export of"):
+        read_source(path)
+
+
 def test_judge_bench_data_set(tmp_path):
     """Scores of an instance are those of positions, as nothing says who gave them."""
     instances = [

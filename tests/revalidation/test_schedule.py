@@ -206,10 +206,12 @@ def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
         options_of(run, "github")
     with pytest.raises(RunError, match=r"does not ask own without a judges\.yaml"):
         options_of(run, "gitlab", task="polite")
-    file = tmp_path / "judges.yaml"
+    file = Path("judges.yaml")
     file.write_text("judges:\n  own: {kind: endpoint, model: m, base_url: 'http://server/v1'}\n")
-    words = ("--task", "polite", "--judges-file", str(file))
+    words = ("--task", "polite", "--judges-file", "judges.yaml")
     assert options_of(run, "github", task="polite", judges_file=file) == words
+    with pytest.raises(RunError, match="a pipeline sees its repository alone"):
+        options_of(run, "github", task="polite", judges_file=file.resolve())
     assert options_of(run, "cron") == ()
 
 

@@ -93,12 +93,11 @@ class Server:
         """Scheme, host and port."""
         return f"http://127.0.0.1:{self.port}"
 
-    def url(
-        self, *, fault: str = "", ms: float = 0, say: str = "", table: str = "", tail: str = "/v1"
-    ) -> str:
-        """Base URL at which the server shows a fault, waits ``ms``, answers ``say`` or by table."""
-        parts = (("ms", f"{ms:g}" if ms else ""), ("fault", fault), ("say", say), ("table", table))
-        return self.origin + "".join(f"/{k}/{quote(v, safe='')}" for k, v in parts if v) + tail
+    def url(self, *, ms: float = 0, tail: str = "/v1", **parts: str) -> str:
+        """Base URL at which the server waits ``ms`` and does as its parts say (``say="A"``)."""
+        waiting = {"ms": f"{ms:g}"} if ms else {}
+        named = (waiting | parts).items()
+        return self.origin + "".join(f"/{k}/{quote(v, safe='')}" for k, v in named if v) + tail
 
     def stats(self) -> dict:
         """Requests so far, in flight now and at most, and by path."""

@@ -2,7 +2,7 @@
 
     python tests/support/stub_server.py --port 0   prints its port, then serves until it is ended
 
-POST [/ms/N][/fault/PLAN][/say/TEXT][/table/NAME]/v1/chat/completions           OpenAI
+POST [/ms/N][/fault/PLAN][/say/TEXT][/table/NAME][/tokens/JSON]/v1/chat/completions   OpenAI
 POST [...]/v1/messages                                                          Anthropic
 POST [...]/models/MODEL:generateContent                                         Gemini
 POST [...]/api/chat or /api/generate                                            Ollama
@@ -18,6 +18,9 @@ The answer is a function of the prompt: one of the option keys that stand at the
 `/table/NAME` takes it from a table of replies: the n-th request whose prompt holds a line gets the
 n-th reply to that line, and from the first again after the last.
 
+`/tokens/{"A": 0.7, " B": 0.2, "Well": 0.1}` draws it from these tokens, the n-th draw for a prompt
+always the same, and reports their probabilities where log-probabilities are asked for.
+
 A plan is `FAULT`, or `FAULT*N` for the first N requests of each prompt, several joined by commas:
 `/fault/429*2,500*1/v1`. It may also end the model's name: `stub+429*2`. Arguments of a
 fault follow it: `429;retry-after=1`, `307;to=http://127.0.0.1:8000/x` (percent-encoded in a path).
@@ -30,7 +33,9 @@ import asyncio
 import gzip
 import hashlib
 import json
+import math
 import os
+import random
 import re
 import sys
 import threading
@@ -46,6 +51,7 @@ COUNTS = Counter()
 BY_PATH = Counter()
 TABLES = {}  # by name
 TIMES_ASKED = Counter()  # by table and line
+DRAWS = Counter()  # from tokens, by prompt
 ATTEMPTS = Counter()  # requests so far, by path and prompt
 BIG = 60 << 20
 OPTION = re.compile(r"^[\s>*-]*\(?([A-Za-z0-9_]{1,12})\s*[:.)=]\s+\S", re.MULTILINE)
@@ -92,6 +98,27 @@ def answer_from(name: str, body: dict) -> str:
     number = TIMES_ASKED[name, line]
     TIMES_ASKED[name, line] += 1
     return replies[line][number % len(replies[line])]
+
+
+def draw_token(tokens: dict[str, float], body: dict) -> str:
+    """Draw one of some tokens with their probabilities."""
+    prompt = "\n".join(texts_of(body))
+    DRAWS[prompt] += 1
+    rng = random.Random(f"{DRAWS[prompt]} {prompt}")
+    return rng.choices(list(tokens), list(tokens.values()))[0]
+
+
+def with_logprobs(tokens: dict[str, float], body: dict, reply: dict) -> dict:
+    """Report the probabilities of the first token, if they are asked for."""
+    if body.get("logprobs"):
+        listed = [{"token": token, "logprob": math.log(p)} for token, p in tokens.items()]
+        listed.sort(key=lambda entry: -entry["logprob"])
+        for choice in reply["choices"]:
+            text = choice["message"]["content"]
+            drawn = {"token": text, "logprob": math.log(tokens[text])}
+            most = listed[: body.get("top_logprobs", 0)]
+            choice["logprobs"] = {"content": [drawn | {"top_logprobs": most}]}
+    return reply
 
 
 def as_reported(name: str, reply: dict) -> dict:
@@ -352,8 +379,10 @@ async def complete(request: web.Request) -> web.StreamResponse:
         )
     if table := settings.get("table"):
         return web.json_response(as_reported(table, make(body, answer_from(table, body))))
-    answer = settings.get("say") or answer_to(body)  # limits: a good answer that says what is left
-    return web.json_response(make(body, answer), headers=values if fault else {})
+    tokens = json.loads(settings.get("tokens", "{}"))
+    answer = draw_token(tokens, body) if tokens else settings.get("say") or answer_to(body)
+    reply = with_logprobs(tokens or {answer: 1.0}, body, make(body, answer))
+    return web.json_response(reply, headers=values if fault else {})  # limits: says what is left
 
 
 async def models(request: web.Request) -> web.StreamResponse:
@@ -385,7 +414,7 @@ async def last_requests(_request: web.Request) -> web.Response:
 
 
 async def reset(_request: web.Request) -> web.Response:
-    for store in (LAST_REQUESTS, BY_PATH, ATTEMPTS, COUNTS):
+    for store in (LAST_REQUESTS, BY_PATH, ATTEMPTS, COUNTS, DRAWS):
         store.clear()
     return web.json_response({})
 

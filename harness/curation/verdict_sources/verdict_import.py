@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.curation.convert import MaxRejected
 from harness.curation.task_export import neutralized
 from harness.curation.verdict_sources.inspect_logs import inspect_entries
+from harness.curation.verdict_sources.label_files import label_entries
 from harness.curation.verdict_sources.openai_batches import batch_entries
 from harness.curation.verdict_sources.promptfoo_results import promptfoo_entries
 from harness.curation.verdict_sources.verdict_entries import Selection, listed
@@ -109,7 +110,8 @@ def import_verdicts(
     Parameters
     ----------
     sources : sequence of Path
-        Tables, logs of inspect_ai, results of promptfoo, or output files of OpenAI batches.
+        Tables, logs of inspect_ai, results of promptfoo, output files of OpenAI batches, or labels
+        by item (AltTest).
     task : Task
         Its items are matched by id, its options by key or label, both exactly.
     output : Path
@@ -134,9 +136,12 @@ def import_verdicts(
     _check_sources(matcher.sources | summary.left_out.keys(), selection)
     allowed = (max_rejected or MaxRejected()).allows(len(summary.rejected), summary.n_verdicts)
     try:
+        rejected_file = output.with_suffix(REJECTED_ENDING)
         if summary.rejected:
-            summary.rejected_file = output.with_suffix(REJECTED_ENDING)
-            write_file(summary.rejected_file, _rejected_csv(summary.rejected).encode())
+            summary.rejected_file = rejected_file
+            write_file(rejected_file, _rejected_csv(summary.rejected).encode())
+        else:
+            rejected_file.unlink(missing_ok=True)
         if allowed and matcher.rows:
             write_file(output, _written(matcher.rows, output).encode())
     except OSError as error:
@@ -195,7 +200,9 @@ def _reader(path: Path) -> EntryReader:
         return batch_entries if b'"custom_id"' in opening.split(b"\n")[0] else table_entries
     if not opening.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
         return table_entries
-    return promptfoo_entries if b'"results"' in opening.split(b'"eval"')[0] else inspect_entries
+    if b'"results"' in opening.split(b'"eval"')[0]:
+        return promptfoo_entries
+    return inspect_entries if b'"eval"' in opening else label_entries
 
 
 def _check_sources(sources: set[str], selection: Selection) -> None:

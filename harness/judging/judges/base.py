@@ -49,9 +49,12 @@ class Judge(ABC):
     ----------
     reads_prompts : bool
         Whether its requests are made from the templates, so that strategies apply.
+    gives_logprobs : bool
+        Whether its replies may hold log-probabilities.
     """
 
     reads_prompts: ClassVar[bool] = False
+    gives_logprobs: ClassVar[bool] = False
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         del task, prompts, seed
@@ -148,6 +151,8 @@ class PromptedJudge(Judge):
 
 class HttpJudge(PromptedJudge):
     """A prompted judge behind an HTTP server; its connections are `wire`."""
+
+    gives_logprobs = True
 
     def __init__(
         self,

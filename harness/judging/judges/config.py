@@ -25,6 +25,7 @@ from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.prompts.strategies import (
     CHAIN_OF_THOUGHT,
+    LOG_PROBABILITIES,
     ZERO_SHOT,
     check_strategy,
     votes_of,
@@ -46,6 +47,8 @@ Script = dict[
 
 _SAMPLING: dict[str, JsonValue] = {"temperature": 1.0, "max_tokens": 32}
 COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
+_TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
+_FIRST_TOKEN: dict[str, JsonValue] = {"temperature": 1.0, "logprobs": True, "top_logprobs": 20}
 SAMPLES_PER_REQUEST = 10  # where the provider is known to allow several
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "litellm": {"samples": 10, "concurrency": 16, "deadline_s": 60.0, "params": _SAMPLING},
@@ -128,7 +131,8 @@ class JudgeSpec(BaseModel):
         Whether the provider may redirect a request, with its key, to another address.
     strategy : str
         How it is prompted: ``zero-shot``, ``few-shot:N`` after N demonstrations, or ``cot`` for
-        chain of thought, which raises the default token limit.
+        chain of thought, which raises the default token limit; ``logprob`` for the probabilities
+        of the options in one call.
     votes : int
         Replies that make a verdict, by majority (self-consistency).
     members : tuple of str
@@ -170,6 +174,15 @@ class JudgeSpec(BaseModel):
         return self.kind not in LOCAL_KINDS
 
     @property
+    def is_soft(self) -> bool:
+        """Whether one call gives a distribution over the options."""
+        return self.strategy == LOG_PROBABILITIES
+
+    def n_samples(self, wanted: int | None) -> int:
+        """Return the verdicts per item and elicitation where so many are wanted."""
+        return 1 if self.is_soft else wanted or self.samples
+
+    @property
     def sent_params(self) -> dict[str, JsonValue]:
         """Parameters sent with each call: those that are not null."""
         return {key: value for key, value in self.params.items() if value is not None}
@@ -201,8 +214,7 @@ class JudgeSpec(BaseModel):
             filled.setdefault("concurrency_start", filled["concurrency"] // 4)
         if isinstance(params := fields.get("params", {}), dict):
             own_defaults = defaults.get("params", {})
-            if fields.get("strategy") == CHAIN_OF_THOUGHT:
-                own_defaults = _with_room_for_reasons(own_defaults)
+            own_defaults = _params_under(str(fields.get("strategy")), own_defaults)
             filled["params"] = {**own_defaults, **params}
         return filled
 
@@ -260,19 +272,22 @@ class JudgeSpec(BaseModel):
             raise ValueError("members: an ensemble has at least two judges, none of them twice")
         if is_ensemble and (self.votes > 1 or self.strategy != ZERO_SHOT):
             raise ValueError("votes and strategy belong to the members of an ensemble")
+        if self.is_soft and self.votes > 1:
+            raise ValueError("votes need replies, and strategy logprob gives a distribution")
         return self
 
 
 def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     """Return a judge under a strategy, which becomes part of its name.
 
-    Chain of thought raises a token limit below `COT_MAX_TOKENS` to it. Self-consistency follows any
-    other strategy.
+    Chain of thought raises a token limit below `COT_MAX_TOKENS` to it; log-probabilities are those
+    of one token at temperature 1. Self-consistency follows any strategy that gives replies.
 
     Raises
     ------
     JudgeError
-        If the judge has another strategy than zero-shot, votes already, or is an ensemble.
+        If the judge has another strategy than zero-shot, votes already, is an ensemble, or gives
+        no replies to vote on.
     """
     name, votes = f"{spec.name}@{strategy}", votes_of(strategy)
     if spec.kind == ENSEMBLE:
@@ -280,15 +295,27 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     if (votes and spec.votes > 1) or (not votes and spec.strategy != ZERO_SHOT):
         current = f"{spec.votes} votes" if votes else f"the strategy {spec.strategy}"
         raise JudgeError(f"judge {spec.name!r} already has {current}; name it without @{strategy}")
+    if votes and spec.is_soft:
+        raise JudgeError(f"judge {name!r}: one call of {spec.name} gives a distribution, no votes")
     if votes:
         return spec.model_copy(update={"name": name, "votes": votes})
-    params = _with_room_for_reasons(spec.params) if strategy == CHAIN_OF_THOUGHT else spec.params
+    params = _params_under(strategy, spec.params)
     return spec.model_copy(update={"name": name, "strategy": strategy, "params": params})
+
+
+def _params_under(strategy: str, params: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the parameters that a judge has under a strategy."""
+    if strategy == CHAIN_OF_THOUGHT:
+        return _with_room_for_reasons(params)
+    if strategy == LOG_PROBABILITIES:
+        limits = {key: 1 for key in _TOKEN_LIMITS if params.get(key) is not None}
+        return {**params, "max_tokens": 1, **limits, **_FIRST_TOKEN}
+    return params
 
 
 def _with_room_for_reasons(params: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Raise the token limits to that of chain of thought."""
-    limits = {key: params.get(key) for key in ("max_tokens", "max_completion_tokens")}
+    limits = {key: params.get(key) for key in _TOKEN_LIMITS}
     raised = {
         key: max(limit, COT_MAX_TOKENS) for key, limit in limits.items() if isinstance(limit, int)
     }

@@ -133,6 +133,10 @@ def _member(ensemble: JudgeSpec, name: str, registry: Mapping[str, JudgeSpec]) -
             f"ensemble; known are {', '.join(registry)}. Give a model of another name an alias in "
             "judges.yaml"
         )
+    if spec.is_soft:
+        raise JudgeError(
+            f"judge {ensemble.name!r}: {name} gives distributions, and an ensemble joins verdicts"
+        )
     return spec
 
 
@@ -319,6 +323,11 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge]) -> None:
         raise JudgeUnavailable(
             f"{spec.name}: strategy {spec.strategy} needs a judge that reads prompts, and one of "
             f"kind {spec.kind} does not; leave the strategy out"
+        )
+    if spec.is_soft and not judge_type.gives_logprobs:
+        raise JudgeUnavailable(
+            f"{spec.name}: a judge of kind {spec.kind} gives no log-probabilities; leave "
+            f"@{spec.strategy} out"
         )
 
 

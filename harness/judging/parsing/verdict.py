@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from functools import lru_cache
 from inspect import cleandoc
 from json.encoder import encode_basestring_ascii
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
+from harness.checksummed_log import DamagedLine, with_checksum, without_checksum
 from harness.errors import VerdictError
 from harness.judging.parsing.grammar import (
     OUTCOMES,
@@ -30,10 +30,12 @@ from harness.judging.parsing.grammar import (
     parse_without_item,
     render,
 )
-from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ZERO_SHOT
+from harness.judging.parsing.option_probabilities import MIN_MASS, OptionTokens, distribution
+from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, LOG_PROBABILITIES, ZERO_SHOT
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from harness.judging.prompts.requests import Unit
@@ -67,10 +69,8 @@ MAX_JUDGES = 50  # of a run or a file: judges are compared in pairs, in every re
 MAX_CELLS = 20_000  # pairs of options, for all judges: each is held in every resample
 MAX_NAME_CHARS = 200  # of a judge
 HEADER = b'{"schema_version": 1}\n'
-CRC_OPENING = b',"crc":"'
 AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a pair that has its first turn alone
 MAX_CACHED_CHARS = 64  # longer replies are parsed each time
-CRC_DIGITS = 8 + len(b'"}')
 ALWAYS_WRITTEN = (
     "item",
     "judge",
@@ -191,6 +191,9 @@ class Verdict(_Record, frozen=True, kw_only=True):
         Whether the reply was taken from the cache at no cost.
     reason : str
         A slug for why there is no answer.
+    probabilities : dict of str to float, or None
+        Of a judge asked for log-probabilities: that of each option, and of CANNOT_ASSESS. The rest
+        lies outside the options; the value is the most probable option.
     """
 
     item: str
@@ -216,6 +219,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     cache_key: str = ""
     cached: bool = False
     reason: str = ""
+    probabilities: dict[str, float] | None = None
 
     def __repr__(self) -> str:
         unanswered = f"{self.outcome} {self.reason}".strip()
@@ -232,12 +236,14 @@ class Reader:
     task : Task
         Says which verdicts are possible.
     strategy : str
-        That of the judge. Under chain of thought the last line of a reply is parsed alone.
+        That of the judge. Under chain of thought the last line of a reply is parsed alone; with
+        log-probabilities, those of its first token.
     """
 
     def __init__(self, task: Task, strategy: str = ZERO_SHOT) -> None:
         self._task = task
         self._gives_reasons = strategy == CHAIN_OF_THOUGHT
+        self._tokens = OptionTokens(task) if strategy == LOG_PROBABILITIES else None
         self._parse_cached = lru_cache(maxsize=1024)(self._parse)
 
     def verdict(
@@ -267,8 +273,13 @@ class Reader:
             and its reason names the turn: ``set:refusal``, ``set:cut_off,choice:unreadable``.
         """
         value: Value
+        probabilities = None
         if unit.elicitation == "paired":
             parsed, value = self._pair(first, reply, unit.item)
+        elif self._tokens:
+            probabilities = self._tokens.probabilities(reply.logprobs)
+            parsed = self._most_probable(reply, probabilities)
+            value = parsed.value
         else:
             parsed = self._turn(reply, unit.elicitation, unit.item)
             value = parsed.value
@@ -295,7 +306,20 @@ class Reader:
             cache_key=reply.cache_key,
             cached=cached,
             reason=parsed.reason,
+            probabilities=probabilities,
         )
+
+    def _most_probable(self, reply: Reply, probabilities: Mapping[str, float] | None) -> Parsed:
+        """Return the most probable option, unless CANNOT_ASSESS is more probable than all."""
+        if reply.finish_reason == "content_filter":
+            return Parsed("refused", reason="content_filter")
+        if probabilities is None:
+            return Parsed("invalid", reason="no_logprobs")
+        if shares := distribution(probabilities):
+            return Parsed("answered", max(shares, key=shares.__getitem__))
+        if probabilities.get(CANNOT_ASSESS, 0.0) >= MIN_MASS:
+            return Parsed("abstained")
+        return Parsed("invalid", reason="outside_options")
 
     def _turn(self, reply: Reply, elicitation: Turn, item: str) -> Parsed:
         """Parse the reply to a turn.
@@ -392,30 +416,6 @@ def encode(verdict: Verdict) -> bytes:
     return with_checksum(body)
 
 
-def with_checksum(body: bytes) -> bytes:
-    """Make a line of a JSON object: its CRC-32 becomes the last member."""
-    return body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body)
-
-
-def without_checksum(line: bytes) -> bytes:
-    """Return the JSON object in a line that `with_checksum` made.
-
-    Raises
-    ------
-    VerdictError
-        If the line is damaged. The message holds nothing of the line.
-    """
-    content, opening, digits = line.removesuffix(b"\n").rpartition(CRC_OPENING)
-    if not opening or len(digits) != CRC_DIGITS or digits[-2:] != b'"}':
-        raise VerdictError(
-            "the line has no checksum at its end; it is incomplete or not a verdict line"
-        )
-    body = content + b"}"
-    if b"%08x" % zlib.crc32(body) != digits[:-2]:
-        raise VerdictError("the line's checksum does not fit; it was changed or damaged")
-    return body
-
-
 def decode(line: bytes) -> Verdict:
     """Decode a line of the log.
 
@@ -424,7 +424,10 @@ def decode(line: bytes) -> Verdict:
     VerdictError
         If the line is damaged. The message holds nothing of the line.
     """
-    body = without_checksum(line)
+    try:
+        body = without_checksum(line)
+    except DamagedLine as damage:
+        raise VerdictError(str(damage)) from None
     try:
         return _DECODER.decode(body)
     except ValueError as error:

@@ -6,13 +6,15 @@ import re
 
 ZERO_SHOT = "zero-shot"
 CHAIN_OF_THOUGHT = "cot"
+LOG_PROBABILITIES = "logprob"
 FEW_SHOT = re.compile(r"few-shot:([1-9][0-9]?)")
 SELF_CONSISTENCY = re.compile(r"self-consistency:([1-9][0-9]{0,2})")
 
 
 def is_strategy(name: str) -> bool:
     """Return whether a name is that of a strategy, which says how a judge is prompted."""
-    return name in {ZERO_SHOT, CHAIN_OF_THOUGHT} or FEW_SHOT.fullmatch(name) is not None
+    names = {ZERO_SHOT, CHAIN_OF_THOUGHT, LOG_PROBABILITIES}
+    return name in names or FEW_SHOT.fullmatch(name) is not None
 
 
 def check_strategy(strategy: str) -> str:
@@ -24,7 +26,9 @@ def check_strategy(strategy: str) -> str:
         If there is no such strategy.
     """
     if not is_strategy(strategy):
-        raise ValueError("no such strategy; use one of zero-shot, cot, few-shot:N (N from 1 to 99)")
+        raise ValueError(
+            "no such strategy; use one of zero-shot, cot, logprob, few-shot:N (N to 99)"
+        )
     return strategy
 
 

@@ -126,7 +126,7 @@ def _judge_calls(source: Source, folder: RunFolder | None) -> Iterable[JudgeCall
         spec = specs.get(judge.name)
         parameters = {"model": judge.model, "kind": judge.kind}
         if spec:
-            n_samples = (folder and folder.manifest.config.samples) or spec.samples
+            n_samples = spec.n_samples(folder.manifest.config.samples if folder else None)
             parameters |= {"samples": str(n_samples), "endpoint": spec.base_url or ""}
             parameters["strategy"] = "" if spec.strategy == ZERO_SHOT else spec.strategy
             parameters["replies per verdict"] = str(spec.votes) if spec.votes > 1 else ""

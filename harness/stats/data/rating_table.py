@@ -67,20 +67,25 @@ class RatingTable:
         from here.
     outcomes : (n, 3, 5) int array
         How often each of `ELICITATIONS` ended in each of `OUTCOMES`.
+    exact : bool
+        Whether the rows of ``forced_choice`` are distributions in place of counts, zeros where
+        there is none: what endlessly many replies would show.
 
     Raises
     ------
     ValueError
-        If an item id is repeated, a shape does not fit, or a count is negative or no integer.
+        If an item id is repeated, a shape does not fit, a count is negative or no integer, or a row
+        of an exact table is no distribution.
     """
 
     space: OptionSpace
     name: str
     items: tuple[str, ...]
-    forced_choice: IntArray
+    forced_choice: IntArray | FloatArray
     response_set: IntArray
     joint: IntArray | None
     outcomes: IntArray
+    exact: bool = False
 
     def __post_init__(self) -> None:
         n, K, V = len(self.items), len(self.space.options), len(self.space.sets)
@@ -95,8 +100,17 @@ class RatingTable:
         object.__setattr__(self, "items", tuple(self.items))
         for field, shape in shapes.items():
             counts = getattr(self, field)
-            if counts is not None or field != "joint":
+            if self.exact and field == "forced_choice":
+                object.__setattr__(self, field, _check_shares(counts, shape, self.name))
+            elif counts is not None or field != "joint":
                 object.__setattr__(self, field, _check_counts(counts, shape, self.name, field))
+
+    @property
+    def choice_counts(self) -> IntArray:
+        """The (n, K) counts of choices; ValueError for an exact table, which has none."""
+        if self.exact:
+            raise ValueError(f"{self.name!r} gives distributions, not counts")
+        return np.asarray(self.forced_choice, dtype=np.int64)
 
     def __repr__(self) -> str:
         sums = self.outcomes.sum(axis=(0, 1))
@@ -114,6 +128,7 @@ class RatingTable:
             response_set=self.response_set[rows],
             joint=None if self.joint is None else self.joint[rows],
             outcomes=self.outcomes[rows],
+            exact=self.exact,
         )
 
     def masked(self, kept: BoolArray) -> RatingTable:
@@ -178,6 +193,17 @@ def _row(item: str, row: dict[str, int]) -> int:
     if item not in row:
         raise ValueError(f"item {item!r} is rated but is not one of the {len(row)} items")
     return row[item]
+
+
+def _check_shares(shares: FloatArray, shape: tuple[int, ...], name: str) -> FloatArray:
+    array = np.asarray(shares, dtype=np.float64)
+    sums = array.sum(axis=-1)
+    is_row = (np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) | ~array.any(axis=-1)
+    if array.shape != shape or (array < 0).any() or not is_row.all():
+        raise ValueError(
+            f"forced_choice of {name!r} is exact: its rows, {shape}, must sum to 1 or be 0"
+        )
+    return frozen(array)
 
 
 def _check_counts(counts: IntArray, shape: tuple[int, ...], name: str, field: str) -> IntArray:
@@ -245,20 +271,26 @@ class Distributions:
             Rows are nan where nobody answered. In a fully specified space, theta comes from the
             forced choices if no response set was given at all: both then say the same.
         """
-        n_forced = table.forced_choice.sum(axis=1).astype(np.float64)
-        sets = table.response_set
+        n_forced = n_choices(table)
+        sets: IntArray | FloatArray = table.response_set
         if table.space.fully_specified and not sets.any():
             sets = table.forced_choice  # singletons keep the order of the options
         n_sets = sets.sum(axis=1).astype(np.float64)
         endorsed = sets @ table.space.membership.T.astype(np.int64)
         return cls(
             space=table.space,
-            O=ratio(table.forced_choice, n_forced[:, None]),
+            O=ratio(table.forced_choice, table.forced_choice.sum(axis=1, keepdims=True)),
             theta=ratio(sets, n_sets[:, None]),
             omega=ratio(endorsed, n_sets[:, None]),
             n_forced=n_forced,
-            n_sets=n_sets,
+            n_sets=n_forced if sets is table.forced_choice else n_sets,
         )
+
+
+def n_choices(table: RatingTable) -> FloatArray:
+    """Return (n,): how many choices are behind each row, infinitely many where it is exact."""
+    n = table.forced_choice.sum(axis=1).astype(np.float64)
+    return np.where(n > 0, np.inf, 0.0) if table.exact else n
 
 
 def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:
@@ -412,13 +444,19 @@ def aggregate(
 
 
 def _smoothed(dist: Distributions) -> FloatArray:
-    m = dist.n_forced[:, None]
-    return ratio(dist.O * m + SMOOTHING, m + SMOOTHING * dist.O.shape[1])
+    return _with_pseudo_counts(dist.O, dist.n_forced, dist.O.shape[1])
 
 
 def _smoothed_srs(dist: Distributions) -> FloatArray:
-    m = dist.n_sets[:, None]
-    return ratio(dist.omega * m + SMOOTHING, m + 2.0 * SMOOTHING)
+    return _with_pseudo_counts(dist.omega, dist.n_sets, 2)
+
+
+def _with_pseudo_counts(shares: FloatArray, m: FloatArray, n_answers: int) -> FloatArray:
+    """Return (n, K) shares of m ratings and `SMOOTHING` pseudo-counts per answer."""
+    exact = np.isinf(m)
+    counted = np.where(exact, 0.0, m)[:, None]
+    smoothed = ratio(shares * counted + SMOOTHING, counted + SMOOTHING * n_answers)
+    return np.where(exact[:, None], shares, smoothed)
 
 
 def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:

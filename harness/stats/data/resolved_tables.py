@@ -20,7 +20,7 @@ from harness.stats.data.rating_table import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.arrays import Counts, FloatArray, IntArray
 
 AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
 CHOICE, SET, PAIR = range(len(ELICITATIONS))
@@ -84,8 +84,9 @@ def _with_option(table: RatingTable, option: str) -> RatingTable:
     space = OptionSpace((*old.options, option), (*old.sets, (option,)), old.sets_known)
     places = [space.set_index(members) for members in old.sets]
     n, K, V = len(table.items), len(space.options), len(space.sets)
-    choices, sets = np.zeros((n, K), np.int64), np.zeros((n, V), np.int64)
-    choices[:, :-1] = table.forced_choice
+    sets = np.zeros((n, V), np.int64)
+    nobody = np.zeros(n, np.int64)
+    choices: Counts = np.c_[table.forced_choice, nobody]
     sets[:, places] = table.response_set
     joint: IntArray | None = None
     if table.joint is not None:

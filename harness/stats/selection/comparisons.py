@@ -25,7 +25,7 @@ from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.selection.replies import (
     Replies,
     contributions_at_replies,
-    counts_of,
+    replies_of,
     vectors_of,
 )
 
@@ -186,7 +186,7 @@ def _contributions(
     if n_replies is None or form in OF_ALL_SAMPLES:
         return in_blocks(metric.contributions, vectors, judge.forms[form])
     r = n_replies[ELICITATION_OF[form]]
-    replies = Replies.of_counts(counts_of(judge.table, form))
+    replies = replies_of(judge.table, form)
     more = replies.n_samples > r
     if not more.any():
         return in_blocks(metric.contributions, vectors, judge.forms[form])

@@ -260,6 +260,8 @@ def _alike(tables: Sequence[RatingTable], units: Units) -> tuple[Sequence[Rating
 
     Tables and units are returned as they are unless that makes the tables much shorter.
     """
+    if any(table.exact for table in tables):
+        return tables, units
     counts = [
         table_counts
         for table in tables

@@ -30,6 +30,7 @@ from harness.stats.selection.replies import (
     Replies,
     contributions_at_replies,
     counts_of,
+    replies_of,
     samples_per_item,
     vectors_of,
 )
@@ -231,7 +232,7 @@ def common_footing(
         human, metric, tau=tau, positive=positive, implied=implied, weights=weights
     )
     rated = scoring.rated
-    replies = [Replies.of_counts(counts_of(table, metric.judge_form)) for table in judges]
+    replies = [replies_of(table, metric.judge_form) for table in judges]
     if n_replies is None:
         samples = [samples_per_item(z.n_samples[rated], min_answered) for z in replies]
         n_replies = min(samples, default=1)

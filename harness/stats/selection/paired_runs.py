@@ -15,7 +15,7 @@ from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.inference.metric import mean
 from harness.stats.selection.footing import Scoring
 from harness.stats.selection.ranking import loss
-from harness.stats.selection.replies import Replies, counts_of, samples_per_item
+from harness.stats.selection.replies import replies_of, samples_per_item
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,7 +174,7 @@ def paired_runs(
         Items of one group are one unit, as they are not independent.
     """
     scoring = Scoring.of(human, metric, tau=tau, positive=positive, implied=None)
-    replies = [Replies.of_counts(counts_of(table, metric.judge_form)) for table in runs]
+    replies = [replies_of(table, metric.judge_form) for table in runs]
     answered = [side.n_samples > 0 for side in replies]
     shared = scoring.rated & answered[0] & answered[1]
     n_replies = min(samples_per_item(side.n_samples[shared], 1.0) for side in replies)

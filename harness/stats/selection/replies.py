@@ -17,7 +17,7 @@ from harness.stats.selection.shared_items import MIN_ANSWERED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from harness.stats.data.arrays import IntArray
+    from harness.stats.data.arrays import Counts, IntArray
     from harness.stats.data.rating_table import Form, RatingTable
     from harness.stats.inference.metric import SquaredDistance
 
@@ -91,13 +91,21 @@ def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) 
     return inf if isinf(enough) else max(int(enough), 1)
 
 
-def counts_of(table: RatingTable, form: Form) -> IntArray:
+def counts_of(table: RatingTable, form: Form) -> Counts:
     """Return the (n, W) counts of answers that a form is made of."""
     if ELICITATION_OF[form] == "forced_choice":
         return table.forced_choice
     if table.space.fully_specified and not table.response_set.any():
         return table.forced_choice  # singletons keep the order of the options
     return table.response_set
+
+
+def replies_of(table: RatingTable, form: Form) -> Replies:
+    """Return what a judge answered, as the (n, W) answers that a form is made of."""
+    counts = counts_of(table, form)
+    if not (table.exact and counts is table.forced_choice):
+        return Replies.of_counts(np.asarray(counts, dtype=np.int64))
+    return Replies.of_distribution(np.where(counts.sum(axis=1, keepdims=True) > 0, counts, np.nan))
 
 
 def vectors_of(table: RatingTable, form: Form, *, tau: float, positive: Sequence[str]) -> Vectors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from itertools import chain, count
-from typing import TYPE_CHECKING, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, BinaryIO
 
 from harness.tasks.tables.checks import PlaceError, Row, check_columns, check_lengths
 from harness.tasks.tables.strict_json import parse_json
@@ -20,12 +20,17 @@ BOM = b"\xef\xbb\xbf"
 
 
 def csv_rows(
-    path: Path, required: Collection[str], limits: Limits, separator: str = ""
+    path: Path,
+    required: Collection[str],
+    limits: Limits,
+    separator: str = "",
+    ragged: list[tuple[int, str]] | None = None,
 ) -> Iterator[tuple[int, Row]]:
     """Yield the first line of each row and its cells by column; blank lines are skipped.
 
     Without a separator, columns are separated by commas; where the header has none, by semicolons
-    or tabs.
+    or tabs. ``ragged`` gets line and problem of each row whose cells are not as many as the
+    header's; by default the first is an error.
     """
     csv.field_size_limit(limits.field_chars)  # the only limit of the csv module, process-wide
     with path.open("rb") as file:
@@ -41,9 +46,13 @@ def csv_rows(
                     names = cells
                     check_columns(names, required, limits, f"line {line}")
                 elif cells:
-                    if len(cells) != len(names):
-                        _ragged(line, len(cells), len(names), SEPARATORS[separator])
-                    yield line, dict(zip(names, cells, strict=True))
+                    if len(cells) == len(names):
+                        yield line, dict(zip(names, cells, strict=True))
+                    else:
+                        problem = _ragged(len(cells), len(names), SEPARATORS[separator])
+                        if ragged is None:
+                            raise PlaceError(f"line {line}", problem)
+                        ragged.append((line, problem))
                 line = table.line_num + 1
         except csv.Error as error:
             problem = f"cannot be read as CSV ({error}); is a quote left open?"
@@ -106,8 +115,8 @@ def _separator(header: str) -> str:
     return next((mark for mark in SEPARATORS if mark in header), ",")
 
 
-def _ragged(line: int, n_cells: int, n_columns: int, separators: str) -> NoReturn:
+def _ragged(n_cells: int, n_columns: int, separators: str) -> str:
     cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
     many = n_cells > n_columns
     remedy = f"quote cells that hold {separators}" if many else "write the empty ones, too"
-    raise PlaceError(f"line {line}", f"found {cells} where the header has {n_columns}; {remedy}.")
+    return f"found {cells} where the header has {n_columns}; {remedy}."

@@ -193,6 +193,67 @@ def test_outputs_of_promptfoo_are_verdicts_of_the_provider(tmp_path, task):
     assert reasons == ["""5: value '{"verdict": "A"}' is no option; written as invalid"""]
 
 
+def test_grades_of_promptfoo_are_verdicts_of_the_grader(tmp_path, task):
+    """What an assertion found is read where the assertion is named; without a grade it failed."""
+
+    def graded(item, *grades):
+        parts = [
+            {"pass": passes, "score": score, "reason": "x", "assertion": {"type": kind} | more}
+            for kind, passes, score, more in grades
+        ]
+        grading = {"pass": True, "score": 1, "reason": "x", "componentResults": parts}
+        return promptfoo_result(
+            item, "openai:gpt-4o", response={"output": "a text"}, gradingResult=grading
+        )
+
+    rubric = ("llm-rubric", True, 0.75, {"value": "is polite"})
+    named = ("llm-rubric", False, 0, {"metric": "tone"})
+    results = [
+        graded("a", rubric, named, ("llm-rubric", False, 0, {})),
+        graded("b", ("llm-rubric", False, 0.25, {}), named),
+        promptfoo_result("c", "openai:gpt-4o", response={"error": "429"}, failureReason=2),
+    ]
+    path = written(tmp_path / "results.json", {"results": {"results": results}})
+    verdicts, reasons = imported(
+        path,
+        task,
+        judges={"llm-rubric": "polite", "tone": "", "llm-rubric 2": "", "llm-rubric.score": "s"},
+        rename={"pass": "A", "fail": "B", "0.75": "A", "0.25": "B"},
+    )
+    assert verdicts == {
+        ("a", "polite", 0): ("answered", "A"),
+        ("b", "polite", 0): ("answered", "B"),
+        ("c", "polite", 0): ("failed", None),
+        ("a", "tone", 0): ("answered", "B"),
+        ("b", "tone", 0): ("answered", "B"),
+        ("c", "tone", 0): ("failed", None),
+        ("a", "llm-rubric 2", 0): ("answered", "B"),
+        ("b", "llm-rubric 2", 0): ("failed", None),
+        ("c", "llm-rubric 2", 0): ("failed", None),
+        ("a", "s", 0): ("answered", "A"),
+        ("b", "s", 0): ("answered", "B"),
+        ("c", "s", 0): ("failed", None),
+    }
+    assert reasons == []
+
+
+def test_labels_by_item_are_verdicts_of_the_file_or_of_each_judge(tmp_path, task):
+    """The LLM file of AltTest has either form; a label of null is no verdict."""
+    flat = {"a": "A", "b": "Bad", "c": None, "4": 1}
+    path = written(tmp_path / "gpt.json", flat)
+    expected = {"a": "A", "b": "B", "4": "1"}
+    verdicts, reasons = imported(path, task)
+    assert verdicts == {(i, "gpt", 0): ("answered", v) for i, v in expected.items()}
+    assert reasons == []
+    both = written(tmp_path / "llm_annotations.json", {"gpt": flat, "llama": {"a": "B"}})
+    path.with_name("out.jsonl").unlink()
+    verdicts, reasons = imported(both, task, judges={"llama": "", "gpt": "g"})
+    assert verdicts == {
+        ("a", "llama", 0): ("answered", "B"),
+        **{(i, "g", 0): ("answered", v) for i, v in expected.items()},
+    }
+
+
 def batch_line(name: str, body: object = None, status: int = 200) -> dict[str, object]:
     response = {"status_code": status, "request_id": "r", "body": body}
     return {"id": f"batch_{name}", "custom_id": name, "response": response, "error": None}
@@ -258,6 +319,9 @@ def test_nothing_is_written_where_much_is_unmatched(tmp_path, task):
         import_verdicts([path], task, output, Selection(judges={"g": ""}))
     assert not output.exists()
     assert (tmp_path / "v.rejected.csv").read_text().count("\n") == 2
+    written(path, "id,g\na,A\nb,B\n")
+    import_verdicts([path], task, output, Selection(judges={"g": ""}))
+    assert not (tmp_path / "v.rejected.csv").exists()  # it was of the earlier import
 
 
 @pytest.mark.parametrize(
@@ -268,7 +332,10 @@ def test_nothing_is_written_where_much_is_unmatched(tmp_path, task):
         (("t.csv", "doc,g\na,A\n"), {"judges": {"g": ""}}, "nothing is called 'item' or 'id'"),
         (("t.json", {"eval": {"model": "m"}, "samples": None}), {}, "holds no samples"),
         (("t.json", {"results": {"results": [{"vars": {}}]}}), {}, "is no result of promptfoo"),
-        (("t.json", {"rows": []}), {}, "is no log of inspect_ai .* a list of rows"),
+        (("t.json", {"rows": [{}]}), {}, "is no log of inspect_ai.* and no labels by item"),
+        (("t.json", {"eval": 1}), {}, "is no log of inspect_ai .* a list of rows"),
+        (("t.json", "{"), {}, "write strict JSON"),
+        (("t.json", {}), {}, "no labels by item"),
         (("t.eval", "no archive"), {}, "is damaged"),
         (("t.jsonl", '{"custom_id": "a", "response": 3}\n'), {}, "line 1: is no line of a batch"),
         (

@@ -1,0 +1,96 @@
+"""Probabilities of the options in the log-probabilities of a reply's first token.
+
+Every token that the server lists is read like a reply of its own, so that all tokens that mean an
+option (``A``, `` A``, ``a``, ``A.``) are summed. A token that is only the beginning of an answer
+counts for the single option whose key begins so.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from harness.judging.parsing.grammar import parse_without_item
+from harness.tasks import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from harness.tasks import Task
+
+MIN_MASS = 0.01  # of an answer: servers list the most probable tokens alone
+
+
+class OptionTokens:
+    """Reads tokens as the options of a task; those read before are looked up."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        abstention = [CANNOT_ASSESS] if task.abstain else []
+        self._names = [*(option.key for option in task.options), *abstention]
+        self._meaning = lru_cache(maxsize=4096)(self._read)
+
+    def probabilities(self, logprobs: object) -> dict[str, float] | None:
+        """Return the probability of each option and of CANNOT_ASSESS that the first token gives.
+
+        Parameters
+        ----------
+        logprobs : JSON
+            As an OpenAI-compatible server sends them: ``content`` holds the tokens of the reply,
+            each with ``top_logprobs``.
+
+        Returns
+        -------
+        dict of str to float, or None
+            Those that are not 0, in the order of the options; they sum to 1 at most, and the rest
+            lies outside the options. None where the server sent no log-probabilities.
+        """
+        listed = dict(_first_token(logprobs))
+        if not listed:
+            return None
+        masses = dict.fromkeys(self._names, 0.0)
+        for token, logprob in listed.items():
+            if (name := self._meaning(token)) is not None:
+                masses[name] += math.exp(logprob)
+        total = max(1.0, math.fsum(masses.values()))  # as rounded by the server
+        return {name: mass / total for name, mass in masses.items() if mass > 0.0}
+
+    def _read(self, token: str) -> str | None:
+        """Return the option or CANNOT_ASSESS that a token means or begins; None for another."""
+        task = self._task
+        parsed, _ = parse_without_item(token, "forced_choice", task.options, abstain=task.abstain)
+        if parsed.outcome == "abstained":
+            return CANNOT_ASSESS
+        if isinstance(parsed.value, str):
+            return parsed.value
+        start = token.strip()
+        begun = [name for name in self._names if start and name.startswith(start)]
+        return begun[0] if len(begun) == 1 else None
+
+
+def distribution(probabilities: Mapping[str, float]) -> dict[str, float]:
+    """Return the options' shares of their probability.
+
+    Empty where they have less than `MIN_MASS`, or less than CANNOT_ASSESS.
+    """
+    options = {name: p for name, p in probabilities.items() if name != CANNOT_ASSESS}
+    mass = math.fsum(options.values())
+    if mass < max(MIN_MASS, probabilities.get(CANNOT_ASSESS, 0.0)):
+        return {}
+    return {name: p / mass for name, p in options.items()}
+
+
+def _first_token(logprobs: object) -> Iterator[tuple[str, float]]:
+    """Yield the listed alternatives of the first token, with the one that was drawn."""
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    first = content[0] if isinstance(content, list) and content else None
+    if not isinstance(first, dict):
+        return
+    alternatives = first.get("top_logprobs")
+    for entry in (first, *(alternatives if isinstance(alternatives, list) else ())):
+        if not isinstance(entry, dict):
+            continue
+        token, logprob = entry.get("token"), entry.get("logprob")
+        if isinstance(token, str) and isinstance(logprob, float | int) and logprob <= 0:
+            yield token, float(logprob)
