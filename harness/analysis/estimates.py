@@ -368,6 +368,20 @@ def compares_response_sets(task: Task, choices: Choices) -> bool:
     return ELICITATION_OF[row.judge_form] == "response_set"
 
 
+def check_metric(task: Task, choices: Choices, name: str) -> None:
+    """Refuse a metric that a validation of the task does not have.
+
+    Raises
+    ------
+    TaskError
+        If there is none of that name; the message lists similar names.
+    """
+    try:
+        find_metric(name, _rows_of_choices(task, choices))
+    except ValueError as error:
+        raise TaskError(f"task {task.name}: {error}") from None
+
+
 def _rows_of_choices(task: Task, choices: Choices) -> tuple[Metric, ...]:
     space, positive = task.space, task.positive
     if choices.level == "item":

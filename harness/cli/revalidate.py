@@ -106,6 +106,7 @@ def revalidate(
       harness revalidate --fail-on worse,outcome-rate>0.05,'mse(srs/srs)>0.1'
       harness revalidate --accept 4
     """
+    from harness.revalidation.fail_on import check_metrics
     from harness.revalidation.revalidate import LookOptions
     from harness.runs import default_out, find_run
 
@@ -135,6 +136,7 @@ def revalidate(
     elif dry_run:
         _print_costs(folder, look_options, as_json=as_json)
     else:
+        check_metrics(conditions, folder, task)
         result = _revalidate(folder, look_options, quiet=quiet)
         _print(result, details=details, as_json=as_json)
         raise typer.Exit(_exit_code(result, conditions))

@@ -6,10 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.analysis.estimates import check_metric
+from harness.revalidation.causes import setup_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.revalidation.history import Look, StreamResult
+    from harness.runs import RunFolder
 
 VERDICTS = ("changed", "worse", "underpowered", "not comparable")
 OUTCOME_RATE = "outcome-rate"
@@ -68,6 +72,28 @@ def _condition(text: str) -> Condition:
         f"{text!r} is neither one of {', '.join(VERDICTS)} nor a limit such as "
         f"{OUTCOME_RATE}>0.05 or 'mse(srs/srs)>0.1'"
     )
+
+
+def check_metrics(conditions: tuple[Condition, ...], run: RunFolder, task: str | None) -> None:
+    """Refuse a limit on a metric that no look will have.
+
+    Parameters
+    ----------
+    run : RunFolder
+        The run that is re-validated.
+    task : str or None
+        Name or path of the task, where it is not what the run was started with.
+
+    Raises
+    ------
+    HarnessError
+        If there is no such metric, or the task cannot be read.
+    """
+    names = {c.name for c in conditions if c.sign} - {OUTCOME_RATE, "beta"}
+    if names:
+        setup = setup_of(run, task)
+        for name in sorted(names):
+            check_metric(setup.task, run.manifest.config.choices, name)
 
 
 def failures(conditions: tuple[Condition, ...], look: Look) -> list[str]:

@@ -191,6 +191,15 @@ def test_a_workflow_names_the_task_of_an_export(place, monkeypatch):
     assert "lexicon" in ended.stdout, ended.stderr
 
 
+def test_a_limit_on_a_metric_that_does_not_exist_is_refused(place):
+    """A misspelt metric would never fail; nothing is asked."""
+    (run,) = (place / "runs").iterdir()
+    history = (run / "history.jsonl").read_bytes()
+    refused = invoke("revalidate", run, "--fail-on", "worse,mse(srs/sr)>0.1")
+    assert "no metric is named 'mse(srs/sr)'; did you mean mse(srs/srs)" in str(refused.exception)
+    assert (run / "history.jsonl").read_bytes() == history
+
+
 def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
     """A task outside of the repository and an unknown server are named at once."""
     monkeypatch.chdir(tmp_path)
