@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from harness.analysis import Choices, check_choices, validate
 from harness.elicitation_items import elicitations_of, items_by_elicitation
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.elicitation_items import ItemsByElicitation
+    from harness.judging.cluster.shared_store import SharedStore
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.prompts.demonstrations import AnswerKind, Demonstrations
     from harness.judging.prompts.requests import Request
@@ -294,6 +295,7 @@ def run_plan(
     out: Path | None = None,
     cache: Path | None = None,
     use_cache: bool = True,
+    store: str | None = None,
     verb: str = "run",
     stop: StopRequests | None = None,
 ) -> RunResult:
@@ -313,6 +315,9 @@ def run_plan(
         Folder of the response cache.
     use_cache : bool
         Whether replies are looked up and stored.
+    store : str, optional
+        Address of a PostgreSQL database that takes the place of the cache and is shared with runs
+        on other machines.
     verb : str
         The command that resumes such a run with ``--resume``.
     stop : StopRequests, optional
@@ -331,7 +336,14 @@ def run_plan(
     folder = plan.folder or start(plan, out or default_out())
     try:
         return execute(
-            plan, folder, observer=observer, cache=cache, use_cache=use_cache, verb=verb, stop=stop
+            plan,
+            folder,
+            observer=observer,
+            cache=cache,
+            use_cache=use_cache,
+            store=store,
+            verb=verb,
+            stop=stop,
         )
     except HarnessError:
         if plan.folder is None and folder.manifest.state == "planned":  # nothing was asked
@@ -346,6 +358,7 @@ def execute(
     observer: Observer,
     cache: Path | None = None,
     use_cache: bool = True,
+    store: str | None = None,
     retry: RetryPolicy | None = None,
     verb: str = "run",
     stop: StopRequests | None = None,
@@ -359,17 +372,20 @@ def execute(
     RunError
         If the run folder or the cache cannot be used.
     """
-    store: Cache = ResponseCache(cache or cache_folder(), observer.say) if use_cache else NoCache()
+    if store is not None:
+        replies = _shared_store(store, plan, folder, observer)
+    else:
+        replies = ResponseCache(cache or cache_folder(), observer.say) if use_cache else NoCache()
     asked = ask_open_units(
         plan,
         folder,
-        store,
+        replies,
         observer=observer,
         retry=retry,
         stop=stop,
     )
     if asked.exit_code != ExitCode.DONE:
-        command = resume_command(folder.path, cache, verb)
+        command = resume_command(folder.path, cache, verb, store)
         observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
     try:
         validation = finish(folder, task=plan.task if plan.config.item_text else None)
@@ -413,14 +429,15 @@ def ask_open_units(
         _quarantine(folder, logged, observer)
         store.follow(folder.verdicts, folder.batches if plan.config.batch else None)
         folder.update(state="running", ended={}, exit_code=None, config=plan.config)
-        budget = CostBudget(plan.config.max_cost, logged_cost_usd(logged))
+        limits = _limits(store, plan.config.max_cost, logged_cost_usd(logged))
+        budget = limits["budget"]
         parts = {
             "log": log,
             "cache": store,
             "done": logged.final,
             "observer": observer,
-            "budget": budget,
             "retry": retry,
+            **limits,
         }
         ends, asking_s = _ask(_session(plan, folder, parts), folder, store, observer, stop)
     exit_code = _exit_code(ends, budget, stop)
@@ -431,6 +448,23 @@ def ask_open_units(
         asking_s=round((folder.manifest.asking_s or 0.0) + asking_s, 3),
     )
     return Asked(exit_code, budget.spent_usd)
+
+
+def _shared_store(address: str, plan: Plan, folder: RunFolder, observer: Observer) -> Cache:
+    """Return the store at an address; only then is the database's client imported."""
+    from harness.judging.cluster import open_store  # noqa: PLC0415 -- psycopg is an extra
+
+    longest_call_s = max(spec.deadline_s for spec in plan.specs)
+    return open_store(address, folder.path.name, longest_call_s, observer.say)
+
+
+def _limits(store: Cache, limit_usd: float | None, spent_usd: float) -> dict[str, Any]:
+    """Return the budget of a session and what makes its rate limits."""
+    if not store.write_through:
+        return {"budget": CostBudget(limit_usd, spent_usd)}
+    from harness.judging.cluster import session_limits  # noqa: PLC0415 -- psycopg is an extra
+
+    return session_limits(cast("SharedStore", store), limit_usd, spent_usd)
 
 
 def _complete(plan: Plan, folder: RunFolder) -> RunResult:

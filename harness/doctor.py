@@ -11,6 +11,7 @@ import asyncio
 import os
 import shutil
 import sqlite3
+import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -18,7 +19,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from harness.errors import JudgeError, JudgeUnavailable
+from harness.errors import JudgeError, JudgeUnavailable, RunError
 from harness.judging.cache_folder import cache_folder
 from harness.judging.judges.config import bundled_judges, load_judges, user_file
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
@@ -55,7 +56,7 @@ class Finding:
     Attributes
     ----------
     area : str
-        ``judges file``, ``judge``, ``package``, ``cache``, ``disk`` or ``network``.
+        ``judges file``, ``judge``, ``package``, ``cache``, ``store``, ``disk`` or ``network``.
     subject : str
         What was checked.
     state : {"ok", "note", "unusable"}
@@ -81,16 +82,17 @@ def examine(
     key_env: str | None = None,
     cache: Path | None = None,
     out: Path | None = None,
+    store: str | None = None,
     contact: bool = False,
 ) -> list[Finding]:
-    """Check judges, packages, cache and disk.
+    """Check judges, packages, cache, shared store and disk.
 
     Parameters
     ----------
     judges : sequence of str, optional
         Judges that must be usable; by default all aliases are checked and none must be.
-    judges_file, base_url, key_env, cache, out
-        As in ``harness run``.
+    judges_file, base_url, key_env, cache, out, store
+        As in ``harness run``; a store is contacted.
     contact : bool
         Whether servers at the user's own addresses are asked for their models.
 
@@ -119,6 +121,8 @@ def examine(
     findings += [_check_package(*package) for package in PACKAGES]
     fault = _fault(cache or os.environ.get("HARNESS_CACHE"))
     findings += _check_cache(cache or cache_folder(), fault)
+    if store is not None:
+        findings.append(_check_store(store))
     findings.append(_check_disk("cache", cache or cache_folder(), fault))
     fault = _fault(out or os.environ.get("HARNESS_RUNS"))
     findings.append(_check_disk("runs", out or default_out(), fault))
@@ -267,6 +271,28 @@ def _check_cache(folder: Path, fault: State) -> Iterator[Finding]:
         yield Finding("cache", str(folder), "ok", "empty")
     else:
         yield _check_database(folder, fault)
+
+
+def _check_store(address: str) -> Finding:
+    """Check a shared store, which creates its tables."""
+    from harness.judging.cluster import open_store  # noqa: PLC0415 -- psycopg is an extra
+
+    started_s = time.monotonic()
+    try:
+        store = open_store(address, "harness doctor")
+    except RunError as error:
+        problem, _, advice = str(error).partition("; ")
+        return Finding("store", "--store", "unusable", problem, advice)
+    try:
+        opened_ms = (time.monotonic() - started_s) * 1000
+        version, n_replies, n_workers = store.describe()
+    finally:
+        store.close()
+    message = (
+        f"PostgreSQL {version}, about {n_replies} replies, {n_workers} other workers; opened in "
+        f"{opened_ms:.0f} ms"
+    )
+    return Finding("store", store.lease.name, "ok", message)
 
 
 def _check_database(folder: Path, fault: State) -> Finding:

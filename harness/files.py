@@ -125,12 +125,11 @@ def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o
         part.unlink(missing_ok=True)
         raise
     if durable:
-        sync_folder(path.parent)
+        _sync_folder(path.parent)
     return path
 
 
-def sync_folder(folder: Path) -> None:
-    """Make new names in a folder survive a power failure."""
+def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

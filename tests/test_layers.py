@@ -16,12 +16,13 @@ HARNESS = Path(__file__).resolve().parent.parent / "harness"
 LAYERS = (
     ("stats",),
     ("plugins", "files", "plain_text"),
-    ("checksummed_log", "state_folder"),
+    ("state_folder",),
     ("tasks",),
     ("judging.cache_folder", "judging.prompts", "judging.parsing"),
     ("judging.judges",),
     ("judging.storage", "judging.voting"),
     ("judging.running",),
+    ("judging.cluster",),
     ("ratings",),
     ("analysis",),
     ("runs",),
@@ -180,9 +181,9 @@ def test_help_and_tasks_import_nothing_heavy():
         assert result.returncode == 0, result.stderr
 
 
-def test_asking_imports_no_scipy():
-    """A run imports scipy with its statistics, after the last reply."""
-    code = "import sys, harness.app; assert 'scipy' not in sys.modules"
+def test_asking_imports_neither_scipy_nor_psycopg():
+    """A run imports scipy with its statistics, after the last reply, and psycopg for --store."""
+    code = "import sys, harness.app; assert not {'scipy', 'psycopg'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

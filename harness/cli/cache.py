@@ -1,4 +1,4 @@
-"""`harness cache`: size of the response cache, and clearing it."""
+"""`harness cache`: size of the response cache, clearing it, and copying replies."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def cache(ctx: typer.Context, *, folder: Folder = None, as_json: options.Json = 
       harness cache
       harness cache --json
       harness cache clear
+      harness cache copy ~/.cache/judge-harness postgresql://db.example.org/judges
     """
     if ctx.invoked_subcommand is None:
         from harness.cli.lists import show
@@ -67,3 +68,21 @@ def clear(
     finally:
         store.close()
     echo(f"Removed {n_replies} replies from {path}.")
+
+
+@app.command()
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Folder, or address of a store.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Folder, or address of a store.")],
+) -> None:
+    """Copy replies between a cache folder and a shared store; none is replaced.
+
+    \b
+    Examples:
+      harness cache copy ~/.cache/judge-harness postgresql://db.example.org/judges
+      harness cache copy postgresql:// ./cache
+    """
+    from harness.judging.cluster.reply_copies import copy_replies
+
+    n_replies = copy_replies(source, target)
+    echo(f"Copied {n_replies} replies to {target}.")

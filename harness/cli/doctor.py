@@ -25,6 +25,7 @@ def doctor(
     key_env: options.KeyEnv = None,
     judges_file: options.JudgesFile = None,
     cache: options.Cache = None,
+    store: options.Store = None,
     out: options.Out = None,
     contact: Annotated[
         bool,
@@ -44,6 +45,7 @@ def doctor(
       harness doctor
       harness doctor --judges gpt,claude
       harness doctor --judges m --base-url http://127.0.0.1:8000/v1 --contact
+      harness doctor --store postgresql://db.example.org/judges
     """
     from harness.cli.lists import show
     from harness.doctor import examine
@@ -55,6 +57,7 @@ def doctor(
         base_url=base_url,
         key_env=key_env,
         cache=cache,
+        store=store,
         out=out,
         contact=contact,
     )

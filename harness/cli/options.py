@@ -202,6 +202,14 @@ Out = Annotated[
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of the response cache; $HARNESS_CACHE by default.")
 ]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Share replies, locks, rates and budget with runs on other machines: "
+        "postgresql://HOST/DATABASE. Takes the place of the cache.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Details = Annotated[
     bool,
@@ -224,6 +232,7 @@ WITH_RESUME = frozenset(
         "out",
         "cache",
         "use_cache",
+        "store",
         "quiet",
         "as_json",
         "details",
@@ -242,6 +251,13 @@ def check_resume(ctx: typer.Context, *, resume: bool, run_name: str | None) -> N
         raise typer.BadParameter(
             f"a resumed run keeps its options; leave {option} out, or start a new run"
         )
+
+
+def check_store(store: str | None, cache: Path | None, *, use_cache: bool) -> None:
+    """Refuse a store beside a cache, or beside none."""
+    if store is not None and (cache is not None or not use_cache):
+        option = "--cache" if cache is not None else "--no-cache"
+        raise typer.BadParameter(f"a store takes the place of the cache; leave {option} out")
 
 
 def check_without_table(ctx: typer.Context) -> None:

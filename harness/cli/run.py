@@ -81,6 +81,7 @@ def run(
     ] = False,
     out: options.Out = None,
     cache: options.Cache = None,
+    store: options.Store = None,
     use_cache: Annotated[
         bool, typer.Option("--cached/--no-cache", help="Use the response cache.")
     ] = True,
@@ -108,6 +109,7 @@ def run(
 
     options.check_resume(ctx, resume=resume, run_name=run_name)
     options.check_fail_unless(fail_unless)
+    options.check_store(store, cache, use_cache=use_cache)
     if resume:
         rest = plan_unfinished(
             run_name,
@@ -163,7 +165,9 @@ def run(
     finished: dict[str, Validation] = {}
     for plan in plans:
         limited = _with_rest(plan, spent_usd) if finished else plan
-        result = run_with_progress(limited, out=out, cache=cache, use_cache=use_cache, quiet=quiet)
+        result = run_with_progress(
+            limited, out=out, cache=cache, use_cache=use_cache, quiet=quiet, store=store
+        )
         spent_usd += result.cost_usd
         codes += [result.exit_code, options.exit_code_of(result.validation, fail_unless)]
         finished[result.folder.path.name] = result.validation
@@ -218,6 +222,7 @@ def run_with_progress(
     cache: Path | None,
     use_cache: bool,
     quiet: bool,
+    store: str | None = None,
     verb: str = "run",
 ) -> RunResult:
     """Run a plan with progress bars, or with lines where there is no terminal."""
@@ -225,7 +230,13 @@ def run_with_progress(
 
     with watch(plan.n_planned, quiet=quiet) as observer:
         return run_plan(
-            plan, observer=observer, out=out, cache=cache, use_cache=use_cache, verb=verb
+            plan,
+            observer=observer,
+            out=out,
+            cache=cache,
+            use_cache=use_cache,
+            store=store,
+            verb=verb,
         )
 
 

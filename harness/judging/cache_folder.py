@@ -15,7 +15,10 @@ def cache_folder() -> Path:
     return Path(base) / "judge-harness"
 
 
-def resume_command(run: Path, cache: Path | None = None, verb: str = "run") -> str:
+def resume_command(
+    run: Path, cache: Path | None = None, verb: str = "run", store: str | None = None
+) -> str:
     """Return the command that resumes a run; names the cache unless it is the default one."""
     options = [] if cache in {None, cache_folder()} else ["--cache", str(cache)]
+    options += ["--store", store] if store else []
     return shlex.join(["harness", *verb.split(), "--resume", str(run), *options])

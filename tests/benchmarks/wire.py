@@ -137,9 +137,12 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, float]:
     spec = load_judges(file)["local"]
     prompts = Prompts.load(task)
     some = task.items[: WARM_UP // given.samples]
+    store = getattr(given, "store", None)
     asked(folder / "warm", task, prompts, spec, items=some, samples=1)
     cpu, start = time.process_time(), time.perf_counter()
-    took = asked(folder / "run", task, prompts, spec, items=task.items, samples=given.samples)
+    took = asked(
+        folder / "run", task, prompts, spec, items=task.items, samples=given.samples, store=store
+    )
     wall, cpu = time.perf_counter() - start, time.process_time() - cpu
     took.sort()
     ideal = given.n * given.latency_ms / 1e3 / given.concurrency
@@ -153,7 +156,7 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, float]:
     }
 
 
-def asked(folder, task, prompts, spec, *, items, samples):
+def asked(folder, task, prompts, spec, *, items, samples, store=None):
     """Run one judge over items as `harness run` does; give the seconds each unit took."""
     import uvloop
 
@@ -183,12 +186,17 @@ def asked(folder, task, prompts, spec, *, items, samples):
         VerdictLog.open(folder / "verdicts.jsonl") as log,
         watch({spec.name: len(items) * samples}, quiet=False) as observer,
     ):
-        store = ResponseCache(folder / "cache", observer.say)
-        session = Session(
-            task, [job], log=log, cache=store, done={}, observer=observer, budget=CostBudget(None)
-        )
+        limits = {"budget": CostBudget(None)}
+        if store is None:
+            cache = ResponseCache(folder / "cache", observer.say)
+        else:
+            from harness.judging.cluster import open_store, session_limits
+
+            cache = open_store(store, folder.name, spec.deadline_s, observer.say)
+            limits = session_limits(cache, None, 0.0)
+        session = Session(task, [job], log=log, cache=cache, done={}, observer=observer, **limits)
         uvloop.run(session.run())
-        store.close()
+        cache.close()
     local_executor.WorkerPool = pool
     return took
 

@@ -151,7 +151,8 @@ class Claims(NamedTuple):
 def claim_many(units: Sequence[WorkUnit], services: Services) -> Claims:
     """Lock the requests of many units of one sample, and look their replies up once more."""
     locks = services.locks
-    units = [unit.with_claim(locks.claim(unit.hashes[0])) for unit in units]
+    granted = locks.claim_many([unit.hashes[0] for unit in units])
+    units = [unit.with_claim(unit.hashes[0] in granted) for unit in units]
     claimed = [unit for unit in units if unit.claimed]
     if not claimed:
         return Claims(units, (), ())

@@ -182,6 +182,9 @@ class RequestLocks(Protocol):
         Look the reply up afterwards and before sending: it may just have been stored.
         """
 
+    def claim_many(self, requests: Sequence[str], /) -> set[str]:
+        """Take the right to send some requests; return those that nobody else holds."""
+
     def release(self, request: str, /) -> None:
         """Give the right back: the reply is stored, or there will be none."""
 
@@ -291,6 +294,10 @@ class Cache(ResponseStore, Protocol):
     """A response store with the locks and pending requests of all runs that share it."""
 
     @property
+    def write_through(self) -> bool:
+        """Whether a call ends only when its reply is stored: other machines see no log of it."""
+
+    @property
     def locks(self) -> RequestLocks:
         """The right to send a request."""
 
@@ -308,6 +315,8 @@ class Cache(ResponseStore, Protocol):
 class NoCache:
     """Stores nothing and locks nothing (``--no-cache``)."""
 
+    write_through = False
+
     def __init__(self) -> None:
         self.locks = self.batches = self
 
@@ -323,6 +332,10 @@ class NoCache:
         """Allow every request."""
         del request
         return True
+
+    def claim_many(self, requests: Sequence[str], /) -> set[str]:
+        """Allow all requests."""
+        return set(requests)
 
     def release(self, request: str, /) -> None:
         """Do nothing."""

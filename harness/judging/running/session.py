@@ -26,15 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harness.errors import CallFailed
+    from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.running.budget import CostBudget
-    from harness.judging.running.rate_limit import RateEvent
+    from harness.judging.running.rate_limit import RateEvent, RateGate
     from harness.judging.running.services import Cache, Executor, Job, Observer, Outcome
     from harness.judging.storage.verdict_log import VerdictLog
     from harness.tasks import Task
 
 FLUSH_EVERY_S = 0.2  # how long a logged reply may wait to be stored
+STORE_AGAIN_S = 0.5  # after a store on another machine was away
 FLUSH_AGAIN_S = 5.0  # after a failure, which may have waited for a lock
 
 
@@ -62,6 +64,8 @@ class Session:
         How calls are retried.
     executor : callable
         Makes the executor for a session; by default units run in this process.
+    make_gate : callable
+        Makes the rate limit of a judge; by default that of this process alone.
     """
 
     def __init__(
@@ -76,7 +80,9 @@ class Session:
         budget: CostBudget,
         retry: RetryPolicy | None = None,
         executor: Callable[[Session], Executor] = LocalExecutor,
+        make_gate: Callable[[Judge, RetryPolicy, int], RateGate] = rate_gate,
     ) -> None:
+        self.make_gate = make_gate
         self.cache = cache
         self.observer = observer
         self.budget = budget
@@ -113,7 +119,7 @@ class Session:
         RunError
             If verdicts can no longer be written, or the cache not be read.
         """
-        flusher = asyncio.create_task(self.recorder.flush_regularly())
+        flusher = asyncio.create_task(self.recorder.store_regularly())
         try:
             await self._executor.run(self._judges)
         except* RunError as errors:
@@ -132,6 +138,7 @@ class Session:
 
     def drain(self) -> None:
         """Send nothing more; what is in flight is still received."""
+        self.recorder.stop_waiting()
         for judge in self._judges:
             judge.gate.shut()
 
@@ -155,7 +162,7 @@ class JudgeRun:
         self.name = job.judge.spec.name
         self.reader = Reader(session.task, job.judge.spec.strategy)
         self.session = session
-        self.gate = rate_gate(job.judge, session.retry, ceiling)
+        self.gate = session.make_gate(job.judge, session.retry, ceiling)
         self.stop_reason = ""
         self._waiting: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
@@ -278,6 +285,9 @@ class Recorder:
         self._stop = stop
         self._unwritten: list[tuple[str, Sequence[Verdict], Sequence[Reply]]] = []
         self._unstored: list[Reply] = []
+        self._waiting: list[asyncio.Future[None]] = []  # for what they received to be stored
+        self._has_waiting = asyncio.Event()
+        self._may_wait = cache.write_through
 
     async def record_soon(
         self, judge: str, verdicts: Sequence[Verdict], received: Sequence[Reply]
@@ -294,6 +304,11 @@ class Recorder:
             await asyncio.sleep(0)
         finally:
             self._write()
+        if received and self._may_wait:
+            stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(stored)
+            self._has_waiting.set()
+            await stored
 
     def record(
         self, judge: str, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()
@@ -321,6 +336,44 @@ class Recorder:
         for judge, verdicts in final.items():
             self._observer.advanced(judge, verdicts)
 
+    def stop_waiting(self) -> None:
+        """Let calls end before their replies are stored, since nothing more is sent."""
+        self._may_wait = False
+        self._resume(len(self._waiting))
+
+    def _resume(self, n: int) -> None:
+        for stored in self._waiting[:n]:
+            if not stored.done():
+                stored.set_result(None)
+        del self._waiting[:n]
+
+    async def store_regularly(self) -> None:
+        """Store what is logged: at once where others see no log of it, else now and then."""
+        if self._cache.write_through:
+            await self._store_at_once()
+        await self.flush_regularly()
+
+    async def _store_at_once(self) -> None:
+        while True:
+            await self._has_waiting.wait()
+            self._has_waiting.clear()
+            n, n_waiting = len(self._unstored), len(self._waiting)
+            if n:
+                try:
+                    await asyncio.to_thread(self._cache.add_many, self._unstored[:n])
+                except RunError:
+                    self._has_waiting.set()
+                    await asyncio.sleep(STORE_AGAIN_S)
+                    continue
+                self._forget(n)
+            self._resume(n_waiting)
+
+    def _forget(self, n: int) -> None:
+        """Release the first ``n`` replies, which are stored."""
+        for reply in self._unstored[:n]:
+            self._cache.locks.release(reply.request)
+        del self._unstored[:n]
+
     async def flush_regularly(self) -> None:
         """Flush at intervals, so that other runs find the replies that they wait for."""
         pause_s = FLUSH_EVERY_S
@@ -338,9 +391,7 @@ class Recorder:
             if last:
                 self._observer.say(f"{error}; the replies are safe in {self._log.path}")
             return False
-        for reply in self._unstored:
-            self._cache.locks.release(reply.request)
-        self._unstored.clear()
+        self._forget(len(self._unstored))
         return True
 
 

@@ -17,7 +17,7 @@ from errno import EACCES, EAGAIN
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 DIGITS = 15  # of a request's hash: 60 bits, the offset of its byte; the files stay empty
@@ -77,6 +77,10 @@ class FileLocks:
             self.supported = False
         self._offsets.add(offset)
         return True
+
+    def claim_many(self, names: Sequence[str]) -> set[str]:
+        """Lock some hashes; return those that nobody else holds."""
+        return {name for name in names if self.claim(name)}
 
     def release(self, name: str) -> None:
         """Unlock a hash, if this process holds it."""

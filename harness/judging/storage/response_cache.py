@@ -28,7 +28,7 @@ from harness.judging.storage.run_notes import RunNotes, identity_of, note_name
 from harness.judging.storage.verdict_log import LogReading, replay, replies_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 T = TypeVar("T")
@@ -153,6 +153,8 @@ class ResponseCache:
         If the folder cannot be written, or holds another program's database; or if its path names
         an environment variable, which diskcache would replace.
     """
+
+    write_through = False  # what is logged and not stored is read from the log
 
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
         if os.path.expandvars(folder) != str(folder):
@@ -279,6 +281,11 @@ class ResponseCache:
             f"waiting for requests that {holder} has begun; if it is stopped, continue it (fg) "
             f"or end it (kill {process})"
         )
+
+    def replies(self) -> Iterator[Reply]:
+        """Yield all cached replies."""
+        for key in self._database.iterkeys():
+            yield from _read(self._database.get_many([key]).get(key))
 
     def clear(self) -> None:
         """Remove all replies.

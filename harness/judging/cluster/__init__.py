@@ -1,0 +1,50 @@
+"""Runs on many machines that share one store; imported only when a run names one."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.judging.cluster.shared_store import SharedStore
+
+INSTALL = "pip install 'judge-harness[postgres]'"
+
+
+def open_store(
+    address: str,
+    run: str,
+    longest_call_s: float = 0.0,
+    say: Callable[[str], None] = lambda _: None,
+) -> SharedStore:
+    """Open the shared store at an address; see `SharedStore`.
+
+    Raises
+    ------
+    RunError
+        If the address is none, psycopg is not installed, or the database cannot be used.
+    """
+    if find_spec("psycopg") is None:
+        raise RunError(f"--store needs psycopg; install it: {INSTALL}")
+    # psycopg is an extra, without which this module says what to install
+    from harness.judging.cluster.shared_store import SharedStore  # noqa: PLC0415
+    from harness.judging.cluster.store_address import store_address  # noqa: PLC0415
+
+    return SharedStore(store_address(address), run, longest_call_s, say)
+
+
+def session_limits(store: SharedStore, limit_usd: float | None, spent_usd: float) -> dict[str, Any]:
+    """Return budget and rate limits of a session that hold for all workers of its run."""
+    from harness.judging.cluster.shared_limits import SharedBudget, shared_gate  # noqa: PLC0415
+
+    if limit_usd is not None:
+        store.open_budget(limit_usd, spent_usd)
+    return {
+        "budget": SharedBudget(limit_usd, spent_usd, store),
+        "make_gate": partial(shared_gate, store),
+    }

@@ -1,0 +1,241 @@
+"""Rate limit and budget that hold for all workers of a shared store together.
+
+Both take from the store in batches: the rate for the calls that wait now, the budget for several
+calls to come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from harness.errors import BudgetSpent, CallFailed
+from harness.judging.cluster.database import StoreAway
+from harness.judging.running.budget import CallBill, CostBudget
+from harness.judging.running.rate_limit import BURST_S, WINDOW_S, RateGate, rate_gate
+from harness.judging.running.services import NotAsked
+
+if TYPE_CHECKING:
+    from harness.judging.cluster.shared_store import SharedStore
+    from harness.judging.judges.base import Judge
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.prompts.requests import Request
+    from harness.judging.running.retry import RetryPolicy
+
+AHEAD_S = 2.0  # how much of a rate a worker takes ahead of its use
+POLL_S = 0.2  # between looks for what other workers return
+
+
+class SharedRate:
+    """Uses per minute, of one kind and judge, that all workers of a store share.
+
+    Parameters
+    ----------
+    store : SharedStore
+        Where they are counted.
+    name : str
+        Of judge and kind, the same for all workers.
+    per_minute : float
+        Fewer uses begin within any minute.
+    """
+
+    def __init__(self, store: SharedStore, name: str, per_minute: float) -> None:
+        self._store = store
+        self._name = name
+        self._interval_s = (WINDOW_S + BURST_S) / per_minute
+        self._queue: deque[tuple[float, asyncio.Future[float]]] = deque()
+        self._filling: asyncio.Task[None] | None = None
+
+    async def take(self, n: float) -> float:
+        """Reserve ``n`` uses; return when they begin, on the clock of the event loop.
+
+        Raises
+        ------
+        NotAsked
+            If nothing more may be sent.
+        """
+        loop = asyncio.get_running_loop()
+        begins: asyncio.Future[float] = loop.create_future()
+        self._queue.append((n, begins))
+        if self._filling is None or self._filling.done():
+            self._filling = loop.create_task(self._fill())
+        return await begins
+
+    def stop(self) -> None:
+        """End all that wait."""
+        while self._queue:
+            _, begins = self._queue.popleft()
+            if not begins.done():
+                begins.set_exception(NotAsked())
+
+    async def _fill(self) -> None:
+        """Reserve for all that wait, some seconds at a time."""
+        loop = asyncio.get_running_loop()
+        while self._queue:
+            batch = self._next_batch()
+            seconds = sum(n for n, _ in batch) * self._interval_s
+            try:
+                wait_s = await asyncio.to_thread(self._store.take_rate, self._name, seconds)
+            except StoreAway:
+                self._queue.extendleft(reversed(batch))
+                await asyncio.sleep(POLL_S)
+                continue
+            begins_s = loop.time() + wait_s
+            for n, begins in batch:
+                if not begins.done():
+                    begins.set_result(begins_s)
+                begins_s += n * self._interval_s
+            await asyncio.sleep(max(0.0, begins_s - loop.time() - AHEAD_S))
+
+    def _next_batch(self) -> list[tuple[float, asyncio.Future[float]]]:
+        batch = [self._queue.popleft()]
+        seconds = batch[0][0] * self._interval_s
+        while self._queue and seconds + self._queue[0][0] * self._interval_s <= AHEAD_S:
+            batch.append(self._queue.popleft())
+            seconds += batch[-1][0] * self._interval_s
+        return batch
+
+
+class SharedGate(RateGate):
+    """Rate limit of one judge whose requests and tokens per minute hold for all workers.
+
+    Calls wait while the lease of this process is not fresh; when it has lapsed, the judge stops.
+    """
+
+    def __init__(self, gate: RateGate, store: SharedStore, spec: JudgeSpec) -> None:
+        super().__init__(gate.rate, gate._breaker)  # noqa: SLF001 -- takes the gate's place
+        self._lease = store.lease
+        name = sha256(f"{spec.model} {spec.base_url}".encode()).hexdigest()
+        self._requests = spec.rpm and SharedRate(store, f"requests {name}", spec.rpm)
+        self._tokens = spec.tpm and SharedRate(store, f"tokens {name}", spec.tpm)
+
+    async def enter(self, tokens: float) -> int:
+        """Wait for a place in flight, and for a share of the rate; return the call's ticket."""
+        ticket = await super().enter(tokens)
+        try:
+            await self._wait_for_share(tokens)
+        except BaseException:
+            self.leave()
+            raise
+        return ticket
+
+    def shut(self) -> None:
+        """Let no call through any more."""
+        super().shut()
+        for rate in (self._requests, self._tokens):
+            if rate:
+                rate.stop()
+
+    async def _wait_for_share(self, tokens: float) -> None:
+        for rate, n in ((self._requests, 1.0), (self._tokens, tokens)):
+            late_s = BURST_S
+            while rate and late_s >= BURST_S:  # what begun too long ago has passed
+                late_s = await self._take(rate, n)
+        while not self._lease.is_fresh:
+            if self._lease.has_lapsed:
+                raise CallFailed("store_lost", stops_judge=True)
+            await self.sleep(POLL_S)
+        if self._lease.has_lapsed:
+            raise CallFailed("store_lost", stops_judge=True)
+
+    async def _take(self, rate: SharedRate, n: float) -> float:
+        """Take a share of a rate and wait until it begins; return how late that is."""
+        begins_s = await rate.take(n)
+        loop = asyncio.get_running_loop()
+        if (wait_s := begins_s - loop.time()) > 0:
+            await self.sleep(wait_s)
+        return loop.time() - begins_s
+
+
+def shared_gate(store: SharedStore, judge: Judge, retry: RetryPolicy, ceiling: int) -> RateGate:
+    """Return the rate limit of a judge for all workers of a store; see `rate_gate`."""
+    return SharedGate(rate_gate(judge, retry, ceiling), store, judge.spec)
+
+
+class SharedBudget(CostBudget):
+    """Budget of a run that all its workers share; each takes an allowance for some calls.
+
+    Parameters
+    ----------
+    limit_usd : float or None
+        What the run may cost.
+    spent_usd : float
+        What it had cost when it was resumed.
+    store : SharedStore
+        Where it is counted; see `SharedStore.open_budget`.
+    """
+
+    def __init__(self, limit_usd: float | None, spent_usd: float, store: SharedStore) -> None:
+        super().__init__(limit_usd, spent_usd)
+        self._store = store
+        self._allowance_usd = 0.0
+        self._promised_usd: dict[str, float] = {}  # by request, until it is sent
+        self._exchange = asyncio.Lock()
+        store.at_close.append(self.close)
+
+    async def wait_for_room(self, spec: JudgeSpec, request: Request, n: int = 1) -> None:
+        """Wait until this call may be sent, or the budget is spent for good."""
+        if self.limit_usd is None or request.hash in self._promised_usd:
+            return
+        cost_usd = self._worst_cost(spec, request, n)
+        while self._allowance_usd < cost_usd and not self.exhausted:
+            async with self._exchange:
+                if self._allowance_usd < cost_usd and not self.exhausted:
+                    await self._exchange_allowance(cost_usd)
+        if self._allowance_usd >= cost_usd:
+            self._allowance_usd -= cost_usd
+            self._promised_usd[request.hash] = cost_usd
+
+    def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:
+        """Return a context that uses what was promised to this call.
+
+        Raises
+        ------
+        BudgetSpent
+            If nothing was. Nothing was sent.
+        """
+        del n
+        if self.limit_usd is None:
+            return CallBill(self, spec.name, 0.0)
+        cost_usd = self._promised_usd.pop(request.hash, None)
+        if cost_usd is None:
+            raise BudgetSpent(f"the next request could exceed --max-cost {self.limit_usd:g}")
+        return CallBill(self, spec.name, cost_usd)
+
+    def book(self, judge: str, reserved_usd: float, cost_usd: float) -> None:
+        """Replace what was reserved for a call by what it cost; the rest may be used again."""
+        super().book(judge, reserved_usd, cost_usd)
+        if self.limit_usd is not None:
+            self._allowance_usd += reserved_usd - cost_usd
+            self._note_held()
+
+    def close(self) -> None:
+        """Return what is left of the allowance."""
+        left_usd, self._allowance_usd = self._allowance_usd, 0.0
+        left_usd += sum(self._promised_usd.values())
+        self._promised_usd.clear()
+        if left_usd:
+            self._store.exchange_budget(left_usd, float("inf"))
+
+    async def _exchange_allowance(self, cost_usd: float) -> None:
+        returned_usd, self._allowance_usd = self._allowance_usd, 0.0
+        try:
+            allowance_usd, possible_usd = await asyncio.to_thread(
+                self._store.exchange_budget, returned_usd, cost_usd
+            )
+        except StoreAway:
+            self._allowance_usd += returned_usd
+            await asyncio.sleep(POLL_S)
+            return
+        self._allowance_usd += allowance_usd
+        self._note_held()
+        if not allowance_usd:
+            in_flight_usd = self.reserved_usd + sum(self._promised_usd.values())
+            self.exhausted = possible_usd + in_flight_usd < cost_usd
+            await asyncio.sleep(0 if self.exhausted else POLL_S)
+
+    def _note_held(self) -> None:
+        promised_usd = sum(self._promised_usd.values())
+        self._store.lease.held_usd = self._allowance_usd + self.reserved_usd + promised_usd

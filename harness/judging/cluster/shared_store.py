@@ -1,0 +1,244 @@
+"""Shared store: the replies of runs on many machines, in PostgreSQL.
+
+A reply is looked up after its lock was taken, in the same exchange, and is stored before its call
+counts as ended. While the database cannot be reached nothing is claimed and nothing is sent, and
+replies wait to be stored.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from harness.errors import RunError, VerdictError
+from harness.files import reader
+from harness.judging.cache_folder import cache_folder
+from harness.judging.cluster.database import StoreAway
+from harness.judging.cluster.shared_locks import RELEASE, SharedLocks
+from harness.judging.cluster.stored_replies import MAX_REPLY_BYTES, decode_reply, encode_reply
+from harness.judging.cluster.worker_lease import WorkerLease
+from harness.judging.running.services import NoCache
+from harness.judging.storage.response_cache import recover_replies
+from harness.judging.storage.run_notes import RunNotes, identity_of, note_name
+from harness.judging.storage.verdict_log import replay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from psycopg import Connection
+
+    from harness.judging.cluster.store_address import StoreAddress
+    from harness.judging.parsing.verdict import Reply
+    from harness.judging.running.services import PendingRequests
+
+PAGE = 1000  # replies that are copied at a time
+FIND = (
+    "SELECT request, reply FROM harness_reply WHERE request = ANY(%b) AND octet_length(reply) <= %s"
+)
+STORE = (
+    "INSERT INTO harness_reply (request, reply) SELECT * FROM unnest(%b::bytea[], %b::bytea[]) "
+    "ON CONFLICT DO NOTHING"
+)
+PAGE_AFTER = (
+    "SELECT request, reply FROM harness_reply WHERE request > %b AND octet_length(reply) <= %s "
+    "ORDER BY request LIMIT %s"
+)
+TAKE_RATE = (
+    "INSERT INTO harness_rate AS r VALUES (%(name)s, clock_timestamp() + %(span)s) "
+    "ON CONFLICT (name) DO UPDATE "
+    "SET next_at = greatest(r.next_at, clock_timestamp()) + %(span)s "
+    "RETURNING extract(epoch FROM next_at - %(span)s - clock_timestamp())::float8"
+)
+OPEN_BUDGET = (
+    "INSERT INTO harness_budget AS b VALUES (%(run)s, %(limit)s, %(spent)s) "
+    "ON CONFLICT (run) DO UPDATE SET limit_usd = excluded.limit_usd, taken_usd = "
+    "greatest(%(spent)s, b.taken_usd - "
+    "(SELECT coalesce(sum(held_usd), 0) FROM harness_worker WHERE run = %(run)s))"
+)
+
+DESCRIBE = (
+    "SELECT current_setting('server_version'), "
+    "(SELECT reltuples::bigint FROM pg_class WHERE oid = 'harness_reply'::regclass), "
+    "(SELECT count(*) FROM harness_worker WHERE worker <> %s AND expires > clock_timestamp())"
+)
+ROOM = "SELECT limit_usd - taken_usd FROM harness_budget WHERE run = %s FOR UPDATE"
+TAKE_BUDGET = "UPDATE harness_budget SET taken_usd = taken_usd + %s WHERE run = %s"
+HELD = "SELECT coalesce(sum(held_usd), 0) FROM harness_worker WHERE run = %s AND worker <> %s"
+ALLOWANCES = 32  # what is left of a budget is taken in so many parts
+
+
+class SharedStore:
+    """A `Cache` that runs on many machines share.
+
+    Parameters
+    ----------
+    address : StoreAddress
+        Of the database; its tables are created if need be.
+    run : str
+        Name of the run.
+    longest_call_s : float
+        The longest time that a call of the run may take.
+    say : callable
+        Receives one line for each worker that holds what has been waited for.
+
+    Raises
+    ------
+    RunError
+        If the database cannot be used.
+    """
+
+    write_through = True
+
+    def __init__(
+        self,
+        address: StoreAddress,
+        run: str,
+        longest_call_s: float,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.lease = WorkerLease(address, run, longest_call_s)
+        self.locks = SharedLocks(self.lease, say)
+        self.batches: PendingRequests = NoCache()
+        self._notes = RunNotes(cache_folder() / "store-logs")
+        self._log: Path | None = None
+        self._behind = False
+        self.at_close: list[Callable[[], None]] = []
+
+    def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
+        """Return stored replies by request hash; those of claimed requests are known already.
+
+        Raises
+        ------
+        RunError
+            If the database refuses to be read.
+        """
+        replies = self.locks.take_replies(request for _, request in requests)
+        unknown = [bytes.fromhex(request) for _, request in requests if request not in replies]
+        if unknown:
+            with suppress(StoreAway):  # they are looked up again when they are claimed
+                replies |= self.lease.ask(lambda c: _find(c, unknown))
+        return {request: reply for request, reply in replies.items() if reply is not None}
+
+    def add_many(self, replies: Sequence[Reply]) -> None:
+        """Store replies under the hash of their request and release these; none is ever replaced.
+
+        Raises
+        ------
+        StoreAway
+            If they could not be stored now; a later call may succeed.
+        """
+        rows = sorted((bytes.fromhex(r.request), encode_reply(r)) for r in replies)
+        keys, values = [key for key, _ in rows], [value for _, value in rows]
+        self._behind = True
+        self.lease.store(lambda c: self._store(c, keys, values))
+        self._behind = False
+        self.locks.forget(reply.request for reply in replies)
+
+    def _store(self, connection: Connection, keys: list[bytes], values: list[bytes]) -> None:
+        with connection.pipeline(), connection.transaction():
+            connection.execute(STORE, (keys, values))
+            connection.execute(RELEASE, (keys, self.lease.id))
+
+    def follow(self, log: Path, ledger: Path | None = None) -> None:
+        """Register the verdict log of this run; what it holds from a killed process is stored.
+
+        Raises
+        ------
+        RunError
+            If the replies cannot be stored, or the run uses batches.
+        """
+        if ledger is not None:
+            raise RunError("--batch cannot be used with --store; leave one of the two out.")
+        self._log = log.absolute()
+        note = self._notes.read(note_name(self._log))
+        if note is not None and note.identity == identity_of(self._log):
+            with suppress(VerdictError), reader(self._log) as file:
+                recover_replies(replay(file, self._log), self.add_many)
+        try:
+            cache_folder().mkdir(parents=True, exist_ok=True)
+            self._notes.leave(self._log)
+        except OSError as error:
+            raise RunError(f"{cache_folder()}: cannot be written ({error.strerror}).") from None
+
+    def replies(self) -> Iterator[Reply]:
+        """Yield all stored replies."""
+        last = b""
+        while rows := self.lease.ask(partial(_page, last=last)):
+            yield from (reply for key, data in rows if (reply := decode_reply(key.hex(), data)))
+            last = rows[-1][0]
+
+    def describe(self) -> tuple[str, int, int]:
+        """Return the server's version, about how many replies it holds, and the other workers."""
+        row = self.lease.ask(lambda c: c.execute(DESCRIBE, [self.lease.id]).fetchone())
+        version, n_replies, n_workers = row or ("", 0, 0)
+        return str(version), max(0, int(n_replies)), int(n_workers)
+
+    def take_rate(self, name: str, seconds: float) -> float:
+        """Reserve the next ``seconds`` of what all workers may use; return when they begin.
+
+        In seconds from now; for any thread.
+        """
+        return self.lease.exchange(lambda c: _take_rate(c, name, seconds))
+
+    def open_budget(self, limit_usd: float, spent_usd: float) -> None:
+        """Set the budget of this run; ``spent_usd`` is what its log has cost."""
+        values = {"run": self.lease.run_name, "limit": limit_usd, "spent": spent_usd}
+        self.lease.exchange(lambda c: c.execute(OPEN_BUDGET, values))
+
+    def exchange_budget(self, returned_usd: float, needed_usd: float) -> tuple[float, float]:
+        """Return what is left of an allowance and take another; for any thread.
+
+        Returns
+        -------
+        allowance_usd : float
+            At least what is needed, or 0.
+        possible_usd : float
+            What the budget would have room for if other workers returned all that they hold.
+        """
+        return self.lease.exchange(
+            lambda c: _exchange_budget(c, self.lease, returned_usd, needed_usd)
+        )
+
+    def close(self) -> None:
+        """Release everything."""
+        if self._log and not self._behind:
+            with suppress(OSError):
+                self._notes.remove(self._log)
+        for close in self.at_close:
+            with suppress(RunError):
+                close()
+        self.lease.close()
+
+    def __repr__(self) -> str:
+        return f"SharedStore({self.lease.name})"
+
+
+def _find(connection: Connection, keys: list[bytes]) -> dict[str, Reply | None]:
+    rows = connection.execute(FIND, (keys, MAX_REPLY_BYTES), binary=True)
+    return {key.hex(): decode_reply(key.hex(), data) for key, data in rows}
+
+
+def _page(connection: Connection, last: bytes) -> list[tuple[bytes, bytes]]:
+    return connection.execute(PAGE_AFTER, (last, MAX_REPLY_BYTES, PAGE), binary=True).fetchall()
+
+
+def _take_rate(connection: Connection, name: str, seconds: float) -> float:
+    values = {"name": name, "span": timedelta(seconds=seconds)}
+    [wait_s] = connection.execute(TAKE_RATE, values).fetchone() or (0.0,)
+    return float(wait_s)
+
+
+def _exchange_budget(
+    connection: Connection, lease: WorkerLease, returned_usd: float, needed_usd: float
+) -> tuple[float, float]:
+    with connection.transaction():
+        connection.execute("SET LOCAL synchronous_commit = on")
+        row = connection.execute(ROOM, [lease.run_name]).fetchone()
+        room_usd = (row[0] if row else 0.0) + returned_usd
+        allowance_usd = max(needed_usd, room_usd / ALLOWANCES) if needed_usd <= room_usd else 0.0
+        connection.execute(TAKE_BUDGET, (allowance_usd - returned_usd, lease.run_name))
+        held = connection.execute(HELD, (lease.run_name, lease.id)).fetchone()
+    return allowance_usd, room_usd + (held[0] if held else 0.0)

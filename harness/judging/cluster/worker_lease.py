@@ -1,0 +1,178 @@
+"""Lease of one process on a shared store, renewed by a thread.
+
+The lease is a row whose expiry is set and compared by the clock of the database alone. Whoever
+waits for a lock removes rows that have expired, and with them their locks; the owner of a row that
+was removed sends nothing more.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
+
+from harness.errors import RunError
+from harness.judging.cluster.database import Database, StoreAway, prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from psycopg import Connection
+
+    from harness.judging.cluster.store_address import StoreAddress
+
+T = TypeVar("T")
+
+RESTART_S = 10.0  # after the database has started, in which no lease is removed
+LEASE_MARGIN_S = 10.0  # of the lease beyond the longest call
+CONTACT_S = 5.0  # nothing is sent when the lease was not renewed for so long
+RENEW_EVERY_S = 1.0
+RETRY_S = 0.25  # while the database is away
+TICK_S = 0.1
+REGISTER = (
+    "INSERT INTO harness_worker (worker, run, host, process, expires) "
+    "VALUES (%s, %s, %s, %s, clock_timestamp() + make_interval(secs => %s))"
+)
+RENEW = (
+    "UPDATE harness_worker SET expires = clock_timestamp() + make_interval(secs => %s), "
+    "held_usd = %s WHERE worker = %s"
+)
+REMOVE_EXPIRED = (  # but not while workers find their way back after a restart
+    "DELETE FROM harness_worker WHERE expires < clock_timestamp() "
+    "AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s)"
+)
+
+
+class WorkerLease:
+    """The lease of this process, and the connections that it may use.
+
+    Parameters
+    ----------
+    address : StoreAddress
+        Of the database, whose tables are created if need be.
+    run : str
+        Name of the run, for others who wait.
+    longest_call_s : float
+        The longest time that a call may take; the lease is longer.
+
+    Attributes
+    ----------
+    is_away : bool
+        Whether the database could not be reached; set by whoever notices, reset by the next
+        renewal.
+    has_lapsed : bool
+        Whether the lease expired and was removed.
+    background : list of callable
+        Called with the thread's connection about every `TICK_S`.
+    held_usd : float
+        What this process holds of the budget of its run.
+
+    Raises
+    ------
+    RunError
+        If the database cannot be used.
+    """
+
+    def __init__(self, address: StoreAddress, run: str, longest_call_s: float) -> None:
+        self.id = uuid4()
+        self.name = address.name
+        self.run_name = run
+        self.lease_s = longest_call_s + LEASE_MARGIN_S
+        self.is_away = self.has_lapsed = False
+        self.held_usd = 0.0
+        self.background: list[Callable[[Connection], object]] = []
+        self._asking, self._renewing = Database(address), Database(address)
+        self._storing = Database(address, durable=True)
+        try:
+            self._renewing.run(prepare)
+            self._renewing.run(self._register)
+        except BaseException:
+            self._renewing.close()
+            raise
+        self._renewed_s = time.monotonic()
+        self._ended = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._renew_regularly, name="store lease", daemon=True),
+            threading.Thread(target=self._end_late_exchanges, name="store watchdog", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the lease was renewed just now, so that a call ends before it expires."""
+        return time.monotonic() - self._renewed_s < CONTACT_S
+
+    def ask(self, action: Callable[[Connection], T]) -> T:
+        """Run a short exchange in the thread of the event loop; see `Database.run`."""
+        return self._run(self._asking, action)
+
+    def store(self, action: Callable[[Connection], T]) -> T:
+        """Run an exchange that may wait for a disk; see `Database.run`."""
+        return self._run(self._storing, action)
+
+    def exchange(self, action: Callable[[Connection], T]) -> T:
+        """Run an exchange of any other thread; see `Database.run`."""
+        return self._run(self._renewing, action)
+
+    def close(self) -> None:
+        """End the lease, and with it all locks."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+        if not self.is_away:
+            with suppress(RunError):
+                self._renewing.run(
+                    lambda c: c.execute("DELETE FROM harness_worker WHERE worker = %s", [self.id])
+                )
+        for database in (self._asking, self._storing, self._renewing):
+            database.close()
+
+    def _run(self, database: Database, action: Callable[[Connection], T]) -> T:
+        if self.is_away:
+            raise StoreAway(f"{self.name}: the store cannot be reached")
+        try:
+            return database.run(action)
+        except StoreAway:
+            self.is_away = True
+            raise
+
+    def _register(self, connection: Connection) -> None:
+        place = (socket.gethostname(), os.getpid())
+        connection.execute(REGISTER, (self.id, self.run_name, *place, self.lease_s))
+
+    def _renew_regularly(self) -> None:
+        next_s = 0.0
+        while not self._ended.wait(TICK_S if not self.is_away else RETRY_S):
+            try:
+                if self.is_away or time.monotonic() >= next_s:
+                    next_s = time.monotonic() + RENEW_EVERY_S
+                    self._renew()
+                for work in self.background:
+                    self._renewing.run(work)
+            except RunError:
+                self.is_away = True
+
+    def _renew(self) -> None:
+        before_s = time.monotonic()
+        renewal = (self.lease_s, self.held_usd, self.id)
+        renewed = self._renewing.run(lambda c: c.execute(RENEW, renewal).rowcount)
+        if renewed:
+            self._renewed_s = before_s
+        else:
+            self.has_lapsed = True
+        self._renewing.run(lambda c: c.execute(REMOVE_EXPIRED, [RESTART_S]))
+        self.is_away = False
+
+    def _end_late_exchanges(self) -> None:
+        while not self._ended.wait(TICK_S):
+            for database in (self._asking, self._storing, self._renewing):
+                database.end_late_exchange()
+
+    def __repr__(self) -> str:
+        state = "lapsed" if self.has_lapsed else "away" if self.is_away else "held"
+        return f"WorkerLease({self.name}, {state})"

@@ -1,0 +1,23 @@
+"""A database per test, on a PostgreSQL server of the session."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+from support.postgres import postgres_running
+
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A running PostgreSQL server; every test leaves it running."""
+    with postgres_running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres):
+    """Address of an empty database."""
+    return postgres.create_database(f"store{next(_numbers)}")

@@ -1,0 +1,156 @@
+"""Runs on several machines that share a store, while workers, the database and the network fail.
+
+Every machine is a process with a home of its own; what was paid is what the stub received.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+from support.machines import Machine, ended, linked
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+N, CONCURRENCY = 300, 8
+
+
+@pytest.fixture
+def machine(tmp_path, stub):
+    """Make machines; what still runs there is killed in the end."""
+    machines = []
+
+    def make(name, url, **options):
+        machines.append(Machine(tmp_path / name, url, **options))
+        return machines[-1]
+
+    stub.reset()
+    yield make
+    for made in machines:
+        made.kill_all()
+
+
+def answered(machine):
+    return sum(verdict.outcome == "answered" for verdict in machine.verdicts().values())
+
+
+def test_two_machines_pay_for_every_request_once(machine, stub, database):
+    """Two runs over the same task at the same time: as many requests as units."""
+    machines = [machine(name, stub.url(ms=30), n=N) for name in "ab"]
+    outputs = [ended(run) for run in [m.run(database) for m in machines]]
+    assert stub.stats()["requests"] == N
+    assert [answered(m) for m in machines] == [N, N]
+    assert not any("harness@" in output for output in outputs)
+
+
+def test_a_third_run_later_pays_for_nothing(machine, stub, database):
+    """What one machine received, another one reads."""
+    first, later = (machine(name, stub.url(), n=50) for name in "ab")
+    ended(first.run(database))
+    stub.reset()
+    ended(later.run(database))
+    assert stub.stats()["requests"] == 0
+    assert all(verdict.cached for verdict in later.verdicts().values())
+
+
+def test_killed_worker_repeats_at_most_its_calls_in_flight(machine, stub, database):
+    """One of two is killed; the other takes over when its lease is over, and it can be resumed."""
+    killed, other = (machine(name, stub.url(ms=100), n=N) for name in "ab")
+    first = killed.run(database)
+    killed.wait_for_verdicts(40)
+    first.kill()
+    first.wait()
+    n_logged = len(killed.verdicts())
+    assert n_logged < N
+    ended(other.run(database))
+    assert answered(other) == N
+    assert N <= stub.stats()["requests"] <= N + CONCURRENCY
+    n_requests = stub.stats()["requests"]
+    ended(killed.run(database, resume=True))
+    assert answered(killed) == N
+    assert stub.stats()["requests"] == n_requests
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["restart", "crash"])
+def test_restart_of_the_database_costs_no_reply(machine, stub, postgres, database, how):
+    """Two runs go on after the database was restarted, or crashed; nothing is paid for twice."""
+    machines = [machine(name, stub.url(ms=50), n=N) for name in "ab"]
+    runs = [m.run(database) for m in machines]
+    machines[0].wait_for_verdicts(50)
+    postgres.stop(how)
+    postgres.start()
+    for run in runs:
+        ended(run)
+    assert [answered(m) for m in machines] == [N, N]
+    extra = stub.stats()["requests"] - N
+    assert extra == 0 if how == signal.SIGINT else extra <= 2 * CONCURRENCY
+
+
+def test_nothing_is_sent_while_the_database_is_gone(machine, stub, postgres, database):
+    """Without a lease that was just renewed no call begins; when it is back the run goes on."""
+    alone = machine("a", stub.url(ms=50), n=N)
+    run = alone.run(database)
+    alone.wait_for_verdicts(50)
+    postgres.stop()
+    try:
+        time.sleep(6)
+        n_requests = stub.stats()["requests"]
+        assert n_requests < N
+        time.sleep(4)
+        assert stub.stats()["requests"] == n_requests
+    finally:
+        postgres.start()
+    ended(run)
+    assert answered(alone) == N
+    assert stub.stats()["requests"] == N
+
+
+def test_partitioned_worker_stops_and_another_takes_over(machine, stub, postgres, database):
+    """Its link to the database is cut for longer than its lease: it ends, and can be resumed."""
+    with linked(postgres.port) as link:
+        cut_off, other = (machine(name, stub.url(ms=50), n=N) for name in "ab")
+        name = database.rpartition("/")[2]
+        run = cut_off.run(postgres.address(name, link.port))
+        cut_off.wait_for_verdicts(50)
+        link.cut()
+        ended(other.run(database))
+        assert answered(other) == N
+        link.mend()
+        output = ended(run, code=3)
+        assert "store_lost" in output
+        assert N <= stub.stats()["requests"] <= N + CONCURRENCY
+        ended(cut_off.run(database, resume=True))
+    assert answered(cut_off) == N
+    assert stub.stats()["requests"] <= N + CONCURRENCY
+
+
+def test_short_partition_costs_nothing(machine, stub, postgres, database):
+    """Cut off for less than its lease, a worker goes on, and no other asks what it holds."""
+    with linked(postgres.port) as link:
+        cut_off, other = (machine(name, stub.url(ms=50), n=N) for name in "ab")
+        name = database.rpartition("/")[2]
+        run = cut_off.run(postgres.address(name, link.port))
+        cut_off.wait_for_verdicts(50)
+        link.cut()
+        second = other.run(database)
+        time.sleep(6)
+        link.mend()
+        ended(run)
+        ended(second)
+    assert [answered(cut_off), answered(other)] == [N, N]
+    assert stub.stats()["requests"] == N
+
+
+def test_spent_budget_stops_a_run_and_can_be_raised(machine, stub, database):
+    """The store counts what the run may cost, also after it is resumed with more."""
+    stub.reset()
+    more = "price: {input: 0, output: 100000}, "
+    alone = machine("a", stub.url(ms=5), n=100, more=more)
+    ended(alone.run(database, "--max-cost", "8"), code=4)
+    n_paid = answered(alone)
+    assert 0 < n_paid < 100
+    assert sum(verdict.cost_usd for verdict in alone.verdicts().values()) <= 8
+    ended(alone.run(database, "--max-cost", "1000", resume=True))
+    assert answered(alone) == 100
+    assert stub.stats()["requests"] == 100

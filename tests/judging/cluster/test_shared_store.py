@@ -1,0 +1,222 @@
+"""The shared store by itself: tables, replies, locks, rates and budgets of several workers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+
+import psycopg
+import pytest
+from support.processes import invoke
+
+from harness.errors import RunError
+from harness.judging.cluster import open_store
+from harness.judging.cluster.database import SCHEMA
+from harness.judging.cluster.shared_limits import SharedRate
+from harness.judging.cluster.worker_lease import LEASE_MARGIN_S
+from harness.judging.parsing.verdict import Reply
+from harness.judging.storage.response_cache import ResponseCache
+
+pytestmark = pytest.mark.cluster
+
+
+def request_hash(i):
+    return f"{i:064x}"
+
+
+def reply_to(i, text="A"):
+    return Reply(request=request_hash(i), text=text, cache_key=request_hash(i), cost_usd=0.5)
+
+
+@contextmanager
+def opened(address, n=1, longest_call_s=1.0):
+    """Open stores as ``n`` workers would."""
+    with ExitStack() as stack:
+        stores = [open_store(address, f"run {i}", longest_call_s) for i in range(n)]
+        for store in stores:
+            stack.callback(store.close)
+        yield stores
+
+
+def stored(store, *numbers):
+    return store.get_many([(request_hash(i), request_hash(i)) for i in numbers])
+
+
+def wait_until(condition, timeout_s=30.0):
+    give_up_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.02)
+
+
+def test_tables_are_created_once_by_processes_that_start_at_once(database):
+    """Sixteen workers start on an empty database; all can use it, and a second start changes it."""
+    with ThreadPoolExecutor(16) as pool:
+        stores = list(pool.map(lambda i: open_store(database, f"run {i}"), range(16)))
+    try:
+        stores[0].add_many([reply_to(1)])
+        assert all(stored(store, 1) for store in stores)
+    finally:
+        for store in stores:
+            store.close()
+
+
+def test_tables_of_a_newer_version_are_refused(database):
+    """Nothing is written by a program that does not know them."""
+    with opened(database):
+        pass
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("UPDATE harness_schema SET version = %s", [len(SCHEMA) + 1])
+    with pytest.raises(RunError, match="update judge-harness"):
+        open_store(database, "run")
+
+
+def test_a_stored_reply_is_never_replaced(database):
+    """Of two replies to one request the first is kept."""
+    with opened(database, 2) as (store, other):
+        store.add_many([reply_to(1), reply_to(2)])
+        other.add_many([reply_to(2, "B"), reply_to(3)])
+        assert [r.text for r in stored(store, 1, 2, 3).values()] == ["A", "A", "A"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"[]", b"{", b'{"request": 7}', b"\xff" * 100, b'{"text":"B","request":"other"}'],
+)
+def test_rows_that_hold_no_reply_are_not_believed(database, data):
+    """What another client wrote is no reply unless it is a reply to that request."""
+    with opened(database) as [store]:
+        with psycopg.connect(database, autocommit=True) as connection:
+            key = bytes.fromhex(request_hash(1))
+            connection.execute("INSERT INTO harness_reply VALUES (%s, %s)", (key, data))
+        assert stored(store, 1) == {}
+        assert store.locks.claim(request_hash(1))
+        assert stored(store, 1) == {}
+        assert list(store.replies()) == []
+
+
+def test_rows_that_are_too_large_are_not_fetched(database):
+    """A row beyond the size of any reply is not transferred, and holds none."""
+    with opened(database) as [store]:
+        with psycopg.connect(database, autocommit=True) as connection:
+            key = bytes.fromhex(request_hash(1))
+            connection.execute(
+                "INSERT INTO harness_reply VALUES (%s, convert_to(repeat('x', 9000000), 'UTF8'))",
+                [key],
+            )
+        assert stored(store, 1) == {}
+        assert store.locks.claim(request_hash(1))
+        assert stored(store, 1) == {}
+
+
+def test_a_lock_is_held_by_one_worker(database):
+    """Fifty requests claimed by four workers at once: each is granted once."""
+    names = [request_hash(i) for i in range(50)]
+    with opened(database, 4) as stores, ThreadPoolExecutor(4) as pool:
+        granted = list(pool.map(lambda store: store.locks.claim_many(names), stores))
+    assert sorted(name for names in granted for name in names) == names
+
+
+def test_a_claim_brings_the_reply_that_was_stored_meanwhile(database):
+    """Who waits gets the lock after the reply is stored, and with it the reply."""
+    with opened(database, 2) as (store, other):
+        assert store.locks.claim(request_hash(1))
+        assert not store.locks.claim(request_hash(1))
+        assert not other.locks.claim(request_hash(1))
+        store.add_many([reply_to(1)])
+        store.locks.release(request_hash(1))
+        wait_until(lambda: other.locks.claim(request_hash(1)))
+        assert stored(other, 1)[request_hash(1)].text == "A"
+
+
+def test_a_released_lock_is_free(database):
+    """A request that got no reply can be sent by another worker, and by the same one."""
+    with opened(database, 2) as (store, other):
+        assert store.locks.claim(request_hash(1))
+        store.locks.release(request_hash(1))
+        wait_until(lambda: other.locks.claim(request_hash(1)))
+        other.locks.release(request_hash(1))
+        wait_until(lambda: other.locks.claim(request_hash(1)))
+
+
+def test_the_lock_of_a_dead_worker_is_free_after_its_lease_and_not_before(database):
+    """The clock of the database decides; the lease is longer than the longest call."""
+    with opened(database, 2, longest_call_s=1.0) as (store, other):
+        assert store.locks.claim(request_hash(1))
+        died_s = time.monotonic()
+        store.lease._ended.set()  # renews no more, as if killed
+        wait_until(lambda: other.locks.claim(request_hash(1)))
+        assert 1.0 < time.monotonic() - died_s < 1.0 + LEASE_MARGIN_S + 3
+
+
+def test_a_worker_whose_lease_was_removed_sends_nothing_more(database):
+    """It notices at its next renewal."""
+    with opened(database) as [store]:
+        assert store.lease.is_fresh
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute("DELETE FROM harness_worker")
+        wait_until(lambda: store.lease.has_lapsed)
+
+
+def test_requests_per_minute_hold_for_all_workers(database):
+    """Three workers that share 600 requests per minute begin at most one each tenth of a second."""
+
+    async def take(store, n):
+        loop = asyncio.get_running_loop()
+        rate = SharedRate(store, "r", 600)
+        begins = await asyncio.gather(*(rate.take(1) for _ in range(n)))
+        return [time.monotonic() + begin - loop.time() for begin in begins]
+
+    with opened(database, 3) as stores, ThreadPoolExecutor(3) as pool:
+        taken = pool.map(lambda store: asyncio.run(take(store, 10)), stores)
+        begins = sorted(begin for worker in taken for begin in worker)
+    assert len(begins) == 30
+    assert begins[-1] - begins[0] >= 29 * 0.1
+
+
+def test_a_budget_is_never_exceeded_by_all_workers_together(database):
+    """Workers that take allowances at once take no more than there is, and can return them."""
+    with ExitStack() as stack:
+        stores = [open_store(database, "run") for _ in range(4)]
+        for store in stores:
+            stack.callback(store.close)
+        stores[0].open_budget(1.0, 0.2)
+        with ThreadPoolExecutor(4) as pool:
+            taken = list(pool.map(lambda i: stores[i % 4].exchange_budget(0.0, 0.05), range(40)))
+        total = sum(allowance for allowance, _ in taken)
+        assert 0.75 < total <= 0.8 + 1e-9
+        assert stores[0].exchange_budget(0.5, float("inf"))[0] == 0
+        assert stores[1].exchange_budget(0.0, 0.4)[0] == pytest.approx(0.4)
+
+
+def test_replies_are_copied_from_a_cache_to_a_store_and_back(database, tmp_path):
+    """`harness cache copy` keeps what the target holds."""
+    cache = ResponseCache(tmp_path / "cache")
+    cache.add_many([reply_to(i) for i in range(1, 2500)])
+    cache.close()
+    with opened(database) as [store]:
+        store.add_many([reply_to(1, "B")])
+    result = invoke("cache", "copy", tmp_path / "cache", database)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("Copied 2499 replies")
+    assert invoke("cache", "copy", database, tmp_path / "back").exit_code == 0
+    back = ResponseCache(tmp_path / "back")
+    try:
+        replies = stored(back, *range(1, 2500))
+    finally:
+        back.close()
+    assert len(replies) == 2499
+    assert replies[request_hash(1)].text == "B"
+    assert replies[request_hash(2)] == reply_to(2)
+
+
+def test_doctor_checks_a_store(database, postgres):
+    """It says what answers there, or why nothing can be used."""
+    result = invoke("doctor", "--store", database)
+    assert "PostgreSQL" in result.output
+    absent = postgres.address("absent")
+    result = invoke("doctor", "--store", absent)
+    assert result.exit_code == 1
+    assert "cannot be reached" in result.output
