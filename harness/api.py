@@ -164,6 +164,7 @@ class RunOptions(ValidationOptions, total=False):
     judges_file: str | Path | None
     allow_redirects: bool
     batch: bool
+    shuffle_options: bool
     item_text: bool
     resume: bool | str | Path
     out: str | Path | None
@@ -275,6 +276,8 @@ def run(
             Whether judges run whose provider's redirects cannot be refused.
         batch : bool
             Whether providers' batch interfaces are used.
+        shuffle_options : bool
+            Whether each sample is shown the options in another order.
         item_text : bool
             Whether the run folder keeps the items' texts (True).
         resume : bool, str or Path

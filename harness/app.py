@@ -13,7 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from harness.analysis import Choices, check_choices, validate
-from harness.elicitation_items import elicitations_of, items_by_elicitation
+from harness.elicitation_items import elicitations_of, items_by_elicitation, orders_of
 from harness.errors import (
     ExitCode,
     HarnessError,
@@ -24,7 +24,13 @@ from harness.errors import (
 )
 from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.judges.config import ENSEMBLE, load_judges
-from harness.judging.judges.judge_registry import build, check, check_destinations, resolve
+from harness.judging.judges.judge_registry import (
+    build,
+    check,
+    check_destinations,
+    reads_prompts,
+    resolve,
+)
 from harness.judging.judges.pricing import price_of
 from harness.judging.prompts.demonstrations import draw_demonstrations
 from harness.judging.prompts.requests import Prompts, Unit, answer_kind
@@ -168,7 +174,9 @@ def plan_run(
     _check_property(loaded, specs)
     strategies = {spec.strategy for spec in specs}
     drawn = _drawn(pool or loaded, items_by_elicitation(loaded, config), strategies, config.seed)
-    prompts = Prompts.load(loaded, strategies=strategies, demonstrations=drawn)
+    prompts = Prompts.load(
+        loaded, strategies=strategies, demonstrations=drawn, orders=orders_of(loaded, config)
+    )
     return _plan(loaded, config, specs, dict(resolved.skipped), prompts)
 
 
@@ -218,7 +226,8 @@ def plan_resumed_run(
 def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
     manifest = folder.manifest
     strategies = {spec.strategy for spec in manifest.judges}
-    prompts = Prompts.load(task, folder.prompts, strategies=strategies)
+    orders = orders_of(task, manifest.config)
+    prompts = Prompts.load(task, folder.prompts, strategies=strategies, orders=orders)
     if prompts.hash != manifest.hashes["prompts"]:
         raise RunError(
             f"{folder.prompts}: the prompts have changed since this run was started; "
@@ -593,6 +602,7 @@ def _plan(
             elicitations=elicitations_of(spec, planned),
             samples=spec.n_samples(config.samples) * spec.votes,
             pairs=frozenset(item.id for item in planned.get("paired", ())),
+            orders=prompts.orders if reads_prompts(spec) else None,
         )
         for spec in specs
         if spec.kind != ENSEMBLE

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from harness.analysis import compares_response_sets
+from harness.judging.prompts.option_orders import OptionOrders
 from harness.ratings import select_items
 from harness.tasks import CANNOT_ASSESS
 
@@ -56,6 +57,11 @@ def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
 def elicitations_of(spec: JudgeSpec, planned: Iterable[Elicitation]) -> tuple[Elicitation, ...]:
     """Return those of some elicitations that apply to a judge: log-probabilities are of options."""
     return tuple(name for name in planned if name == "forced_choice" or not spec.is_soft)
+
+
+def orders_of(task: Task, config: RunConfig) -> OptionOrders | None:
+    """Return how the options are shuffled in a run; None where they are not."""
+    return OptionOrders(tuple(task.options), config.seed) if config.shuffle_options else None
 
 
 def _needs_sets(task: Task, items: Sequence[Item], config: RunConfig) -> bool:

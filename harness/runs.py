@@ -98,6 +98,8 @@ class RunConfig(BaseModel):
         Whether judges run whose provider's redirects cannot be refused.
     batch : bool
         Whether providers' batch interfaces are used.
+    shuffle_options : bool
+        Whether each sample is shown the options in another order.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -114,6 +116,7 @@ class RunConfig(BaseModel):
     item_text: bool = True
     allow_redirects: bool = False
     batch: bool = False
+    shuffle_options: bool = False
 
     @field_validator("pairs", mode="before")
     @classmethod

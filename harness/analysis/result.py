@@ -18,6 +18,7 @@ from harness.analysis.inputs import (
 from harness.analysis.judge_costs import Cost  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.metric_choice import Choosing  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.notebook import table
+from harness.analysis.order_bias import PlaceBias  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.rater_replacement import Replacement  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.serialize import from_json, schema_of, to_json
 from harness.analysis.translations import Translated  # noqa: TC001 -- msgspec reads it at run time
@@ -189,6 +190,8 @@ class JudgeResult:
         Those units.
     F, translated : or None
         As in `HumanResult`.
+    order_bias : tuple of PlaceBias
+        By place; empty where the options were not shuffled.
     """
 
     name: str
@@ -205,6 +208,7 @@ class JudgeResult:
     F: tuple[tuple[float | None, ...], ...] | None
     translated: Translated | None = None
     cost: Cost
+    order_bias: tuple[PlaceBias, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

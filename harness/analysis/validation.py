@@ -20,6 +20,7 @@ from harness.analysis.decision import decide
 from harness.analysis.estimates import Prepared, is_ordinal, prepare
 from harness.analysis.item_sampling import on_sampling
 from harness.analysis.judge_costs import cost_of
+from harness.analysis.order_bias import order_bias, order_notes
 from harness.analysis.result import (
     HumanResult,
     JudgeResult,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from harness.analysis.error_analysis import Errors
     from harness.analysis.evidence import Evidence
     from harness.analysis.inputs import JudgeFacts, Source
+    from harness.judging.parsing.verdict import Verdict
     from harness.ratings import OutcomeCounts
     from harness.stats import Metric, RatingTable
     from harness.stats.data.option_space import OptionSpace
@@ -97,7 +99,12 @@ def validate(source: Source) -> Validation:
         ranking=ranking,
         decision=decide(humans, judges, **parts),
         metrics=tuple(_metric_facts(row) for row in p.evaluation.metrics),
-        notes=(*source.notes, *_left_out(humans), *_notes(p)),
+        notes=(
+            *source.notes,
+            *_left_out(humans),
+            *_notes(p),
+            *order_notes({judge.name: judge.order_bias for judge in judges}),
+        ),
         verdicts_hash=source.verdicts_hash,
         **sections,
     )
@@ -298,7 +305,14 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
         F=_matrix(translation),
         translated=translated(p, table),
         cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
+        order_bias=order_bias(_own_replies(source, facts.name), source.items, source.confidence),
     )
+
+
+def _own_replies(source: Source, judge: str) -> Sequence[Verdict]:
+    """Return a judge's verdicts on single replies; those of an ensemble are its members'."""
+    replies = source.replies_voted_on.get(judge, source.verdicts[judge])
+    return [verdict for verdict in replies if verdict.judge == judge]
 
 
 def _serving(outcomes: Sequence[OutcomeCounts], row: Metric) -> Sequence[OutcomeCounts]:

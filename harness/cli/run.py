@@ -79,6 +79,10 @@ def run(
         bool,
         typer.Option("--batch", help="Use batch interfaces, which cost less, where they exist."),
     ] = False,
+    shuffle_options: Annotated[
+        bool,
+        typer.Option("--shuffle-options", help="Show each sample the options in another order."),
+    ] = False,
     out: options.Out = None,
     cache: options.Cache = None,
     store: options.Store = None,
@@ -154,6 +158,7 @@ def run(
             judges_file=judges_file,
             allow_redirects=allow_redirects,
             batch=batch,
+            shuffle_options=shuffle_options,
             item_text=item_text,
         )
         plans = [plan_task(name) for name in options.several_tasks(task)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.elicitation_items import orders_of
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import registered
@@ -89,7 +90,8 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
             f"{shlex.quote(config.task)}"
         )
     strategies = {spec.strategy for spec in folder.manifest.judges}
-    prompts = Prompts.load(task, folder.prompts, strategies=strategies)
+    orders = orders_of(task, config)
+    prompts = Prompts.load(task, folder.prompts, strategies=strategies, orders=orders)
     current_prompts = prompts.hash
     if current:
         drawn = prompts.demonstrations

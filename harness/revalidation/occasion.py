@@ -117,6 +117,7 @@ def plan_occasion(run: RunFolder, questions: Questions, occasion: int) -> Plan:
                     samples=questions.samples,
                     pairs=questions.pairs,
                     look=occasion,
+                    orders=setup.prompts.orders if judge.reads_prompts else None,
                 )
             )
     if not jobs:

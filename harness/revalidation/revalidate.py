@@ -11,7 +11,7 @@ from harness.app import how_to_resume
 from harness.elicitation_items import items_by_elicitation
 from harness.errors import ExitCode, RunError
 from harness.judging.judges.config import load_judges
-from harness.judging.judges.judge_registry import check_destinations
+from harness.judging.judges.judge_registry import check_destinations, reads_prompts
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.verdict import Reader
 from harness.ratings import select_items
@@ -446,8 +446,11 @@ class Sitting:
         """Return why no judge is comparable, and the judges that are not, each with the reason."""
         run, now_in_use = self.run, hashes_of(self.setup, baseline.items)
         verdicts = run.read_verdicts().final.values() if run.verdicts.exists() else ()
-        strategies = {spec.name: spec.strategy for spec in run.manifest.sampled_judges}
-        readers = {name: Reader(self.setup.task, how) for name, how in strategies.items()}
+        task, orders = self.setup.task, self.setup.prompts.orders
+        readers = {
+            spec.name: Reader(task, spec.strategy, orders if reads_prompts(spec) else None)
+            for spec in run.manifest.sampled_judges
+        }
         causes = changed_causes(baseline.hashes, now_in_use, readers, verdicts)
         if causes:
             return causes, {

@@ -139,7 +139,9 @@ class PromptedJudge(Judge):
 
     def request(self, unit: Unit) -> Request:
         """Return the request for a unit; of a pair, the first turn."""
-        messages = self._prompts.messages(self._items[unit.item], unit.elicitation, self._strategy)
+        messages = self._prompts.messages(
+            self._items[unit.item], unit.elicitation, self._strategy, unit.sample
+        )
         return self._empty_request.with_messages(messages).for_sample(unit.sample)
 
     def follow_up(self, request: Request, reply: Reply) -> Request:

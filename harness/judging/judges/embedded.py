@@ -208,7 +208,7 @@ class ScriptedJudge(Judge):
             model=self.spec.model,
             params={"script": self._digest, "item": unit.item, "elicitation": unit.elicitation},
             messages=self._prompts.messages(
-                self._items[unit.item], unit.elicitation, self.spec.strategy
+                self._items[unit.item], unit.elicitation, self.spec.strategy, unit.sample
             ),
             sample=unit.sample,
         )

@@ -331,6 +331,11 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge]) -> None:
         )
 
 
+def reads_prompts(spec: JudgeSpec) -> bool:
+    """Return whether a judge is asked with prompts."""
+    return _judge_type(spec.kind).reads_prompts
+
+
 def notice_of(spec: JudgeSpec) -> str:
     """Return a caveat about the results of a judge in one line, mostly empty."""
     if spec.kind == "litellm" and provider_of(spec.model) not in PROVIDERS:

@@ -15,20 +15,19 @@ from harness.judging.parsing.grammar import parse_without_item
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.tasks import Task
+    from harness.tasks import Option
 
 MIN_MASS = 0.01  # of an answer: servers list the most probable tokens alone
 
 
 class OptionTokens:
-    """Reads tokens as the options of a task; those read before are looked up."""
+    """Reads tokens as options; those read before are looked up."""
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
-        abstention = [CANNOT_ASSESS] if task.abstain else []
-        self._names = [*(option.key for option in task.options), *abstention]
+    def __init__(self, options: Sequence[Option], *, abstain: bool) -> None:
+        self._options, self._abstain = options, abstain
+        self._names = [option.key for option in options] + [CANNOT_ASSESS] * abstain
         self._meaning = lru_cache(maxsize=4096)(self._read)
 
     def probabilities(self, logprobs: object) -> dict[str, float] | None:
@@ -58,8 +57,7 @@ class OptionTokens:
 
     def _read(self, token: str) -> str | None:
         """Return the option or CANNOT_ASSESS that a token means or begins; None for another."""
-        task = self._task
-        parsed, _ = parse_without_item(token, "forced_choice", task.options, abstain=task.abstain)
+        parsed, _ = parse_without_item(token, "forced_choice", self._options, abstain=self._abstain)
         if parsed.outcome == "abstained":
             return CANNOT_ASSESS
         if isinstance(parsed.value, str):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from harness.judging.prompts.option_orders import OptionOrders, Order
     from harness.judging.prompts.requests import Unit
     from harness.tasks import Task
 
@@ -196,6 +197,9 @@ class Verdict(_Record, frozen=True, kw_only=True):
     probabilities : dict of str to float, or None
         Of a judge asked for log-probabilities: that of each option, and of CANNOT_ASSESS. The rest
         lies outside the options; the value is the most probable option.
+    shown : tuple of str
+        The keys of the options by the place at which the prompt showed them; empty where it showed
+        them in the task's order.
     """
 
     item: str
@@ -222,6 +226,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     cached: bool = False
     reason: str = ""
     probabilities: dict[str, float] | None = None
+    shown: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         unanswered = f"{self.outcome} {self.reason}".strip()
@@ -240,12 +245,18 @@ class Reader:
     strategy : str
         That of the judge. Under chain of thought the last line of a reply is parsed alone; with
         log-probabilities, those of its first token.
+    orders : OptionOrders, optional
+        How the options were shuffled; verdicts are the options' own keys.
     """
 
-    def __init__(self, task: Task, strategy: str = ZERO_SHOT) -> None:
+    def __init__(
+        self, task: Task, strategy: str = ZERO_SHOT, orders: OptionOrders | None = None
+    ) -> None:
         self._task = task
+        self._orders = orders
         self._gives_reasons = strategy == CHAIN_OF_THOUGHT
-        self._tokens = OptionTokens(task) if strategy == LOG_PROBABILITIES else None
+        self._is_soft = strategy == LOG_PROBABILITIES
+        self._tokens: dict[Order, OptionTokens] = {}
         self._parse_cached = lru_cache(maxsize=1024)(self._parse)
 
     def verdict(
@@ -276,14 +287,15 @@ class Reader:
         """
         value: Value
         probabilities = None
+        order = self._orders.order_for(unit.item, unit.sample) if self._orders else ()
         if unit.elicitation == "paired":
-            parsed, value = self._pair(first, reply, unit.item)
-        elif self._tokens:
-            probabilities = self._tokens.probabilities(reply.logprobs)
+            parsed, value = self._pair(first, reply, unit.item, order)
+        elif self._is_soft:
+            probabilities = self._probabilities(reply.logprobs, order)
             parsed = self._most_probable(reply, probabilities)
             value = parsed.value
         else:
-            parsed = self._turn(reply, unit.elicitation, unit.item)
+            parsed = self._turn(reply, unit.elicitation, unit.item, order)
             value = parsed.value
         return Verdict(
             item=unit.item,
@@ -309,7 +321,19 @@ class Reader:
             cached=cached,
             reason=parsed.reason,
             probabilities=probabilities,
+            shown=order,
         )
+
+    def _probabilities(self, logprobs: object, order: Order) -> dict[str, float] | None:
+        """Return the options' probabilities by their own keys."""
+        if order not in self._tokens:
+            options = self._orders.shown(order) if self._orders else self._task.options
+            self._tokens[order] = OptionTokens(options, abstain=self._task.abstain)
+        masses = self._tokens[order].probabilities(logprobs)
+        if masses is None or not self._orders:
+            return masses
+        names = {shown: own for own, shown in self._orders.keys_shown(order).items()}
+        return {names.get(name, name): mass for name, mass in masses.items()}
 
     def _most_probable(self, reply: Reply, probabilities: Mapping[str, float] | None) -> Parsed:
         """Return the most probable option, unless CANNOT_ASSESS is more probable than all."""
@@ -323,7 +347,7 @@ class Reader:
             return Parsed("abstained")
         return Parsed("invalid", reason="outside_options")
 
-    def _turn(self, reply: Reply, elicitation: Turn, item: str) -> Parsed:
+    def _turn(self, reply: Reply, elicitation: Turn, item: str, order: Order) -> Parsed:
         """Parse the reply to a turn.
 
         The finish reason counts too: a reply stopped by a content filter is refused; a truncated
@@ -336,7 +360,7 @@ class Reader:
             return Parsed("invalid", reason="cut_off")
         text = last_line(reply.text) if self._gives_reasons else reply.text
         parse_text = self._parse_cached if len(text) <= MAX_CACHED_CHARS else self._parse
-        parsed, quotable = parse_text(text, elicitation)
+        parsed, quotable = parse_text(text, elicitation, order)
         if quotable and quotable in _item_text(item, self._task):
             return Parsed("invalid", reason="quoted")
         if reply.finish_reason == "length":
@@ -346,16 +370,28 @@ class Reader:
                 return Parsed("invalid", reason="cut_off")
         return parsed
 
-    def _parse(self, text: str, elicitation: Turn) -> tuple[Parsed, str]:
-        task = self._task
+    def _parse(self, text: str, elicitation: Turn, order: Order) -> tuple[Parsed, str]:
+        task, orders = self._task, self._orders
         sets = None if task.response_sets == "all" else task.response_sets
-        return parse_without_item(text, elicitation, task.options, abstain=task.abstain, sets=sets)
+        if not orders:
+            return parse_without_item(
+                text, elicitation, task.options, abstain=task.abstain, sets=sets
+            )
+        if sets is not None:
+            sets = tuple(orders.members_shown(order, members) for members in sets)
+        options = orders.shown(order)
+        parsed, quotable = parse_without_item(
+            text, elicitation, options, abstain=task.abstain, sets=sets
+        )
+        return _with_own_keys(parsed, orders, order), quotable
 
-    def _pair(self, first: Reply | None, second: Reply, item: str) -> tuple[Parsed, Value]:
+    def _pair(
+        self, first: Reply | None, second: Reply, item: str, order: Order
+    ) -> tuple[Parsed, Value]:
         """Parse both turns of a pair."""
-        chosen = self._turn(second, "forced_choice", item)
+        chosen = self._turn(second, "forced_choice", item, order)
         endorsed = (
-            self._turn(first, "response_set", item)
+            self._turn(first, "response_set", item, order)
             if first
             else Parsed("failed", reason="no_reply")
         )
@@ -369,6 +405,16 @@ class Reader:
             f"{turn}:{p.reason or p.outcome}" for turn, p in turns if p.outcome != "answered"
         ]
         return Parsed(worse, reason=",".join(reasons)), None
+
+
+def _with_own_keys(parsed: Parsed, orders: OptionOrders, order: Order) -> Parsed:
+    """Return what was parsed from a shuffled prompt, by the options' own keys."""
+    if parsed.value is None:
+        return parsed
+    if isinstance(parsed.value, str):
+        [own] = orders.own_keys(order, [parsed.value])
+        return Parsed(parsed.outcome, own, parsed.reason)
+    return Parsed(parsed.outcome, orders.own_keys(order, parsed.value), parsed.reason)
 
 
 def read_reply(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from harness.judging.prompts.demonstrations import AnswerKind, Demonstration
+    from harness.judging.prompts.demonstrations import Answer, AnswerKind, Demonstration
+    from harness.judging.prompts.option_orders import OptionOrders, Order
     from harness.tasks import Item, Option, Task
 
 Elicitation = Literal["forced_choice", "response_set", "paired"]
@@ -36,6 +37,7 @@ ELICITATIONS: tuple[Elicitation, ...] = ("forced_choice", "response_set", "paire
 
 FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
+MAX_ORDERS = 1024  # of options, whose prompts are kept
 MAX_LISTED_SETS = 7  # the sets of three options; of more options, examples are shown
 
 
@@ -166,6 +168,15 @@ class Unit(NamedTuple):
     sample: int = 0
 
 
+class _Parts(NamedTuple):
+    """A template with what all items share filled in; ``tail`` still needs an item."""
+
+    values: dict[str, str]
+    opening: tuple[Message, ...]
+    head: str
+    tail: list[str]
+
+
 class Prompts:
     """Templates of all elicitations, bound to a task; shared parts are rendered once.
 
@@ -175,6 +186,8 @@ class Prompts:
         SHA-256 of the templates as read and of the demonstrations, 64 hex digits.
     demonstrations : Demonstrations or None
         What few-shot judges are shown.
+    orders : OptionOrders or None
+        The order of the options for each sample; None for the task's own.
     """
 
     def __init__(
@@ -182,19 +195,13 @@ class Prompts:
         task: Task,
         templates: Mapping[str, Template],
         demonstrations: Demonstrations | None = None,
+        orders: OptionOrders | None = None,
     ) -> None:
         self._task = task
         self.demonstrations = demonstrations
+        self.orders = orders
         self._templates = dict(templates)
-        self._values = {name: _task_values(task, template) for name, template in templates.items()}
-        self._opening = {
-            name: _opening(template.render("system", self._values[name]))
-            for name, template in templates.items()
-        }
-        self._question = {
-            name: template.head("user", self._values[name], ITEM_NAMES)
-            for name, template in templates.items()
-        }
+        self._parts = lru_cache(maxsize=MAX_ORDERS)(self._rendered)
         texts = json.dumps(
             {name: template.text for name, template in templates.items()}, sort_keys=True
         )
@@ -209,6 +216,7 @@ class Prompts:
         *,
         strategies: Collection[str] = (),
         demonstrations: Demonstrations | None = None,
+        orders: OptionOrders | None = None,
     ) -> Self:
         """Read the templates of every elicitation and bind them to a task.
 
@@ -222,6 +230,8 @@ class Prompts:
             Strategies of the judges; chain of thought has templates of its own.
         demonstrations : Demonstrations, optional
             For few-shot judges; by default those in ``folder``.
+        orders : OptionOrders, optional
+            Where options are shuffled.
 
         Raises
         ------
@@ -244,7 +254,8 @@ class Prompts:
             raise PromptError(f"{clash}: a bundled template has this name too; rename the file.")
         if demonstrations is None and folder and any(map(n_demonstrations, strategies)):
             demonstrations = Demonstrations.load(folder, task)
-        return cls(task, templates, demonstrations)
+        _check_follow_up(templates.values(), orders)
+        return cls(task, templates, demonstrations, orders)
 
     def save(self, folder: Path, *, item_text: bool = True) -> None:
         """Write the templates into a folder from which `load` makes the same prompts.
@@ -263,9 +274,11 @@ class Prompts:
             self.demonstrations.save(folder, item_text=item_text)
 
     def messages(
-        self, item: Item, elicitation: Elicitation, strategy: str = ZERO_SHOT
+        self, item: Item, elicitation: Elicitation, strategy: str = ZERO_SHOT, sample: int = 0
     ) -> tuple[Message, ...]:
         """Return the messages that ask for an item; of a pair, the first turn.
+
+        The sample decides the order of the options, where that is shuffled.
 
         Raises
         ------
@@ -273,33 +286,51 @@ class Prompts:
             If the item has no text.
         """
         name = template_name(elicitation, strategy)
-        head, _ = self._question[name]
-        text = self._shown_text(name, self._task.parts_of(item), item.criterion or "")
-        turns = self._demonstrations(name, self._shown(item, elicitation, strategy))
+        order = self.orders.order_for(item.id, sample) if self.orders else ()
+        shared = self._parts(name, order)
+        text = self._shown_text(shared, name, self._task.parts_of(item), item.criterion or "")
+        turns = self._demonstrations(name, order, self._shown(item, elicitation, strategy))
         if not turns:
-            return (*self._opening[name], Message("user", head + text))
-        turns[0] = Message("user", head + turns[0].content)
-        return (*self._opening[name], *turns, Message("user", text))
+            return (*shared.opening, Message("user", shared.head + text))
+        turns[0] = Message("user", shared.head + turns[0].content)
+        return (*shared.opening, *turns, Message("user", text))
 
-    def _shown_text(self, name: str, parts: Sequence[str], criterion: str) -> str:
+    def _rendered(self, name: str, order: Order) -> _Parts:
+        """Fill what all items share, for an order of the options."""
+        template = self._templates[name]
+        values = _task_values(self._task, template, self.orders, order)
+        head, tail = template.head("user", values, ITEM_NAMES)
+        return _Parts(values, _opening(template.render("system", values)), head, tail)
+
+    def _shown_text(self, shared: _Parts, name: str, parts: Sequence[str], criterion: str) -> str:
         """Return the text that shows an item, without what all items share."""
         if criterion:
             criterion = self._templates[name].render("criterion", {"criterion": criterion})
-        values = {**self._values[name], **_fenced(parts), "criterion": criterion}
-        _, tail = self._question[name]
-        return render(tail, values)
+        values = {**shared.values, **_fenced(parts), "criterion": criterion}
+        return render(shared.tail, values)
 
-    def _demonstrations(self, name: str, shown: Sequence[Demonstration]) -> list[Message]:
-        return [
-            turn for demonstration in shown for turn in self._demonstration(name, demonstration)
-        ]
+    def _demonstrations(
+        self, name: str, order: Order, shown: Sequence[Demonstration]
+    ) -> list[Message]:
+        return [turn for d in shown for turn in self._demonstration(name, order, d)]
 
-    def _demonstration(self, name: str, demonstration: Demonstration) -> tuple[Message, Message]:
+    def _demonstration(
+        self, name: str, order: Order, demonstration: Demonstration
+    ) -> tuple[Message, Message]:
         """Return a demonstration as a turn of the user and a reply."""
-        answer = demonstration.answer
-        text = answer if answer == CANNOT_ASSESS else render_answer(answer, self._task.options)
-        shown = self._shown_text(name, demonstration.parts, demonstration.criterion)
-        return Message("user", shown), Message("assistant", str(text))
+        shared = self._parts(name, order)
+        shown = self._shown_text(shared, name, demonstration.parts, demonstration.criterion)
+        answer = self._answer(demonstration.answer, order)
+        return Message("user", shown), Message("assistant", answer)
+
+    def _answer(self, answer: Answer, order: Order) -> str:
+        """Return an answer as a judge would give it."""
+        if answer == CANNOT_ASSESS:
+            return CANNOT_ASSESS
+        if not self.orders:
+            return render_answer(answer, self._task.options)
+        members = self.orders.members_shown(order, (answer,) if isinstance(answer, str) else answer)
+        return render_answer(members, self.orders.shown(order))
 
     def _shown(
         self, item: Item, elicitation: Elicitation, strategy: str
@@ -315,7 +346,7 @@ class Prompts:
     ) -> tuple[Message, ...]:
         """Return the messages of a pair's second turn, which asks for the single choice."""
         name = template_name("paired", strategy)
-        question = self._templates[name].render("follow_up", self._values[name])
+        question = self._templates[name].render("follow_up", self._parts(name, ()).values)
         return (
             *messages,
             Message(role="assistant", content=reply),
@@ -389,16 +420,31 @@ def _opening(system: str) -> tuple[Message, ...]:
     return (Message(role="system", content=system),) if system else ()
 
 
-def _task_values(task: Task, template: Template) -> dict[str, str]:
+def _check_follow_up(templates: Iterable[Template], orders: OptionOrders | None) -> None:
+    """Refuse a second turn that shows the options, where each sample has its own order."""
+    for template in templates:
+        if orders and "{{options}}" in template.parts.get("follow_up", ""):
+            raise PromptError(
+                f"{template.path}: part [follow_up] shows {{{{options}}}}, whose order the first "
+                "turn has set; leave them out, or --shuffle-options."
+            )
+
+
+def _task_values(
+    task: Task, template: Template, orders: OptionOrders | None, order: Order
+) -> dict[str, str]:
     """Return the values of the placeholders that all items of a task share."""
-    keys = [option.key for option in task.options]
+    options = orders.shown(order) if orders else task.options
+    sets = _shown_sets(task)
+    if orders:
+        sets = [orders.members_shown(order, members) for members in sets]
     others = [CANNOT_ASSESS] if task.abstain else []
     return {
         "property": task.property,
         "instructions": task.instructions,
-        "options": "\n".join(_option_line(option) for option in task.options),
-        "keys": "\n".join(keys + others),
-        "replies": "\n".join([", ".join(members) for members in _shown_sets(task)] + others),
+        "options": "\n".join(_option_line(option) for option in options),
+        "keys": "\n".join([*(option.key for option in options), *others]),
+        "replies": "\n".join([", ".join(members) for members in sets] + others),
         "abstain": template.render("abstain", {}) if task.abstain else "",
         "sets": template.render("sets", {}) if task.response_sets != "all" else "",
     }

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reader, Reply, Verdict
+    from harness.judging.prompts.option_orders import OptionOrders
     from harness.judging.prompts.requests import Elicitation, Request
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.session import JudgeRun
@@ -50,6 +51,8 @@ class Job:
         Ids of the items that are asked in the paired form, where it is asked; None for all.
     look : int
         Number of the look, which is part of each request; 0 for the run itself.
+    orders : OptionOrders or None
+        How the options are shuffled, where the judge reads prompts.
     """
 
     judge: Judge
@@ -58,6 +61,7 @@ class Job:
     samples: int
     pairs: frozenset[str] | None = None
     look: int = 0
+    orders: OptionOrders | None = None
 
     def items_of(self, elicitation: Elicitation) -> tuple[Item, ...]:
         """Return the items of an elicitation."""

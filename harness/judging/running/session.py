@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reply, Verdict
+    from harness.judging.prompts.requests import Elicitation, Request
     from harness.judging.running.budget import CostBudget
     from harness.judging.running.rate_limit import RateEvent, RateGate
     from harness.judging.running.services import Cache, Executor, Job, Observer, Outcome
@@ -160,7 +161,7 @@ class JudgeRun:
         self.job = job
         self.judge = job.judge
         self.name = job.judge.spec.name
-        self.reader = Reader(session.task, job.judge.spec.strategy)
+        self.reader = Reader(session.task, job.judge.spec.strategy, job.orders)
         self.session = session
         self.gate = session.make_gate(job.judge, session.retry, ceiling)
         self.stop_reason = ""
@@ -171,8 +172,7 @@ class JudgeRun:
         """Yield units that the log does not answer, or answers to another request."""
         job, session = self.job, self.session
         for item, elicitation in job.questions():
-            request = self.judge.request(Unit(item.id, elicitation)).for_look(job.look)
-            for sample, request_hash in enumerate(request.hashes(job.samples)):
+            for sample, request, request_hash in self._requests(item.id, elicitation):
                 unit = WorkUnit(item.id, elicitation, request, (sample,), (request_hash,))
                 if not session.done:
                     yield unit
@@ -185,6 +185,18 @@ class JudgeRun:
                     continue
                 first = verdict and verdict.first
                 yield unit._replace(first=first, bought=True) if first else unit
+
+    def _requests(self, item: str, elicitation: Elicitation) -> Iterator[tuple[int, Request, str]]:
+        """Yield each sample with a request for it and the request's hash."""
+        job = self.job
+        if job.orders is None:
+            request = self.judge.request(Unit(item, elicitation)).for_look(job.look)
+            for sample, request_hash in enumerate(request.hashes(job.samples)):
+                yield sample, request, request_hash
+            return
+        for sample in range(job.samples):
+            request = self.judge.request(Unit(item, elicitation, sample)).for_look(job.look)
+            yield sample, request, request.hash
 
     def without_stored(self, units: Sequence[WorkUnit]) -> list[WorkUnit]:
         """Record the units whose reply is stored; return the others and all pairs."""

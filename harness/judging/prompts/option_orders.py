@@ -1,0 +1,82 @@
+"""Options in another order for each sample, and how their keys are read back.
+
+Where the keys are letters, they stay in place and the labels move (``A: Not toxic``): so neither a
+place nor a letter stands for an option. Other keys, such as words and grades, move with their
+labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.tasks import Option
+
+Order = tuple[str, ...]  # the keys of the options by the place at which they are shown; () as given
+
+
+@dataclass(frozen=True, slots=True)
+class OptionOrders:
+    """Draws the order in which a sample is shown the options.
+
+    Attributes
+    ----------
+    options : tuple of Option
+        Of the task, in its order.
+    seed : int
+        Of the draw.
+    """
+
+    options: tuple[Option, ...]
+    seed: int
+
+    def order_for(self, item: str, sample: int) -> Order:
+        """Return the order for a sample of an item, in all elicitations.
+
+        In K successive samples of K options, every option is shown at every place once.
+        """
+        block, shift = divmod(sample, len(self.options))
+        keys = sorted(
+            (option.key for option in self.options),
+            key=lambda key: sha256(f"{self.seed}\0{item}\0{block}\0{key}".encode()).digest(),
+        )
+        return (*keys[shift:], *keys[:shift])
+
+    @property
+    def moves_labels(self) -> bool:
+        """Whether keys stay in place, since they are letters that mean nothing."""
+        return all(o.key.isalpha() and len(o.key) == 1 and o.label != o.key for o in self.options)
+
+    def shown(self, order: Order) -> Sequence[Option]:
+        """Return the options as they are shown."""
+        by_key = {option.key: option for option in self.options}
+        if not order:
+            return self.options
+        moved = [by_key[key] for key in order]
+        if not self.moves_labels:
+            return moved
+        return [
+            option.model_copy(update={"key": place.key})
+            for place, option in zip(self.options, moved, strict=True)
+        ]
+
+    def keys_shown(self, order: Order) -> Mapping[str, str]:
+        """Return the keys under which options are shown, by their own."""
+        shown = (option.key for option in self.shown(order))
+        own = order or (option.key for option in self.options)
+        return dict(zip(own, shown, strict=True))
+
+    def members_shown(self, order: Order, members: Iterable[str]) -> tuple[str, ...]:
+        """Return the keys under which the options of a set are shown, in the order of places."""
+        wanted = set(members)
+        return tuple(shown for own, shown in self.keys_shown(order).items() if own in wanted)
+
+    def own_keys(self, order: Order, shown: Iterable[str]) -> tuple[str, ...]:
+        """Return the options' own keys for those that they are shown under, in the task's order."""
+        wanted = set(shown)
+        named = {own for own, key in self.keys_shown(order).items() if key in wanted}
+        return tuple(option.key for option in self.options if option.key in named)
