@@ -16,7 +16,7 @@ HARNESS = Path(__file__).resolve().parent.parent / "harness"
 LAYERS = (
     ("stats",),
     ("plugins", "files", "plain_text"),
-    ("state_folder",),
+    ("checksummed_log", "state_folder"),
     ("tasks",),
     ("judging.cache_folder", "judging.prompts", "judging.parsing"),
     ("judging.judges",),

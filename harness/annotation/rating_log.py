@@ -7,9 +7,6 @@ as those of the verdict log do.
 
 from __future__ import annotations
 
-import fcntl
-import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
@@ -17,9 +14,14 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from harness.errors import TaskError, VerdictError
-from harness.files import bounded_lines, open_regular, reader
-from harness.judging.parsing.verdict import with_checksum, without_checksum
+from harness.checksummed_log import (
+    ChecksummedLog,
+    DamagedLine,
+    with_checksum,
+    without_checksum,
+)
+from harness.errors import TaskError
+from harness.files import bounded_lines, reader
 from harness.tasks.folders import path_inside
 
 if TYPE_CHECKING:
@@ -141,7 +143,7 @@ def _replayed(lines: Iterable[bytes], path: Path, task: Task) -> LoggedAnswers:
     for line in rest:
         try:
             logged.add(_decode_answer(without_checksum(line)))
-        except (VerdictError, msgspec.MsgspecError):
+        except (DamagedLine, msgspec.MsgspecError):
             logged.n_damaged += 1
     return logged
 
@@ -149,7 +151,7 @@ def _replayed(lines: Iterable[bytes], path: Path, task: Task) -> LoggedAnswers:
 def _header(line: bytes, path: Path) -> LogHeader:
     try:
         header = msgspec.json.decode(without_checksum(line), type=LogHeader)
-    except (VerdictError, msgspec.MsgspecError):
+    except (DamagedLine, msgspec.MsgspecError):
         raise TaskError(f"{path}: line 1 is damaged; correct or remove the file.") from None
     if header.schema_version != SCHEMA_VERSION:
         raise TaskError(
@@ -168,13 +170,8 @@ def _check_rater(logged: str, rater: str, path: Path) -> None:
         raise TaskError(f"{path}: these are ratings of {logged!r}, not of {rater!r}.")
 
 
-class RatingLog:
+class RatingLog(ChecksummedLog):
     """The open log of a rater; only one process can have it open."""
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path = path
-        self._descriptor = descriptor
-        self._size = os.fstat(descriptor).st_size
 
     @classmethod
     def open(cls, task: Task, rater: str) -> tuple[Self, LoggedAnswers]:
@@ -189,13 +186,17 @@ class RatingLog:
         path = log_path(task, rater)
         try:
             path.parent.mkdir(mode=OWNER_FOLDER, exist_ok=True)
-            descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, OWNER_FILE)
+            log = cls(path, mode=OWNER_FILE, durable=True)
+        except BlockingIOError:
+            raise TaskError(
+                f"{path}: another process is writing to this log; end it, or rate under "
+                "another name."
+            ) from None
         except OSError as error:
             raise TaskError(f"{path}: cannot be written ({error.strerror}).") from None
-        log = cls(path, descriptor)
         try:
-            log._lock()
-            log._repair(LogHeader(SCHEMA_VERSION, task.name, rater))
+            if log.size == 0:
+                log._append(LogHeader(SCHEMA_VERSION, task.name, rater))
             logged = read_answers(path, task)
             _check_rater(logged.rater, rater, path)
         except BaseException:
@@ -211,61 +212,13 @@ class RatingLog:
         TaskError
             If it could not be written; earlier answers are kept.
         """
-        self._write(answer)
+        self._append(answer)
 
-    def close(self) -> None:
-        """Release the file and its lock."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"RatingLog({str(self.path)!r}, {self._size} bytes)"
-
-    def _lock(self) -> None:
+    def _append(self, record: LogHeader | Answer) -> None:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise TaskError(
-                f"{self.path}: another process is writing to this log; end it, or rate under "
-                "another name."
-            ) from None
-
-    def _repair(self, header: LogHeader) -> None:
-        """Cut off a torn last line; write the header of a new file."""
-        try:
-            with reader(self.path) as file:
-                n_whole = sum(len(line) for line in bounded_lines(file) if line.endswith(b"\n"))
+            self.write(with_checksum(msgspec.json.encode(record)))
         except OSError as error:
-            raise TaskError(f"{self.path}: cannot be read ({error.strerror}).") from None
-        if n_whole != self._size:
-            os.ftruncate(self._descriptor, n_whole)
-            self._size = n_whole
-        if self._size == 0:
-            self._write(header)
-            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-
-    def _write(self, record: LogHeader | Answer) -> None:
-        data, written = with_checksum(msgspec.json.encode(record)), 0
-        try:
-            while written < len(data):
-                written += os.write(self._descriptor, data[written:])
-            os.fsync(self._descriptor)
-        except OSError as error:
-            with suppress(OSError):  # else the torn line is cut off when the log is opened again
-                os.ftruncate(self._descriptor, self._size)
             raise TaskError(
                 f"{self.path}: cannot be written ({error.strerror}); free some space. "
                 "Earlier ratings are safe."
             ) from None
-        self._size += written

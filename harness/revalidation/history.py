@@ -6,8 +6,6 @@ by item, so that every test can be replayed from the history alone; it holds no 
 
 from __future__ import annotations
 
-import fcntl
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -15,9 +13,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harness.errors import RunError, VerdictError
-from harness.files import open_regular, read_file
-from harness.judging.parsing.verdict import with_checksum, without_checksum
+from harness.checksummed_log import (
+    ChecksummedLog,
+    DamagedLine,
+    with_checksum,
+    without_checksum,
+)
+from harness.errors import RunError
+from harness.files import read_file
 from harness.revalidation.detection_power import DetectionPower
 from harness.revalidation.reply_categories import StreamReplies
 from harness.stats.drift.stream_path import LookResult
@@ -388,19 +391,15 @@ def read_history(path: Path) -> HistoryReading:
     for line in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
         try:
             record = _decoded(without_checksum(line), path)
-        except VerdictError:
+        except DamagedLine:
             reading.n_damaged += 1
         else:
             reading.add(record)
     return reading
 
 
-class HistoryFile:
+class HistoryFile(ChecksummedLog):
     """An open history; only one process can have it open, until it ends."""
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path = path
-        self._descriptor = descriptor
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -413,25 +412,13 @@ class HistoryFile:
         """
         path = folder / FILE
         try:
-            descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-        except OSError as error:
-            raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
+            return cls(path)
+        except BlockingIOError:
             raise RunError(
                 f"{folder}: another process is re-validating this run; nothing was asked here."
             ) from None
-        try:
-            data = read_file(path)
-            n_whole = data.rfind(b"\n") + 1
-            if n_whole != len(data):
-                os.ftruncate(descriptor, n_whole)
         except OSError as error:
-            os.close(descriptor)
-            raise RunError(f"{path}: cannot be read ({error.strerror}).") from None
-        return cls(path, descriptor)
+            raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
 
     def append(self, record: Baseline | Look) -> None:
         """Write a line.
@@ -441,27 +428,13 @@ class HistoryFile:
         RunError
             If it cannot be written; earlier lines stay as they are.
         """
-        line = with_checksum(_ENCODER.encode(record))
-        size = os.fstat(self._descriptor).st_size
         try:
-            written = os.write(self._descriptor, line)
-            if written < len(line):
-                os.write(self._descriptor, line[written:])
+            self.write(with_checksum(_ENCODER.encode(record)))
         except OSError as error:
-            os.ftruncate(self._descriptor, size)
             raise RunError(
                 f"{self.path}: cannot be written ({error.strerror}); the replies are kept. "
                 "Free some space, then repeat the command."
             ) from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
-
-    def __repr__(self) -> str:
-        return f"HistoryFile({str(self.path)!r})"
 
 
 _ENCODER = msgspec.json.Encoder()

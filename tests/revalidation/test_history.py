@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from harness.checksummed_log import with_checksum
 from harness.errors import RunError
-from harness.judging.parsing.verdict import with_checksum
 from harness.revalidation.detection_power import DetectionPower
 from harness.revalidation.history import (
     Baseline,

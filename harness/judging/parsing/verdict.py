@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from functools import lru_cache
 from inspect import cleandoc
 from json.encoder import encode_basestring_ascii
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
+from harness.checksummed_log import DamagedLine, with_checksum, without_checksum
 from harness.errors import VerdictError
 from harness.judging.parsing.grammar import (
     OUTCOMES,
@@ -70,10 +70,8 @@ MAX_JUDGES = 50  # of a run or a file: judges are compared in pairs, in every re
 MAX_CELLS = 20_000  # pairs of options, for all judges: each is held in every resample
 MAX_NAME_CHARS = 200  # of a judge
 HEADER = b'{"schema_version": 1}\n'
-CRC_OPENING = b',"crc":"'
 AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a pair that has its first turn alone
 MAX_CACHED_CHARS = 64  # longer replies are parsed each time
-CRC_DIGITS = 8 + len(b'"}')
 ALWAYS_WRITTEN = (
     "item",
     "judge",
@@ -464,30 +462,6 @@ def encode(verdict: Verdict) -> bytes:
     return with_checksum(body)
 
 
-def with_checksum(body: bytes) -> bytes:
-    """Make a line of a JSON object: its CRC-32 becomes the last member."""
-    return body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body)
-
-
-def without_checksum(line: bytes) -> bytes:
-    """Return the JSON object in a line that `with_checksum` made.
-
-    Raises
-    ------
-    VerdictError
-        If the line is damaged. The message holds nothing of the line.
-    """
-    content, opening, digits = line.removesuffix(b"\n").rpartition(CRC_OPENING)
-    if not opening or len(digits) != CRC_DIGITS or digits[-2:] != b'"}':
-        raise VerdictError(
-            "the line has no checksum at its end; it is incomplete or not a verdict line"
-        )
-    body = content + b"}"
-    if b"%08x" % zlib.crc32(body) != digits[:-2]:
-        raise VerdictError("the line's checksum does not fit; it was changed or damaged")
-    return body
-
-
 def decode(line: bytes) -> Verdict:
     """Decode a line of the log.
 
@@ -496,7 +470,10 @@ def decode(line: bytes) -> Verdict:
     VerdictError
         If the line is damaged. The message holds nothing of the line.
     """
-    body = without_checksum(line)
+    try:
+        body = without_checksum(line)
+    except DamagedLine as damage:
+        raise VerdictError(str(damage)) from None
     try:
         return _DECODER.decode(body)
     except ValueError as error:

@@ -6,14 +6,12 @@ off, and a line whose checksum fails is set aside.
 
 from __future__ import annotations
 
-import fcntl
-import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.checksummed_log import ChecksummedLog
 from harness.errors import RunError, VerdictError
-from harness.files import bounded_lines, open_regular, reader
+from harness.files import bounded_lines, reader
 from harness.judging.cache_folder import resume_command
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header, decode, encode
 
@@ -96,13 +94,8 @@ def replay(file: BinaryIO, path: Path) -> LogReading:
     return reading
 
 
-class VerdictLog:
+class VerdictLog(ChecksummedLog):
     """An open verdict log; only one process can have it open."""
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path = path
-        self._descriptor = descriptor
-        self._size = os.fstat(descriptor).st_size
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -114,20 +107,17 @@ class VerdictLog:
             If another process has it open, or the folder cannot be written to.
         """
         try:
-            descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-        except OSError as error:
-            raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
+            log = cls(path)
+        except BlockingIOError:
             raise RunError(
                 f"{path.parent}: another process is writing to this run; wait for it."
             ) from None
-        log = cls(path, descriptor)
+        except OSError as error:
+            raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
         try:
-            log._repair()
-        except BaseException:
+            if log.size == 0:
+                log._append(HEADER)
+        except RunError:
             log.close()
             raise
         return log
@@ -140,52 +130,16 @@ class VerdictLog:
         RunError
             If not all could be written. Earlier lines and those written whole stay readable.
         """
-        data = b"".join(map(encode, verdicts))
-        if data:
-            self._write(data)
+        self._append(b"".join(map(encode, verdicts)))
 
-    def close(self) -> None:
-        """Release the file and its lock."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"VerdictLog({str(self.path)!r}, {self._size} bytes)"
-
-    def _write(self, data: bytes) -> None:
-        written = 0
+    def _append(self, lines: bytes) -> None:
         try:
-            while written < len(data):
-                written += os.write(self._descriptor, data[written:])
+            self.write(lines)
         except OSError as error:
-            self._size += data.rfind(b"\n", 0, written) + 1  # the lines that were written whole
-            with suppress(OSError):  # else the torn line is cut off when the log is opened again
-                os.ftruncate(self._descriptor, self._size)
             raise RunError(
                 f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "
                 f"Free some space, then `{resume_command(self.path.parent)}`."
             ) from None
-        self._size += written
-
-    def _repair(self) -> None:
-        """Write the header of a new file; cut off a torn last line."""
-        try:
-            with reader(self.path) as file:
-                n_whole = sum(len(line) for line in bounded_lines(file) if line.endswith(b"\n"))
-        except OSError as error:
-            raise RunError(f"{self.path}: cannot be read ({error.strerror}).") from None
-        if n_whole != self._size:
-            os.ftruncate(self._descriptor, n_whole)
-            self._size = n_whole
-        if self._size == 0:
-            self._write(HEADER)
 
 
 def replies_of(verdict: Verdict) -> Iterator[Reply]:

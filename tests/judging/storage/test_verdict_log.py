@@ -123,7 +123,7 @@ def test_full_disk_keeps_what_stood_before(tmp_path, monkeypatch):
             return real(descriptor, data[:40])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("harness.judging.storage.verdict_log.os.write", half)
+    monkeypatch.setattr("harness.checksummed_log.os.write", half)
     with pytest.raises(RunError, match="Free some space"):
         log.append([verdict("b", reason="x" * 60)])
     monkeypatch.undo()
@@ -143,11 +143,11 @@ def test_disk_that_can_be_neither_written_nor_cut_is_one_line(tmp_path, monkeypa
         raise OSError(5, "Input/output error")
 
     def half(descriptor, data):
-        monkeypatch.setattr("harness.judging.storage.verdict_log.os.write", dead)
+        monkeypatch.setattr("harness.checksummed_log.os.write", dead)
         return os.pwrite(descriptor, data[:40], 0)  # at the end all the same: O_APPEND
 
-    monkeypatch.setattr("harness.judging.storage.verdict_log.os.write", half)
-    monkeypatch.setattr("harness.judging.storage.verdict_log.os.ftruncate", dead)
+    monkeypatch.setattr("harness.checksummed_log.os.write", half)
+    monkeypatch.setattr("harness.checksummed_log.os.ftruncate", dead)
     with pytest.raises(RunError, match="Input/output error"):
         log.append([verdict("b")])
     monkeypatch.undo()

@@ -1,0 +1,137 @@
+"""Append-only files of lines that end with a checksum; one process writes, a torn line is cut off.
+
+Lines are never changed. A line whose checksum does not fit was damaged; readers set it aside.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import zlib
+from contextlib import suppress
+from errno import EAGAIN
+from typing import TYPE_CHECKING
+
+from harness.files import bounded_lines, open_regular, reader, sync_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
+CRC_OPENING = b',"crc":"'
+CRC_DIGITS = 8 + len(b'"}')
+
+
+class DamagedLine(ValueError):  # noqa: N818 -- a state of the file
+    """A line is incomplete, or its checksum does not fit. The message holds nothing of it."""
+
+
+def with_checksum(body: bytes) -> bytes:
+    """Make a line of a JSON object: its CRC-32 becomes the last member."""
+    return body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body)
+
+
+def without_checksum(line: bytes) -> bytes:
+    """Return the JSON object in a line that `with_checksum` made.
+
+    Raises
+    ------
+    DamagedLine
+        If the line is damaged.
+    """
+    content, opening, digits = line.removesuffix(b"\n").rpartition(CRC_OPENING)
+    if not opening or len(digits) != CRC_DIGITS or digits[-2:] != b'"}':
+        raise DamagedLine("the line has no checksum at its end; it is incomplete or not of a log")
+    body = content + b"}"
+    if b"%08x" % zlib.crc32(body) != digits[:-2]:
+        raise DamagedLine("the line's checksum does not fit; it was changed or damaged")
+    return body
+
+
+class ChecksummedLog:
+    """An open log, locked until it is closed; a torn last line is cut off on opening.
+
+    Parameters
+    ----------
+    path : Path
+        Created if it does not exist.
+    mode : int
+        Permissions of a new file, reduced by the umask.
+    durable : bool
+        Whether lines survive a power failure once they are written.
+
+    Attributes
+    ----------
+    size : int
+        In bytes.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process has it open.
+    OSError
+        If it cannot be opened, read or written.
+    """
+
+    def __init__(self, path: Path, *, mode: int = 0o644, durable: bool = False) -> None:
+        self.path = path
+        self._durable = durable
+        self._descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, mode)
+        try:
+            self._lock()
+            self.size = self._cut_torn_line()
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, lines: bytes) -> None:
+        """Append whole lines; they are safe when it returns.
+
+        Raises
+        ------
+        OSError
+            If not all could be written. Earlier lines and those written whole stay.
+        """
+        written = 0
+        try:
+            while written < len(lines):
+                written += os.write(self._descriptor, lines[written:])
+            if self._durable:
+                os.fsync(self._descriptor)
+        except OSError:
+            self.size += lines.rfind(b"\n", 0, written) + 1
+            with suppress(OSError):  # else the torn line is cut off when the log is opened again
+                os.ftruncate(self._descriptor, self.size)
+            raise
+        if self._durable and self.size == 0:
+            sync_folder(self.path.parent)
+        self.size += written
+
+    def close(self) -> None:
+        """Release the file and its lock."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r}, {self.size} bytes)"
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BlockingIOError(EAGAIN, "another process has it open") from None
+
+    def _cut_torn_line(self) -> int:
+        """Cut off a last line that was not written whole; return the size of the file."""
+        with reader(self.path) as file:
+            n_whole = sum(len(line) for line in bounded_lines(file) if line.endswith(b"\n"))
+        if n_whole != os.fstat(self._descriptor).st_size:
+            os.ftruncate(self._descriptor, n_whole)
+        return n_whole
