@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, cast
@@ -152,6 +153,50 @@ def _changed_task(
     if perturbations is not None:
         raise typer.BadParameter("position swaps the answers; it takes no changes of your own")
     return swapped_task(task, items)
+
+
+@app.command("self-preference", short_help="Compare judges' favour for their own texts.")
+def self_preference(
+    run_name: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="A run, by name or path; the newest by default."),
+    ] = None,
+    *,
+    own: Annotated[
+        str, typer.Option(help="The system that each judge is: JUDGE=SYSTEM, comma-separated.")
+    ],
+    author: Annotated[
+        str | None,
+        typer.Option(help="Field that names the system which wrote the text of an item."),
+    ] = None,
+    out: options.Out = None,
+    as_json: options.Json = False,
+) -> None:
+    """Self-preference: whether a judge favours its own texts more than the raters do.
+
+    Computed from a finished run. Control: texts of other systems; in pairwise tasks, other judges
+    of the same texts.
+
+    \b
+    Examples:
+      harness probe self-preference --own gpt=gpt-4o,claude=claude-v1
+      harness probe self-preference RUN --own gpt=gpt-4o --author model
+    """
+    from harness.cli.lists import show
+    from harness.probe.self_preference import preference_rows, self_preferences
+    from harness.runs import default_out, find_run
+    from harness.sources import source_of
+
+    pairs = [name.partition("=") for name in options.split(own, "--own") or []]
+    if not all(judge and system for judge, _, system in pairs):
+        raise typer.BadParameter("give JUDGE=SYSTEM, comma-separated", param_hint="--own")
+    systems = {judge: system for judge, _, system in pairs}
+    source = source_of(find_run(out or default_out(), run_name))
+    found = self_preferences(source, systems, author=author)
+    if as_json:
+        echo_json(json.dumps([row.model_dump(mode="json") for row in found], indent=1))
+    else:
+        show(preference_rows(found), as_json=False)
 
 
 for _name, (_short_help, _description) in DESCRIPTIONS.items():

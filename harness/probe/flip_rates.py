@@ -376,15 +376,15 @@ def summaries(judge: JudgeFlips) -> Iterator[str]:
     yield (
         f"{name}: {_percent(flipped)} of {flipped.counts['n']:.0f} verdicts flip (baseline flip "
         f"rate {_percent(judge.control.flipped)}); most under {worst_kind} "
-        f"({rates[worst_kind]:.0%}). Effect: {_points(judge.effect)}."
+        f"({rates[worst_kind]:.0%}). Effect: {_points_on_items(judge.effect)}."
     )
     if judge.position_bias is not None:
         yield (
             f"The verdict is the same in both orders in {1 - flipped.value:.0%}. Preference for "
-            f"the answer that stands first: {_points(judge.position_bias)}."
+            f"the answer that stands first: {_points_on_items(judge.position_bias)}."
         )
     if judge.positive_shift.value is not None:
-        yield f"Change of the share of positive verdicts: {_points(judge.positive_shift)}."
+        yield f"Change of the share of positive verdicts: {_points_on_items(judge.positive_shift)}."
     if judge.n_excluded:
         yield (
             f"{judge.n_excluded} verdicts on changed items are left out: the unchanged item was "
@@ -421,10 +421,16 @@ def _percent(estimate: Estimate) -> str:
     return f"{estimate.value:.0%} [{estimate.interval.low:.0%}, {estimate.interval.high:.0%}]"
 
 
-def _points(estimate: Estimate) -> str:
-    """Write a change of a share in percentage points, with the number of items."""
+def points(estimate: Estimate) -> str:
+    """Write a change of a share in percentage points, with its interval."""
     if estimate.value is None:
         return "NA"
     interval = estimate.interval
     ends = f" [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]" if interval else ""
-    return f"{100 * estimate.value:+.0f} points{ends} on {estimate.n_used} items"
+    return f"{100 * estimate.value:+.0f}{ends}"
+
+
+def _points_on_items(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "NA"
+    return f"{points(estimate)} points on {estimate.n_used} items"

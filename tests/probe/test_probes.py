@@ -411,7 +411,7 @@ def test_position_is_probed_from_the_command_line(pairwise, tmp_path, monkeypatc
     words = ("probe", "position", "--judges", "first", "--judges-file", "judges.yaml", "--task")
     done = invoke(*words, str(pairwise.folder))
     assert done.exit_code == 0, done.output
-    assert "stands first: +100 points" in " ".join(done.stdout.split())
+    assert "stands first: +100" in " ".join(done.stdout.split())
     make_task_folder(tmp_path / "task", 2)
     refused = invoke(*words, "task")
     assert isinstance(refused.exception, TaskError)
