@@ -122,6 +122,7 @@ def _limits() -> list[str]:
     mib = 1 << 20
     rows = (
         ("table: size of the file", f"{LIMITS.n_bytes // mib:,} MiB"),
+        ("table: size of a JSON file", f"{LIMITS.json_bytes // mib} MiB"),
         ("table: what a parquet file unpacks to", f"{LIMITS.unpacked_bytes // mib} MiB"),
         ("table: line", f"{LIMITS.line_bytes // mib} MiB"),
         ("table: text of a cell", f"{LIMITS.field_chars:,} characters"),

@@ -13,6 +13,7 @@ from harness.curation.column_mapping import LAYOUTS, ColumnMapping
 from harness.curation.column_words import contains_word
 from harness.curation.layout_evidence import ACCEPTED, MARGIN, candidates, names_of
 from harness.curation.name_evidence import is_model, who_are
+from harness.plain_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -156,7 +157,7 @@ def _judges_of_long(table: Table, mapping: ColumnMapping) -> tuple[list[str], li
         return models, []
     remedy = f"give --judges {quote(','.join(models) or 'none')} if they are people"
     text = f"{names_of(unclear)} in {mapping.rater!r} may be people or models: {remedy}"
-    return models, [f"{text}, or --judges with the models among them"]
+    return models, [visible(f"{text}, or --judges with the models among them")]
 
 
 def _judge_columns(table: Table, mapping: ColumnMapping) -> list[str]:

@@ -258,6 +258,13 @@ def test_hostile_files_are_one_line(tmp_path, name, save, words):
     assert "\n" not in str(caught.value)
 
 
+def test_json_too_large_for_memory_is_refused_by_its_size(tmp_path):
+    """It is read whole, and takes many times its size."""
+    save_json(tmp_path / "t.json")
+    with pytest.raises(TaskError, match=r"found \d+ bytes; at most 100 are read"):
+        read_source(tmp_path / "t.json", limits=Limits(json_bytes=100))
+
+
 def test_workbook_that_unpacks_to_too_much_is_refused(tmp_path):
     """20 MB of zeros in 20 kB."""
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:

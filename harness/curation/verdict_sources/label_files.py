@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.curation.verdict_sources.verdict_entries import Entry
-from harness.files import read_file
 from harness.tasks.tables import parse_json
-from harness.tasks.tables.checks import PlaceError
+from harness.tasks.tables.checks import PlaceError, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +26,9 @@ def label_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     PlaceError
         If it is no JSON, or holds anything but labels.
     """
-    del selection
+    check_size(path, selection.limits)
     try:
-        content = parse_json(read_file(path).decode())
+        content = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise PlaceError("", f"{error}; write strict JSON.") from None
     judges = content if _is_nested(content) else {path.stem: content}

@@ -25,6 +25,8 @@ class Limits:
     ----------
     n_bytes, line_bytes : int
         Size of the file, and of one line of csv or jsonl, in bytes.
+    json_bytes : int
+        Size of a JSON file, in bytes: it is held in memory whole.
     unpacked_bytes : int
         Size of all values of a parquet file, in bytes, repeated ones counted as often.
     n_rows, n_columns : int
@@ -35,6 +37,7 @@ class Limits:
 
     n_bytes: int = 1 << 30
     line_bytes: int = 8 << 20
+    json_bytes: int = 128 << 20
     unpacked_bytes: int = 128 << 20
     n_rows: int = 5_000_000
     n_columns: int = 256
@@ -90,10 +93,9 @@ def check_size(path: Path, limits: Limits) -> None:
     size = path.stat().st_size
     if not size:
         raise PlaceError("", "the file is empty; give at least one row.")
-    if size > limits.n_bytes:
-        raise PlaceError(
-            "", f"found {size} bytes; at most {limits.n_bytes} are read. Split the file."
-        )
+    most = limits.json_bytes if path.suffix.lower() == ".json" else limits.n_bytes
+    if size > most:
+        raise PlaceError("", f"found {size} bytes; at most {most} are read. Split the file.")
 
 
 def too_many_rows(limits: Limits) -> NoReturn:
