@@ -88,6 +88,8 @@ class TableMapping(TypedDict, total=False):
         Columns of verdicts, or names of judges among the raters.
     group, criterion : str
         Columns of the cluster that is resampled, and of what is rated.
+    rated_at : str
+        Column of the time of a rating, beside ``rater``.
     criteria, counts : sequence of str
         Columns of ratings, one per criterion, beside ``rater``; columns of counts, one per option.
     votes, total, pattern : str
@@ -114,6 +116,7 @@ class TableMapping(TypedDict, total=False):
     judges: str | Sequence[str]
     group: str
     criterion: str
+    rated_at: str
     criteria: Sequence[str]
     counts: Sequence[str]
     votes: str

@@ -90,6 +90,9 @@ def import_(
     criterion: Annotated[
         str | None, typer.Option(help="Column of what is rated, where that differs.")
     ] = None,
+    rated_at: Annotated[
+        str | None, typer.Option(help="With --rater: column of the time of a rating.")
+    ] = None,
     property_: Annotated[
         str, typer.Option("--property", help="What is rated, as a phrase that judges read.")
     ] = "",
@@ -161,7 +164,7 @@ def import_(
     lists_of = {"id": id_, "text": text, "raters": raters, "judges": judges}
     lists_of |= {"criteria": criteria, "counts": counts}
     singles = {"rater": rater, "label": label, "group": group, "criterion": criterion}
-    singles |= {"pattern": pattern, "votes": votes, "total": total}
+    singles |= {"pattern": pattern, "votes": votes, "total": total, "rated_at": rated_at}
     roles = {role: names for role, names in lists_of.items() if names}
     roles |= {role: [column] for role, column in singles.items() if column}
     settings = AnswerSettings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from harness.tasks.tables import parse_json
@@ -120,6 +121,23 @@ def is_date(text: str) -> bool:
     (True, True, False)
     """
     return DATE.fullmatch(text) is not None
+
+
+def is_iso_time(text: str) -> bool:
+    """Whether a text is a date with a time of day in ISO 8601.
+
+    Examples
+    --------
+    >>> is_iso_time("2024-05-01T10:30:00Z"), is_iso_time("2024-05-01"), is_iso_time("3/4/2024")
+    (True, False, False)
+    """
+    if not is_date(text) or ":" not in text:
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_address(text: str) -> bool:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.curation import column_words
-from harness.curation.cell_values import counts_of, is_address, is_date, is_number, list_of
+from harness.curation.cell_values import (
+    counts_of,
+    is_address,
+    is_date,
+    is_iso_time,
+    is_number,
+    list_of,
+)
 from harness.curation.column_words import contains_word, parts, stem
 from harness.curation.name_evidence import is_model, who_are
 from harness.curation.table_columns import without_labels
@@ -210,6 +217,16 @@ def criterion_column(table: Table, mapping: ColumnMapping) -> str:
         if contains_word(column.name, column_words.CRITERIA) and repeats:
             return column.name
     return ""
+
+
+def time_column(table: Table, mapping: ColumnMapping) -> str:
+    """Return the only column of times (ISO 8601) that differ between the ratings of an item."""
+    times = [
+        c.name
+        for c in free_columns(table, mapping)
+        if all_values(c, is_iso_time) and not table.determines(mapping.id, c.name)
+    ]
+    return times[0] if len(times) == 1 else ""
 
 
 def text_columns(table: Table, mapping: ColumnMapping) -> tuple[str, ...]:

@@ -56,6 +56,8 @@ class ColumnMapping:
         The columns of the cluster to resample and of the criterion; "" for none.
     elicitation : str
         Long: the column of the elicitation; "" for none.
+    rated_at : str
+        A row per item and rater: the column of when it was rated; "" for none.
     """
 
     id: tuple[str, ...] = ()
@@ -72,6 +74,7 @@ class ColumnMapping:
     group: str = ""
     criterion: str = ""
     elicitation: str = ""
+    rated_at: str = ""
 
     @property
     def layout(self) -> Layout:
@@ -166,7 +169,8 @@ def mapping_fields(roles: Mapping[str, Sequence[str]], table: Table) -> dict[str
         for name in columns if role not in {"judges", "pattern"} else ():
             _check_column(role, name, table)
         if role in single and len(columns) > 1:
-            raise TaskError(f"--{role}: found {len(columns)} columns; name one.")
+            option = role.replace("_", "-")
+            raise TaskError(f"--{option}: found {len(columns)} columns; name one.")
         values[role] = "".join(columns) if role in single else columns
     _check_pattern(values, table)
     return values
@@ -218,6 +222,8 @@ def check(mapping: ColumnMapping, table: Table) -> None:
         )
     if mapping.rater and not (mapping.label or mapping.criteria):
         raise TaskError(f"{where}: no column of labels; give --label (the columns are {columns}).")
+    if mapping.rated_at and not mapping.rater:
+        raise TaskError(f"{where}: --rated-at goes with a row per rating; give --rater, too.")
     if (mapping.label or mapping.criteria) and not mapping.rater:
         option = "--label" if mapping.label else "--criteria"
         name = mapping.label or mapping.criteria[0]

@@ -87,6 +87,8 @@ def read_roles(
     if "group" not in fixed:
         mapping = replace(mapping, group=evidence.group_column(table, mapping))
     mapping = _by_criterion(table, mapping)
+    if mapping.rater and "rated_at" not in fixed:
+        mapping = replace(mapping, rated_at=evidence.time_column(table, mapping))
     if "text" not in fixed:
         mapping = replace(mapping, text=evidence.text_columns(table, mapping))
     return Roles(mapping, best.points, tuple(questions), _left_out(table, mapping, remarks))

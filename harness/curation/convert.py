@@ -246,6 +246,7 @@ class _Writer:
         self._groups = self._cells_of(mapping.group)
         self._criteria = self._cells_of(mapping.criterion)
         self._elicitations = self._cells_of(mapping.elicitation)
+        self._times = self._cells_of(mapping.rated_at)
         self._first_row: dict[str, int] = {}
         self._used_rows = bytearray(table.n_rows)
 
@@ -257,7 +258,7 @@ class _Writer:
 
         items = (part / "items.jsonl").open("x", encoding="utf-8", newline="\n")
         self._items = stack.enter_context(items)
-        self._ratings = file("ratings.csv", RATING)
+        self._ratings = file("ratings.csv", (*RATING, *(["rated_at"] if self._times else [])))
         self._verdicts = file("verdicts.csv", VERDICT)
         self._rejected = file(REJECTED_FILE, ("line", "column", "reason"))
 
@@ -298,7 +299,8 @@ class _Writer:
             self.reject(answer.row, answer.column, problem)
         elif self._add_item(answer, item):
             self._rated.add(key)
-            self._ratings.writerow((*key, value))
+            time = (self._times[answer.row],) if self._times else ()
+            self._ratings.writerow((*key, value, *time))
             self.summary.raters[answer.name] = self.summary.raters.get(answer.name, 0) + 1
 
     def end(self) -> None:

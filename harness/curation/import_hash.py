@@ -70,7 +70,7 @@ def _ratings(folder: Path, file: TaskFile, *, ignored: bool) -> Iterator[str]:
     with (folder / "ratings.csv").open(encoding="utf-8", newline="") as lines:
         rows = csv.reader(lines)
         next(rows)
-        for item, rater, elicitation, text in rows:
+        for item, rater, elicitation, text, *_ in rows:
             key = elicitation + text
             if key not in values:
                 values[key] = _value(file, elicitation, text)

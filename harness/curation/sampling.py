@@ -13,6 +13,7 @@ from harness.errors import TaskError
 from harness.ratings import human_table
 from harness.tasks.changelog import record_change
 from harness.tasks.model import INCLUSION_PROBABILITY, Item, Rating
+from harness.tasks.provenance import read_provenance
 from harness.tasks.write import write_task
 
 if TYPE_CHECKING:
@@ -241,7 +242,12 @@ def write_sample(task: Task, sample: Sample, folder: Path, by: By) -> Task:
             "ignored": _renamed(task.ignored, ids, sample),
         }
     )
-    write_task(written, folder, item_text=True)
+    provenance = {
+        (ids[item], rater, elicitation): cells
+        for (item, rater, elicitation), cells in read_provenance(task).items()
+        if item in ids
+    }
+    write_task(written, folder, item_text=True, provenance=provenance)
     for name in set(task.prompts.values()):
         shutil.copyfile(task.folder / name, folder / name)
     change = f"sample of {len(items)} of {len(task.items)} items of {task.name}, by {by}"

@@ -19,6 +19,8 @@ from harness.curation.new_folder import new_folder
 from harness.errors import TaskError
 from harness.files import write_file
 from harness.tasks import record_change
+from harness.tasks.human_ratings import PROVENANCE
+from harness.tasks.provenance import read_provenance
 from harness.tasks.tables import read_rows
 
 if TYPE_CHECKING:
@@ -104,10 +106,11 @@ def export_task(task: Task, path: Path) -> ExportSummary:
 
 
 def _rating_rows(task: Task) -> Iterator[dict[str, str]]:
-    places = _places(task)
+    places, made = _places(task), read_provenance(task)
     for r in (*task.ratings, *task.ignored):
         value = r.value if isinstance(r.value, str) else json.dumps(r.value, ensure_ascii=False)
-        yield places[r.item] | {"rater": r.rater, "elicitation": r.elicitation, "value": value}
+        cells = {"rater": r.rater, "elicitation": r.elicitation, "value": value}
+        yield places[r.item] | cells | made.get((r.item, r.rater, r.elicitation), {})
 
 
 def _verdict_rows(task: Task) -> Iterator[dict[str, str]]:
@@ -140,7 +143,8 @@ def _written(rows: Sequence[dict[str, str]], task: Task, path: Path) -> str:
     if path.suffix.lower() == ".jsonl":
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     text = io.StringIO()
-    writer = csv.DictWriter(text, [*COLUMNS, *fields], restval="", lineterminator="\n")
+    made = sorted(PROVENANCE.intersection(name for row in rows for name in row))
+    writer = csv.DictWriter(text, [*COLUMNS, *made, *fields], restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: neutralized(cell) for name, cell in row.items()} for row in rows)
     return text.getvalue()
@@ -164,19 +168,22 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
     items: dict[int, dict[str, Any]] = {}
     ratings: list[dict[str, str]] = []
     verdicts: list[dict[str, str]] = []
+    made: set[str] = set()
     undo = restored if path.suffix.lower() == ".csv" else str
     for line, raw in read_rows(path, required=("item", "item_number", "elicitation", "value")):
         row = {name: undo(cell) for name, cell in raw.items()}
+        made |= PROVENANCE & row.keys()
         if not row["item_number"].isdecimal():
             raise TaskError(f"{path}: line {line}: item_number is no number; export the task anew.")
         items.setdefault(int(row["item_number"]), _item(row))
         answers = verdicts if row.get("judge") else ratings
-        answers.append({name: row.get(name, "") for name in (*VERDICT, "rater")})
+        answers.append({name: row.get(name, "") for name in (*VERDICT, "rater", *PROVENANCE)})
     with new_folder(folder) as part:
         write_file(part / "task.yaml", sidecar_of(path).read_bytes())
         in_order = [items[number] for number in sorted(items)]
         write_file(part / "items.jsonl", _lines(in_order).encode())
-        write_file(part / "ratings.csv", _table(ratings, ("item", "rater", *VERDICT[2:])).encode())
+        columns = ("item", "rater", *VERDICT[2:], *sorted(made))
+        write_file(part / "ratings.csv", _table(ratings, columns).encode())
         if verdicts:
             write_file(part / VERDICTS, _table(verdicts, VERDICT).encode())
         record_change(part, f"import of {path.name}")

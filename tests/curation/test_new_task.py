@@ -21,6 +21,7 @@ from harness.errors import TaskError
 from harness.judging.parsing.external_verdicts import read_external
 from harness.runs import RunConfig
 from harness.tasks import CANNOT_ASSESS, load_task, read_changes
+from harness.tasks.provenance import read_provenance
 from harness.tasks.tables import Limits
 
 NAMED = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -713,3 +714,20 @@ def test_a_column_of_ratings_called_ann_is_no_column_of_names(tmp_path):
     path = table(tmp_path, "\n".join(["id,prompt,ann,bea", *rows]) + "\n")
     with pytest.raises(TaskError, match="no columns of ratings were found; give --raters"):
         plan_of(path)
+
+
+def test_times_of_ratings_are_kept(tmp_path):
+    """Times that differ between the ratings of an item go with the rating; others are fields."""
+    rows = [
+        f"d{i},text {i},2025-12-24T18:00:00,{rater},{('no', 'yes')[i % 2]},2026-01-01T10:{i}{j}:00"
+        for i in range(5)
+        for j, rater in enumerate(("ann_1", "ann_2"))
+    ]
+    header = "doc,body,published,rater,label,timestamp"
+    plan = plan_of(table(tmp_path, "\n".join([header, *rows]) + "\n"))
+    assert plan.mapping.rated_at == "timestamp"
+    task = load_task(make_task(plan, tmp_path / "mine").folder)
+    assert [c.after for c in read_changes(task.folder)] == [task.content_hash]
+    made = read_provenance(task)
+    assert made["d4", "ann_2", "forced_choice"] == {"rated_at": "2026-01-01T10:41:00"}
+    assert len(made) == 10

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.processes import run_harness
+from support.task_folders import make_task_folder, write_jsonl
 
 from harness.curation.task_export import export_task, import_exported, neutralized, restored
 from harness.tasks import load_task
+from harness.tasks.provenance import read_provenance
 
 TABLE = (
     "item_id,body,ann1,ann2,gpt-4o\n"
@@ -68,3 +70,18 @@ def test_neutralized_cells_are_restored(text):
     """Every text comes back, and none starts like a formula in between."""
     assert restored(neutralized(text)) == text
     assert not neutralized(text).startswith(("=", "+", "-", "@"))
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_times_of_ratings_survive(tmp_path, ending):
+    """When and on which form a rating was made comes back, where it is recorded."""
+    folder = make_task_folder(tmp_path / "small", 2, raters=1, response_sets=False)
+    made = {"rated_at": "2026-01-01T10:00:00Z", "form": "paired"}
+    rows = [
+        {"item": "i0", "rater": "r0", "value": "A"},
+        {"item": "i1", "rater": "r0", "value": "B", **made},
+    ]
+    write_jsonl(folder / "ratings.jsonl", rows)
+    export_task(load_task(folder), tmp_path / f"out.{ending}")
+    import_exported(tmp_path / f"out.{ending}", tmp_path / "again")
+    assert read_provenance(load_task(tmp_path / "again")) == {("i1", "r0", "forced_choice"): made}
