@@ -58,7 +58,7 @@ def next_ratings(
     \b
     Examples:
       harness curate next ./mine --budget 100 --queue queue.csv
-      harness curate next ./mine --budget 100 --for decision --verdicts runs/mine-1
+      harness curate next ./mine --budget 9 --for decision --verdicts runs/mine-1
     """
     from harness.cli.lists import show
     from harness.curation.rating_queue import next_ratings as best_ratings

@@ -34,6 +34,7 @@ TABLELESS = {
     ("report",),
     ("annotate",),
     ("cache", "clear"),
+    ("cache", "copy"),
     ("baseline", "export"),
     ("schedule",),
     ("curate", "download"),
