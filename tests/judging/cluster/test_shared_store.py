@@ -6,18 +6,26 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from threading import Event
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 from support.processes import invoke
+from support.task_folders import make_task_folder
 
-from harness.errors import RunError
+from harness.errors import BudgetSpent, RunError
 from harness.judging.cluster import open_store
 from harness.judging.cluster.database import SCHEMA
-from harness.judging.cluster.shared_limits import SharedRate
+from harness.judging.cluster.shared_limits import SharedBudget, SharedRate
 from harness.judging.cluster.worker_lease import LEASE_MARGIN_S
+from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply
+from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.running.budget import worst_cost
 from harness.judging.storage.response_cache import ResponseCache
+from harness.tasks import load_task
 
 pytestmark = pytest.mark.cluster
 
@@ -220,3 +228,49 @@ def test_doctor_checks_a_store(database, postgres):
     result = invoke("doctor", "--store", absent)
     assert result.exit_code == 1
     assert "cannot be reached" in result.output
+
+
+def test_spent_budget_stops_all_workers_within_one_call_each(database, tmp_path):
+    """Four workers of a run call until they are refused: the limit is nearly used, never exceeded.
+
+    After the first worker was refused for good, no other begins more than one call.
+    """
+    task = load_task(str(make_task_folder(tmp_path / "task", 2)))
+    spec = JudgeSpec(
+        name="j",
+        model="m",
+        base_url="http://127.0.0.1:9",
+        price={"input": 0, "output": 1000},
+        params={"max_tokens": 10},
+    )
+    request = build(spec, task, Prompts.load(task)).request(Unit("i0", "forced_choice"))
+    worst_usd, limit_usd = worst_cost(spec, request), 0.5
+    n_calls_after: list[int] = []
+    refused = Event()
+
+    async def call(store):
+        budget = SharedBudget(limit_usd, 0.0, store)
+        total_usd, n_after = 0.0, 0
+        while True:
+            was_refused = refused.is_set()
+            await budget.wait_for_room(spec, request)
+            try:
+                with budget.reserve(spec, request) as bill:
+                    n_after += was_refused
+                    await asyncio.sleep(0.002)
+                    bill.settle([replace(reply_to(1), cost_usd=worst_usd / 2)])
+            except BudgetSpent:
+                refused.set()
+                n_calls_after.append(n_after)
+                return total_usd
+            total_usd += worst_usd / 2
+
+    with ExitStack() as stack:
+        stores = [open_store(database, "run") for _ in range(4)]
+        for store in stores:
+            stack.callback(store.close)
+        stores[0].open_budget(limit_usd, 0.0)
+        with ThreadPoolExecutor(4) as pool:
+            spent_usd = sum(pool.map(lambda store: asyncio.run(call(store)), stores))
+    assert limit_usd - 4 * worst_usd < spent_usd <= limit_usd
+    assert max(n_calls_after) <= 1
