@@ -13,7 +13,7 @@ from ratios import Bounds, cpu_s, in_child, on_one_thread, same, times_faster
 from sklearn.metrics import cohen_kappa_score
 
 from harness import stats
-from harness.stats.inference.bootstrap import Resamples
+from harness.stats.inference.bootstrap import Resamples, Units
 
 N, B, PER_GROUP = 10_000, 2_000, 10
 KAPPA = "cohen_kappa(h/h)"
@@ -39,8 +39,9 @@ def table(name, theta, m):
 human = table("human", theta, 7)
 mixed = [(1 - s) * theta + s * rng.dirichlet((1, 1, 1), n) for s in np.linspace(0, 1, 20)]
 judges = [table(f"judge {j}", one, 10) for j, one in enumerate(mixed)]
+resampling = stats.Resampling(rng=rng, n_resamples=2_000)
 start = time.process_time()
-found = stats.evaluate(human, judges, tau=0.5, positive=("toxic",), rng=rng, n_resamples=2_000)
+found = stats.evaluate(human, judges, tau=0.5, positive=("toxic",), resampling=resampling)
 spent = time.process_time() - start
 print(json.dumps({"cpu_s": spent, "metrics": len(found.metrics)}))
 """
@@ -59,10 +60,11 @@ def table(name: str, labels: np.ndarray) -> stats.RatingTable:
     )
 
 
-def drawn_items(n_units: int, n_drawn: int, seed: int, of_item: np.ndarray) -> list[np.ndarray]:
+def drawn_items(n_drawn: int, seed: int, groups: list[str] | None = None) -> list[np.ndarray]:
     """Spell out the items of the first resamples that `evaluate` draws from this seed."""
-    resamples = Resamples.draw(n_units, n_drawn, np.random.default_rng(seed))
-    return [np.repeat(np.arange(N), w[of_item].astype(int)) for w in next(resamples.weights())]
+    units = Units.of(N, groups)
+    weights = next(Resamples.draw(units, n_drawn, np.random.default_rng(seed)).weights())
+    return [np.repeat(np.arange(N), w[units.of_item].astype(int)) for w in weights]
 
 
 def loop(human: np.ndarray, judges: list[np.ndarray], drawn: list[np.ndarray]) -> np.ndarray:
@@ -74,8 +76,10 @@ def one_judge(human: np.ndarray, judge: np.ndarray) -> tuple[float, float]:
     """Return the ends of the interval of kappa from labels alone."""
     row, one_hot = stats.find_metric(KAPPA, stats.METRICS), np.eye(2)
     cells = row.contributions(one_hot[human], one_hot[judge])
-    sums = stats.ItemSums(contributions=cells, metrics=(row,))
-    resampling = stats.Resampling(rng=np.random.default_rng(7), n_resamples=B)
+    sums = stats.ItemSums(contributions=cells, metrics=(row,), options=SPACE.options)
+    resampling = stats.Resampling(
+        rng=np.random.default_rng(7), n_resamples=B, method="percentile"
+    )
     found = stats.estimate_sums({"": sums}, resampling=resampling)[""][KAPPA]
     return found.interval.low, found.interval.high
 
@@ -112,14 +116,14 @@ def main() -> None:
             resampling=stats.Resampling(rng=np.random.default_rng(7), groups=groups, n_resamples=B),
         )
 
-    items = drawn_items(N, 2, 7, np.arange(N))
+    items = drawn_items(2, 7)
     found = times_faster(
         lambda: loop(human, judges, items), lambda: ours(50), agree=first_replicates, share=2 / B
     )
     bounds.at_least(f"kappa, K = 2, 50 judges x {N} items x {B}", found, 300)
     spent = sorted(cpu_s(lambda: ours(50))[0] for _ in range(3))[1]
     bounds.at_most("the same", spent, 1, "s CPU")
-    items = drawn_items(N, 200, 7, np.arange(N))
+    items = drawn_items(200, 7)
     found = times_faster(
         lambda: loop(human, judges[:1], items),
         lambda: one_judge(human, judges[0]),
@@ -128,8 +132,7 @@ def main() -> None:
         calls=5,
     )
     bounds.at_least("kappa, one judge", found, 1000)
-    of_item = np.arange(N) // PER_GROUP
-    items = drawn_items(N // PER_GROUP, 2, 7, of_item)
+    items = drawn_items(2, 7, groups)
     found = times_faster(
         lambda: loop(human, judges, items),
         lambda: ours(50, groups),
