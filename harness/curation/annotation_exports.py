@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from harness.tasks.tables import Row
 
-ROLES: dict[str, list[str]] = {"id": ["item_id"], "rater": ["annotator"], "label": ["label"]}
+
 VALUE_FIELDS = ("choices", "rating", "selected", "labels", "taxonomy", "number")
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 State = Literal["given", "missing", "not needed"]
 SAME_ON_BINARY = ("pearson", "spearman", "kendall", "phi", "mcc")
 KAPPA = "cohen_kappa(h/h)"
-CHANCE_CORRECTED = ("cohen", "scott", "krippendorff", "randolph", "phi")
+
 MODES = {
     "exclude": "left out of the metrics (exclude)",
     "recode": "taken for the opposite of the positive options (recode)",

@@ -17,7 +17,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 from harness import stats
 from harness.stats.data.labels import label_cells
 from harness.stats.metrics.association import correlation_metrics
-from harness.stats.metrics.human_agreement import fleiss_totals
+from harness.stats.metrics.human_agreement import fleiss
 
 N, K, M = 10_000, 5, 5
 CONTINUOUS = """
@@ -66,7 +66,7 @@ def against_statsmodels(bounds: Bounds, rng: np.random.Generator) -> None:
     [row] = [row for row in stats.HUMAN_AGREEMENT if row.name == "fleiss_kappa"]
     found = times_faster(
         lambda: fleiss_kappa(aggregate_raters(raw)[0]),
-        lambda: float(row.value(fleiss_totals(stats.label_counts(raw, K)))),
+        lambda: float(row.value(fleiss(stats.label_counts(raw, K)).sum(axis=0))),
         calls=20,
         rounds=9,
     )

@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 from ratios import Bounds, on_one_thread, times_faster
 
-from harness.stats.metrics.binned_divergence import binned_metrics, median_totals
+from harness import stats
+from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
 
 N, M, K = 10_000, 5, 5
+OPTIONS = tuple("abcde")
 
 
 def row_wise(human: np.ndarray, judge: np.ndarray) -> list[float]:
@@ -40,7 +42,9 @@ def row_wise(human: np.ndarray, judge: np.ndarray) -> list[float]:
 
 def ours(human: np.ndarray, judge: np.ndarray) -> list[float]:
     """Do the same from sums."""
-    totals = median_totals(human, judge, K)
+    h, j = stats.label_counts(human, K), stats.label_counts(judge, K)
+    bins, _ = bins_of(h, "median", options=OPTIONS)
+    totals = binned_sums(bins, h, j).sum(axis=0)
     return [float(one.value(totals)) for one in binned_metrics(K)]
 
 

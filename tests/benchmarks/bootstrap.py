@@ -77,9 +77,7 @@ def one_judge(human: np.ndarray, judge: np.ndarray) -> tuple[float, float]:
     row, one_hot = stats.find_metric(KAPPA, stats.METRICS), np.eye(2)
     cells = row.contributions(one_hot[human], one_hot[judge])
     sums = stats.ItemSums(contributions=cells, metrics=(row,), options=SPACE.options)
-    resampling = stats.Resampling(
-        rng=np.random.default_rng(7), n_resamples=B, method="percentile"
-    )
+    resampling = stats.Resampling(rng=np.random.default_rng(7), n_resamples=B, method="percentile")
     found = stats.estimate_sums({"": sums}, resampling=resampling)[""][KAPPA]
     return found.interval.low, found.interval.high
 

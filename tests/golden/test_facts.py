@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.dataset_facts import dataset_facts
 from support.known_answers import Result, load_dataset, reproduce, units_of
 from support.rating_tables import seeded
 
 from harness import stats
-from harness.stats.data.dataset_facts import dataset_facts
 from harness.stats.inference.bootstrap import Resamples, Units, replicate
 from harness.stats.inference.metric import mean
 from harness.stats.metrics.alpha import krippendorff_alpha

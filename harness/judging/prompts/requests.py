@@ -78,12 +78,6 @@ class Request:
         """
         return hashlib.sha256(self._stem).hexdigest()[:CACHE_KEY_DIGITS]
 
-    def hash_of(self, sample: int) -> str:
-        """Return the hash of this request with another sample number."""
-        if sample == self.sample:
-            return self.hash
-        return hashlib.sha256(b"%b%d}" % (self._stem, sample)).hexdigest()
-
     def hashes(self, samples: int) -> Iterator[str]:
         """Yield the hashes of this request with sample numbers from 0; the stem is hashed once."""
         stem = hashlib.sha256(self._stem)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, remembered
-from harness.stats.data.labels import medians, modes, numbers_of
+from harness.stats.data.labels import medians, modes
 from harness.stats.data.rating_table import tied_modes
 from harness.stats.inference.estimate import Exclusion, ItemSums, estimate_sums
 from harness.stats.inference.metric import Metric
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from harness.stats.data.arrays import BoolArray, Counts, IntArray
+    from harness.stats.data.arrays import BoolArray, Counts
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.estimate import Estimate
 
@@ -116,56 +116,6 @@ def binned_sums(bins: FloatArray, human: Counts, judge: Counts) -> FloatArray:
 def judge_columns(width: int, K: int) -> BoolArray:
     """Return (width,): which of the `binned_sums` over K options count labels of the judge."""
     return np.asarray(np.arange(width) % (1 + 2 * K) > K, dtype=np.bool_)
-
-
-def binned_totals(bins: FloatArray, human: Counts, judge: Counts) -> FloatArray:
-    """Return the sums of `binned_sums` without the array over items."""
-    h, j = np.asarray(human, dtype=np.float64), np.asarray(judge, dtype=np.float64)
-    both = _labelled(h, j)
-    return np.asarray((bins.T @ np.hstack([both, h * both, j * both])).ravel(), dtype=np.float64)
-
-
-def median_totals(
-    human: IntArray, judge: IntArray, K: int, *, scale: ArrayLike | None = None
-) -> FloatArray:
-    """Return the sums of `binned_sums` by median straight from complete labels, the quick way.
-
-    Parameters
-    ----------
-    human, judge : (n, m) and (n, s) int arrays
-        Option indices, none missing.
-    K : int
-        Number of options.
-    scale : (K,) numbers, optional
-        What the options stand for, increasing; by default 1 to K.
-
-    Raises
-    ------
-    ValueError
-        If a label is no option index, or the numbers of items differ.
-    """
-    h, j = np.asarray(human), np.asarray(judge)
-    for side in (h, j):
-        if side.ndim != 2 or side.dtype.kind not in "bui" or not side.size:  # noqa: PLR2004 -- a matrix has two axes
-            raise ValueError(f"labels has shape {side.shape}; wanted (n, m) integers")
-        if side.min() < 0 or side.max() >= K:
-            raise ValueError(f"labels holds a number that is no option index from 0 to {K - 1}")
-    if len(h) != len(j):
-        raise ValueError(f"human has {len(h)} items and judge {len(j)}; wanted the same")
-    numbers, m = numbers_of(scale, K), h.shape[1]
-    ordered = np.sort(h, axis=1)
-    middle = ordered[:, (m - 1) // 2] * K + ordered[:, m // 2]
-    halfway = np.add.outer(numbers, numbers).ravel() / 2.0
-    occurs = np.bincount(middle, minlength=K * K) > 0
-    labels = np.unique(halfway[occurs])
-    place = np.searchsorted(labels, halfway) % len(labels)  # unseen middles are never looked up
-    bins, B = place[middle], len(labels)
-    n = np.bincount(bins, minlength=B)[:, None]
-    sides = [
-        np.bincount((bins[:, None] * K + side).ravel(), minlength=B * K).reshape(B, K)
-        for side in (h, j)
-    ]
-    return np.hstack([n, *sides]).astype(np.float64).ravel()
 
 
 def _labelled(human: FloatArray, judge: FloatArray) -> FloatArray:

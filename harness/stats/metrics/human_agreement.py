@@ -31,16 +31,6 @@ def fleiss(counts: Counts) -> FloatArray:
     return sums
 
 
-def fleiss_totals(counts: Counts) -> FloatArray:
-    """Return (4 + K,): the sums of `fleiss` without the array over items."""
-    c = np.asarray(counts, dtype=np.float64)
-    m = c @ np.ones(c.shape[1])
-    alike, pairs = np.einsum("nk,nk->n", c, c) - m, m * (m - 1.0)
-    agreement = np.divide(alike, pairs, out=np.zeros(len(c)), where=pairs > 0)
-    sums = agreement.sum(), np.count_nonzero(m), m.sum(), m @ m
-    return np.concatenate([sums, np.ones(len(c)) @ c])
-
-
 def nominal_alpha(counts: Counts) -> FloatArray:
     """Return (n, 1 + K): observed coincidences on the diagonal and the K counts.
 

@@ -28,7 +28,7 @@ REQUEST = Request(provider="p", model="m", messages=(Message("user", "text"),))
 
 def reply(sample: int, text: str = "A", cache_key: str = REQUEST.cache_key) -> Reply:
     return Reply(
-        request=REQUEST.hash_of(sample),
+        request=REQUEST.for_sample(sample).hash,
         text=text,
         model="m",
         cost_usd=0.25,
@@ -39,8 +39,8 @@ def reply(sample: int, text: str = "A", cache_key: str = REQUEST.cache_key) -> R
 
 def look_up(store, *samples):
     """Cached replies of `REQUEST` by sample."""
-    replies = store.get_many([(REQUEST.cache_key, REQUEST.hash_of(n)) for n in samples])
-    return {n: replies[h] for n in samples if (h := REQUEST.hash_of(n)) in replies}
+    replies = store.get_many([(REQUEST.cache_key, REQUEST.for_sample(n).hash) for n in samples])
+    return {n: replies[h] for n in samples if (h := REQUEST.for_sample(n).hash) in replies}
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_reply_to_another_request_is_not_returned(store):
     """A reply counts under the hash of its own request alone, wherever it lies."""
     store.add_many([reply(1, cache_key="elsewhere")])
     assert look_up(store, 1) == {}
-    assert store.get_many([("elsewhere", REQUEST.hash_of(2))]) == {}
+    assert store.get_many([("elsewhere", REQUEST.for_sample(2).hash)]) == {}
 
 
 def test_damaged_cache_is_moved_aside_and_reported(tmp_path):

@@ -6,8 +6,6 @@ from support.rating_tables import count_table, evaluate_judges
 
 from harness import stats
 from harness.stats.metrics.human_agreement import (
-    fleiss,
-    fleiss_totals,
     pearson_by_rater,
     pearson_mean_over_raters,
     pearsons,
@@ -41,14 +39,6 @@ def test_fleiss_against_statsmodels():
     """statsmodels 0.15.0 fleiss_kappa on 10 subjects x 14 raters: 0.20993070442195522."""
     found, _ = agreement("fleiss_kappa", FLEISS_EXAMPLE)
     assert found == pytest.approx(0.20993070442195522, abs=1e-15)
-
-
-def test_fleiss_totals_are_the_sums_over_items():
-    """The quick way adds up the same; items without ratings or with one included."""
-    counts = np.random.default_rng(0).multinomial(3, [0.5, 0.3, 0.2], 50)
-    counts[0], counts[1], counts[2] = 0, (1, 0, 0), (4, 1, 0)
-    for some in (counts, counts[:0]):
-        np.testing.assert_allclose(fleiss_totals(some), fleiss(some).sum(axis=0), rtol=1e-12)
 
 
 def test_nominal_alpha_against_krippendorff():

@@ -55,17 +55,19 @@ class DatasetFacts:
         return f"DatasetFacts({self.n_items} items, {self.n_raters} raters)"
 
 
-def dataset_facts(ratings: ArrayLike, K: int, *, scale: ArrayLike | None = None) -> DatasetFacts:
+def dataset_facts(
+    ratings: ArrayLike, n_options: int, *, scale: ArrayLike | None = None
+) -> DatasetFacts:
     """Describe a data set, without intervals.
 
     Parameters
     ----------
     ratings : (n, m) array
         Index of the option that each rater chose for each item; nan where missing.
-    K : int
+    n_options : int
         Number of options.
-    scale : (K,) numbers, optional
-        What the options stand for, for mae and pearson; by default 1 to K.
+    scale : (n_options,) numbers, optional
+        What the options stand for, for mae and pearson; by default 1 to n_options.
 
     Raises
     ------
@@ -73,8 +75,8 @@ def dataset_facts(ratings: ArrayLike, K: int, *, scale: ArrayLike | None = None)
         If ratings are no option indices, or the scale does not increase.
     """
     table = np.asarray(ratings, dtype=np.float64)
-    counts = label_counts(table, K)
-    numbers = numbers_of(scale, K)
+    counts = label_counts(table, n_options)
+    numbers = numbers_of(scale, n_options)
     rated = ~np.isnan(table)
     n_ratings, n_raters = int(rated.sum()), int(rated.any(axis=0).sum())
     n_items = int(rated.any(axis=1).sum())
@@ -120,10 +122,10 @@ def _each_pair(
             yield len(first), kappa, apart, float(pearsons(sums)[0])
 
 
-def _cohen(first: IntArray, second: IntArray, K: int) -> float:
-    """Cohen's kappa of two raters' codes, from margins: K may be large."""
+def _cohen(first: IntArray, second: IntArray, n_options: int) -> float:
+    """Cohen's kappa of two raters' codes, from margins: n_options may be large."""
     n = float(len(first))
-    expected = np.bincount(first, minlength=K) @ np.bincount(second, minlength=K)
+    expected = np.bincount(first, minlength=n_options) @ np.bincount(second, minlength=n_options)
     hits = float((first == second).sum())
     return float(chance_corrected(np.asarray(n * hits), np.asarray(float(expected)), n * n))
 
