@@ -23,6 +23,7 @@ from harness.errors import (
     TaskError,
 )
 from harness.judging.cache_folder import cache_folder, resume_command
+from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import ENSEMBLE, load_judges
 from harness.judging.judges.judge_registry import (
     build,
@@ -34,7 +35,7 @@ from harness.judging.judges.judge_registry import (
 from harness.judging.judges.pricing import price_of
 from harness.judging.prompts.demonstrations import draw_demonstrations
 from harness.judging.prompts.requests import Prompts, Unit, answer_kind
-from harness.judging.prompts.strategies import n_demonstrations
+from harness.judging.prompts.strategies import CALIBRATED, n_demonstrations
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget, paid_replies
@@ -598,7 +599,7 @@ def _plan(
     jobs = tuple(
         Job(
             judge=build(spec, task, prompts, seed=config.seed),
-            items=items,
+            items=_asked_items(task, spec, items),
             elicitations=elicitations_of(spec, planned),
             samples=spec.n_samples(config.samples) * spec.votes,
             pairs=frozenset(item.id for item in planned.get("paired", ())),
@@ -607,6 +608,8 @@ def _plan(
         for spec in specs
         if spec.kind != ENSEMBLE
     )
+    if prompts.orders and any(spec.strategy == CALIBRATED for spec in specs):
+        raise JudgeError(f"{CALIBRATED} is for one order of the options; drop --shuffle-options")
     if silent := [job.judge.spec.name for job in jobs if not job.elicitations]:
         raise JudgeError(
             f"{silent[0]} gives probabilities of single options; add --elicitation forced_choice"
@@ -614,6 +617,18 @@ def _plan(
     _check_replies(config.choices.replies, jobs)
     ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
     return Plan(task, config, prompts, jobs, skipped, ensembles=ensembles)
+
+
+def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Return the items that a judge is asked about; a calibrated one, first content-free ones."""
+    if spec.strategy != CALIBRATED:
+        return items
+    content_free = content_free_items(task, items)
+    if taken := [item.id for item in content_free if item.id in task.by_id]:
+        raise TaskError(
+            f"task {task.name}: {spec.name} needs the id {taken[0]!r}; rename the item."
+        )
+    return (*content_free, *items)
 
 
 def _check_replies(replies: int | str | None, jobs: Sequence[Job]) -> None:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from harness.analysis import Choices, JudgeFacts, Source
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import RunError
+from harness.judging.calibration import PREFIX as CONTENT_FREE_ID
 from harness.judging.judges.judge_registry import notice_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
+from harness.judging.prompts.strategies import CALIBRATED
 from harness.judging.voting import with_votes
 from harness.ratings import select_items
 from harness.tasks import Task, load_task
@@ -58,7 +60,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         judges=tuple(
             JudgeFacts(name=spec.name, kind=spec.kind, model=spec.model) for spec in manifest.judges
         ),
-        verdicts=with_votes(manifest.judges, replies, task.space),
+        verdicts=with_votes(manifest.judges, replies, task),
         replies_voted_on=_voting_replies(manifest, replies),
         planned={
             spec.name: {
@@ -83,10 +85,10 @@ def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:
         If they cannot be read, or their judge is none of the run.
     """
     reading, judges = folder.read_verdicts(), folder.manifest.judges
-    if not any(spec.members or spec.votes > 1 for spec in judges):
+    if not any(spec.members or spec.votes > 1 or spec.strategy == CALIBRATED for spec in judges):
         return reading.final.values()
-    space = load_task(str(folder.path / "task")).space
-    return chain.from_iterable(with_votes(judges, _by_judge(folder, reading), space).values())
+    task = load_task(str(folder.path / "task"))
+    return chain.from_iterable(with_votes(judges, _by_judge(folder, reading), task).values())
 
 
 def samples_of(manifest: Manifest) -> dict[str, int]:
@@ -125,7 +127,7 @@ def _voting_replies(
     return {
         spec.name: [reply for judge in spec.members or [spec.name] for reply in replies[judge]]
         for spec in manifest.judges
-        if spec.members or spec.votes > 1
+        if spec.members or spec.votes > 1 or spec.strategy == CALIBRATED
     }
 
 
@@ -148,7 +150,8 @@ def _outside_the_options(manifest: Manifest, reading: LogReading) -> list[str]:
     """Say how much of the probability lies outside the options, per judge that gives it."""
     soft = {spec.name: list[float]() for spec in manifest.judges if spec.is_soft}
     for verdict in reading.final.values():
-        if verdict.judge in soft and verdict.probabilities is not None:
+        is_item = not verdict.item.startswith(CONTENT_FREE_ID)
+        if verdict.judge in soft and verdict.probabilities is not None and is_item:
             soft[verdict.judge].append(1.0 - fsum(verdict.probabilities.values()))
     return [
         f"{judge}: {fmean(masses):.1%} of the probability lies outside the options on average, at "

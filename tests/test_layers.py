@@ -19,6 +19,7 @@ LAYERS = (
     ("checksummed_log", "state_folder"),
     ("tasks",),
     ("judging.cache_folder", "judging.prompts", "judging.parsing"),
+    ("judging.calibration",),
     ("judging.judges",),
     ("judging.storage", "judging.voting"),
     ("judging.running",),

@@ -12,6 +12,7 @@ import typer
 from harness.cli import options
 from harness.cli.output import echo, echo_json
 from harness.errors import JudgeError
+from harness.judging.prompts.strategies import CALIBRATED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,6 +133,8 @@ def _ask_probe(
             judges_file=judges_file,
             pool=loaded,
         )
+    if any(spec.strategy == CALIBRATED for spec in plan.specs):
+        raise JudgeError(f"a probe asks no judge with @{CALIBRATED}; use @logprob.")
     if plan.ensembles:
         raise JudgeError(f"{plan.ensembles[0].name}: a probe asks single judges; name its members.")
     if dry_run:

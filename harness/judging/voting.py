@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from harness.judging.calibration import calibrated
 from harness.judging.parsing.verdict import OUTCOMES, PairValue, Verdict
+from harness.judging.prompts.strategies import CALIBRATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Outcome, Value
     from harness.judging.prompts.requests import Elicitation
     from harness.stats import OptionSpace
+    from harness.tasks import Task
 
 Answer = TypeVar("Answer", str, tuple[str, ...])
 
@@ -46,7 +49,7 @@ class Question(NamedTuple):
 
 
 def with_votes(
-    specs: Iterable[JudgeSpec], verdicts: Mapping[str, Sequence[Verdict]], space: OptionSpace
+    specs: Iterable[JudgeSpec], verdicts: Mapping[str, Sequence[Verdict]], task: Task
 ) -> dict[str, Sequence[Verdict]]:
     """Return the verdicts of all judges of a run.
 
@@ -56,21 +59,26 @@ def with_votes(
         The judges, ensembles after their members.
     verdicts : mapping of str to sequence of Verdict
         Verdicts on the replies of each judge that is asked.
-    space : OptionSpace
-        Options and admissible sets of the task.
+    task : Task
+        Its options, admissible sets and criteria.
 
     Returns
     -------
     dict
         Verdicts by judge. Sample s of a judge with k votes is made of its replies ks to ks + k - 1;
-        sample s of an ensemble, of its members' samples s.
+        sample s of an ensemble, of its members' samples s. Those of calibrated judges are
+        calibrated.
     """
+    space = task.space
     by_judge: dict[str, Sequence[Verdict]] = {}
     for spec in specs:
         if spec.members:
             by_judge[spec.name] = _of_members(spec, by_judge, space)
         elif spec.votes > 1:
             by_judge[spec.name] = _of_replies(spec, verdicts[spec.name], space)
+        elif spec.strategy == CALIBRATED:
+            criteria = {item.id: item.criterion for item in task.items}
+            by_judge[spec.name] = calibrated(verdicts[spec.name], criteria)
         else:
             by_judge[spec.name] = verdicts[spec.name]
     return by_judge

@@ -105,22 +105,22 @@ def specs(**members):
     return [*asked, ensemble]
 
 
-def test_the_mean_of_an_ensemble_is_the_mean_of_its_members():
+def test_the_mean_of_an_ensemble_is_the_mean_of_its_members(task):
     """Of 4000 samples, each member gives about half; a sample is that of one member."""
     members = {name: [vote(name, name, f"i{i}") for i in range(4000)] for name in "AB"}
-    verdicts = with_votes(specs(members="AB", fields={"rule": "mean"}), members, SPACE)["e"]
+    verdicts = with_votes(specs(members="AB", fields={"rule": "mean"}), members, task)["e"]
     counts = Counter(verdict.value for verdict in verdicts)
     assert {verdict.judge for verdict in verdicts} == {"e"}
     assert abs(counts["A"] - 2000) < 4 * 4000**0.5 / 2
 
 
-def test_a_unit_has_no_verdict_before_all_its_votes_are_there():
+def test_a_unit_has_no_verdict_before_all_its_votes_are_there(task):
     """Neither an ensemble nor a judge with votes guesses what is missing."""
     verdicts = {"A": [vote("A", "A")], "B": []}
-    assert with_votes(specs(members="AB", fields={}), verdicts, SPACE)["e"] == []
+    assert with_votes(specs(members="AB", fields={}), verdicts, task)["e"] == []
     judge = JudgeSpec(name="m", model="m", base_url=URL, votes=3)
     replies = [vote(value, sample=s) for s, value in enumerate("ABBAA")]
-    [verdict] = with_votes([judge], {"m": replies}, SPACE)["m"]
+    [verdict] = with_votes([judge], {"m": replies}, task)["m"]
     assert (verdict.sample, verdict.value) == (0, "B")
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
+from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import key_of
 from harness.judging.judges.http_exchange import Wire
 from harness.judging.prompts.requests import Request
+from harness.judging.prompts.strategies import CALIBRATED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,6 +130,9 @@ class PromptedJudge(Judge):
         self._prompts = prompts
         self._strategy = spec.strategy
         self._items = task.by_id
+        if spec.strategy == CALIBRATED:
+            content_free = content_free_items(task, task.items)
+            self._items = self._items | {item.id: item for item in content_free}
         self._params = spec.sent_params if params is None else params
         self._empty_request = Request(
             provider=spec.kind,

@@ -25,7 +25,7 @@ from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.prompts.strategies import (
     CHAIN_OF_THOUGHT,
-    LOG_PROBABILITIES,
+    SOFT,
     ZERO_SHOT,
     check_strategy,
     votes_of,
@@ -132,7 +132,7 @@ class JudgeSpec(BaseModel):
     strategy : str
         How it is prompted: ``zero-shot``, ``few-shot:N`` after N demonstrations, or ``cot`` for
         chain of thought, which raises the default token limit; ``logprob`` for the probabilities
-        of the options in one call.
+        of the options in one call, and ``logprob-calibrated`` for these by a content-free item's.
     votes : int
         Replies that make a verdict, by majority (self-consistency).
     members : tuple of str
@@ -176,7 +176,7 @@ class JudgeSpec(BaseModel):
     @property
     def is_soft(self) -> bool:
         """Whether one call gives a distribution over the options."""
-        return self.strategy == LOG_PROBABILITIES
+        return self.strategy in SOFT
 
     def n_samples(self, wanted: int | None) -> int:
         """Return the verdicts per item and elicitation where so many are wanted."""
@@ -273,7 +273,7 @@ class JudgeSpec(BaseModel):
         if is_ensemble and (self.votes > 1 or self.strategy != ZERO_SHOT):
             raise ValueError("votes and strategy belong to the members of an ensemble")
         if self.is_soft and self.votes > 1:
-            raise ValueError("votes need replies, and strategy logprob gives a distribution")
+            raise ValueError(f"votes need replies, and {self.strategy} gives a distribution")
         return self
 
 
@@ -307,7 +307,7 @@ def _params_under(strategy: str, params: dict[str, JsonValue]) -> dict[str, Json
     """Return the parameters that a judge has under a strategy."""
     if strategy == CHAIN_OF_THOUGHT:
         return _with_room_for_reasons(params)
-    if strategy == LOG_PROBABILITIES:
+    if strategy in SOFT:
         limits = {key: 1 for key in _TOKEN_LIMITS if params.get(key) is not None}
         return {**params, "max_tokens": 1, **limits, **_FIRST_TOKEN}
     return params

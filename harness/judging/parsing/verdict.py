@@ -31,7 +31,7 @@ from harness.judging.parsing.grammar import (
     render,
 )
 from harness.judging.parsing.option_probabilities import MIN_MASS, OptionTokens, distribution
-from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, LOG_PROBABILITIES, ZERO_SHOT
+from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, SOFT, ZERO_SHOT
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class Reader:
         self._task = task
         self._orders = orders
         self._gives_reasons = strategy == CHAIN_OF_THOUGHT
-        self._is_soft = strategy == LOG_PROBABILITIES
+        self._is_soft = strategy in SOFT
         self._tokens: dict[Order, OptionTokens] = {}
         self._parse_cached = lru_cache(maxsize=1024)(self._parse)
 

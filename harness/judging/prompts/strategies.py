@@ -7,14 +7,15 @@ import re
 ZERO_SHOT = "zero-shot"
 CHAIN_OF_THOUGHT = "cot"
 LOG_PROBABILITIES = "logprob"
+CALIBRATED = "logprob-calibrated"
+SOFT = frozenset({LOG_PROBABILITIES, CALIBRATED})
 FEW_SHOT = re.compile(r"few-shot:([1-9][0-9]?)")
 SELF_CONSISTENCY = re.compile(r"self-consistency:([1-9][0-9]{0,2})")
 
 
 def is_strategy(name: str) -> bool:
     """Return whether a name is that of a strategy, which says how a judge is prompted."""
-    names = {ZERO_SHOT, CHAIN_OF_THOUGHT, LOG_PROBABILITIES}
-    return name in names or FEW_SHOT.fullmatch(name) is not None
+    return name in {ZERO_SHOT, CHAIN_OF_THOUGHT, *SOFT} or FEW_SHOT.fullmatch(name) is not None
 
 
 def check_strategy(strategy: str) -> str:
@@ -27,7 +28,8 @@ def check_strategy(strategy: str) -> str:
     """
     if not is_strategy(strategy):
         raise ValueError(
-            "no such strategy; use one of zero-shot, cot, logprob, few-shot:N (N to 99)"
+            "no such strategy; use one of zero-shot, cot, few-shot:N (N to 99), logprob, "
+            "logprob-calibrated"
         )
     return strategy
 

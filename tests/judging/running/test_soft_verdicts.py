@@ -11,11 +11,13 @@ from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
 from harness.analysis import validate
+from harness.analysis.judge_costs import cost_of
 from harness.app import ask_open_units, estimate_costs, plan_run, start
 from harness.errors import JudgeError, JudgeUnavailable
+from harness.judging.calibration import calibrated
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
-from harness.judging.parsing.verdict import Reader, Reply
+from harness.judging.parsing.verdict import Reader, Reply, Verdict
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.services import NoCache
 from harness.ratings import human_table, judge_table
@@ -189,6 +191,61 @@ def test_soft_judges_are_compared_at_the_common_number_of_replies(task, stub, tm
     alone = common_footing(human, tables[1:], metric, **fields)
     assert alone.n_replies == inf
     assert alone.values[0] == pytest.approx(bias)
+
+
+def soft(item, **probabilities):
+    fields = {"item": item, "judge": "m", "elicitation": "forced_choice", "outcome": "answered"}
+    return Verdict(**fields, value=max(probabilities), probabilities=probabilities)
+
+
+def test_a_calibrated_probability_is_relative_to_that_on_a_content_free_item():
+    """p_k / p_cf_k, so that options have as much probability together as before (Zhao et al.)."""
+    verdicts = [
+        soft("(content-free)", A=0.6, B=0.2),
+        soft("i0", A=0.6, B=0.2, CANNOT_ASSESS=0.1),
+        soft("i1", A=0.5, B=0.3),
+    ]
+    same, other = calibrated(verdicts, {"i0": None, "i1": None})
+    assert same.probabilities == pytest.approx({"A": 0.4, "B": 0.4, "CANNOT_ASSESS": 0.1})
+    assert other.probabilities == pytest.approx({"A": 0.8 * 5 / 14, "B": 0.8 * 9 / 14})
+    assert other.value == "B"
+
+
+def test_a_judge_without_a_content_free_probability_is_not_calibrated():
+    """An option that the content-free item does not list, or no such item at all, is no zero."""
+    for verdicts in (
+        [soft("(content-free)", A=0.6), soft("i0", A=0.6, B=0.2)],
+        [soft("i0", A=0.6, B=0.2)],
+    ):
+        [verdict] = calibrated(verdicts, {"i0": None})
+        assert (verdict.outcome, verdict.reason) == ("invalid", "no_calibration")
+
+
+def test_a_calibrated_judge_asks_one_item_more(task, stub, tmp_path):
+    """A stub that has the same preference on all items has none once it is calibrated."""
+    stub.reset()
+    source = asked(task, stub, tmp_path, ["stub@logprob-calibrated"])
+    [name] = source.verdicts
+    assert source.planned[name] == {"forced_choice": 6}
+    assert len(source.verdicts[name]) == 6
+    assert cost_of(source.verdicts[name], source.replies_voted_on[name]).n_paid == 7
+    replies = replies_of(judge_table(task, source.items, name, source.verdicts[name]), "s")
+    assert replies.shares == pytest.approx(np.full((6, 2), 0.5), abs=1e-12)
+    assert any("12.5% of the probability" in note and "6 items" in note for note in source.notes)
+    [sent] = {
+        r["body"]
+        for r in stub.requests()
+        if "\nN/A\n" in json.loads(r["body"])["messages"][-1]["content"]
+    }
+    assert "Options:" in sent
+
+
+def test_a_calibration_is_for_one_order(task):
+    """Shuffled options would need one for each."""
+    with pytest.raises(JudgeError, match="drop --shuffle-options"):
+        plan_run(
+            task, ["gpt@logprob-calibrated"], elicitations=("forced_choice",), shuffle_options=True
+        )
 
 
 def test_a_run_with_soft_judges_is_validated(task, stub, tmp_path):

@@ -1,0 +1,81 @@
+"""Contextual calibration: an option's probability relative to that on a content-free item.
+
+A judge that favours an option whatever it is shown favours it on an item that says nothing, too.
+The probabilities on such an item, asked once per criterion like any other item, divide those on the
+others.
+
+References
+----------
+T. Z. Zhao, E. Wallace, S. Feng, D. Klein, S. Singh, Calibrate Before Use: Improving Few-Shot
+Performance of Language Models, ICML 2021 (section 5: W = diag(p_cf)^-1, b = 0).
+"""
+
+from __future__ import annotations
+
+from math import fsum
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from harness.judging.parsing.option_probabilities import distribution
+from harness.tasks import CANNOT_ASSESS, Item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.judging.parsing.verdict import Verdict
+    from harness.tasks import Task
+
+CONTENT_FREE = "N/A"
+PREFIX = "(content-free)"
+
+
+def content_free_items(task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
+    """Return the content-free items of a task, one per criterion of some items."""
+    fields = dict.fromkeys(task.text, CONTENT_FREE)
+    criteria = dict.fromkeys(item.criterion for item in items)
+    return tuple(Item(_id_of(criterion), fields, None, criterion) for criterion in criteria)
+
+
+def calibrated(verdicts: Sequence[Verdict], criteria: Mapping[str, str | None]) -> list[Verdict]:
+    """Return calibrated verdicts, without those on content-free items.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+        Of a judge that was asked about content-free items, too.
+    criteria : mapping of str to str or None
+        The criterion of each item.
+
+    Returns
+    -------
+    list of Verdict
+        The probability of all options together is as it was. Invalid (``no_calibration``) where an
+        option is not among the tokens listed for the content-free item.
+    """
+    names = {_id_of(criterion) for criterion in criteria.values()}
+    free = {v.item: v.probabilities or {} for v in verdicts if v.item in names}
+    return [
+        _calibrated(verdict, free.get(_id_of(criteria.get(verdict.item)), {}))
+        for verdict in verdicts
+        if verdict.item not in names
+    ]
+
+
+def _id_of(criterion: str | None) -> str:
+    return PREFIX if criterion is None else f"{PREFIX} {criterion}"
+
+
+def _calibrated(verdict: Verdict, content_free: Mapping[str, float]) -> Verdict:
+    masses = verdict.probabilities
+    shares = distribution(masses or {})
+    if masses is None or not shares:
+        return verdict
+    if not all(content_free.get(option) for option in shares):
+        return replace(verdict, outcome="invalid", value=None, reason="no_calibration")
+    ratios = {option: share / content_free[option] for option, share in shares.items()}
+    scale = fsum(mass for name, mass in masses.items() if name != CANNOT_ASSESS)
+    scale /= fsum(ratios.values())
+    options = {option: ratio * scale for option, ratio in ratios.items()}
+    value = max(options, key=options.__getitem__)
+    return replace(verdict, value=value, probabilities=dict(masses) | options)
