@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from errno import EFBIG, EINVAL, EISDIR, ELOOP, EMFILE, ENFILE, ENXIO
 from itertools import count
@@ -112,7 +111,7 @@ def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise OSError(EINVAL, "what is there is not a regular file", str(path))
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    part = path.with_name(f".{os.urandom(8).hex()}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE_FLAGS, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -33,7 +33,6 @@ from harness.cli import (
 )
 from harness.errors import ExitCode, HarnessError
 from harness.plain_text import visible
-from harness.state_folder import keep_traceback
 
 SUMMARY = "Rank LLM judges against several human raters."
 FIRST_STEPS = """
@@ -137,6 +136,8 @@ def main() -> None:
             _fail("harness: interrupted.", ExitCode.INTERRUPTED)
         _fail("harness: nothing was written.", ExitCode.WRONG_INPUT)
     except Exception as error:  # noqa: BLE001 -- a fault of this program is one line, too
+        from harness.state_folder import keep_traceback  # loads OpenSSL
+
         kept = keep_traceback(error)
         _fail(f"harness: internal error ({type(error).__name__}); {kept}.", ExitCode.INTERNAL)
     sys.exit(code or ExitCode.DONE)
