@@ -200,7 +200,9 @@ def diff_text(diff: TaskDiff) -> str:
 def _lines(noun: str, changes: Changes) -> list[str]:
     rows = {"added": changes.added, "removed": changes.removed, "changed": changes.changed}
     return [
-        f"{noun}s {kind}: {len(names):,} ({_shown(names)})" for kind, names in rows.items() if names
+        paragraph(f"{noun}s {kind}: {len(names):,} ({_shown(names)})")
+        for kind, names in rows.items()
+        if names
     ]
 
 
