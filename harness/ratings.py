@@ -17,6 +17,8 @@ from harness.judging.parsing.option_probabilities import distribution
 from harness.judging.parsing.verdict import CANNOT_ASSESS, OUTCOMES, PairValue
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.stats import RatingTable
+from harness.stats.inference.crossed_raters import CrossedRatings
+from harness.stats.selection.rater_panel import RaterPanel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -181,6 +183,46 @@ def human_table(task: Task, items: Sequence[Item]) -> RatingTable:
         if (item, rater) in sets:
             builder.add_pair(builder.row[item], choice, sets[item, rater])
     return builder.table("humans")
+
+
+def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
+    """Return who gave which rating of items; None where ratings do not name their raters."""
+    if task.rater_ids == "positional":
+        return None
+    row = {item.id: i for i, item in enumerate(items)}
+    place: dict[str, int] = {}
+    ratings: dict[str, list[tuple[int, int, int]]] = {"forced_choice": [], "response_set": []}
+    for rating in task.ratings:
+        if rating.item not in row or rating.value == CANNOT_ASSESS:
+            continue
+        if isinstance(rating.value, str):
+            elicitation, answer = "forced_choice", task.space.option_index(rating.value)
+        else:
+            elicitation, answer = "response_set", task.space.set_index(rating.value)
+        rater = place.setdefault(rating.rater, len(place))
+        ratings[elicitation].append((row[rating.item], rater, answer))
+    widths = {
+        "forced_choice": len(task.space.options),
+        "response_set": len(task.space.sets),
+    }
+    return RaterPanel(
+        **{
+            elicitation: _crossed(of_elicitation, len(items), widths[elicitation])
+            for elicitation, of_elicitation in ratings.items()
+        }
+    )
+
+
+def _crossed(
+    ratings: Sequence[tuple[int, int, int]], n_items: int, n_answers: int
+) -> CrossedRatings | None:
+    """Number the raters of one elicitation; None where it has no ratings."""
+    if not ratings:
+        return None
+    item, rater, answer = np.array(ratings, dtype=np.int64).T
+    raters, place = np.unique(rater, return_inverse=True)
+    shape = (n_items, len(raters), n_answers)
+    return CrossedRatings(item, place, answer, shape, group=np.arange(n_items))
 
 
 def judge_table(

@@ -13,7 +13,7 @@ from harness.analysis.item_sampling import sampling_weights
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.errors import TaskError
 from harness.judging.parsing.verdict import CANNOT_ASSESS
-from harness.ratings import human_table, judge_table
+from harness.ratings import human_table, judge_table, rater_panel
 from harness.stats import (
     Metric,
     OptionSpace,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from harness.stats import Distributions, Evaluation, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.stats.indeterminacy.translation import SweepVariant
+    from harness.stats.selection.rater_panel import RaterPanel
     from harness.tasks import Item, Task
 
 REPEATED_CELLS = 8_000_000  # items times judges times resamples that repeat an estimation
@@ -111,6 +112,9 @@ class Prepared:
         Where the response sets of the raters come from.
     implied : Distributions or None
         What they are supposed to be, where they are reconstructed or beta is assumed.
+    panel : RaterPanel or None
+        Who gave which rating; None where raters are not named, and where abstentions are recoded,
+        criteria averaged, items weighted, or response sets implied.
     """
 
     source: Source
@@ -122,6 +126,7 @@ class Prepared:
     groups: list[str | None] | None
     sets: HumanSets
     implied: Distributions | None
+    panel: RaterPanel | None
 
     def __repr__(self) -> str:
         return f"Prepared({self.human!r}, {len(self.judges)} judges)"
@@ -147,9 +152,18 @@ class Prepared:
         """Evaluate some judges at so many replies per item of each elicitation."""
         every = self.compared.judges
         same = len(judges) == len(every) and all(map(is_, judges, every))
-        if same and not any(_has_more(table, n_replies) for table in judges):
+        fewer = any(_has_more(table, n_replies) for table in judges)
+        if same and not fewer:
             return self.evaluation
-        return _evaluated(self.source, self.compared, judges, self.implied, n_replies)
+        evaluation = _evaluated(
+            self.source,
+            self.compared,
+            judges,
+            self.implied,
+            panel=self.panel,
+            n_replies=n_replies,
+        )
+        return evaluation if fewer else _with_estimated_translation(self, evaluation, judges)
 
     def rng(self) -> np.random.Generator:
         """Return a new generator with the run's seed."""
@@ -197,7 +211,8 @@ def prepare(source: Source) -> Prepared:
         compared = _compared(source, human, judges, groups)
         sets = human_sets(source, compared.human)
         implied = _implied(source, compared.human, sets)
-        evaluation = _evaluated(source, compared, compared.judges, implied)
+        panel = _panel(source, compared, implied)
+        evaluation = _evaluated(source, compared, compared.judges, implied, panel=panel)
         metric = source.metric or _ranking_metric(source, compared.human, evaluation)
         _check_replies(source.replies, evaluation.row(metric))
         if source.abstention == "loss":
@@ -214,25 +229,35 @@ def prepare(source: Source) -> Prepared:
         groups=groups,
         sets=sets,
         implied=implied,
+        panel=panel,
     )
-    if sets.origin != "reconstructed" or source.level != "micro":
-        return p
-    return replace(p, evaluation=_with_estimated_translation(p))
+    return replace(p, evaluation=_with_estimated_translation(p, evaluation, compared.judges))
 
 
-def _with_estimated_translation(p: Prepared) -> Evaluation:
+def _panel(source: Source, compared: Compared, implied: Distributions | None) -> RaterPanel | None:
+    as_rated = source.mode == "exclude" and source.level == "micro"
+    if not as_rated or implied is not None or compared.weights is not None:
+        return None
+    return rater_panel(source.task, source.items)
+
+
+def _with_estimated_translation(
+    p: Prepared, evaluation: Evaluation, judges: Sequence[RatingTable]
+) -> Evaluation:
     """Return the evaluation with intervals that allow for the few pairs behind F'."""
+    if p.sets.origin != "reconstructed" or p.source.level != "micro":
+        return evaluation
     anew = reconstructed_metrics(
         p.compared.human,
-        p.compared.judges,
+        judges,
         tau=p.tau,
         positive=p.compared.positive,
         resampling=p.affordable_resampling(),
-        metrics=[row for row in p.evaluation.metrics if compares_sets(row)],
+        metrics=[row for row in evaluation.metrics if compares_sets(row)],
         weights=p.compared.weights,
     )
-    estimates = {name: {**old, **anew[name]} for name, old in p.evaluation.estimates.items()}
-    return replace(p.evaluation, estimates=estimates)
+    estimates = {name: {**old, **anew[name]} for name, old in evaluation.estimates.items()}
+    return replace(evaluation, estimates=estimates)
 
 
 def compares_sets(metric: Metric) -> bool:
@@ -290,6 +315,8 @@ def _evaluated(
     compared: Compared,
     judges: Sequence[RatingTable],
     implied: Distributions | None,
+    *,
+    panel: RaterPanel | None,
     n_replies: Mapping[str, float] | None = None,
 ) -> Evaluation:
     return evaluate(
@@ -303,6 +330,7 @@ def _evaluated(
         criteria=compared.criteria,
         weights=compared.weights,
         n_replies=n_replies,
+        panel=panel,
     )
 
 

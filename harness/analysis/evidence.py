@@ -185,6 +185,7 @@ def section(p: Prepared) -> Evidence | None:
         implied_in=_implied_in(p),
         abstention=source.abstention,
         weights=p.compared.weights,
+        panel=p.panel,
     )
     margin = source.worth * range_of(metric, len(p.compared.human.space.options))
     reason, tests = _annotator_tests(p, footing)
@@ -254,7 +255,7 @@ def footing_facts(footing: Footing, name: str) -> dict[str, Any]:
     defined = {name for name, value in footing.baselines.items() if isfinite(value)}
     beaten = dict(zip(footing.baselines, footing.beats[j].tolist(), strict=True))
     value = float(footing.values[j])
-    low, high = footing.interval(value, footing.replicates[j]) or (None, None)
+    low, high = footing.interval(name) or (None, None)
     return {
         "value": _number(value),
         "low": low,
@@ -309,6 +310,7 @@ def _difference(p: Prepared, footing: Footing, name: str, first: str) -> Differe
         unit=unit,
         n_units=footing.n_units,
         largest=largest_difference(footing.metric),
+        raters=footing.raters_of({name: 1.0, first: -1.0}),
     )
     if footing.ranks is None or footing.ranks.critical_value is None or difference.value is None:
         return difference
@@ -348,7 +350,7 @@ def _annotator_tests(p: Prepared, footing: Footing) -> tuple[str, dict[str, Deci
 def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
     """Return a baseline's value and interval."""
     value = footing.baselines[name]
-    ends = footing.interval(value, footing.baseline_replicates[name]) or (None, None)
+    ends = footing.interval(name) or (None, None)
     return BaselineEvidence(name, _number(value), *ends)
 
 

@@ -13,6 +13,7 @@ from harness.stats.data.labels import modes
 from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.human_agreement import MIN_RATERS
 from harness.stats.selection.comparisons import human_sums
+from harness.stats.selection.rater_panel import with_rater_variance
 from harness.stats.subsets.abstention import with_abstention
 from harness.tasks.schema import numeric_keys
 
@@ -76,6 +77,8 @@ class DisputedItem:
 def agreement_sums(p: Prepared) -> tuple[list[ItemSums], dict[str, str]]:
     """Return the sums behind every coefficient among the raters, and its paper."""
     sums = human_sums(p.human)
+    if p.panel is not None:
+        sums = with_rater_variance(sums, p.panel, p.human)
     papers = {row.name: row.paper for row in HUMAN_AGREEMENT}
     for batch in _alphas(p):
         sums.append(batch)

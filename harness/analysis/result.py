@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from harness.analysis.beta_sensitivity import Sensitivity  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.decision import Decision  # noqa: TC001 -- msgspec reads it at run time
@@ -131,6 +131,13 @@ class Settings:
         What the bootstrap resamples: items, or groups of them.
     weighted : bool
         Whether items count by the inverse of the probability with which they were sampled.
+    raters : str
+        "sample" where score intervals are over items and raters: five or more named raters, who
+        rated most items. "fixed" where they are for these raters.
+    fixed_raters_reason : str
+        Why they are: "positional_raters", "fewer_than_five_raters", "raters_not_crossed", or
+        "not_computed" with other interval methods, levels and modes, weights, and implied
+        response sets.
     """
 
     tau: float
@@ -146,6 +153,8 @@ class Settings:
     interval: IntervalMethod
     unit: str
     weighted: bool
+    raters: Literal["sample", "fixed"]
+    fixed_raters_reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

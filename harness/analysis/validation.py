@@ -35,10 +35,11 @@ from harness.analysis.serialize import rows_of
 from harness.analysis.translations import translated
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.judging.prompts.requests import ELICITATIONS
-from harness.ratings import count_outcomes
+from harness.ratings import count_outcomes, rater_panel
 from harness.stats import primary_metric, reconstruct
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.data.rating_table import ELICITATION_OF
+from harness.stats.inference.crossed_raters import MIN_RATERS
 from harness.stats.selection.ranking import loss
 
 if TYPE_CHECKING:
@@ -124,7 +125,24 @@ def _sections(p: Prepared) -> dict[str, Any]:
     }
 
 
+def _fixed_raters_reason(p: Prepared) -> str:
+    """Return why intervals are for these raters alone; "" where they are over raters, too."""
+    if p.task.rater_ids == "positional":
+        return "positional_raters"
+    panel = rater_panel(p.task, p.source.items)
+    assert panel is not None
+    is_choice = ELICITATION_OF[p.evaluation.row(p.metric).human_form] == "forced_choice"
+    ratings = panel.forced_choice if is_choice else panel.response_set or panel.forced_choice
+    if ratings is None or ratings.shape[1] < MIN_RATERS:
+        return "fewer_than_five_raters"
+    if not ratings.is_crossed:
+        return "raters_not_crossed"
+    is_sample = p.metric in p.evaluation.covariances or not p.judges
+    return "" if p.panel and is_sample and p.source.interval == "score" else "not_computed"
+
+
 def _settings(p: Prepared) -> Settings:
+    reason = _fixed_raters_reason(p)
     return Settings(
         tau=p.tau,
         metric=p.metric,
@@ -139,6 +157,8 @@ def _settings(p: Prepared) -> Settings:
         interval=p.source.interval,
         unit=p.evaluation.units.kind,
         weighted=p.compared.weights is not None,
+        raters="fixed" if reason else "sample",
+        fixed_raters_reason=reason,
     )
 
 

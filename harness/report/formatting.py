@@ -24,6 +24,12 @@ REASONS = {
     "single_rating": "one rating shows no noise",
 }
 
+FIXED_RATERS = {
+    "positional_raters": "the ratings do not name them",
+    "fewer_than_five_raters": "there are fewer than five",
+    "raters_not_crossed": "not all of them rated most items",
+    "not_computed": "other raters are not allowed for with these settings",
+}
 READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
 LEAST_P = 0.001
 TWO_MINUTES_S = 120
@@ -128,6 +134,14 @@ def share(fraction: float | None, n: int) -> str:
 def cut(text: str, n: int) -> str:
     """Return at most ``n`` characters of a text, the last an ellipsis where there were more."""
     return text if len(text) <= n else text[: n - 1] + "…"
+
+
+def raters_covered(validation: Validation) -> str:
+    """Return whether intervals are over raters too, or for these raters and why."""
+    settings, n_raters = validation.settings, validation.humans.n_raters
+    if settings.raters == "sample":
+        return f"Intervals are over items and raters ({counted([n_raters], 'rater')})."
+    return f"Intervals are for these raters: {FIXED_RATERS[settings.fixed_raters_reason]}."
 
 
 def control_pictures(text: str) -> str:

@@ -14,6 +14,7 @@ from harness.report.formatting import (
     estimate,
     headline,
     number,
+    raters_covered,
     share,
     span,
     with_bounds,
@@ -92,7 +93,8 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
     parts.append(
         f"Brackets hold {s.confidence:.0%} {s.interval} intervals over {s.unit}s "
         f"({s.n_resamples} resamples, seed {s.seed}); they cover the expectation with this many "
-        f"raters and samples. Abstentions were {MODES[s.mode]}; aggregation was {LEVELS[s.level]}."
+        f"raters and samples. {raters_covered(v)} Abstentions were {MODES[s.mode]}; "
+        f"aggregation was {LEVELS[s.level]}."
     )
     return " ".join(parts)
 

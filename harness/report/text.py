@@ -10,6 +10,7 @@ from harness.report.formatting import (
     headline,
     number,
     percent,
+    raters_covered,
     replies_each,
     with_bounds,
 )
@@ -159,7 +160,8 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     settings = validation.settings
     facts = next(row for row in validation.metrics if row.name == ranking.metric)
     names = {row.name: row.display_name for row in validation.metrics}
-    text = f"{settings.confidence:.0%} intervals: {_method(settings)}, {facts.estimand}."
+    text = f"{settings.confidence:.0%} intervals: {_method(settings)}, {facts.estimand}. "
+    text += raters_covered(validation)
     counts = [judge.metrics[ranking.metric].ratings_per_item for judge in validation.judges]
     n_ratings = next((count for count in counts if count is not None), None)
     if facts.estimand != DESIGN_VALUE or n_ratings is None:

@@ -34,12 +34,11 @@ from harness.analysis.evidence import (
 from harness.stats.alt_test.deciding_test import deciding_annotator_test, deciding_test
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import AltTestDesign
-from harness.stats.data.arrays import ratio
-from harness.stats.data.rating_table import hard
-from harness.stats.inference.crossed_raters import CrossedRatings, crossed_variance
-from harness.stats.inference.metric import find_metric, mean
+from harness.stats.inference.crossed_raters import CrossedRatings
+from harness.stats.inference.metric import find_metric
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.footing import Footing, common_footing
+from harness.stats.selection.rater_panel import RaterPanel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -139,17 +138,19 @@ def evaluate_scenario(scenario: Scenario, n_replicates: int) -> list[Row]:
 # Verdicts
 
 
-def choice_table(name: str, counts: np.ndarray) -> stats.RatingTable:
+def choice_table(
+    name: str, counts: np.ndarray, space: stats.OptionSpace = SPACE
+) -> stats.RatingTable:
     """Make a table of forced choices from (n, 2) counts."""
     n = len(counts)
     outcomes = np.zeros((n, 3, 5), int)
     outcomes[:, 0, 0] = counts.sum(axis=1)
     return stats.RatingTable(
-        space=SPACE,
+        space=space,
         name=name,
         items=tuple(f"i{i}" for i in range(n)),
         forced_choice=counts,
-        response_set=np.zeros((n, 3), int),
+        response_set=np.zeros((n, len(space.sets)), int),
         joint=None,
         outcomes=outcomes,
     )
@@ -171,6 +172,7 @@ def compare(
         tau=0.5,
         positive=("yes",),
         resampling=stats.Resampling(rng=rng, n_resamples=N_RESAMPLES),
+        panel=panel_of(ratings),
         **options,
     )
 
@@ -480,50 +482,75 @@ def interval_holds(rng: np.random.Generator, *, design: Design) -> Claims:
 
 # Raters who rated all items
 
-CROSSED = {"mse(s/s)": False, "js_divergence(s/s)": False, "hit_rate(h/h)": True}
+CROSSED_SPACE = stats.OptionSpace.singletons(("yes", "no"))
 
 
-def draw_crossed(n: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw (n, m) ratings by raters whose severity has a standard deviation of 1 logit."""
+def draw_crossed(n: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Draw (n, m) ratings by raters whose severity has a standard deviation of 1 logit.
+
+    And the (n, 1) answers of a judge that is near to them and of one that is far from them.
+    """
     latent, severity = rng.normal(0, 1.5, n), rng.normal(0, 1.0, m)
     chance = 1 / (1 + np.exp(-(latent[:, None] + severity[None])))
     ratings = (rng.random((n, m)) < chance).astype(int)
-    judge = (rng.random(n) < 1 / (1 + np.exp(-1.5 * latent))).astype(int)
-    return ratings, judge
+    judges = [
+        (rng.random((n, 1)) < 1 / (1 + np.exp(-slope * latent[:, None]))).astype(int)
+        for slope in (1.5, 0.7)
+    ]
+    return ratings, judges
 
 
-def _contributions(name: str, judge: np.ndarray) -> Callable[..., np.ndarray]:
-    metric, binary = find_metric(name, METRICS), CROSSED[name]
-    answers = np.eye(2)[judge]
+def panel_of(ratings: np.ndarray) -> RaterPanel:
+    """Say who gave which of (n, m) ratings."""
+    item, rater = np.indices(ratings.shape)
+    shape = (*ratings.shape, 2)
+    group = np.arange(len(ratings))
+    crossed = CrossedRatings(item.ravel(), rater.ravel(), ratings.ravel(), shape, group)
+    return RaterPanel(forced_choice=crossed, response_set=None)
 
-    def of_items(counts: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        human = ratio(counts.astype(float), counts.sum(axis=1, keepdims=True).astype(float))
-        return metric.contributions(hard(human) if binary else human, answers[rows])
 
-    return of_items
+def crossed_estimates(
+    n: int, m: int, rng: np.random.Generator, n_resamples: int
+) -> dict[str, stats.Estimate | stats.Difference]:
+    """Estimate as a validation does, over items and raters."""
+    ratings, judges = draw_crossed(n, m, rng)
+    human, near, far = (
+        choice_table(name, one_hot(1 - labels), CROSSED_SPACE)
+        for name, labels in zip(("raters", "near", "far"), (ratings, *judges), strict=True)
+    )
+    evaluation = stats.evaluate(
+        human,
+        [near, far],
+        tau=0.5,
+        positive=("yes",),
+        resampling=stats.Resampling(rng=rng, n_resamples=n_resamples),
+        metrics=STATISTICS,
+        panel=panel_of(1 - ratings) if n_resamples else None,
+    )
+    by_name = {name: evaluation.estimates["near"][name] for name in STATISTICS}
+    return by_name | {
+        f"difference in {name}": evaluation.differences(name)[0] for name in STATISTICS
+    }
 
 
 @lru_cache
-def crossed_target(n: int, m: int, name: str) -> float:
-    """Return the expectation over items and raters."""
+def crossed_targets(n: int, m: int) -> dict[str, float]:
+    """Return the expectations over items and raters."""
     rng, values = np.random.default_rng(3), []
     for _ in range(3000):
-        ratings, judge = draw_crossed(n, m, rng)
-        sums = _contributions(name, judge)(one_hot(ratings), np.arange(n)).sum(axis=0)
-        values.append(float(mean(sums)))
-    return float(np.mean(values))
+        by_name = crossed_estimates(n, m, rng, n_resamples=0)
+        values.append([estimate.value for estimate in by_name.values()])
+    return dict(zip(by_name, np.nanmean(np.array(values, dtype=float), axis=0), strict=True))
 
 
 def crossed_raters(rng: np.random.Generator, *, n: int, m: int) -> Claims:
-    """Make the interval over items and raters."""
-    ratings, judge = draw_crossed(n, m, rng)
-    item, rater = np.indices(ratings.shape)
-    crossed = CrossedRatings(item.ravel(), rater.ravel(), ratings.ravel(), (n, m, 2), np.arange(n))
-    holds: Claims = {}
-    for name in CROSSED:
-        low, high = crossed_variance(crossed, _contributions(name, judge), mean).interval(0.95)
-        defined = bool(np.isfinite(low) and np.isfinite(high))
-        holds[name] = low <= crossed_target(n, m, name) <= high if defined else None
+    """Say which intervals over items and raters hold the expectation."""
+    targets, holds = crossed_targets(n, m), {}
+    for name, estimate in crossed_estimates(n, m, rng, N_RESAMPLES).items():
+        interval = estimate.interval
+        holds[name] = None
+        if interval is not None:
+            holds[name] = interval.low <= targets[name] <= interval.high
     return holds
 
 
@@ -558,11 +585,11 @@ def scenarios() -> list[Scenario]:
             every.append(Scenario(name, simulate, wanted))
     every += [
         Scenario(
-            f"one judge asked once and ten times: {n} items, 5 raters",
-            partial(samples_apart, n=n, m=5),
+            f"one judge asked once and ten times: {n} items, {m} raters",
+            partial(samples_apart, n=n, m=m),
             {"significantly different": RARELY},
         )
-        for n in (30, 100)
+        for n, m in ((30, 3), (30, 5), (100, 3), (100, 5))
     ]
     every += [
         Scenario(
@@ -616,7 +643,7 @@ def interval_scenarios() -> Iterator[Scenario]:
         yield Scenario(
             f"crossed raters: {n} items, {m} raters, severity 1 logit",
             partial(crossed_raters, n=n, m=m),
-            dict.fromkeys(CROSSED, HOLDS),
+            dict.fromkeys((*STATISTICS, *(f"difference in {name}" for name in STATISTICS)), HOLDS),
         )
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from harness.stats.inference.special_functions import stdtrit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from harness.stats.data.arrays import FloatArray, IntArray
 
 MIN_RATERS = 5  # with fewer an interval is for these raters alone
+MIN_FILLED = 0.8  # share of items and raters with a rating from which raters are crossed with items
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,6 +41,13 @@ class CrossedRatings:
     def __repr__(self) -> str:
         n, m, _ = self.shape
         return f"CrossedRatings({len(self.item)} ratings of {n} items by {m} raters)"
+
+    @property
+    def is_crossed(self) -> bool:
+        """Whether five or more raters rated most of the items that were rated."""
+        _, m, _ = self.shape
+        n_rated = len(np.unique(self.item))
+        return m >= MIN_RATERS and len(self.item) >= MIN_FILLED * m * n_rated
 
     def counts(self, *, without: int | None = None) -> IntArray:
         """Return (n, K) counts of ratings, with all raters or without one of them."""
@@ -107,35 +115,142 @@ def crossed_variance(
     (Cameron, Gelbach and Miller 2011, equation 2.11; Owen 2007 for the bootstrap of crossed
     factors). Each component is a delete-one jackknife.
     """
-    n, m, K = ratings.shape
-    counts = ratings.counts()
-    every = np.arange(n)
-    sums = contributions(counts, every)
-    totals = sums.sum(axis=0)
     n_groups = int(ratings.group.max()) + 1
-    by_group = np.zeros((n_groups, sums.shape[1]))
-    np.add.at(by_group, ratings.group, sums)
-    v_items = _jackknife(value(totals - by_group), np.ones(n_groups))
-    without = [contributions(ratings.counts(without=j), every).sum(axis=0) for j in range(m)]
-    v_raters = _jackknife(value(np.array(without)), np.ones(m))
-    deleted, weights = [], []
-    for k in range(K):
-        rows = np.flatnonzero(counts[:, k])
-        fewer = counts[rows] - np.eye(K, dtype=np.int64)[k]
-        deleted.append(value(totals - sums[rows] + contributions(fewer, rows)))
-        weights.append(counts[rows, k])
-    v_cells = _jackknife(np.concatenate(deleted), np.concatenate(weights).astype(np.float64))
-    variance, freedom = satterthwaite(
-        (v_items, n_groups - 1.0), (v_raters, m - 1.0), (v_cells, len(ratings.item) - 1.0)
-    )
+    left_out = leave_out(ratings, contributions)
+    by_group = np.zeros((n_groups, len(left_out.totals)))
+    np.add.at(by_group, ratings.group, left_out.sums)
+    v_items = float(_jackknife(value(left_out.totals - by_group)[None], np.ones(n_groups))[0, 0])
+    raters = RaterCovariance.of([left_out], value, ratings).variance(np.ones(1))
+    variance, freedom = raters.with_items(v_items, n_groups - 1.0)
     return CrossedVariance(
-        value=float(value(totals)),
+        value=float(value(left_out.totals)),
         variance=variance,
         degrees_of_freedom=freedom,
         items=v_items,
-        raters=v_raters,
-        cells=v_cells,
+        raters=raters.raters,
+        cells=raters.cells,
     )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LeftOut:
+    """Sums over items without each rater, and without each rating.
+
+    Attributes
+    ----------
+    sums : (n, d) array
+        What each item adds with all ratings.
+    totals : (d,) array
+        Their sums.
+    raters : (m, d) array
+        Sums without each rater.
+    cells : (C, d) array
+        Sums without one rating.
+    times : (C,) array
+        How many ratings each row of ``cells`` stands for.
+    """
+
+    sums: FloatArray
+    totals: FloatArray
+    raters: FloatArray
+    cells: FloatArray
+    times: FloatArray
+
+    def __repr__(self) -> str:
+        return f"LeftOut({len(self.raters)} raters, {self.times.sum():g} ratings)"
+
+
+def leave_out(
+    ratings: CrossedRatings, contributions: Callable[[IntArray, IntArray], FloatArray]
+) -> LeftOut:
+    """Leave out each rater and each rating in turn; ``contributions`` as in `crossed_variance`."""
+    n, m, K = ratings.shape
+    counts, every = ratings.counts(), np.arange(n)
+    sums = contributions(counts, every)
+    totals = sums.sum(axis=0)
+    without = [contributions(ratings.counts(without=j), every).sum(axis=0) for j in range(m)]
+    cells, times = [np.zeros((0, len(totals)))], [np.zeros(0)]
+    for k in range(K):
+        rows = np.flatnonzero(counts[:, k])
+        fewer = counts[rows] - np.eye(K, dtype=np.int64)[k]
+        cells.append(totals - sums[rows] + contributions(fewer, rows))
+        times.append(counts[rows, k].astype(np.float64))
+    return LeftOut(sums, totals, np.array(without), np.concatenate(cells), np.concatenate(times))
+
+
+@dataclass(frozen=True, slots=True)
+class RaterVariance:
+    """Variance of a statistic by its raters.
+
+    Attributes
+    ----------
+    raters, cells : float
+        Jackknife variances over raters and over single ratings.
+    n_raters, n_ratings : int
+        How many there are.
+    """
+
+    raters: float
+    cells: float
+    n_raters: int
+    n_ratings: int
+
+    def with_items(self, items: float, freedom: float) -> tuple[float, float]:
+        """Add the variance over items, with its degrees of freedom, as `satterthwaite` does."""
+        return satterthwaite(
+            (items, freedom),
+            (self.raters, self.n_raters - 1.0),
+            (self.cells, self.n_ratings - 1.0),
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RaterCovariance:
+    """Covariances of J statistics by the raters that they share.
+
+    Attributes
+    ----------
+    raters, cells : (J, J) arrays
+        Jackknife covariances over raters and over single ratings; nan where undefined.
+    n_raters, n_ratings : int
+        How many there are.
+    """
+
+    raters: FloatArray
+    cells: FloatArray
+    n_raters: int
+    n_ratings: int
+
+    def __repr__(self) -> str:
+        return f"RaterCovariance({len(self.raters)} statistics, {self.n_raters} raters)"
+
+    @classmethod
+    def of(
+        cls,
+        left_out: Sequence[LeftOut],
+        value: Callable[[FloatArray], FloatArray],
+        ratings: CrossedRatings,
+    ) -> Self:
+        """Take the covariances of a statistic of several judges with the same ratings."""
+        raters = np.array([value(judge.raters) for judge in left_out])
+        cells = np.array([value(judge.cells) for judge in left_out])
+        m, times = ratings.shape[1], left_out[0].times
+        n_ratings = len(ratings.item)
+        return cls(_jackknife(raters, np.ones(m)), _jackknife(cells, times), m, n_ratings)
+
+    def variance(self, contrast: FloatArray) -> RaterVariance:
+        """Return the variance of a sum of the statistics times a (J,) contrast."""
+        raters, cells = (float(contrast @ part @ contrast) for part in (self.raters, self.cells))
+        return RaterVariance(raters, cells, self.n_raters, self.n_ratings)
+
+    def noise(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw (J, n) normal deviations with the covariance of raters less that of single ratings.
+
+        Directions in which that is negative have none.
+        """
+        variances, directions = np.linalg.eigh(self.raters - self.cells)
+        scale = np.sqrt(np.maximum(variances, 0.0))
+        return np.asarray((directions * scale) @ rng.standard_normal((len(scale), n)))
 
 
 def satterthwaite(
@@ -154,8 +269,8 @@ def satterthwaite(
     return variance, variance**2 / spread if spread > 0 else float("nan")
 
 
-def _jackknife(values: FloatArray, weights: FloatArray) -> float:
-    """Return (N - 1)/N times the sum of squares of N delete-one values about their mean."""
+def _jackknife(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return (J, J): (N - 1)/N times the products of (J, N) delete-one values about their mean."""
     n = weights.sum()
-    centre = (values * weights).sum() / n
-    return float((n - 1.0) / n * (weights * (values - centre) ** 2).sum())
+    off = values - (values @ weights)[:, None] / n
+    return np.asarray((n - 1.0) / n * ((off * weights) @ off.T))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, FloatArray, Summands
     from harness.stats.inference.bootstrap import Replicated, Resampling
+    from harness.stats.inference.crossed_raters import RaterVariance
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Interval:
         "score": the values within a t quantile of their own standard errors, see `score_ends`.
         "percentile": quantiles of the bootstrap replicates. "bca": corrected for bias and
         acceleration. "jackknife": value and its standard error, leaving out one unit at a time.
+        "crossed": a score interval over items and raters, both of which are a sample.
     unit : {"item", "group", "criterion"}
         What was resampled.
     estimand : str
@@ -157,7 +159,8 @@ def make_interval(
     ends = interval_ends(method, sampled, level)
     if ends is None:
         return None, "constant" if len(sampled.replicates) else "no_resamples"
-    return Interval(*ends, level, method, unit, estimand), ""
+    crossed = method == "score" and sampled.raters is not None
+    return Interval(*ends, level, "crossed" if crossed else method, unit, estimand), ""
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -182,6 +185,8 @@ class ItemSums:
         Number of human ratings of each item.
     options : tuple of str
         What the counts beside a value are named after.
+    raters : dict of str to RaterVariance
+        By metric, what the raters add to its variance, where they are a sample.
     """
 
     contributions: Summands
@@ -192,6 +197,7 @@ class ItemSums:
     n_tied: int = 0
     n_ratings: FloatArray | None = None
     options: tuple[str, ...] = ()
+    raters: Mapping[str, RaterVariance] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"ItemSums({len(self.contributions)} items, {len(self.metrics)} metrics)"
@@ -276,6 +282,7 @@ def _interval(
         bounds=metric.bounds,
         is_share=metric.is_share and units.kind != "criterion",
         left_out=left_out,
+        raters=sums.raters.get(metric.name),
     )
     return make_interval(
         sampled,

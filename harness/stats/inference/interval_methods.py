@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import Summands
     from harness.stats.inference.bootstrap import Units
+    from harness.stats.inference.crossed_raters import RaterVariance
 
 IntervalMethod: TypeAlias = Literal["score", "percentile", "bca", "jackknife"]
 METHODS: tuple[IntervalMethod, ...] = ("score", "percentile", "bca", "jackknife")
@@ -48,6 +49,8 @@ class Sampled:
         Whether the value is a share of counted items.
     left_out : (U,) array
         Values with one unit left out; nan where undefined. For the methods that need them.
+    raters : RaterVariance or None
+        Where the raters are a sample too: what they add to the variance.
     """
 
     value: float
@@ -57,6 +60,7 @@ class Sampled:
     bounds: tuple[float, float] = (-inf, inf)
     is_share: bool = False
     left_out: FloatArray = field(default_factory=lambda: np.empty(0))
+    raters: RaterVariance | None = None
 
     def __repr__(self) -> str:
         return f"Sampled({self.value:g}, {len(self.replicates)} replicates, {self.n_units} units)"
@@ -69,14 +73,25 @@ class Sampled:
 
     @property
     def standard_error(self) -> float:
-        """Spread of the replicates, times sqrt(n / (n - 1)); nan where it is undefined.
+        """Over items, and over raters where these are a sample; nan where it is undefined."""
+        return self.error_and_freedom[0]
 
-        The bootstrap's variance is the plug-in one, too small by (n - 1) / n.
+    @property
+    def error_and_freedom(self) -> tuple[float, float]:
+        """Standard error and its degrees of freedom.
+
+        Over items, the spread of the replicates times sqrt(n / (n - 1)), as the bootstrap's
+        variance is the plug-in one, with n - 1 degrees of freedom.
         """
-        defined = self.replicates[~np.isnan(self.replicates)]
-        if min(defined.size, self.n_units) < MIN_VALUES:
-            return float("nan")
-        return float(defined.std()) * sqrt(self.n_units / (self.n_units - 1.0))
+        defined, n = self.replicates[~np.isnan(self.replicates)], self.n_units
+        if min(defined.size, n) < MIN_VALUES:
+            return float("nan"), n - 1.0
+        error = float(defined.std()) * sqrt(n / (n - 1.0))
+        if self.raters is None:
+            return error, n - 1.0
+        variance, freedom = self.raters.with_items(error**2, n - 1.0)
+        defined_freedom = isfinite(freedom) and freedom > 0
+        return sqrt(variance), freedom if defined_freedom else n - 1.0
 
 
 def check_method(method: str) -> None:
@@ -139,15 +154,16 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
     freedom less than there are units. Those of a share are normal, widened by the ratio of t
     quantiles for units and items (Korn and Graubard 1998). Where all replicates agree, an item may
     still be otherwise with the chance that Wilson's interval allows for none in n, and anywhere
-    within the bounds.
+    within the bounds. Where raters are a sample, too, the variance and the degrees of freedom are
+    those of `RaterVariance.with_items`.
     """
     low, high = sampled.bounds
     if not low <= sampled.value <= high:  # as an estimate without noise may
         low, high = -inf, inf
-    error, n = sampled.standard_error, sampled.n_units
+    (error, freedom), n = sampled.error_and_freedom, sampled.n_units
     if np.isnan(error):
         return None
-    quantile = t_quantile(level, n - 1)
+    quantile = t_quantile(level, freedom)
     if sampled.is_share:
         n_items = n if sampled.n_items is None else sampled.n_items
         widened = quantile / t_quantile(level, max(n_items - 1, 1))

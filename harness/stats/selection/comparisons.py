@@ -30,9 +30,10 @@ from harness.stats.selection.replies import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Summands
+    from harness.stats.inference.crossed_raters import RaterVariance
 
 
 NO_POSITIVE = "no_positive_option"
@@ -142,11 +143,12 @@ def judge_sums(
     judge: Side,
     metrics: Sequence[Metric],
     n_replies: Mapping[str, float] | None = None,
+    raters: Mapping[str, RaterVariance] | None = None,
 ) -> list[ItemSums]:
     """Compare one judge with the humans; metrics that share contributions share sums.
 
-    ``n_replies`` are the replies per item of each elicitation at which metrics are evaluated; all
-    of them by default.
+    ``n_replies`` are the replies per item of each elicitation at which metrics are evaluated, all
+    of them by default; ``raters`` is what raters add to the variance of each metric.
     """
     shared: dict[tuple[object, Form, Form], list[Metric]] = {}
     for metric in metrics:
@@ -170,6 +172,7 @@ def judge_sums(
                 n_tied=both.n_tied,
                 n_ratings=human.n_ratings(human_form),
                 options=human.table.space.options,
+                raters=raters or {},
             )
         )
     return sums
@@ -178,28 +181,47 @@ def judge_sums(
 def _contributions(
     human: Side, judge: Side, metric: Metric, n_replies: Mapping[str, float] | None
 ) -> Summands:
-    """Return the (n, d) contributions of a metric, expected at a number of replies if one is set.
+    """Return the (n, d) contributions of a metric, expected at a number of replies if it is set."""
+    vectors, form = human.forms[metric.human_form], metric.judge_form
+    if n_replies is None or not (replies_beyond(judge, form, n_replies) > 0).any():
+        return in_blocks(metric.contributions, vectors, judge.forms[form])
+    return scorer(judge, n_replies)(metric, vectors, np.arange(len(vectors)))
 
-    Items with fewer replies add as they are.
+
+def replies_beyond(judge: Side, form: Form, n_replies: Mapping[str, float]) -> FloatArray:
+    """Return (n,): how many more replies each item has than a form is evaluated at."""
+    if form in OF_ALL_SAMPLES:
+        return np.zeros(len(judge.table.items))
+    return replies_of(judge.table, form).n_samples - n_replies[ELICITATION_OF[form]]
+
+
+def scorer(
+    judge: Side, n_replies: Mapping[str, float] | None
+) -> Callable[[Metric, FloatArray, IntArray], FloatArray]:
+    """Return a function of a metric, the raters' vectors and their rows: (n', d) contributions.
+
+    Items with fewer replies than ``n_replies`` add as they are.
     """
-    form, vectors = metric.judge_form, human.forms[metric.human_form]
-    if n_replies is None or form in OF_ALL_SAMPLES:
-        return in_blocks(metric.contributions, vectors, judge.forms[form])
-    r = n_replies[ELICITATION_OF[form]]
-    replies = replies_of(judge.table, form)
-    more = replies.n_samples > r
-    if not more.any():
-        return in_blocks(metric.contributions, vectors, judge.forms[form])
-    sums = metric.contributions(vectors, judge.forms[form])
-    sums[more] = contributions_at_replies(
-        metric.contributions,
-        vectors[more],
-        Replies(replies.shares[more], replies.n_samples[more]),
-        r,
-        vectors=vectors_of(judge.table, form, tau=judge.tau, positive=judge.positive),
-        squared=metric.squared,
-    )
-    return sums
+
+    def score(metric: Metric, vectors: FloatArray, rows: IntArray) -> FloatArray:
+        form = metric.judge_form
+        sums = metric.contributions(vectors, judge.forms[form][rows])
+        if n_replies is None:
+            return sums
+        more = np.asarray(replies_beyond(judge, form, n_replies)[rows] > 0, dtype=np.bool_)
+        if more.any():
+            replies = replies_of(judge.table, form)
+            sums[more] = contributions_at_replies(
+                metric.contributions,
+                vectors[more],
+                Replies(replies.shares[rows[more]], replies.n_samples[rows[more]]),
+                n_replies[ELICITATION_OF[form]],
+                vectors=vectors_of(judge.table, form, tau=judge.tau, positive=judge.positive),
+                squared=metric.squared,
+            )
+        return sums
+
+    return score
 
 
 def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exclusion, ...]:

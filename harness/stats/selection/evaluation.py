@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,14 @@ from harness.stats.inference.estimate import (
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.ranked_probability import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
-from harness.stats.selection.comparisons import Cut, Side, beta_sums, human_sums, judge_sums
+from harness.stats.selection.comparisons import (
+    Cut,
+    Side,
+    beta_sums,
+    human_sums,
+    judge_sums,
+    scorer,
+)
 from harness.stats.selection.ranking import (
     Difference,
     Ranking,
@@ -30,12 +37,15 @@ from harness.stats.selection.ranking import (
     loss,
     rank,
 )
+from harness.stats.selection.rater_panel import rater_covariances, with_rater_variance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.stats.data.rating_table import Distributions
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.crossed_raters import RaterCovariance, RaterVariance
+    from harness.stats.selection.rater_panel import RaterPanel
 
 RANKS_WITH_SETS = "mse(srs/srs)"
 RANKS_WITHOUT_SETS = "js_divergence(s/s)"
@@ -91,6 +101,8 @@ class Evaluation:
         The positive options.
     units : Units
         What was resampled: items, groups of them, or criteria.
+    covariances : mapping of str to RaterCovariance
+        Of the judges by the raters, by metric, where raters are a sample, too.
     """
 
     judges: tuple[str, ...]
@@ -104,6 +116,7 @@ class Evaluation:
     level: float
     positive: tuple[str, ...]
     units: Units
+    covariances: Mapping[str, RaterCovariance] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Evaluation({len(self.judges)} judges, {len(self.metrics)} metrics, {self.units!r})"
@@ -146,10 +159,23 @@ class Evaluation:
                 unit=self.units.kind,
                 n_units=min(self.units.n_units, n_used[j], n_used[i]),
                 largest=largest_difference(self.row(metric)),
+                raters=self._raters_of_difference(metric, j, i),
             )
             for j in range(len(self.judges))
             for i in range(j)
         )
+
+    def _raters_of_difference(self, metric: str, j: int, i: int) -> RaterVariance | None:
+        """Return what raters add to the variance of judge j's loss less that of judge i."""
+        covariance = self.covariances.get(metric)
+        if covariance is None:
+            return None
+        contrast = np.zeros(len(self.judges))
+        contrast[[j, i]] = 1.0, -1.0
+        if self.row(metric).better == "zero":
+            values = [self.estimates[judge][metric].value for judge in self.judges]
+            contrast *= np.sign([0.0 if v is None else v for v in values])
+        return covariance.variance(contrast)
 
 
 def evaluate(
@@ -164,6 +190,7 @@ def evaluate(
     criteria: Sequence[str] | None = None,
     weights: FloatArray | None = None,
     n_replies: Mapping[str, float] | None = None,
+    panel: RaterPanel | None = None,
 ) -> Evaluation:
     """Compare judges with the human raters on every metric, with one bootstrap for all of it.
 
@@ -193,6 +220,9 @@ def evaluate(
     n_replies : mapping of str to float, optional
         By elicitation, the replies per item at which judges are evaluated, as an expectation over
         draws from those that they gave; see `contributions_at_replies`. Default: all of them.
+    panel : RaterPanel, optional
+        Who gave which rating. Where five or more raters rated most items, score intervals are over
+        items and raters; otherwise, and by default, they are for these raters.
 
     Returns
     -------
@@ -213,15 +243,25 @@ def evaluate(
     units = resampled = resampling.units(len(human.items))
     cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
     tables: Sequence[RatingTable] = (human, *judges)
-    if resampling.groups is None and criteria is None and implied is None and weights is None:
+    pooled = resampling.groups is None and criteria is None
+    if pooled and implied is None and weights is None and panel is None:
         tables, resampled = _alike(tables, units)
     raters, *rated = [
         Side.of(table, cut, rows, None if i else implied, resampled.times)
         for i, table in enumerate(tables)
     ]
-    metric_groups = [judge_sums(raters, side, rows, n_replies) for side in rated]
+    covariances: Mapping[str, RaterCovariance] = {}
+    if panel is not None and criteria is None and implied is None and rated:
+        scores = [scorer(side, n_replies) for side in rated]
+        covariances = rater_covariances(panel, human, rows, scores, tau=tau, positive=cut.positive)
+    metric_groups = [
+        judge_sums(raters, side, rows, n_replies, _variances_of(covariances, j))
+        for j, side in enumerate(rated)
+    ]
     beta_groups = [beta_sums(side, cut) for side in (raters, *rated)]
     agreement_group = human_sums(tables[0], resampled.times)
+    if panel is not None:
+        agreement_group = with_rater_variance(agreement_group, panel, human)
     if weights is not None:
         *metric_groups, agreement_group = [
             [sums.weighted(weights) for sums in group]
@@ -252,7 +292,17 @@ def evaluate(
         level=resampling.level,
         positive=cut.positive,
         units=units,
+        covariances=covariances,
     )
+
+
+def _variances_of(
+    covariances: Mapping[str, RaterCovariance], judge: int
+) -> dict[str, RaterVariance]:
+    return {
+        name: covariance.variance(np.eye(len(covariance.raters))[judge])
+        for name, covariance in covariances.items()
+    }
 
 
 def _alike(tables: Sequence[RatingTable], units: Units) -> tuple[Sequence[RatingTable], Units]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.data.arrays import frozen
+from harness.stats.data.arrays import frozen, ratio
 from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
 from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.estimate import make_interval
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.item_weights import linearized
@@ -37,12 +39,15 @@ from harness.stats.selection.replies import (
 from harness.stats.selection.shared_items import MIN_ANSWERED, SharedItems, shared_items
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling, Unit
+    from harness.stats.inference.crossed_raters import CrossedRatings, RaterVariance
     from harness.stats.inference.metric import Metric
+    from harness.stats.selection.one_human import OneHuman
+    from harness.stats.selection.rater_panel import RaterPanel
     from harness.stats.selection.replies import Vectors
 
 Abstention: TypeAlias = Literal["exclude", "loss"]
@@ -122,6 +127,9 @@ class Footing:
         What was resampled.
     n_units : int
         How many of them the shared items are in.
+    raters : RaterCovariance or None
+        Of ranked judges, then baselines, where raters are a sample, too: intervals and comparisons
+        are then over items and raters.
     """
 
     metric: Metric
@@ -142,13 +150,24 @@ class Footing:
     level: float
     unit: Unit
     n_units: int
+    raters: RaterCovariance | None = None
 
     def __repr__(self) -> str:
         shared = int(self.items.shared.sum())
         return f"Footing({len(self.judges)} judges, {shared} items, {self.n_replies:g} replies)"
 
-    def interval(self, value: float, replicates: FloatArray) -> tuple[float, float] | None:
+    @property
+    def by_name(self) -> dict[str, tuple[float, FloatArray]]:
+        """Value and replicates of each ranked judge, then of each baseline."""
+        judges = zip(self.values.tolist(), self.replicates, strict=True)
+        baselines = (
+            (value, self.baseline_replicates[name]) for name, value in self.baselines.items()
+        )
+        return dict(zip((*self.judges, *self.baselines), (*judges, *baselines), strict=True))
+
+    def interval(self, name: str) -> tuple[float, float] | None:
         """Return the interval of a judge's or baseline's value; None where it is undefined."""
+        value, replicates = self.by_name[name]
         sampled = Sampled(
             value=value,
             replicates=replicates,
@@ -156,9 +175,17 @@ class Footing:
             n_items=int(self.items.shared.sum()),
             bounds=self.metric.bounds,
             is_share=self.metric.is_share,
+            raters=self.raters_of({name: 1.0}),
         )
         interval, _ = make_interval(sampled, level=self.level, unit=self.unit)
         return None if interval is None else (interval.low, interval.high)
+
+    def raters_of(self, contrast: Mapping[str, float]) -> RaterVariance | None:
+        """Return what raters add to the variance of a sum of values times a contrast."""
+        if self.raters is None:
+            return None
+        names = (*self.judges, *self.baselines)
+        return self.raters.variance(np.array([contrast.get(name, 0.0) for name in names]))
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -181,6 +208,7 @@ def common_footing(
     implied_in: Callable[[FloatArray], Distributions] | None = None,
     abstention: Abstention = "exclude",
     weights: FloatArray | None = None,
+    panel: RaterPanel | None = None,
 ) -> Footing:
     """Compare judges by a metric on common footing.
 
@@ -214,6 +242,8 @@ def common_footing(
         unanswered item counts like the worst answer that could have been given.
     weights : (n,) array, optional
         How often each item counts, also where baselines are fitted. Default: once.
+    panel : RaterPanel, optional
+        Who gave which rating; see `evaluate`.
 
     Returns
     -------
@@ -252,6 +282,22 @@ def common_footing(
     level = resampling.level
     units = resampling.units(len(shared))
     n_units = units.n_entering(shared)
+    ratings = panel.of(human, metric.human_form) if panel and implied is None else None
+    raters = None
+    if ratings is not None and ranked:
+        raters = scoring.rater_covariance(ratings, ranked, shared, n_replies)
+    R = len(ranked)
+    freedom = _freedom(raters, np.concatenate([drawn, baseline_losses["replicates"]]), n_units)
+    if raters is not None:
+        every = np.array([*judge_draws["values"], *baseline_draws["values"]])
+        signs = (
+            np.sign(every) if metric.better == "zero" else loss(np.ones(len(every)), metric.better)
+        )
+        noise = signs[:, None] * raters.noise(drawn.shape[1], resampling.rng)
+        drawn, baseline_losses["replicates"] = (
+            drawn + noise[:R],
+            baseline_losses["replicates"] + noise[R:],
+        )
     return Footing(
         metric=metric,
         n_replies=n_replies,
@@ -261,14 +307,36 @@ def common_footing(
         replicates=frozen(judge_draws["replicates"]),
         baselines=dict(zip(BASELINES, baseline_draws["values"].tolist(), strict=True)),
         baseline_replicates=dict(zip(BASELINES, baseline_draws["replicates"], strict=True)),
-        ranks=rank_sets(losses, drawn, level=level, n_units=n_units) if defined else None,
-        winner=winner_interval(
-            losses, drawn, level=level, n_units=n_units, bounds=loss_bounds(metric)
+        ranks=rank_sets(
+            losses,
+            drawn,
+            level=level,
+            n_units=n_units,
+            freedom=None if freedom is None else freedom[:R, :R],
         )
         if defined
         else None,
-        beats=_beats(losses, drawn, baseline_losses, level, n_units),
-        references=tuple(scoring.reference(replies[j], shared, resampling) for j in chosen),
+        winner=winner_interval(
+            losses,
+            drawn,
+            level=level,
+            n_units=n_units,
+            freedom=None if freedom is None else np.diag(freedom)[:R],
+            bounds=loss_bounds(metric),
+        )
+        if defined
+        else None,
+        beats=_beats(
+            losses,
+            drawn,
+            baseline_losses,
+            level=level,
+            n_units=n_units,
+            freedom=None if freedom is None else freedom[:R, R:],
+        ),
+        references=tuple(
+            scoring.reference(replies[j], shared, resampling, ratings) for j in chosen
+        ),
         values_with_losses=frozen(
             np.array([scoring.value_with_losses(replies[j], n_replies) for j in chosen])
         ),
@@ -277,7 +345,28 @@ def common_footing(
         level=level,
         unit=units.kind,
         n_units=n_units,
+        raters=raters,
     )
+
+
+def _freedom(
+    raters: RaterCovariance | None, replicates: FloatArray, n_units: int
+) -> FloatArray | None:
+    """Return (J, J) degrees of freedom of differences, those of values on the diagonal."""
+    if raters is None:
+        return None
+    J = len(replicates)
+    freedom = np.full((J, J), n_units - 1.0)
+    for i in range(J):
+        for j in range(J):
+            contrast = np.zeros(J)
+            contrast[j] -= 1.0
+            contrast[i] = 1.0
+            items = float(np.var(contrast @ replicates))
+            of_pair = raters.variance(contrast).with_items(items, n_units - 1.0)[1]
+            if isfinite(of_pair):
+                freedom[i, j] = of_pair
+    return freedom
 
 
 def check_is_mean(metric: Metric) -> None:
@@ -454,34 +543,86 @@ class Scoring:
 
         return values
 
+    def rater_covariance(
+        self,
+        ratings: CrossedRatings,
+        replies: Sequence[Replies],
+        shared: BoolArray,
+        n_replies: float,
+    ) -> RaterCovariance | None:
+        """Return the covariances of judges and of baselines, as fitted, by the raters.
+
+        None where a value is undefined without some rating.
+        """
+        scored = [*replies, *(Replies.of_distribution(rows) for rows in self.fitted_baselines())]
+        left_out = [
+            leave_out(ratings, partial(self.sums_of_counts, of_judge, shared, n_replies))
+            for of_judge in scored
+        ]
+        covariance = RaterCovariance.of(left_out, self.metric.value, ratings)
+        return covariance if np.isfinite(covariance.raters + covariance.cells).all() else None
+
+    def fitted_baselines(self) -> Iterator[FloatArray]:
+        """Yield the distribution of each of `BASELINES` on each item, (n, W)."""
+        n, W = self.counts.shape
+        pooled = self.counts.sum(axis=0)
+        most_frequent = (pooled >= pooled.max()).astype(np.float64)
+        by_name = {
+            "uniform": np.full(W, 1.0 / W),
+            "prior": pooled / pooled.sum(),
+            "most_frequent": most_frequent / most_frequent.sum(),
+        }
+        for name in BASELINES:
+            yield np.broadcast_to(by_name[name], (n, W))
+
+    def sums_of_counts(
+        self,
+        replies: Replies,
+        shared: BoolArray,
+        n_replies: float,
+        counts: IntArray,
+        rows: IntArray,
+    ) -> FloatArray:
+        """Return the contributions of a judge at some rows with other (n', W) counts of ratings."""
+        n_ratings = counts.sum(axis=1).astype(np.float64)
+        vectors = self.human_form(ratio(counts, n_ratings[:, None]), n_ratings)
+        scoring = replace(self, human_vectors=vectors)
+        of_rows = Replies(replies.shares[rows], replies.n_samples[rows])
+        return scoring.sums(of_rows, shared[rows], n_replies)
+
     def reference(
-        self, replies: Replies, shared: BoolArray, resampling: Resampling
+        self,
+        replies: Replies,
+        shared: BoolArray,
+        resampling: Resampling,
+        ratings: CrossedRatings | None = None,
     ) -> HumanReference:
         """Score the judge and one human on the same remaining ratings of the shared items.
 
-        Defined for metrics that are means over items, of which less or more is better.
+        Defined for metrics that are means over items, of which less or more is better. Where raters
+        are a sample, the interval is over items and raters.
         """
         is_mean = self.metric.value is mean and self.metric.better != "zero"
         if not (self.can_leave_out and is_mean):
             return HumanReference(None, None, None, None, None, 0, 0)
-        sides = one_human(
-            self.metric.contributions,
-            self.counts[shared],
-            replies.shares[shared],
-            human_vectors=self.human_form,
-            judge_vectors=self.judge_form,
-        )
+        sides = self.one_human(replies, shared, self.counts)
         if not sides.used.any():
             return HumanReference(None, None, None, None, None, 0, 0)
         sign = -1.0 if self.metric.better == "higher" else 1.0
-        clusters = resampling.units(len(shared)).of_item[shared][sides.used]
-        weights = self.weights[shared]
+        clusters = resampling.units(len(shared)).of_item[sides.used]
         differences = sign * sides.difference[sides.used, 0]
-        estimate = cluster_mean(linearized(differences, weights[sides.used]), clusters)
+        estimate = cluster_mean(linearized(differences, self.weights[sides.used]), clusters)
+        if ratings is not None and isfinite(estimate.standard_error):
+            left_out = leave_out(ratings, partial(self.one_human_of_counts, replies, shared))
+            raters = RaterCovariance.of([left_out], mean, ratings).variance(np.ones(1))
+            variance, freedom = raters.with_items(
+                estimate.standard_error**2, estimate.degrees_of_freedom
+            )
+            estimate = replace(estimate, standard_error=variance**0.5, degrees_of_freedom=freedom)
         ends = estimate.interval(resampling.level) or (None, None)
         return HumanReference(
-            human=float(self.metric.value(weights @ sides.human)),
-            judge=float(self.metric.value(weights @ sides.judge)),
+            human=float(self.metric.value(self.weights @ sides.human)),
+            judge=float(self.metric.value(self.weights @ sides.judge)),
             difference=estimate.mean,
             low=ends[0],
             high=ends[1],
@@ -490,13 +631,31 @@ class Scoring:
             judge_by_all=float(self.metric.value(self.weights @ self.sums(replies, shared, 1.0))),
         )
 
+    def one_human(
+        self, replies: Replies, shared: BoolArray, counts: FloatArray | IntArray
+    ) -> OneHuman:
+        """Leave out ratings of the shared items in turn; other items add nothing."""
+        return one_human(
+            self.metric.contributions,
+            np.where(shared[:, None], counts, 0),
+            replies.shares,
+            human_vectors=self.human_form,
+            judge_vectors=self.judge_form,
+        )
+
+    def one_human_of_counts(
+        self, replies: Replies, shared: BoolArray, counts: IntArray, rows: IntArray
+    ) -> FloatArray:
+        """Return the differences of judge and human with other counts of ratings at some rows."""
+        of_rows = Replies(replies.shares[rows], replies.n_samples[rows])
+        return self.one_human(of_rows, shared[rows], counts).difference
+
 
 def _beats(
     losses: FloatArray,
     drawn: FloatArray,
     baselines: dict[str, FloatArray],
-    level: float,
-    n_units: int,
+    **settings: Any,  # noqa: ANN401 -- those of better_than
 ) -> BoolArray:
     """Return (R, 3) bool: who is better than which baseline, those without a value aside."""
     beaten = np.zeros((len(losses), len(BASELINES)), dtype=np.bool_)
@@ -504,5 +663,7 @@ def _beats(
     usable &= np.isfinite(baselines["replicates"]).all(axis=1)
     if drawn.shape[1] > 1 and np.isfinite(drawn).all() and usable.any():
         rivals = baselines["values"][usable], baselines["replicates"][usable]
-        beaten[:, usable] = better_than(losses, drawn, *rivals, level=level, n_units=n_units)
+        if settings["freedom"] is not None:
+            settings["freedom"] = settings["freedom"][:, usable]
+        beaten[:, usable] = better_than(losses, drawn, *rivals, **settings)
     return beaten

@@ -75,6 +75,7 @@ def rank_sets(
     *,
     level: float = 0.95,
     n_units: int | None = None,
+    freedom: FloatArray | None = None,
 ) -> RankSets:
     """Return the ranks that judges may have, by a sup-t over all ordered pairs.
 
@@ -90,6 +91,9 @@ def rank_sets(
         Units behind the estimates: with few of them, the critical value is that of Student's t,
         see `small_sample`, and larger on the side to which a difference is skewed, see
         `skewed_values`; with fewer than 20, no difference is significant. Default: no correction.
+    freedom : (J, J) array, optional
+        Degrees of freedom of the standard error of each difference. Default: one less than the
+        units.
 
     Returns
     -------
@@ -112,7 +116,9 @@ def rank_sets(
     critical_value = None
     if kept.any():
         off = (drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]
-        critical_value, values = _critical_values(off, level, n_units)
+        critical_value, values = _critical_values(
+            off, level, n_units, None if freedom is None else freedom[kept]
+        )
         too_few = n_units is not None and n_units < MIN_UNITS_OF_DIFFERENCES
         reaches[kept] = inf if too_few else values * errors[kept]
         better[kept] = gains[kept] > reaches[kept]
@@ -126,6 +132,7 @@ def winner_interval(
     *,
     level: float = 0.95,
     n_units: int | None = None,
+    freedom: FloatArray | None = None,
     bounds: tuple[float, float] = (-inf, inf),
 ) -> SimultaneousInterval:
     """Return an interval for the best judge that holds although it was chosen for its estimate.
@@ -137,6 +144,8 @@ def winner_interval(
     n_units : int, optional
         Units behind the estimates: with few of them, the critical value is that of Student's t,
         see `small_sample`. Default: no correction.
+    freedom : (J,) array, optional
+        Degrees of freedom of the standard error of each loss. Default: one less than the units.
     bounds : (low, high), optional
         Least and greatest possible loss. The interval is a score interval within them: a judge
         that is chosen for a low loss has a low standard error, too. Default: symmetric.
@@ -152,7 +161,8 @@ def winner_interval(
     if not kept.any():
         return SimultaneousInterval(winner, None, None, None)
     off = np.abs(replicates[kept] - losses[kept, None]) / errors[kept, None]
-    critical_value = small_sample(_upper_quantile(off.max(axis=0), level), n_units)
+    of_winner = None if freedom is None else float(freedom[winner])
+    critical_value = small_sample(_upper_quantile(off.max(axis=0), level), n_units, of_winner)
     least = MIN_UNITS_OF_WINNER if len(losses) > 1 else MIN_UNITS
     too_few = n_units is not None and n_units < least
     if not kept[winner] or too_few:
@@ -171,6 +181,7 @@ def better_than(
     *,
     level: float = 0.95,
     n_units: int | None = None,
+    freedom: FloatArray | None = None,
 ) -> BoolArray:
     """Say which judges are better than which rivals, by a one-sided sup-t over all pairs of them.
 
@@ -184,6 +195,9 @@ def better_than(
         Probability that no judge is wrongly called better than a rival.
     n_units : int, optional
         As in `winner_interval`.
+    freedom : (J, C) array, optional
+        Degrees of freedom of the standard error of each difference. Default: one less than the
+        units.
 
     Returns
     -------
@@ -197,31 +211,41 @@ def better_than(
     better = np.asarray(~kept & (gains > NO_SPREAD), dtype=np.bool_)
     if kept.any():
         off = (drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]
-        critical_value = small_sample(_upper_quantile(off.max(axis=0), level), n_units)
-        better[kept] = gains[kept] > critical_value * errors[kept]
+        of_pairs = None if freedom is None else freedom[kept]
+        values = small_samples(_upper_quantile(off.max(axis=0), level), n_units, of_pairs)
+        better[kept] = gains[kept] > values * errors[kept]
     return better
 
 
-def small_sample(critical_value: float, n_units: int | None) -> float:
+def small_sample(critical_value: float, n_units: int | None, freedom: float | None = None) -> float:
     """Return a critical value for few units, from the one that the bootstrap gives.
 
     The bootstrap's standard error is that of a plug-in variance, and its quantiles are nearly
     those of a normal distribution. The value is therefore multiplied by sqrt(n / (n - 1)), after
-    the normal quantile has been replaced by that of Student's t with n - 1 degrees of freedom.
+    the normal quantile has been replaced by that of Student's t with n - 1 degrees of freedom, or
+    with ``freedom``.
     """
+    of_value = None if freedom is None else np.array([freedom])
+    return float(np.ravel(small_samples(critical_value, n_units, of_value))[0])
+
+
+def small_samples(
+    critical_value: float, n_units: int | None, freedom: FloatArray | None
+) -> FloatArray:
+    """Do as `small_sample` for differences with (P,) degrees of freedom of their own."""
     if n_units is None or n_units <= 1 or critical_value <= 0:
-        return critical_value
+        return np.asarray(critical_value)
     tail = float(ndtr(-critical_value))
     factor = float(np.sqrt(n_units / (n_units - 1.0)))
-    return factor * -float(stdtrit(n_units - 1.0, tail))
+    return factor * -np.asarray(stdtrit(n_units - 1.0 if freedom is None else freedom, tail))
 
 
-def skewed_values(critical_value: float, skewness: FloatArray) -> FloatArray:
+def skewed_values(critical_value: float | FloatArray, skewness: FloatArray) -> FloatArray:
     """Return the critical values of differences whose replicates are skewed, none lowered.
 
     Parameters
     ----------
-    critical_value : float
+    critical_value : float or (P,) array
         For differences that are not skewed.
     skewness : (P,) array
         Of the replicates of each difference: that of single items, divided by sqrt(n). Where it is
@@ -241,14 +265,16 @@ def skewed_values(critical_value: float, skewness: FloatArray) -> FloatArray:
 
 
 def _critical_values(
-    off: FloatArray, level: float, n_units: int | None
+    off: FloatArray, level: float, n_units: int | None, freedom: FloatArray | None
 ) -> tuple[float, FloatArray]:
     """Return the critical value of the largest of (P, B) deviations, and that of each."""
-    critical_value = small_sample(_upper_quantile(off.max(axis=0), level), n_units)
+    normal_value = _upper_quantile(off.max(axis=0), level)
+    critical_value = small_sample(normal_value, n_units)
+    values = np.broadcast_to(small_samples(normal_value, n_units, freedom), len(off))
     if n_units is None or n_units < MIN_UNITS_OF_DIFFERENCES:
-        return critical_value, np.full(len(off), critical_value)
+        return critical_value, values
     unbiased = n_units / (n_units - 2.0)
-    return critical_value, skewed_values(critical_value, unbiased * (off**3).mean(axis=1))
+    return critical_value, skewed_values(values, unbiased * (off**3).mean(axis=1))
 
 
 def _standard_errors(replicates: FloatArray) -> FloatArray:

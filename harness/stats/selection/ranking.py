@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.stats.inference.bootstrap import Unit
+    from harness.stats.inference.crossed_raters import RaterVariance
     from harness.stats.inference.estimate import Estimate
     from harness.stats.inference.metric import Better, Metric
 
@@ -196,6 +197,7 @@ def compare(
     unit: Unit,
     n_units: int,
     largest: float = inf,
+    raters: RaterVariance | None = None,
 ) -> Difference:
     """Compare a judge with a reference.
 
@@ -213,6 +215,8 @@ def compare(
         Units behind both losses.
     largest : float, optional
         The greatest possible difference.
+    raters : RaterVariance, optional
+        Of the difference, where raters are a sample, too.
     """
     value = float(losses[0] - losses[1])
     sampled = Sampled(
@@ -220,6 +224,7 @@ def compare(
         replicates=replicates[0] - replicates[1],
         n_units=n_units,
         bounds=(-largest, largest),
+        raters=raters,
     )
     interval, _ = make_interval(sampled, level=level, unit=unit)
     separated = interval is not None and (interval.low > TOLERANCE or interval.high < -TOLERANCE)
@@ -229,8 +234,9 @@ def compare(
 
 def _two_sided(sampled: Sampled) -> float | None:
     """Return the p-value of 0 that belongs to the score interval."""
-    error, value, largest = sampled.standard_error, sampled.value, sampled.bounds[1]
+    (error, freedom), value = sampled.error_and_freedom, sampled.value
+    largest = sampled.bounds[1]
     if error <= NO_SPREAD:
         return 1.0 if abs(value) <= TOLERANCE else None
     statistic = abs(value) / error * sqrt(max(1.0 - (value / largest) ** 2, 0.0))
-    return 2.0 * float(stdtr(sampled.n_units - 1, -statistic))
+    return 2.0 * float(stdtr(freedom, -statistic))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.metric import SquaredDistance
 
 Contributions: TypeAlias = "Callable[[FloatArray, FloatArray], FloatArray]"
-Vectors: TypeAlias = "Callable[[FloatArray], FloatArray]"
+Vectors: TypeAlias = "Callable[..., FloatArray]"
 MAX_DRAWS = 2_000  # different draws of replies that are enumerated
 N_SAMPLED = 200  # draws of replies per item where there are more
 MIN_SAMPLES = 2  # one sample shows no reply noise
@@ -109,15 +109,16 @@ def replies_of(table: RatingTable, form: Form) -> Replies:
 
 
 def vectors_of(table: RatingTable, form: Form, *, tau: float, positive: Sequence[str]) -> Vectors:
-    """Return a function from (n, W) shares of answers to rating vectors."""
+    """Return a function from (n, W) shares of answers, and their numbers, to rating vectors."""
     space, choices = table.space, ELICITATION_OF[form] == "forced_choice"
 
-    def vectors(shares: FloatArray) -> FloatArray:
+    def vectors(shares: FloatArray, n_ratings: FloatArray | None = None) -> FloatArray:
         n = len(shares)
         options = shares if choices else np.full((n, len(space.options)), np.nan)
         theta = np.full((n, len(space.sets)), np.nan) if choices else shares
         omega = np.minimum(theta @ space.membership.T.astype(np.float64), 1.0)
-        rows = Distributions(space, options, theta, omega, np.ones(n), np.ones(n))
+        m = np.ones(n) if n_ratings is None else n_ratings
+        rows = Distributions(space, options, theta, omega, m, m)
         return aggregate(rows, form, tau=tau, positive=positive)
 
     return vectors

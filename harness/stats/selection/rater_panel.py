@@ -1,0 +1,134 @@
+"""Raters who rated the same items: what their choice adds to the variance of each metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import ratio
+from harness.stats.data.rating_table import ELICITATION_OF
+from harness.stats.inference.crossed_raters import CrossedRatings, RaterCovariance, leave_out
+from harness.stats.selection.replies import counts_of, vectors_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.rating_table import Form, RatingTable
+    from harness.stats.inference.estimate import ItemSums
+    from harness.stats.inference.metric import Metric
+
+    Counted = Callable[[IntArray, IntArray], FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class RaterPanel:
+    """Who gave which rating, by elicitation; None where raters are not crossed with items.
+
+    Attributes
+    ----------
+    forced_choice, response_set : CrossedRatings or None
+        Of the options and of the response sets.
+    """
+
+    forced_choice: CrossedRatings | None
+    response_set: CrossedRatings | None
+
+    def of(self, human: RatingTable, form: Form) -> CrossedRatings | None:
+        """Return the ratings behind a form of the raters' table; None where they are not known."""
+        counts = counts_of(human, form)
+        is_choice = ELICITATION_OF[form] == "forced_choice" or counts is human.forced_choice
+        ratings = self.forced_choice if is_choice else self.response_set
+        if ratings is None or not ratings.is_crossed:
+            return None
+        return ratings if np.array_equal(ratings.counts(), counts) else None
+
+
+def rater_covariances(
+    panel: RaterPanel,
+    human: RatingTable,
+    metrics: Sequence[Metric],
+    scores: Sequence[Callable[[Metric, FloatArray, IntArray], FloatArray]],
+    *,
+    tau: float,
+    positive: Sequence[str],
+) -> dict[str, RaterCovariance]:
+    """Return the covariances of judges by the raters, for each metric that has them.
+
+    Parameters
+    ----------
+    panel : RaterPanel
+        Who gave which rating.
+    human : RatingTable
+        The raters' counts.
+    metrics : sequence of Metric
+        What is estimated.
+    scores : sequence of callable
+        Of each judge, ``(metric, human vectors (n', D), rows (n',)) -> (n', d)`` contributions.
+    tau, positive
+        As in `aggregate`.
+
+    Returns
+    -------
+    dict of str to RaterCovariance
+        By metric; nothing for those whose ratings are not of a crossed panel, or that are
+        undefined without some rating.
+    """
+    covariances: dict[str, RaterCovariance] = {}
+    shared: dict[tuple[object, Form, Form], list[Metric]] = {}
+    for metric in metrics:
+        key = (metric.contributions, metric.human_form, metric.judge_form)
+        shared.setdefault(key, []).append(metric)
+    for members in shared.values():
+        first = members[0]
+        ratings = panel.of(human, first.human_form)
+        if ratings is None:
+            continue
+        vectors = vectors_of(human, first.human_form, tau=tau, positive=positive)
+        left_out = [leave_out(ratings, _counted(first, score, vectors)) for score in scores]
+        for metric in members:
+            covariance = RaterCovariance.of(left_out, metric.value, ratings)
+            if np.isfinite(covariance.raters).all() and np.isfinite(covariance.cells).all():
+                covariances[metric.name] = covariance
+    return covariances
+
+
+def with_rater_variance(
+    groups: Sequence[ItemSums], panel: RaterPanel, human: RatingTable
+) -> list[ItemSums]:
+    """Add to metrics of agreement among raters what the choice of raters adds to their variance."""
+    ratings = panel.of(human, "s")
+    if ratings is None:
+        return list(groups)
+    completed = []
+    for sums in groups:
+        [metric] = sums.metrics
+        left_out = leave_out(ratings, partial(_of_counts, metric))
+        covariance = RaterCovariance.of([left_out], metric.value, ratings)
+        if np.isfinite(covariance.raters + covariance.cells).all():
+            variance = covariance.variance(np.ones(1))
+            completed.append(replace(sums, raters={metric.name: variance}))
+        else:
+            completed.append(sums)
+    return completed
+
+
+def _of_counts(metric: Metric, counts: IntArray, rows: IntArray) -> FloatArray:  # noqa: ARG001 -- the signature of leave_out
+    return metric.contributions(counts)
+
+
+def _counted(
+    metric: Metric,
+    score: Callable[[Metric, FloatArray, IntArray], FloatArray],
+    vectors: Callable[..., FloatArray],
+) -> Counted:
+    """Return the contributions of a judge as a function of the raters' counts."""
+
+    def contributions(counts: IntArray, rows: IntArray) -> FloatArray:
+        n_ratings = counts.sum(axis=1).astype(np.float64)
+        return score(metric, vectors(ratio(counts, n_ratings[:, None]), n_ratings), rows)
+
+    return contributions

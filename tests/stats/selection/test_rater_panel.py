@@ -1,0 +1,136 @@
+"""Intervals over items and raters, where five or more raters rated most items."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness import stats
+from harness.stats.inference.crossed_raters import CrossedRatings, RaterCovariance, crossed_variance
+from harness.stats.inference.metric import find_metric, mean
+from harness.stats.metrics.registry import METRICS
+from harness.stats.selection.footing import common_footing
+from harness.stats.selection.rater_panel import RaterPanel
+
+SPACE = stats.OptionSpace.singletons(("A", "B"))
+HIT_RATE = find_metric("hit_rate(h/h)", METRICS)
+
+
+def draw(seed, n=60, m=6, severity=1.0):
+    """Ratings by raters of different severity, and two judges: (n, m) and two (n,) labels."""
+    rng = np.random.default_rng(seed)
+    latent, leaning = rng.normal(0.0, 1.5, n), rng.normal(0.0, severity, m)
+    ratings = (rng.random((n, m)) > 1 / (1 + np.exp(-(latent[:, None] + leaning)))).astype(int)
+    judges = [(rng.random(n) > 1 / (1 + np.exp(-latent))).astype(int) for _ in range(2)]
+    return ratings, judges
+
+
+def table(name, labels):
+    """Count (n, m) labels."""
+    counts = np.stack([(labels == 0).sum(axis=1), (labels == 1).sum(axis=1)], axis=1)
+    return stats.RatingTable(
+        space=SPACE,
+        name=name,
+        items=tuple(f"i{i}" for i in range(len(labels))),
+        forced_choice=counts,
+        response_set=np.zeros_like(counts),
+        joint=None,
+        outcomes=np.zeros((len(labels), 3, 5), int),
+    )
+
+
+def panel_of(ratings):
+    """Say who gave each rating; -1 is none."""
+    item, rater = np.nonzero(ratings >= 0)
+    shape = (*ratings.shape, 2)
+    crossed = CrossedRatings(item, rater, ratings[item, rater], shape, np.arange(len(ratings)))
+    return RaterPanel(forced_choice=crossed, response_set=None)
+
+
+def evaluated(ratings, judges, panel):
+    """Evaluate on few metrics."""
+    return stats.evaluate(
+        table("raters", ratings),
+        [table(f"j{k}", labels[:, None]) for k, labels in enumerate(judges)],
+        tau=0.5,
+        positive=("A",),
+        resampling=stats.Resampling(rng=np.random.default_rng(0), n_resamples=500),
+        metrics=["hit_rate(h/h)", "mse(s/s)", "prevalence_bias"],
+        panel=panel,
+    )
+
+
+def test_panel_of_six_widens_intervals_and_says_how():
+    """Values stay; intervals have the method crossed, and that of the prevalence is much wider."""
+    ratings, judges = draw(0, n=300, severity=1.5)
+    plain, crossed = (evaluated(ratings, judges, p) for p in (None, panel_of(ratings)))
+    for name in ("hit_rate(h/h)", "mse(s/s)", "prevalence_bias"):
+        old, new = (e.estimates["j0"][name] for e in (plain, crossed))
+        assert old.value == new.value
+        assert (old.interval.method, new.interval.method) == ("score", "crossed")
+    widths = [
+        e.estimates["j0"]["prevalence_bias"].interval.high
+        - e.estimates["j0"]["prevalence_bias"].interval.low
+        for e in (plain, crossed)
+    ]
+    assert widths[1] > 1.3 * widths[0]
+
+
+def test_variance_of_raters_is_that_of_the_jackknife():
+    """The covariance of one judge has the components of `crossed_variance`."""
+    ratings, judges = draw(1)
+    panel = panel_of(ratings)
+    answers = np.eye(2)[judges[0]]
+
+    def contributions(counts, rows):
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        return find_metric("mse(s/s)", METRICS).contributions(shares, answers[rows])
+
+    expected = crossed_variance(panel.forced_choice, contributions, mean)
+    covariance = evaluated(ratings, judges, panel).covariances["mse(s/s)"]
+    variance = covariance.variance(np.array([1.0, 0.0]))
+    assert variance.raters == pytest.approx(expected.raters)
+    assert variance.cells == pytest.approx(expected.cells)
+
+
+@pytest.mark.parametrize("kept", [4, 6], ids=["four raters", "a third of the ratings missing"])
+def test_few_or_incomplete_raters_are_fixed(kept):
+    """With four raters, and where a third of the cells is empty, intervals are for these raters."""
+    ratings, judges = draw(2)
+    ratings = ratings[:, :kept].copy()
+    if kept == 6:
+        ratings[np.random.default_rng(0).random(ratings.shape) < 1 / 3] = -1
+    result = evaluated(ratings, judges, panel_of(ratings))
+    assert not result.covariances
+    assert result.estimates["j0"]["mse(s/s)"].interval.method == "score"
+
+
+def test_noise_of_raters_has_their_covariance():
+    """Deviations drawn for the comparison of judges have the covariance that was estimated."""
+    covariance = RaterCovariance(np.array([[4.0, 1.0], [1.0, 2.0]]), np.eye(2), 6, 360)
+    noise = covariance.noise(200_000, np.random.default_rng(0))
+    np.testing.assert_allclose(np.cov(noise), [[3.0, 1.0], [1.0, 1.0]], atol=0.05)
+
+
+def test_rank_sets_and_one_human_are_over_raters_too():
+    """A difference that depends on one rater is not significant where raters are a sample."""
+    rng = np.random.default_rng(0)
+    ratings = rng.integers(2, size=(200, 5))
+    judges = [ratings[:, 0], rng.integers(2, size=200)]
+    settings = {"tau": 0.5, "positive": ("A",)}
+    tables = [table(f"j{k}", labels[:, None]) for k, labels in enumerate(judges)]
+    of_items, of_both = (
+        common_footing(
+            table("raters", ratings),
+            tables,
+            HIT_RATE,
+            resampling=stats.Resampling(rng=np.random.default_rng(0), n_resamples=500),
+            panel=panel,
+            **settings,
+        )
+        for panel in (None, panel_of(ratings))
+    )
+    assert of_items.ranks.ranks == ((1, 1), (2, 2))
+    assert of_both.ranks.ranks == ((1, 2), (1, 2))
+    reaches = [f.references[1].high - f.references[1].low for f in (of_items, of_both)]
+    assert reaches[1] > reaches[0]
