@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.error_analysis import Confusion, JudgeErrors
     from harness.analysis.result import HumanResult
+    from harness.analysis.serialize import Matrix
     from harness.report.charts import Chart
 
 LENIENCY = (
@@ -130,38 +131,68 @@ def abstention_mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:
 def translation_charts(v: Validation, set_names: Sequence[str]) -> list[Chart]:
     """Draw F of the raters and of each judge: the choice made, given the response set endorsed.
 
+    From pairs, else by maximum likelihood from independent calls.
+
     Parameters
     ----------
     set_names : sequence of str
         Names of the V response sets; without them they are numbered.
     """
+    if len(set_names) != len(v.task.response_sets):
+        set_names = [f"set {i + 1}" for i in range(len(v.task.response_sets))]
     sides: list[tuple[str, HumanResult | JudgeResult]] = [("raters", v.humans)]
     sides += [(judge.name, judge) for judge in ranked_judges(v)]
-    return [_translation(v, set_names, name, side) for name, side in sides if side.F]
+    charts = (
+        _of_pairs(v, set_names, name, side) if side.F else _by_likelihood(v, set_names, name)
+        for name, side in sides
+    )
+    return [chart for chart in charts if chart is not None]
+
+
+def _of_pairs(
+    v: Validation, set_names: Sequence[str], name: str, side: HumanResult | JudgeResult
+) -> Chart:
+    n_pairs = side.translated.n_pairs if side.translated else side.beta.n_used
+    n_endorsed = side.translated.n_endorsed if side.translated else ()
+    origin = f"from {n_pairs} pairs of {name}. Beta is {estimate(side.beta)}"
+    title = f"{name} · {counted([n_pairs], 'pair')}"
+    return _translation(v, set_names, side.F or (), (name, title, origin), n_endorsed)
+
+
+def _by_likelihood(v: Validation, set_names: Sequence[str], name: str) -> Chart | None:
+    """Draw F that fits independent calls of both kinds; None where there is none."""
+    if v.sensitivity is None:
+        return None
+    is_judge = name in v.sensitivity.judge_translations
+    fit = v.sensitivity.judge_translations[name] if is_judge else None
+    if name == "raters":
+        fit = v.sensitivity.human_translation
+    if fit is None or all(cell is None for row in fit.F for cell in row):
+        return None
+    calls = f"{fit.n_forced} choices and {fit.n_sets} sets on {counted([fit.n_items])}"
+    title = f"{name} · by likelihood, {counted([fit.n_items])}"
+    origin = f"by maximum likelihood from {calls}"
+    return _translation(v, set_names, fit.F, (name, title, origin))
 
 
 def _translation(
-    v: Validation, set_names: Sequence[str], name: str, side: HumanResult | JudgeResult
+    v: Validation,
+    set_names: Sequence[str],
+    matrix: Matrix,
+    texts: tuple[str, str, str],
+    n_endorsed: Sequence[int] = (),
 ) -> Chart:
-    columns = list(zip(*(side.F or ()), strict=True))
-    n_pairs = side.translated.n_pairs if side.translated else side.beta.n_used
-    n_endorsed = side.translated.n_endorsed if side.translated else ()
-    if len(set_names) != len(columns):
-        set_names = [f"set {i + 1}" for i in range(len(columns))]
+    """Draw one F; ``texts`` are whose it is, the title, and how it was estimated."""
+    name, title, origin = texts
+    columns = list(zip(*matrix, strict=True))
     defined = [i for i, cells in enumerate(columns) if any(cell is not None for cell in cells)]
-    titles = Titles(
-        f"translation-{unique_slug(name)}",
-        f"{name} · {counted([n_pairs], 'pair')}",
-        f"Probability of each choice (columns), given the response set endorsed (rows), from "
-        f"{n_pairs} pairs of {name}. Beta is {estimate(side.beta)}.",
-        x="choice",
-        y="endorsed set",
-    )
+    labels = list(v.task.options.values())
+    alt = f"Probability of each choice (columns), given the response set endorsed (rows), {origin}."
     return heat_map(
-        titles,
+        Titles(f"translation-{unique_slug(name)}", title, alt, x="choice", y="endorsed set"),
         [set_names[i] for i in defined],
-        list(v.task.options.values()),
+        labels,
         [columns[i] for i in defined],
-        cell_width=_cell_width(list(v.task.options.values()), 54.0),
+        cell_width=_cell_width(labels, 54.0),
         row_counts=[n_endorsed[i] for i in defined] if n_endorsed else (),
     )

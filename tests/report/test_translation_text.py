@@ -9,6 +9,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
 from harness.report import judge_card, render
+from harness.report.confusion_charts import translation_charts
 from harness.report.translation_text import READING, translation_text
 
 
@@ -62,3 +63,15 @@ def test_f_hat_without_calls_of_both_kinds_is_na_with_its_reason(validation):
     neither = replace(validation, sensitivity=None)
     text = translation_text(neither, neither.judge("strict"))
     assert text == "NA (no pairs, and no item with independent calls of both kinds)"
+
+
+def test_f_hat_by_likelihood_is_drawn(validation):
+    """The page has a matrix of each judge that has no pairs, with the calls behind it."""
+    charts = {chart.name: chart for chart in translation_charts(validation, ())}
+    for judge in validation.judges:
+        assert judge.F is None
+        fit = validation.sensitivity.judge_translations[judge.name]
+        chart = charts[f"translation-{judge.name}"]
+        assert chart.title == f"{judge.name} · by likelihood, {fit.n_items} items"
+        columns = [c for c in zip(*fit.F, strict=True) if any(x is not None for x in c)]
+        assert [row[2] for row in chart.rows] == [x for column in columns for x in column]

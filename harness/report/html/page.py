@@ -75,6 +75,8 @@ PAGE_SIZE = 25
 COLOURS = re.compile(r"--(\w+): light-dark\((#\w+), (#\w+)\)")
 _VARIABLE = re.compile(r"var\(--(\w+)\)")
 _BACKTICKS = re.compile("`([^`<>]+)`")
+_TERM_OF = {word: term for term in GLOSSARY for word in term.words}
+_TERMS = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, _TERM_OF))})(?![\w-])")
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
@@ -214,6 +216,7 @@ def _environment() -> Environment:
     )
     environment.filters["code"] = _code
     environment.filters["breakable"] = _breakable
+    environment.filters["terms"] = _terms
     environment.filters["spaced"] = lambda text: text.replace("_", " ")
     return environment
 
@@ -223,6 +226,23 @@ def _code(text: str) -> Markup:
     from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
 
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 -- escaped before
+
+
+def _terms(text: str) -> Markup:
+    """Escape a text and link the first use of each term to the glossary, its meaning as tooltip."""
+    from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
+
+    linked: set[str] = set()
+
+    def link(match: re.Match[str]) -> str:
+        term = _TERM_OF[match[0]]
+        if term.slug in linked:
+            return match[0]
+        linked.add(term.slug)
+        link = f'<a class="term" href="#term-{term.slug}" title="{escape(term.meaning)}">'
+        return f"{link}{match[0]}</a>"
+
+    return Markup(_TERMS.sub(link, str(escape(text))))  # noqa: S704 -- escaped before
 
 
 def _breakable(text: str) -> Markup:

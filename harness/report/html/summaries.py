@@ -308,21 +308,55 @@ def _by_goal(v: Validation) -> list[str]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An entry of the glossary.
+
+    Attributes
+    ----------
+    slug : str
+        Its id on the page, after "term-".
+    name, meaning : str
+        As printed.
+    words : tuple of str
+        Words of the page that are linked to it.
+    """
+
+    slug: str
+    name: str
+    meaning: str
+    words: tuple[str, ...] = ()
+
+
 GLOSSARY = (
-    ("item, rater, judge", "what is rated; a person who rates; a model that rates in their place"),
-    ("disagreement with raters (mse)", MSE),
-    ("forms in brackets, judge/human", FORMS),
-    ("response set", "all options that a rater accepts as reasonable, not only the one chosen"),
-    ("beta", "share of the raters who chose a negative option and would accept a positive one"),
-    ("tau, cut-off", "an item is positive when at least this share of raters accepts it as such"),
-    ("eps", "margin of the annotator test: by how much a judge may lose to a rater and pass"),
-    ("margin", "the smallest difference that matters; a judge within it is no worse than a human"),
-    ("one human", "a rater left out in turn and scored by the others, on the judge's ratings"),
-    ("guessing", "computed baseline: all options are equally likely"),
-    ("marginal", "computed baseline: the shares of all the raters' answers"),
-    ("most frequent", "computed baseline: the answer that raters gave most often"),
-    ("alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance"),
-    ("interval in brackets", "95 % of such intervals hold the value that more items would give"),
-    ("rank 1 to 2", "the ranks of this judge that cannot be excluded at 95 %"),
-    ("NA", "not defined on these data; the reason stands beside it"),
-)
+    Term("item", "item, rater, judge", "what is rated; a person who rates; a model that rates in "
+         "their place"),
+    Term("mse", "disagreement with raters (mse)", MSE, ("disagreement",)),
+    Term("forms", "forms in brackets, judge/human", FORMS),
+    Term("set", "response set", "all options that a rater accepts as reasonable, not only the one "
+         "chosen", ("response sets", "response set")),
+    Term("beta", "beta", "share of the raters who chose a negative option and would accept a "
+         "positive one", ("beta-hat", "beta")),
+    Term("cut-off", "tau, cut-off", "an item is positive when at least this share of raters "
+         "accepts it as such", ("cut-off",)),
+    Term("annotator-test", "alternative annotator test", "whether the judge is as close to the "
+         "other raters as each single rater is, up to the margin eps", ("annotator test",)),
+    Term("margin", "margin", "the smallest difference that matters; a judge within it is no worse "
+         "than a human", ("margin",)),
+    Term("one-human", "one human", "a rater left out in turn and scored by the others, on the "
+         "judge's ratings", ("one human", "another rater")),
+    Term("baseline", "baseline", "computed from the ratings alone. Guessing: all options are "
+         "equally likely; marginal: the shares of all the raters' answers; most frequent: the "
+         "answer that raters gave most often", ("baselines", "baseline")),
+    Term("alike", "decided alike", "share of the items on which judge and raters decide the same "
+         "at the cut-off", ("decided alike", "decided as the raters do")),
+    Term("regret", "regret", "what selecting by a metric loses on the goal, compared with the best "
+         "judge", ("regret",)),
+    Term("alpha", "alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance",
+         ("alpha", "kappa")),
+    Term("interval", "interval in brackets", "95 % of such intervals hold the value that more "
+         "items, or more items and raters, would give", ("interval", "intervals")),
+    Term("rank", "rank 1 to 2", "the ranks of this judge that cannot be excluded at 95 %",
+         ("rank",)),
+    Term("na", "NA", "not defined on these data; the reason stands beside it", ("NA",)),
+)  # fmt: skip

@@ -117,3 +117,14 @@ def test_address_of_a_place_opens_its_section(fresh):
     opened.locator("nav a[href='#certainty']").click()
     opened.locator("#certainty[open]").wait_for()
     assert open_sections(opened) == ["certainty"]
+
+
+def test_term_of_the_first_screen_leads_to_the_glossary(fresh):
+    """Its meaning is the tooltip, and a click opens the glossary at it."""
+    opened = fresh("")
+    term = opened.locator("section.first .term").first
+    entry = opened.locator(term.get_attribute("href"))
+    assert term.get_attribute("title") == entry.locator("dd").text_content()
+    term.click()
+    entry.wait_for()
+    assert open_sections(opened) == ["provenance"]
