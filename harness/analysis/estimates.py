@@ -114,7 +114,7 @@ class Prepared:
         What they are supposed to be, where they are reconstructed or beta is assumed.
     panel : RaterPanel or None
         Who gave which rating; None where raters are not named, and where abstentions are recoded,
-        criteria averaged, items weighted, or response sets implied.
+        criteria averaged, or items weighted.
     """
 
     source: Source
@@ -211,7 +211,7 @@ def prepare(source: Source) -> Prepared:
         compared = _compared(source, human, judges, groups)
         sets = human_sets(source, compared.human)
         implied = _implied(source, compared.human, sets)
-        panel = _panel(source, compared, implied)
+        panel = _panel(source, compared)
         evaluation = _evaluated(source, compared, compared.judges, implied, panel=panel)
         metric = source.metric or _ranking_metric(source, compared.human, evaluation)
         _check_replies(source.replies, evaluation.row(metric))
@@ -234,11 +234,9 @@ def prepare(source: Source) -> Prepared:
     return replace(p, evaluation=_with_estimated_translation(p, evaluation, compared.judges))
 
 
-def _panel(source: Source, compared: Compared, implied: Distributions | None) -> RaterPanel | None:
-    as_rated = source.mode == "exclude" and source.level == "micro"
-    if not as_rated or implied is not None or compared.weights is not None:
-        return None
-    return rater_panel(source.task, source.items)
+def _panel(source: Source, compared: Compared) -> RaterPanel | None:
+    as_rated = source.mode == "exclude" and source.level == "micro" and compared.weights is None
+    return rater_panel(source.task, source.items) if as_rated else None
 
 
 def _with_estimated_translation(

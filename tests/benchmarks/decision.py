@@ -54,6 +54,7 @@ SPACE = stats.OptionSpace.powerset(("yes", "no"))
 DISAGREEMENT = find_metric("js_divergence(s/s)", METRICS)
 ALPHA = 0.05
 RARELY, OFTEN, HOLDS = (0.0, ALPHA), (0.8, 1.0), (0.92, 0.98)
+RATERS = {False: "raters", True: "raters, a sample"}
 EPS = 0.1
 N_RESAMPLES = 1000
 LARGE = 200_000  # items whose statistic stands for the design value
@@ -162,9 +163,14 @@ def one_hot(labels: np.ndarray) -> np.ndarray:
 
 
 def compare(
-    ratings: np.ndarray, judges: list[np.ndarray], rng: np.random.Generator, **options: float
+    ratings: np.ndarray,
+    judges: list[np.ndarray],
+    rng: np.random.Generator,
+    *,
+    named: bool = False,
+    **options: float,
 ) -> Footing:
-    """Put judges, each (n, s) labels, on common footing with (n, m) ratings."""
+    """Put judges, each (n, s) labels, on common footing with (n, m) ratings by named raters."""
     return common_footing(
         choice_table("raters", one_hot(ratings)),
         [choice_table(f"j{k}", one_hot(labels)) for k, labels in enumerate(judges)],
@@ -172,7 +178,7 @@ def compare(
         tau=0.5,
         positive=("yes",),
         resampling=stats.Resampling(rng=rng, n_resamples=N_RESAMPLES),
-        panel=panel_of(ratings),
+        panel=panel_of(ratings) if named else None,
         **options,
     )
 
@@ -213,9 +219,11 @@ def evidence_of(ratings: np.ndarray, judges: list[np.ndarray], footing: Footing)
     )
 
 
-def verdict(ratings: np.ndarray, judges: list[np.ndarray], rng: np.random.Generator) -> Claims:
+def verdict(
+    ratings: np.ndarray, judges: list[np.ndarray], rng: np.random.Generator, *, named: bool
+) -> Claims:
     """Decide as the program does."""
-    footing = compare(ratings, judges, rng)
+    footing = compare(ratings, judges, rng, named=named)
     outcome, _, _ = verdict_of(evidence_of(ratings, judges, footing))
     return {"verdict is use": outcome == "use"}
 
@@ -226,30 +234,39 @@ def raters_of(truth: np.ndarray, m: int, accuracy: float, rng: np.random.Generat
     return np.where(right, truth[:, None], 1 - truth[:, None])
 
 
-def all_coins(rng: np.random.Generator, *, n: int, m: int, n_judges: int) -> Claims:
+def all_coins(
+    rng: np.random.Generator, *, n: int, m: int, n_judges: int, named: bool = False
+) -> Claims:
     """Raters and judges toss coins."""
     judges = [rng.integers(2, size=(n, 1)) for _ in range(n_judges)]
-    return verdict(rng.integers(2, size=(n, m)), judges, rng)
+    return verdict(rng.integers(2, size=(n, m)), judges, rng, named=named)
 
 
-def coin_judges(rng: np.random.Generator, *, n: int, m: int, n_judges: int) -> Claims:
+def coin_judges(
+    rng: np.random.Generator, *, n: int, m: int, n_judges: int, named: bool = False
+) -> Claims:
     """Raters are right in 85 %; judges toss coins."""
     ratings = raters_of(rng.integers(2, size=n), m, 0.85, rng)
-    return verdict(ratings, [rng.integers(2, size=(n, 1)) for _ in range(n_judges)], rng)
+    judges = [rng.integers(2, size=(n, 1)) for _ in range(n_judges)]
+    return verdict(ratings, judges, rng, named=named)
 
 
-def marginal_judges(rng: np.random.Generator, *, n: int, m: int, n_judges: int) -> Claims:
+def marginal_judges(
+    rng: np.random.Generator, *, n: int, m: int, n_judges: int, named: bool = False
+) -> Claims:
     """Judges draw from what raters answer over all items: 29 % the rarer option."""
     ratings = raters_of((rng.random(n) < 0.2).astype(int), m, 0.85, rng)
     judges = [(rng.random((n, 1)) < 0.29).astype(int) for _ in range(n_judges)]
-    return verdict(ratings, judges, rng)
+    return verdict(ratings, judges, rng, named=named)
 
 
-def good_judges(rng: np.random.Generator, *, n: int, m: int, n_judges: int) -> Claims:
+def good_judges(
+    rng: np.random.Generator, *, n: int, m: int, n_judges: int, named: bool = False
+) -> Claims:
     """Judges are right in 90 %, raters in 85 %."""
     truth = rng.integers(2, size=n)
     judges = [raters_of(truth, 1, 0.9, rng) for _ in range(n_judges)]
-    return verdict(raters_of(truth, m, 0.85, rng), judges, rng)
+    return verdict(raters_of(truth, m, 0.85, rng), judges, rng, named=named)
 
 
 # Comparisons of judges
@@ -277,11 +294,13 @@ def compare_without_resamples(ratings: np.ndarray, judge: np.ndarray) -> Footing
     )
 
 
-def equal_judges(rng: np.random.Generator, *, n: int, m: int, n_judges: int) -> Claims:
+def equal_judges(
+    rng: np.random.Generator, *, n: int, m: int, n_judges: int, named: bool = False
+) -> Claims:
     """Judges of the same accuracy, independently wrong."""
     truth = rng.integers(2, size=n)
     judges = [raters_of(truth, 1, 0.75, rng) for _ in range(n_judges)]
-    footing = compare(raters_of(truth, m, 0.8, rng), judges, rng)
+    footing = compare(raters_of(truth, m, 0.8, rng), judges, rng, named=named)
     target, interval, ranks = expected_loss(0.75, m), footing.winner, footing.ranks
     covered = None
     if interval is not None and interval.low is not None and interval.high is not None:
@@ -294,12 +313,12 @@ def equal_judges(rng: np.random.Generator, *, n: int, m: int, n_judges: int) -> 
     }
 
 
-def samples_apart(rng: np.random.Generator, *, n: int, m: int) -> Claims:
+def samples_apart(rng: np.random.Generator, *, n: int, m: int, named: bool = False) -> Claims:
     """One judge, asked once and ten times."""
     chance = rng.beta(0.8, 0.8, n)
     ratings = (rng.random((n, m)) < chance[:, None]).astype(int)
     judges = [(rng.random((n, s)) < 0.8 * chance[:, None] + 0.1).astype(int) for s in (1, 10)]
-    footing = compare(ratings, judges, rng)
+    footing = compare(ratings, judges, rng, named=named)
     return {"significantly different": len(close_to_first(footing)) < len(judges)}
 
 
@@ -561,35 +580,39 @@ def scenarios() -> list[Scenario]:
     """List every kind of data set."""
     use = "verdict is use"
     every = []
-    for kind, n, m, n_judges, wanted in (
-        (all_coins, 100, 5, 5, RARELY),
-        (all_coins, 30, 3, 5, RARELY),
-        (coin_judges, 100, 5, 5, RARELY),
-        (coin_judges, 20, 5, 5, RARELY),
-        (marginal_judges, 100, 5, 5, RARELY),
-        (marginal_judges, 30, 5, 5, RARELY),
-        (good_judges, 150, 5, 1, OFTEN),
-        (good_judges, 150, 5, 3, OFTEN),
+    for kind, n, m, n_judges, wanted, named in (
+        (all_coins, 100, 5, 5, RARELY, False),
+        (all_coins, 100, 5, 5, RARELY, True),
+        (all_coins, 30, 3, 5, RARELY, False),
+        (coin_judges, 100, 5, 5, RARELY, False),
+        (coin_judges, 20, 5, 5, RARELY, False),
+        (marginal_judges, 100, 5, 5, RARELY, False),
+        (marginal_judges, 100, 5, 5, RARELY, True),
+        (marginal_judges, 30, 5, 5, RARELY, False),
+        (good_judges, 150, 5, 1, OFTEN, False),
+        (good_judges, 150, 5, 1, OFTEN, True),
+        (good_judges, 150, 5, 3, OFTEN, False),
     ):
         what = kind.__name__.replace("_", " ")
-        name = f"{what}: {n_judges} judge{'s' * (n_judges > 1)}, {n} items, {m} raters"
-        simulate = partial(kind, n=n, m=m, n_judges=n_judges)
+        name = f"{what}: {n_judges} judge{'s' * (n_judges > 1)}, {n} items, {m} {RATERS[named]}"
+        simulate = partial(kind, n=n, m=m, n_judges=n_judges, named=named)
         every.append(Scenario(name, simulate, {use: wanted}))
     for n in (30, 100, 300):
         for n_judges in (5, 10):
             wanted = {"significantly different": RARELY, "rank sets hold": (0.92, 1.0)}
             if n_judges == 10:
                 wanted["the winner's interval holds"] = (0.92, 0.99)
-            name = f"equal judges: {n_judges} judges, {n} items, 5 raters"
-            simulate = partial(equal_judges, n=n, m=5, n_judges=n_judges)
-            every.append(Scenario(name, simulate, wanted))
+            for named in (False, True) if n == 30 else (False,):
+                name = f"equal judges: {n_judges} judges, {n} items, 5 {RATERS[named]}"
+                simulate = partial(equal_judges, n=n, m=5, n_judges=n_judges, named=named)
+                every.append(Scenario(name, simulate, wanted))
     every += [
         Scenario(
-            f"one judge asked once and ten times: {n} items, {m} raters",
-            partial(samples_apart, n=n, m=m),
+            f"one judge asked once and ten times: {n} items, 5 {RATERS[named]}",
+            partial(samples_apart, n=n, m=5, named=named),
             {"significantly different": RARELY},
         )
-        for n, m in ((30, 3), (30, 5), (100, 3), (100, 5))
+        for n, named in ((30, False), (30, True), (100, False))
     ]
     every += [
         Scenario(
@@ -684,8 +707,11 @@ outside the wanted range, and {n_missed} by more than two standard errors; these
   resamples, the [score interval](explanation/intervals.md#how-they-are-made). *Mixed* agreement
   draws the response sets of an item from a Dirichlet(1, 1, 1), *high* agreement from a
   Dirichlet(.15, .15, .15). Items of a group share their distribution.
-- An interval should hold the design value, the statistic on {large:,} items; with crossed raters,
-  the expectation over items and raters.
+- An interval should hold the design value, the statistic on {large:,} items. With *crossed raters*,
+  who rate all items with a severity of their own, it is over items and raters and should hold the
+  expectation over both.
+- Rows say *a sample* where the raters are named, so that comparisons allow for other raters, too;
+  in the others, raters are not named or fewer than five.
 
 Why rows miss their range:
 
@@ -694,11 +720,15 @@ Why rows miss their range:
 - Shares of few items move in steps. Where most raters and the judge decide alike, few items differ,
   and a step is more than a percent of the data sets.
 - On 20 to 50 items, squared distances of ten replies are skewed more than their bounds imply.
+- With crossed raters, decisions at a cut-off move in steps of a rater: without one of five, the
+  share of the others may lie on the cut-off, so that leaving raters out varies the decisions more
+  than drawing them anew does. The interval of decision consistency is wider than needed.
 
 What is NA by rule: intervals of fewer than five items or groups (two items of a share);
-significant differences between judges on fewer than 20 items or groups; the interval of the winner
-among several judges on fewer than 30. The annotator test on grouped items has its own rule, on the
-groups in which an item is won or lost. Values are never NA for want of items.
+significant differences between judges on fewer than 20 items or groups, and between those that
+differ on fewer than six; the interval of the winner among several judges on fewer than 30. The
+annotator test on grouped items has its own rule, on the groups in which an item is won or lost.
+Values are never NA for want of items.
 """
 
 

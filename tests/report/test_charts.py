@@ -34,6 +34,7 @@ from harness.report.judge_charts import (
     option_label,
     unique_slug,
 )
+from harness.report.recommendation import compared_metrics
 from harness.report.sensitivity_charts import (
     curve_charts,
     nearest_index,
@@ -168,7 +169,7 @@ def test_charts_of_metrics_hold_the_numbers_of_metrics_json(charts, validated):
     assert len(metric_charts) > 20
     for chart in metric_charts:
         for name, value, low, high, _ in chart.rows:
-            estimate = validated.judge(name).metrics[chart.symbol]
+            estimate = compared_metrics(validated, validated.judge(name))[chart.symbol]
             interval = estimate.interval
             assert value == estimate.value
             assert (low, high) == ((interval.low, interval.high) if interval else (None, None))

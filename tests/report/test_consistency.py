@@ -83,7 +83,8 @@ def words(text):
 def page_of(validation, source):
     """Return the page as HTML, and its text without markup."""
     html = page(validation, details_of(source, certainty=validation.certainty))
-    return html, words(unescape(re.sub(r"<[^>]+>", " ", html)))
+    unlinked = re.sub(r"</?a\b[^>]*>", "", html)  # a link within a sentence adds no space
+    return html, words(unescape(re.sub(r"<[^>]+>", " ", unlinked)))
 
 
 def test_every_sentence_stands_in_terminal_page_and_card(case):

@@ -158,7 +158,7 @@ def test_assumed_beta_is_part_of_the_recommendation():
 def test_break_even_says_how_firm_the_winner_is_and_is_silent_without_one():
     """The share of resamples with another winner at the raters' beta; no line about judges that are
     not significantly different."""
-    task = indeterminate_task(n=120, paired=120)
+    task = indeterminate_task(n=120, paired=120).model_copy(update={"rater_ids": "positional"})
     validation = validate(
         replace(indeterminate_source(task, judges=("strict", "random")), min_answered=0.8)
     )

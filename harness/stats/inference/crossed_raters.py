@@ -120,15 +120,18 @@ def crossed_variance(
     by_group = np.zeros((n_groups, len(left_out.totals)))
     np.add.at(by_group, ratings.group, left_out.sums)
     v_items = float(_jackknife(value(left_out.totals - by_group)[None], np.ones(n_groups))[0, 0])
-    raters = RaterCovariance.of([left_out], value, ratings).variance(np.ones(1))
-    variance, freedom = raters.with_items(v_items, n_groups - 1.0)
+    covariance = RaterCovariance.of([left_out], value, ratings)
+    raters = covariance.variance(np.ones(1))
+    variance, freedom = (
+        raters.with_items(v_items, n_groups - 1.0) if raters else (float("nan"), float("nan"))
+    )
     return CrossedVariance(
         value=float(value(left_out.totals)),
         variance=variance,
         degrees_of_freedom=freedom,
         items=v_items,
-        raters=raters.raters,
-        cells=raters.cells,
+        raters=float(covariance.raters[0, 0]),
+        cells=float(covariance.cells[0, 0]),
     )
 
 
@@ -238,9 +241,18 @@ class RaterCovariance:
         n_ratings = len(ratings.item)
         return cls(_jackknife(raters, np.ones(m)), _jackknife(cells, times), m, n_ratings)
 
-    def variance(self, contrast: FloatArray) -> RaterVariance:
-        """Return the variance of a sum of the statistics times a (J,) contrast."""
-        raters, cells = (float(contrast @ part @ contrast) for part in (self.raters, self.cells))
+    def variance(self, contrast: FloatArray) -> RaterVariance | None:
+        """Return the variance of a sum of the statistics times a (J,) contrast.
+
+        None where one of them is undefined without some rating.
+        """
+        used = np.flatnonzero(contrast)
+        signs, part = contrast[used], np.ix_(used, used)
+        raters, cells = (
+            float(signs @ covariance[part] @ signs) for covariance in (self.raters, self.cells)
+        )
+        if not np.isfinite(raters + cells):
+            return None
         return RaterVariance(raters, cells, self.n_raters, self.n_ratings)
 
     def noise(self, n: int, rng: np.random.Generator) -> FloatArray:

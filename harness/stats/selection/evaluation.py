@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.item_kinds import Kinds
-from harness.stats.data.rating_table import RatingTable, check_tau
+from harness.stats.data.rating_table import ELICITATION_OF, RatingTable, check_tau
 from harness.stats.indeterminacy.translation import F_hat, Translation
 from harness.stats.inference.bootstrap import ALIKE, Units
 from harness.stats.inference.estimate import (
@@ -251,9 +251,12 @@ def evaluate(
         for i, table in enumerate(tables)
     ]
     covariances: Mapping[str, RaterCovariance] = {}
-    if panel is not None and criteria is None and implied is None and rated:
+    if panel is not None and criteria is None and rated:
+        as_rated = [row for row in rows if implied is None or is_of_choices(row)]
         scores = [scorer(side, n_replies) for side in rated]
-        covariances = rater_covariances(panel, human, rows, scores, tau=tau, positive=cut.positive)
+        covariances = rater_covariances(
+            panel, human, as_rated, scores, tau=tau, positive=cut.positive
+        )
     metric_groups = [
         judge_sums(raters, side, rows, n_replies, _variances_of(covariances, j))
         for j, side in enumerate(rated)
@@ -296,13 +299,19 @@ def evaluate(
     )
 
 
+def is_of_choices(metric: Metric) -> bool:
+    """Return whether a metric reads the raters' forced choices, not their response sets."""
+    return ELICITATION_OF[metric.human_form] == "forced_choice"
+
+
 def _variances_of(
     covariances: Mapping[str, RaterCovariance], judge: int
 ) -> dict[str, RaterVariance]:
-    return {
+    variances = {
         name: covariance.variance(np.eye(len(covariance.raters))[judge])
         for name, covariance in covariances.items()
     }
+    return {name: variance for name, variance in variances.items() if variance is not None}
 
 
 def _alike(tables: Sequence[RatingTable], units: Units) -> tuple[Sequence[RatingTable], Units]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.data.arrays import frozen, ratio
+from harness.stats.data.arrays import TOLERANCE, frozen, ratio
 from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
 from harness.stats.inference.bootstrap import Resamples
-from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.estimate import make_interval
 from harness.stats.inference.interval_methods import Sampled
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Resampling, Unit
+    from harness.stats.inference.bootstrap import Resampling, Unit, Units
     from harness.stats.inference.crossed_raters import CrossedRatings, RaterVariance
     from harness.stats.inference.metric import Metric
     from harness.stats.selection.one_human import OneHuman
@@ -313,6 +314,7 @@ def common_footing(
             level=level,
             n_units=n_units,
             freedom=None if freedom is None else freedom[:R, :R],
+            n_discordant=scoring.n_discordant(ranked, shared, n_replies, units),
         )
         if defined
         else None,
@@ -363,10 +365,21 @@ def _freedom(
             contrast[j] -= 1.0
             contrast[i] = 1.0
             items = float(np.var(contrast @ replicates))
-            of_pair = raters.variance(contrast).with_items(items, n_units - 1.0)[1]
-            if isfinite(of_pair):
-                freedom[i, j] = of_pair
+            of_pair = raters.variance(contrast)
+            if of_pair is not None and isfinite(of_pair.with_items(items, n_units - 1.0)[1]):
+                freedom[i, j] = of_pair.with_items(items, n_units - 1.0)[1]
     return freedom
+
+
+def _over_raters(estimate: ClusterMean, raters: RaterVariance | None) -> ClusterMean:
+    """Add to the standard error of a mean what raters add to its variance."""
+    if raters is None:
+        return estimate
+    items = estimate.standard_error**2
+    variance, freedom = raters.with_items(items, estimate.degrees_of_freedom)
+    if not freedom > 0:
+        return estimate
+    return replace(estimate, standard_error=variance**0.5, degrees_of_freedom=freedom)
 
 
 def check_is_mean(metric: Metric) -> None:
@@ -518,6 +531,17 @@ class Scoring:
             {"values": point[J:], "replicates": every[J:]},
         )
 
+    def n_discordant(
+        self, replies: Sequence[Replies], shared: BoolArray, n_replies: float, units: Units
+    ) -> IntArray:
+        """Return (J, J): on how many units two judges differ."""
+        sums = [units.sums(self.sums(of_judge, shared, n_replies)) for of_judge in replies]
+        n = np.zeros((len(sums), len(sums)), dtype=np.int64)
+        for i, j in combinations(range(len(sums)), 2):
+            apart = np.abs(np.asarray(sums[i]) - np.asarray(sums[j])) > TOLERANCE
+            n[i, j] = n[j, i] = apart.any(axis=1).sum()
+        return n
+
     def evaluator(
         self, replies: Sequence[Replies], shared: BoolArray, n_replies: float
     ) -> Callable[[FloatArray], FloatArray]:
@@ -615,10 +639,7 @@ class Scoring:
         if ratings is not None and isfinite(estimate.standard_error):
             left_out = leave_out(ratings, partial(self.one_human_of_counts, replies, shared))
             raters = RaterCovariance.of([left_out], mean, ratings).variance(np.ones(1))
-            variance, freedom = raters.with_items(
-                estimate.standard_error**2, estimate.degrees_of_freedom
-            )
-            estimate = replace(estimate, standard_error=variance**0.5, degrees_of_freedom=freedom)
+            estimate = _over_raters(estimate, raters)
         ends = estimate.interval(resampling.level) or (None, None)
         return HumanReference(
             human=float(self.metric.value(self.weights @ sides.human)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf, log2
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from harness.stats.inference.interval_methods import MIN_UNITS, NO_SPREAD, score
 from harness.stats.inference.special_functions import ndtr, stdtrit
 
 if TYPE_CHECKING:
-    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
 
 MAX_SKEWNESS, NO_SKEWNESS = 1.0 / 3.0, 1e-6
 MIN_UNITS_OF_DIFFERENCES = 20  # with fewer, skewed differences are significant too often
@@ -76,6 +76,7 @@ def rank_sets(
     level: float = 0.95,
     n_units: int | None = None,
     freedom: FloatArray | None = None,
+    n_discordant: IntArray | None = None,
 ) -> RankSets:
     """Return the ranks that judges may have, by a sup-t over all ordered pairs.
 
@@ -94,6 +95,9 @@ def rank_sets(
     freedom : (J, J) array, optional
         Degrees of freedom of the standard error of each difference. Default: one less than the
         units.
+    n_discordant : (J, J) int array, optional
+        Units on which two judges differ. With so few that not even a sign test could reject, their
+        difference is not significant; see `least_discordant`. Default: any number will do.
 
     Returns
     -------
@@ -111,6 +115,8 @@ def rank_sets(
     drawn = replicates[None, :, :] - replicates[:, None, :]
     errors = _standard_errors(drawn)
     kept = errors > NO_SPREAD
+    if n_discordant is not None:
+        kept &= n_discordant > 0
     n_pairs_equal = int((~kept[np.triu_indices(J, 1)]).sum())
     better, reaches = np.zeros((J, J), dtype=np.bool_), np.zeros((J, J))
     critical_value = None
@@ -121,6 +127,8 @@ def rank_sets(
         )
         too_few = n_units is not None and n_units < MIN_UNITS_OF_DIFFERENCES
         reaches[kept] = inf if too_few else values * errors[kept]
+        if n_discordant is not None:
+            reaches[kept & (n_discordant < least_discordant(level))] = inf
         better[kept] = gains[kept] > reaches[kept]
     ranks = tuple((1 + int(better[:, j].sum()), J - int(better[j].sum())) for j in range(J))
     return RankSets(ranks, better, reaches, critical_value, n_pairs_equal)
@@ -215,6 +223,11 @@ def better_than(
         values = small_samples(_upper_quantile(off.max(axis=0), level), n_units, of_pairs)
         better[kept] = gains[kept] > values * errors[kept]
     return better
+
+
+def least_discordant(level: float) -> int:
+    """Return the fewest differing units that a two-sided sign test can reject with: 6 at 95 %."""
+    return ceil(log2(2.0 / (1.0 - level)))
 
 
 def small_sample(critical_value: float, n_units: int | None, freedom: float | None = None) -> float:

@@ -74,8 +74,7 @@ def rater_covariances(
     Returns
     -------
     dict of str to RaterCovariance
-        By metric; nothing for those whose ratings are not of a crossed panel, or that are
-        undefined without some rating.
+        By metric; nothing for those whose ratings are not of a crossed panel.
     """
     covariances: dict[str, RaterCovariance] = {}
     shared: dict[tuple[object, Form, Form], list[Metric]] = {}
@@ -90,9 +89,7 @@ def rater_covariances(
         vectors = vectors_of(human, first.human_form, tau=tau, positive=positive)
         left_out = [leave_out(ratings, _counted(first, score, vectors)) for score in scores]
         for metric in members:
-            covariance = RaterCovariance.of(left_out, metric.value, ratings)
-            if np.isfinite(covariance.raters).all() and np.isfinite(covariance.cells).all():
-                covariances[metric.name] = covariance
+            covariances[metric.name] = RaterCovariance.of(left_out, metric.value, ratings)
     return covariances
 
 
@@ -107,12 +104,8 @@ def with_rater_variance(
     for sums in groups:
         [metric] = sums.metrics
         left_out = leave_out(ratings, partial(_of_counts, metric))
-        covariance = RaterCovariance.of([left_out], metric.value, ratings)
-        if np.isfinite(covariance.raters + covariance.cells).all():
-            variance = covariance.variance(np.ones(1))
-            completed.append(replace(sums, raters={metric.name: variance}))
-        else:
-            completed.append(sums)
+        variance = RaterCovariance.of([left_out], metric.value, ratings).variance(np.ones(1))
+        completed.append(replace(sums, raters={metric.name: variance} if variance else {}))
     return completed
 
 

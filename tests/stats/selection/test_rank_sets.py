@@ -68,3 +68,12 @@ def test_winners_interval_is_skewed_and_keeps_inside_the_bounds():
     assert winner.high - 0.02 > 0.02 - winner.low
     symmetric = winner_interval(losses, drawn(losses, 0.02), n_units=30)
     assert symmetric.low < 0.0
+
+
+@pytest.mark.parametrize(("n_discordant", "worst"), [(5, 2), (6, 1)])
+def test_judges_that_differ_on_fewer_than_six_units_are_not_told_apart(n_discordant, worst):
+    """Even if one is better on all of them: a sign test of five has p = 0.0625."""
+    losses = np.array([0.1, 0.9])
+    differing = np.array([[0, n_discordant], [n_discordant, 0]])
+    ranks = rank_sets(losses, drawn(losses), n_units=100, n_discordant=differing)
+    assert ranks.ranks[0] == (1, worst)
