@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +23,7 @@ SHARES_SUM = 0.02
 MAX_RATERS = 10_000  # of an item
 SHARE_WORDS = frozenset({"p", "prob", "share", "frac", "fraction", "pct", "soft"})
 OPTION_MARKS = COUNT_MARKS | SHARE_WORDS
+OPENING_MARK = re.compile(r"^([ _.:/#]+|-[ _.:/#]*)")  # n_-1 counts the option -1, n-1 option 1
 NO_TOTAL = "shares need the number of raters"
 
 
@@ -226,6 +228,8 @@ def option_names(columns: Sequence[str]) -> dict[str, str]:
     --------
     >>> option_names(["n_very_toxic", "n_toxic"]), option_names(["yes", "no"])
     ({'n_very_toxic': 'very_toxic', 'n_toxic': 'toxic'}, {'yes': 'yes', 'no': 'no'})
+    >>> option_names(["n_-1", "n_0"])
+    {'n_-1': '-1', 'n_0': '0'}
     """
     for cut in (_without_opening, _without_end):
         names = [cut(column) for column in columns]
@@ -237,7 +241,7 @@ def option_names(columns: Sequence[str]) -> dict[str, str]:
 def _without_opening(column: str) -> str:
     opening = parts(column)[:1]
     marked = len(parts(column)) > 1 and opening and opening[0] in OPTION_MARKS
-    return column[len(opening[0]) :].lstrip(" _-.:/#") if marked else ""
+    return OPENING_MARK.sub("", column[len(opening[0]) :], count=1) if marked else ""
 
 
 def _without_end(column: str) -> str:

@@ -74,7 +74,7 @@ NO = _words(
 COUNT_MARKS = _words("n num count counts cnt votes vote nb number")
 TOTALS = _words("total sum all raters annotators annotations ratings votes workers judgments")
 
-_BREAKS = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])")
+_BREAKS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[^\W\d_])(?=\d)")
 
 
 @lru_cache(8192)

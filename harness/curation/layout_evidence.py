@@ -447,6 +447,8 @@ def _with_pattern(
     raters = {rater for _, rater in pairs.values()}
     if len(criteria) < 2 or len(raters) < 2 or len(pairs) < 3:  # noqa: PLR2004
         return None
+    if _end_alike(criteria):
+        return None
     people = all(not rater.isdecimal() for rater in raters)
     complete = len(pairs) == len(criteria) * len(raters)
     points = [(0.3, f"columns are called {pattern}")]
@@ -460,6 +462,15 @@ def _with_pattern(
         points.append((0.3, "a row is an item"))
     mapping = replace(mapping, raters=tuple(pairs), judges=judges, pattern=pattern, id=ids)
     return Candidate(mapping, tuple(points))
+
+
+def _end_alike(criteria: Collection[str]) -> bool:
+    """Whether the last words of all criteria are one that belongs to the names of the raters."""
+    words = [parts(name) for name in criteria]
+    ends = {name[-1] for name in words if len(name) > 1}
+    return (
+        all(len(name) > 1 for name in words) and len(ends) == 1 and not ends & column_words.LABELS
+    )
 
 
 def _is_place(name: str) -> bool:
