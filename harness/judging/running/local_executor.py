@@ -14,10 +14,11 @@ from harness.judging.running.services import Services
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from harness.judging.running.services import WorkUnit
+    from harness.judging.running.services import Outcome, WorkUnit
     from harness.judging.running.session import JudgeRun, Session
 
 LOOKUP_BATCH = 64  # units looked up in the store at once
+STORING_PARTS = 4  # calls that are replaced while their replies are stored: a part of the places
 WORKERS_PER_PLACE = 4  # most workers (calling or backing off) per call that may be in flight
 
 
@@ -56,7 +57,9 @@ class WorkerPool:
         self._group = group
         self._concurrency = judge.gate.rate.ceiling
         self._samples_per_request = spec.n_per_request
-        self._n_workers = self._n_waiting = 0
+        self._n_workers = self._n_waiting = self._n_storing = 0
+        self._stores_through = session.cache.write_through
+        self._most_storing = max(1, self._concurrency // STORING_PARTS)
         self._services = Services(
             judge=judge.judge,
             reader=judge.reader,
@@ -107,10 +110,24 @@ class WorkerPool:
         outcome = await ask_unit(unit, self._services)
         if outcome.too_few:
             self._samples_per_request = 1
-        await self._judge.record_outcome(outcome)
+        await self._record(outcome)
         for part in outcome.unanswered:
             if not self._judge.gate.is_shut:
                 await self.answer(part)
+
+    async def _record(self, outcome: Outcome) -> None:
+        """Record an outcome; while its replies are stored elsewhere, others may take its place."""
+        if not self._stores_through or self._n_storing >= self._most_storing:
+            await self._judge.record_outcome(outcome)
+            return
+        self._n_storing += 1
+        self._n_waiting += 1
+        self.hire()
+        try:
+            await self._judge.record_outcome(outcome)
+        finally:
+            self._n_waiting -= 1
+            self._n_storing -= 1
 
     def _units(self) -> Generator[WorkUnit | None]:
         """Yield units that must be asked, and None now and then, to let other tasks run.
