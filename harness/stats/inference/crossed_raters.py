@@ -235,11 +235,22 @@ class RaterCovariance:
         ratings: CrossedRatings,
     ) -> Self:
         """Take the covariances of a statistic of several judges with the same ratings."""
-        raters = np.array([value(judge.raters) for judge in left_out])
-        cells = np.array([value(judge.cells) for judge in left_out])
-        m, times = ratings.shape[1], left_out[0].times
-        n_ratings = len(ratings.item)
-        return cls(_jackknife(raters, np.ones(m)), _jackknife(cells, times), m, n_ratings)
+        raters = [value(judge.raters) for judge in left_out]
+        cells = [value(judge.cells) for judge in left_out]
+        return cls.of_values(raters, cells, left_out[0].times, ratings)
+
+    @classmethod
+    def of_values(
+        cls,
+        raters: Sequence[FloatArray],
+        cells: Sequence[FloatArray],
+        times: FloatArray,
+        ratings: CrossedRatings,
+    ) -> Self:
+        """Take them of the values of J judges without each rater, (m,), and each rating, (C,)."""
+        m = ratings.shape[1]
+        of_raters = _jackknife(np.array(raters), np.ones(m))
+        return cls(of_raters, _jackknife(np.array(cells), times), m, len(ratings.item))
 
     def variance(self, contrast: FloatArray) -> RaterVariance | None:
         """Return the variance of a sum of the statistics times a (J,) contrast.

@@ -87,9 +87,19 @@ def rater_covariances(
         if ratings is None:
             continue
         vectors = vectors_of(human, first.human_form, tau=tau, positive=positive)
-        left_out = [leave_out(ratings, _counted(first, score, vectors)) for score in scores]
-        for metric in members:
-            covariances[metric.name] = RaterCovariance.of(left_out, metric.value, ratings)
+        raters: dict[str, list[FloatArray]] = {metric.name: [] for metric in members}
+        cells: dict[str, list[FloatArray]] = {metric.name: [] for metric in members}
+        times = np.zeros(0)
+        for score in scores:  # the sums of a single judge are held at once
+            left_out = leave_out(ratings, _counted(first, score, vectors))
+            times = left_out.times
+            for metric in members:
+                raters[metric.name].append(metric.value(left_out.raters))
+                cells[metric.name].append(metric.value(left_out.cells))
+        covariances |= {
+            name: RaterCovariance.of_values(raters[name], cells[name], times, ratings)
+            for name in raters
+        }
     return covariances
 
 
