@@ -123,7 +123,7 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
         yield _of_clusters(
             near,
             "near_duplicate_items",
-            f"that share at least {SIMILAR:.0%} of the 5-character pieces of another",
+            f"with at least {SIMILAR:.0%} of the 5-character pieces of another",
             why=why,
             action="Give the items of a cluster the same 'group', so that they are resampled "
             "together.",
