@@ -70,13 +70,13 @@ def run_qags(truth, tmp_path, *arguments: str) -> Validation:
 @pytest.mark.real
 @pytest.mark.timeout(400)
 def test_embedded_judges_complete_qags(truth, tmp_path):
-    """12 sentences of QAGS with their articles: the judges that apply run to the end.
+    """8 sentences of QAGS with their articles: the judges that apply run to the end.
 
     Asked as its raters were, by forced choice; the tests below also ask in pairs.
     """
-    options = ("--limit", "12", "--elicitation", "forced_choice")
+    options = ("--limit", "8", "--elicitation", "forced_choice")
     validation = run_qags(truth, tmp_path, *options)
-    assert validation.task.n_items == 12
+    assert validation.task.n_items == 8
     assert validation.ranking.metric == "js_divergence(s/s)"
     assert validation.settings.unit == "group"
 

@@ -83,16 +83,19 @@ def _strongly_connected(wins: FloatArray) -> np.ndarray:
 
 
 def _maximize(wins: FloatArray) -> FloatArray:
-    """Repeat Hunter's update until no strength moves."""
+    """Repeat Hunter's update until no strength moves; what has converged is left alone."""
     compared = wins + np.swapaxes(wins, -1, -2)
     won = wins.sum(axis=-1)
     weights = np.ones_like(won)
+    rows = np.arange(len(wins))
     for _ in range(MAX_STEPS):
-        updated = won / (compared / (weights[:, :, None] + weights[:, None, :])).sum(axis=-1)
+        current = weights[rows]
+        sums = current[:, :, None] + current[:, None, :]
+        updated = won[rows] / (compared[rows] / sums).sum(axis=-1)
         updated /= np.exp(np.log(updated).mean(axis=-1, keepdims=True))
-        moved = np.abs(updated / weights - 1.0).max()
-        weights = updated
-        if moved < CONVERGED:
+        weights[rows] = updated
+        rows = rows[np.abs(updated / current - 1.0).max(axis=-1) >= CONVERGED]
+        if not rows.size:
             break
     return np.asarray(np.log(weights), dtype=np.float64)
 
