@@ -123,8 +123,11 @@ class Session:
         flusher = asyncio.create_task(self.recorder.store_regularly())
         try:
             await self._executor.run(self._judges)
-        except* RunError as errors:
-            raise _first_error(errors) from None
+        except BaseExceptionGroup as errors:
+            unwritten, others = errors.split(RunError)
+            if unwritten is None or others is not None:
+                raise
+            raise _first_error(unwritten) from None
         finally:
             flusher.cancel()
             self.recorder.flush(last=True)

@@ -92,6 +92,33 @@ def run(task, path, store):
     return judge.n_asked, hearing.lines
 
 
+class FailingExecutor:
+    """Fails as a group of tasks of a group of tasks does."""
+
+    def __init__(self, session):
+        del session
+
+    async def run(self, judges):
+        raise ExceptionGroup("judges", [ExceptionGroup("units", [RunError("the disk is full")])])
+
+
+def test_error_of_a_task_reaches_the_user_as_itself(tmp_path, task):
+    """A full disk ended one run of hundreds with a group of errors, which nobody caught."""
+    with VerdictLog.open(tmp_path / "v.jsonl") as log:
+        session = Session(
+            task,
+            [Job(Counting(task), task.items, ("forced_choice",), 1)],
+            log=log,
+            cache=NoCache(),
+            done={},
+            observer=RecordingObserver(),
+            budget=CostBudget(None),
+            executor=FailingExecutor,
+        )
+        with pytest.raises(RunError, match="the disk is full"):
+            asyncio.run(session.run())
+
+
 @contextmanager
 def file_size_limit(n_bytes):
     """No file of this process can grow beyond so many bytes."""
