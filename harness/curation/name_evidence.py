@@ -35,6 +35,8 @@ def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:
     --------
     >>> who_are(["annotator_2", "gpt-4o", "mini"])
     {'annotator_2': 'person', 'gpt-4o': 'model', 'mini': 'unclear'}
+    >>> who_are(["rater_gpt4"])  # a rater, or what a model says of raters
+    {'rater_gpt4': 'unclear'}
     >>> who_are(["Bert", "our_finetune_2"], people=True)
     {'Bert': 'person', 'our_finetune_2': 'unclear'}
     """
@@ -49,7 +51,10 @@ def _who_is(name: str, forms: Mapping[str, int], *, people: bool) -> Who:
     if is_model(name):
         return "model"
     place = {_numbered_form(name), _lettered_form(name)} - {""}
-    if _opens_with_rater(parts(name)) or any(forms[form] > 1 for form in place):
+    words = parts(name)
+    if _opens_with_rater(words) and is_model("_".join(words[1:])):
+        return "unclear"
+    if _opens_with_rater(words) or any(forms[form] > 1 for form in place):
         return "person"
     if people:
         return "unclear" if _may_be_model(name) else "person"
