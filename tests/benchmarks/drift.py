@@ -1,11 +1,11 @@
 """False alarms and delay of the tests of drift, on simulated schedules of 100 looks.
 
-    python tests/benchmarks/drift.py [--schedules 1000] [--changed 400] [--only WORD] [--rows FILE]
+    python tests/benchmarks/drift.py [--schedules 1000] [--changed 1000] [--only WORD] [--rows FILE]
         [--write]
 
 Prints a row per kind of schedule, and exits with 1 if unchanged judges alarm in more than alpha
-plus three standard errors; ``--write`` puts the tables into docs/drift.md. This takes about half
-an hour of one core; what is done is kept in ``--rows FILE`` and not repeated.
+plus three standard errors; ``--write`` puts the tables into docs/drift.md. This takes about an hour of
+one core; what is done is kept in ``--rows FILE`` and not repeated.
 """
 
 from __future__ import annotations
@@ -609,7 +609,7 @@ def main() -> None:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--schedules", type=int, default=1000, help="of rows on error rates")
-    parser.add_argument("--changed", type=int, default=400, help="of rows on power and delay")
+    parser.add_argument("--changed", type=int, default=1000, help="of rows on power and delay")
     parser.add_argument("--only", default="", help="rows whose name contains this")
     parser.add_argument("--rows", type=Path, help="file that keeps what is done")
     parser.add_argument("--write", action="store_true", help="renew docs/drift.md")
