@@ -1,7 +1,7 @@
 """False alarms and delay of the tests of drift, on simulated schedules of 100 looks.
 
-    python tests/benchmarks/drift.py [--schedules 1000] [--changed 1000] [--only WORD] [--rows FILE]
-        [--write]
+    python tests/benchmarks/drift.py [--schedules 1000] [--changed 1000] [--only WORD]
+        [--rows FILE] [--write]
 
 Prints a row per kind of schedule, and exits with 1 if unchanged judges alarm in more than alpha
 plus three standard errors; ``--write`` puts the tables into docs/drift.md. This takes about an hour of
