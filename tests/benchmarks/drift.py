@@ -4,8 +4,8 @@
         [--rows FILE] [--write]
 
 Prints a row per kind of schedule, and exits with 1 if unchanged judges alarm in more than alpha
-plus three standard errors; ``--write`` puts the tables into docs/drift.md. This takes about an hour of
-one core; what is done is kept in ``--rows FILE`` and not repeated.
+plus three standard errors; ``--write`` puts the tables into docs/drift.md. This takes about an hour
+of one core; what is done is kept in ``--rows FILE`` and not repeated.
 """
 
 from __future__ import annotations
