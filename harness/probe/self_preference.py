@@ -74,7 +74,7 @@ def self_preferences(
     Raises
     ------
     RunError
-        If a judge is not in the run, its system wrote no text, or authors are not known.
+        If a judge is not in the run, its system wrote no text, or an author is not known.
     """
     known = [judge.name for judge in source.judges]
     if unknown := [judge for judge in systems if judge not in known]:
@@ -96,7 +96,7 @@ def _single_favours(source: Source, author: str) -> Favours:
 
     def favour(item: Item, counts: Counter[str]) -> dict[str, float]:
         share = sum(counts[option] for option in positive) / counts.total()
-        return {item.fields.get(author, ""): share}
+        return {_system_of(item, author, source): share}
 
     return _favours(source, favour)
 
@@ -112,9 +112,21 @@ def _pairwise_favours(source: Source) -> Favours:
 
     def favour(item: Item, counts: Counter[str]) -> dict[str, float]:
         balance = (counts[pairwise.first] - counts[pairwise.second]) / counts.total()
-        return {item.fields[first]: (1 + balance) / 2, item.fields[second]: (1 - balance) / 2}
+        return {
+            _system_of(item, first, source): (1 + balance) / 2,
+            _system_of(item, second, source): (1 - balance) / 2,
+        }
 
     return _favours(source, favour)
+
+
+def _system_of(item: Item, field: str, source: Source) -> str:
+    """Return the system that a field names; without it, an item is neither own nor another's."""
+    if name := item.fields.get(field, "").strip():
+        return name
+    raise RunError(
+        f"task {source.task.name}: item {item.id!r} names no system in {field!r}; add it."
+    )
 
 
 def _favours(source: Source, favour: Callable[[Item, Counter[str]], dict[str, float]]) -> Favours:

@@ -55,7 +55,7 @@ def bradley_terry(wins: FloatArray) -> FloatArray:
     References
     ----------
     D. R. Hunter, MM algorithms for generalized Bradley-Terry models, Annals of Statistics 32
-    (2004), 384-406: equation 3, and assumption 1 for when the maximum exists.
+    (2004), 384-406: the update, and when the maximum exists.
 
     Examples
     --------
