@@ -39,7 +39,14 @@ class Machine:
     """
 
     def __init__(
-        self, folder: Path, url: str, *, n: int, concurrency: int = 8, more: str = ""
+        self,
+        folder: Path,
+        url: str,
+        *,
+        n: int,
+        concurrency: int = 8,
+        deadline_s: int = 2,
+        more: str = "",
     ) -> None:
         self.name = folder.name
         self.runs = folder / "runs"
@@ -50,7 +57,9 @@ class Machine:
             make_task_folder(task, n)
         folder.mkdir()
         self._task = task
-        judges = JUDGES.format(url=url, concurrency=concurrency, deadline_s=2, more=more)
+        judges = JUDGES.format(
+            url=url, concurrency=concurrency, deadline_s=deadline_s, more=more
+        )
         (folder / "judges.yaml").write_text(judges, encoding="utf-8")
 
     def run(self, store: str, *arguments: object, resume: bool = False) -> subprocess.Popen[str]:

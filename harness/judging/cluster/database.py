@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CONNECT_S = 3
-STATEMENT_S = 5.0  # longest that one exchange may take
+STATEMENT_S = 5.0  # longest that one statement may take
+EXCHANGE_S = STATEMENT_S + CONNECT_S  # longest that one exchange may take, by default
 SCHEMA_LOCK = 7_244_118  # advisory: one process at a time creates the tables
 SCHEMA = (  # a script per version
     """
@@ -65,12 +66,16 @@ class StoreAway(CacheUnwritable):
 class Database:
     """One connection, for one thread at a time, that is opened again after it was lost.
 
-    Where it is not ``durable``, the last second before the database crashes may be lost.
+    Where it is not ``durable``, the last second before the database crashes may be lost. An
+    exchange that takes longer than ``exchange_s`` is ended by `end_late_exchange`.
     """
 
-    def __init__(self, address: StoreAddress, *, durable: bool = False) -> None:
+    def __init__(
+        self, address: StoreAddress, *, durable: bool = False, exchange_s: float = EXCHANGE_S
+    ) -> None:
         self._address = address
         self._durable = durable
+        self._exchange_s = exchange_s
         self._connection: psycopg.Connection | None = None
         self._lock = threading.Lock()
         self._late_s = float("inf")
@@ -87,7 +92,7 @@ class Database:
             If it refuses what was asked for.
         """
         with self._lock, explained(self._address):
-            self._late_s = time.monotonic() + STATEMENT_S + CONNECT_S
+            self._late_s = time.monotonic() + self._exchange_s
             try:
                 if self._connection is None:
                     self._connection = connect(self._address)

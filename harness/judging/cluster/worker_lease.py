@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 RESTART_S = 10.0  # after the database has started, in which no lease is removed
 LEASE_MARGIN_S = 10.0  # of the lease beyond the longest call
+ASK_S = 1.0  # that the event loop waits for the database; its calls' deadlines go on meanwhile
 CONTACT_S = 5.0  # nothing is sent when the lease was not renewed for so long
 RENEW_EVERY_S = 1.0
 RETRY_S = 0.25  # while the database is away
@@ -85,7 +86,8 @@ class WorkerLease:
         self.is_away = self.has_lapsed = False
         self.held_usd = 0.0
         self.background: list[Callable[[Connection], object]] = []
-        self._asking, self._renewing = Database(address), Database(address)
+        self._asking = Database(address, exchange_s=ASK_S)
+        self._renewing = Database(address)
         self._storing = Database(address, durable=True)
         try:
             self._renewing.run(prepare)
@@ -108,7 +110,7 @@ class WorkerLease:
         return time.monotonic() - self._renewed_s < CONTACT_S
 
     def ask(self, action: Callable[[Connection], T]) -> T:
-        """Run a short exchange in the thread of the event loop; see `Database.run`."""
+        """Run an exchange of at most `ASK_S` in the event loop's thread; see `Database.run`."""
         return self._run(self._asking, action)
 
     def store(self, action: Callable[[Connection], T]) -> T:

@@ -127,9 +127,12 @@ def test_partitioned_worker_stops_and_another_takes_over(machine, stub, postgres
 
 
 def test_short_partition_costs_nothing(machine, stub, postgres, database):
-    """Cut off for less than its lease, a worker goes on, and no other asks what it holds."""
+    """Cut off for less than its lease, a worker goes on, and no other asks what it holds.
+
+    Nor does a call reach its deadline while the event loop waits for the database.
+    """
     with linked(postgres.port) as link:
-        cut_off, other = (machine(name, stub.url(ms=50), n=N) for name in "ab")
+        cut_off, other = (machine(name, stub.url(ms=50), n=N, deadline_s=5) for name in "ab")
         name = database.rpartition("/")[2]
         run = cut_off.run(postgres.address(name, link.port))
         cut_off.wait_for_verdicts(50)

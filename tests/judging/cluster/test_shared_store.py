@@ -11,6 +11,7 @@ from threading import Event
 import psycopg
 import pytest
 from msgspec.structs import replace
+from support.machines import linked
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
@@ -18,7 +19,7 @@ from harness.errors import BudgetSpent, RunError
 from harness.judging.cluster import open_store
 from harness.judging.cluster.database import SCHEMA
 from harness.judging.cluster.shared_limits import SharedBudget, SharedRate
-from harness.judging.cluster.worker_lease import LEASE_MARGIN_S
+from harness.judging.cluster.worker_lease import ASK_S, LEASE_MARGIN_S
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply
@@ -274,3 +275,17 @@ def test_spent_budget_stops_all_workers_within_one_call_each(database, tmp_path)
             spent_usd = sum(pool.map(lambda store: asyncio.run(call(store)), stores))
     assert limit_usd - 4 * worst_usd < spent_usd <= limit_usd
     assert max(n_calls_after) <= 1
+
+
+def test_silent_database_does_not_hold_up_the_event_loop(postgres, database):
+    """Claims give up soon while nothing comes back, so that calls in flight keep their deadline."""
+    with linked(postgres.port) as link:
+        address = postgres.address(database.rpartition("/")[2], link.port)
+        with opened(address) as [store]:
+            assert store.locks.claim(request_hash(1))
+            link.cut()
+            start_s = time.monotonic()
+            assert not store.locks.claim(request_hash(2))
+            assert time.monotonic() - start_s < 2 * ASK_S
+            link.mend()
+            wait_until(lambda: store.locks.claim(request_hash(2)))
