@@ -171,11 +171,6 @@ class Manifest(BaseModel):
         """Judges that are asked: all but ensembles."""
         return tuple(spec for spec in self.judges if spec.kind != ENSEMBLE)
 
-    @property
-    def sampled_judges(self) -> tuple[JudgeSpec, ...]:
-        """Judges that are asked for replies: no ensembles, and none that give distributions."""
-        return tuple(spec for spec in self.asked_judges if not spec.is_soft)
-
 
 class RunFolder:
     """One run on disk.

@@ -40,18 +40,23 @@ Answer = TypeVar("Answer", str, tuple[str, ...])
 
 
 class Question(NamedTuple):
-    """What a vote is about."""
+    """What a vote is about; ``look`` is the number of a later look, whose ties are drawn anew."""
 
     judge: str
     item: str
     elicitation: Elicitation
     sample: int
+    look: int = 0
 
 
 def with_votes(
-    specs: Iterable[JudgeSpec], verdicts: Mapping[str, Sequence[Verdict]], task: Task
+    specs: Iterable[JudgeSpec],
+    verdicts: Mapping[str, Sequence[Verdict]],
+    task: Task,
+    *,
+    look: int = 0,
 ) -> dict[str, Sequence[Verdict]]:
-    """Return the verdicts of all judges of a run.
+    """Return the verdicts of all judges of a run, or of a later look at it.
 
     Parameters
     ----------
@@ -61,6 +66,8 @@ def with_votes(
         Verdicts on the replies of each judge that is asked.
     task : Task
         Its options, admissible sets and criteria.
+    look : int
+        Number of the look; 0 for the run itself.
 
     Returns
     -------
@@ -73,9 +80,9 @@ def with_votes(
     by_judge: dict[str, Sequence[Verdict]] = {}
     for spec in specs:
         if spec.members:
-            by_judge[spec.name] = _of_members(spec, by_judge, space)
+            by_judge[spec.name] = _of_members(spec, by_judge, space, look)
         elif spec.votes > 1:
-            by_judge[spec.name] = _of_replies(spec, verdicts[spec.name], space)
+            by_judge[spec.name] = _of_replies(spec, verdicts[spec.name], space, look)
         elif spec.strategy == CALIBRATED:
             criteria = {item.id: item.criterion for item in task.items}
             by_judge[spec.name] = calibrated(verdicts[spec.name], criteria)
@@ -85,12 +92,12 @@ def with_votes(
 
 
 def _of_replies(
-    spec: JudgeSpec, replies: Sequence[Verdict], space: OptionSpace
+    spec: JudgeSpec, replies: Sequence[Verdict], space: OptionSpace, look: int
 ) -> Sequence[Verdict]:
     votes: defaultdict[Question, list[Verdict]] = defaultdict(list)
     for reply in sorted(replies, key=lambda verdict: verdict.sample):
         sample = reply.sample // spec.votes
-        votes[Question(spec.name, reply.item, reply.elicitation, sample)].append(reply)
+        votes[Question(spec.name, reply.item, reply.elicitation, sample, look)].append(reply)
     return [
         majority(question, of_unit, space)
         for question, of_unit in votes.items()
@@ -99,11 +106,11 @@ def _of_replies(
 
 
 def _of_members(
-    spec: JudgeSpec, by_judge: Mapping[str, Sequence[Verdict]], space: OptionSpace
+    spec: JudgeSpec, by_judge: Mapping[str, Sequence[Verdict]], space: OptionSpace, look: int
 ) -> Sequence[Verdict]:
     votes: defaultdict[Question, list[Verdict]] = defaultdict(list)
     for verdict in chain.from_iterable(by_judge[member] for member in spec.members):
-        question = Question(spec.name, verdict.item, verdict.elicitation, verdict.sample)
+        question = Question(spec.name, verdict.item, verdict.elicitation, verdict.sample, look)
         votes[question].append(verdict)
     return [
         _drawn_vote(question, of_unit)
@@ -129,7 +136,10 @@ def majority(question: Question, votes: Sequence[Verdict], space: OptionSpace) -
     outcome = _outcome(votes)
     values = [vote.value for vote in votes if vote.outcome == "answered"]
     return Verdict(
-        **question._asdict(),
+        judge=question.judge,
+        item=question.item,
+        elicitation=question.elicitation,
+        sample=question.sample,
         outcome=outcome,
         value=_value(question, values, space) if outcome == "answered" else None,
         reason="a_vote_failed" if outcome == "failed" else "",
@@ -201,4 +211,5 @@ def _words(answer: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _digest(question: Question, *words: str) -> bytes:
-    return sha256("\0".join([*map(str, question), *words]).encode()).digest()
+    unit = question if question.look else question[:-1]
+    return sha256("\0".join([*map(str, unit), *words]).encode()).digest()

@@ -13,7 +13,7 @@ from harness.elicitation_items import orders_of
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import registered
-from harness.judging.parsing import grammar, option_matching, verdict
+from harness.judging.parsing import grammar, option_matching, option_probabilities, verdict
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.storage.verdict_log import replies_of
 from harness.tasks import load_task
@@ -124,7 +124,8 @@ def hashes_of(setup: Setup, items: Sequence[str]) -> dict[str, str]:
 
 def parameters_of(spec: JudgeSpec) -> str:
     """Return the hash of what a judge is asked with, besides its prompts."""
-    return _digest([spec.kind, spec.model, spec.base_url, spec.sent_params, spec.strategy])
+    asked = [spec.kind, spec.model, spec.base_url, spec.sent_params, spec.strategy]
+    return _digest([*asked, spec.votes, spec.members, spec.rule])
 
 
 def current_parameters(specs: Iterable[JudgeSpec], judges_file: Path | None) -> dict[str, str]:
@@ -136,7 +137,8 @@ def current_parameters(specs: Iterable[JudgeSpec], judges_file: Path | None) -> 
 def parser_hash() -> str:
     """Return the hash of the code that parses replies."""
     code = b"".join(
-        Path(str(module.__file__)).read_bytes() for module in (grammar, option_matching, verdict)
+        Path(str(module.__file__)).read_bytes()
+        for module in (grammar, option_matching, option_probabilities, verdict)
     )
     return hashlib.sha256(code).hexdigest()
 

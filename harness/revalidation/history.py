@@ -233,6 +233,9 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
         Chance of any false alarm over the life of this baseline.
     power : dict of str to DetectionPower
         By judge, what later looks can find.
+    content_free : dict of str to dict of str to dict of str to float
+        By calibrated judge and content-free item, the options' probabilities in the run, by which
+        all its later replies are calibrated too.
     streams : tuple of StreamReplies
         The replies.
     """
@@ -251,6 +254,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     alpha: float
     decision: DecisionFacts | None
     power: dict[str, DetectionPower] = {}
+    content_free: dict[str, dict[str, dict[str, float]]] = {}
     streams: tuple[StreamReplies, ...]
 
     @property

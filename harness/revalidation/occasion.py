@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.judge_costs import cost_of, median_latency_s
 from harness.app import Plan, ask_open_units
+from harness.elicitation_items import elicitations_of
 from harness.errors import ExitCode, JudgeUnavailable, RunError
 from harness.judging.judges.judge_registry import build, check
 from harness.judging.running.services import Job
@@ -51,7 +52,7 @@ class Questions:
     pairs : frozenset of str
         Ids of the items that are asked in the paired form.
     samples : int
-        Replies per item and elicitation.
+        Verdicts per item and elicitation of judges that do not give distributions.
     max_cost : float or None
         Limit in USD.
     """
@@ -113,8 +114,8 @@ def plan_occasion(run: RunFolder, questions: Questions, occasion: int) -> Plan:
                 Job(
                     judge=judge,
                     items=questions.items,
-                    elicitations=questions.elicitations,
-                    samples=questions.samples,
+                    elicitations=elicitations_of(spec, questions.elicitations),
+                    samples=spec.n_samples(questions.samples) * spec.votes,
                     pairs=questions.pairs,
                     look=occasion,
                     orders=setup.prompts.orders if judge.reads_prompts else None,

@@ -43,6 +43,9 @@ class Category(Struct, frozen=True, omit_defaults=True):
                 return f"{{{', '.join(endorsed)}}}"
 
 
+Answer = tuple[Category, dict[str, float]]  # a reply, and the options' probabilities or none
+
+
 class StreamReplies(Struct, frozen=True):
     """Replies of one judge to one elicitation, on one occasion or more.
 
@@ -53,21 +56,27 @@ class StreamReplies(Struct, frozen=True):
     replies : tuple of tuple of int
         Per item, in the order of the baseline's items, the position in ``categories`` of each
         reply. Transport errors are no replies.
+    probabilities : tuple of tuple of dict of str to float
+        Per item and reply, those of the options, of a judge that gives them; else empty. The
+        category is then the most probable option.
     """
 
     judge: str
     elicitation: Elicitation
     categories: tuple[Category, ...]
     replies: tuple[tuple[int, ...], ...]
+    probabilities: tuple[tuple[dict[str, float], ...], ...] = ()
 
     @property
     def n_replies(self) -> int:
         """Number of replies."""
         return sum(map(len, self.replies))
 
-    def of_item(self, item: int) -> list[Category]:
-        """Return the replies to one item."""
-        return [self.categories[k] for k in self.replies[item]]
+    def of_item(self, item: int) -> list[Answer]:
+        """Return the replies to one item, with their probabilities."""
+        own = self.replies[item]
+        masses = self.probabilities[item] if self.probabilities else ({},) * len(own)
+        return [(self.categories[k], p) for k, p in zip(own, masses, strict=True)]
 
 
 def stream_of(
@@ -88,14 +97,15 @@ def stream_of(
     task : Task
         Orders options and response sets.
     """
-    samples: dict[str, list[tuple[int, Category]]] = {item: [] for item in items}
+    samples: dict[str, list[tuple[int, Answer]]] = {item: [] for item in items}
     for verdict in verdicts:
         is_ours = verdict.judge == judge and verdict.elicitation == elicitation
         if is_ours and verdict.item in samples and verdict.outcome != "failed":
             category = Category(verdict.outcome, verdict.value)
-            samples[verdict.item].append((verdict.sample, category))
+            answer = category, dict(verdict.probabilities or {})
+            samples[verdict.item].append((verdict.sample, answer))
     by_item = [
-        [category for _, category in sorted(replies, key=lambda reply: reply[0])]
+        [answer for _, answer in sorted(replies, key=lambda reply: reply[0])]
         for replies in samples.values()
     ]
     return _encoded(judge, elicitation, by_item, sorted(_distinct(by_item), key=_order_in(task)))
@@ -128,9 +138,8 @@ def verdicts_of(
     samples : slice
         Which replies of each item; all by default.
     """
-    for item, replies in zip(items, stream.replies, strict=True):
-        for sample, k in enumerate(replies[samples]):
-            category = stream.categories[k]
+    for i, item in enumerate(items):
+        for sample, (category, probabilities) in enumerate(stream.of_item(i)[samples]):
             yield Verdict(
                 item=item,
                 judge=judge or stream.judge,
@@ -138,6 +147,7 @@ def verdicts_of(
                 sample=sample,
                 outcome=category.outcome,
                 value=category.value,
+                probabilities=probabilities or None,
             )
 
 
@@ -192,16 +202,18 @@ def no_replies(stream: StreamReplies) -> StreamReplies:
 def _encoded(
     judge: str,
     elicitation: Elicitation,
-    by_item: Sequence[Sequence[Category]],
+    by_item: Sequence[Sequence[Answer]],
     categories: Sequence[Category],
 ) -> StreamReplies:
     position = {category: k for k, category in enumerate(categories)}
-    replies = tuple(tuple(position[category] for category in item) for item in by_item)
-    return StreamReplies(judge, elicitation, tuple(categories), replies)
+    replies = tuple(tuple(position[category] for category, _ in item) for item in by_item)
+    masses = tuple(tuple(p for _, p in item) for item in by_item)
+    is_soft = any(p for of_item in masses for p in of_item)
+    return StreamReplies(judge, elicitation, tuple(categories), replies, masses if is_soft else ())
 
 
-def _distinct(by_item: Sequence[Sequence[Category]]) -> set[Category]:
-    return {category for replies in by_item for category in replies}
+def _distinct(by_item: Sequence[Sequence[Answer]]) -> set[Category]:
+    return {category for replies in by_item for category, _ in replies}
 
 
 def _order_in(task: Task) -> Callable[[Category], tuple[int, int, int]]:

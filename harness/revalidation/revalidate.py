@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from harness.app import how_to_resume
-from harness.elicitation_items import items_by_elicitation
+from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, RunError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check_destinations, reads_prompts
@@ -44,6 +44,11 @@ from harness.revalidation.occasion import (
     plan_occasion,
     provider_of,
 )
+from harness.revalidation.occasion_verdicts import (
+    content_free_of,
+    occasion_verdicts,
+    with_ensembles,
+)
 from harness.revalidation.reply_categories import StreamReplies, joined, stream_of
 from harness.stats.drift.changed_judges import ALPHA
 
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
     from harness.revalidation.causes import Setup
     from harness.revalidation.detection_power import DetectionPower
     from harness.revalidation.history import JudgeVerdict
+    from harness.revalidation.occasion_verdicts import ContentFree
     from harness.runs import RunFolder
     from harness.tasks import Item
 
@@ -188,7 +194,7 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
     history = read_history(run.path / FILE)
     sitting = Sitting(run, setup_of(run, options.task), options, None, history)
     samples = options.samples + sitting.n_missing
-    questions = sitting.questions(run.manifest.sampled_judges, samples)
+    questions = sitting.questions(run.manifest.asked_judges, samples)
     return plan_occasion(run, questions, history.next_occasion)
 
 
@@ -274,12 +280,10 @@ class Sitting:
     def n_missing(self) -> int:
         """Replies per item that the baseline still needs."""
         baseline, manifest = self.history.baseline, self.run.manifest
-        if not manifest.sampled_judges:
-            raise RunError(f"{self.run.path}: no judge gives replies, whose drift could be tested.")
         n_replies = (
             baseline.n_replies
             if baseline
-            else min(manifest.config.samples or spec.samples for spec in manifest.sampled_judges)
+            else min(spec.n_samples(manifest.config.samples) for spec in manifest.asked_judges)
         )
         return max((self.options.baseline_replies or 0) - n_replies, 0)
 
@@ -299,7 +303,7 @@ class Sitting:
         self.check_comparable(baseline)
         occasion = self.history.next_occasion
         plan = plan_occasion(
-            self.run, self.questions(self.run.manifest.sampled_judges, n_missing), occasion
+            self.run, self.questions(self.run.manifest.asked_judges, n_missing), occasion
         )
         answers = ask_occasion(self.run, plan, occasion, observer)
         if not answers.is_over:
@@ -325,14 +329,16 @@ class Sitting:
         baseline, task = self.history.baseline, self.setup.task
         assert baseline is not None, "there is one to add to"
         ids = baseline.items
+        occasion = self.history.next_occasion
+        verdicts = self.verdicts_on(answers, baseline.content_free, occasion)
         streams = tuple(
-            joined([s, stream_of(answers.verdicts, s.judge, s.elicitation, ids, task)])
+            joined([s, stream_of(verdicts, s.judge, s.elicitation, ids, task)])
             for s in baseline.streams
         )
         return replace(
             baseline,
             at=now(),
-            occasion=self.history.next_occasion,
+            occasion=occasion,
             n_occasions=baseline.n_occasions + 1,
             decision=decision_on(self.yardstick(ids), streams, self.options.samples),
             power=self.power(streams),
@@ -348,7 +354,10 @@ class Sitting:
                 f"{self.run.path}"
             )
         logged = list(self.run.read_verdicts().final.values())
-        occasions = [logged, *([more.verdicts] if more else [])]
+        content_free = content_free_of(logged)
+        occasions = [self.verdicts_on(Answers(logged, {}, ExitCode.DONE), content_free, 0)]
+        if more:
+            occasions.append(self.verdicts_on(more, content_free, self.history.next_occasion))
         streams = self.streams_of(occasions, ids)
         return Baseline(
             number=1,
@@ -358,23 +367,32 @@ class Sitting:
             items=ids,
             n_items_in_run=len(self.run_items()),
             hashes=hashes_of(self.setup, ids),
-            parameters=current_parameters(manifest.sampled_judges, None),
+            parameters=current_parameters(manifest.judges, None),
             providers=_providers(logged),
             alpha=ALPHA,
             decision=decision_on(self.yardstick(ids), streams, self.options.samples),
             power=self.power(streams),
+            content_free=content_free,
             streams=streams,
         )
+
+    def verdicts_on(
+        self, answers: Answers, content_free: ContentFree, occasion: int
+    ) -> list[Verdict]:
+        """Return the verdicts of all judges on what was asked on an occasion."""
+        specs, task = self.run.manifest.judges, self.setup.task
+        return occasion_verdicts(answers.verdicts, specs, task, content_free, look=occasion)
 
     def streams_of(
         self, occasions: Sequence[Sequence[Verdict]], ids: Sequence[str]
     ) -> tuple[StreamReplies, ...]:
         """Collect the replies of every judge and elicitation on some occasions."""
         task = self.setup.task
+        planned = items_by_elicitation(task, self.run.manifest.config)
         streams = tuple(
             joined([stream_of(verdicts, spec.name, e, ids, task) for verdicts in occasions])
-            for spec in self.run.manifest.sampled_judges
-            for e in items_by_elicitation(task, self.run.manifest.config)
+            for spec in self.run.manifest.judges
+            for e in elicitations_of(spec, planned)
         )
         silent = [stream.judge for stream in streams if not stream.n_replies]
         if silent:
@@ -424,9 +442,7 @@ class Sitting:
         assert baseline is not None, "it is fixed first"
         occasion, yardstick = self.history.next_occasion, self.yardstick(baseline.items)
         causes, left_out = self.not_comparable(baseline)
-        specs = tuple(
-            spec for spec in self.run.manifest.sampled_judges if spec.name not in left_out
-        )
+        specs = tuple(spec for spec in self.run.manifest.asked_judges if spec.name not in left_out)
         answers = Answers([], {}, ExitCode.DONE)
         if specs:
             questions = self.questions(specs, self.options.samples)
@@ -449,19 +465,21 @@ class Sitting:
         task, orders = self.setup.task, self.setup.prompts.orders
         readers = {
             spec.name: Reader(task, spec.strategy, orders if reads_prompts(spec) else None)
-            for spec in run.manifest.sampled_judges
+            for spec in run.manifest.asked_judges
         }
         causes = changed_causes(baseline.hashes, now_in_use, readers, verdicts)
         if causes:
             return causes, {
                 judge: ("not comparable", "; ".join(causes)) for judge in baseline.judges
             }
-        parameters = current_parameters(run.manifest.sampled_judges, self.options.judges_file)
-        return [], {
-            judge: ("not comparable", PARAMETERS_CHANGED)
+        parameters = current_parameters(run.manifest.judges, self.options.judges_file)
+        changed = {
+            judge: PARAMETERS_CHANGED
             for judge in baseline.judges
             if parameters[judge] != baseline.parameters[judge]
         }
+        reasons = with_ensembles(run.manifest.judges, changed)
+        return [], {judge: ("not comparable", reason) for judge, reason in reasons.items()}
 
     def replies_of(
         self,
@@ -471,19 +489,22 @@ class Sitting:
         left_out: Mapping[str, tuple[JudgeVerdict, str]],
     ) -> Replies:
         """Collect what was asked in a look."""
+        occasion, task = self.history.next_occasion, self.setup.task
+        verdicts = self.verdicts_on(answers, baseline.content_free, occasion)
         streams = [
-            stream_of(answers.verdicts, s.judge, s.elicitation, baseline.items, self.setup.task)
+            stream_of(verdicts, s.judge, s.elicitation, baseline.items, task)
             for s in baseline.streams
         ]
         replied = {stream.judge for stream in streams if stream.n_replies}
+        ended = {judge: explain(reason) for judge, reason in answers.ended.items()}
         silent: dict[str, tuple[JudgeVerdict, str]] = {
-            judge: ("not asked", explain(reason))
-            for judge, reason in answers.ended.items()
+            judge: ("not asked", reason)
+            for judge, reason in with_ensembles(self.run.manifest.judges, ended).items()
             if judge not in replied
         }
         return Replies(
             number=len(self.history.looks) + 1,
-            occasion=self.history.next_occasion,
+            occasion=occasion,
             at=now(),
             streams=[stream for stream in streams if stream.judge in replied],
             providers=_providers(answers.verdicts),

@@ -16,7 +16,8 @@ POST /tables/NAME  {"replies": {line of a prompt: [reply, ...]}, "model": ..., "
 The answer is a function of the prompt: one of the option keys that stand at the start of its lines
 ("A: Toxic", "- B. Fine"), or several where a set is asked for. `/say/TEXT` gives the answer itself.
 `/table/NAME` takes it from a table of replies: the n-th request whose prompt holds a line gets the
-n-th reply to that line, and from the first again after the last.
+n-th reply to that line, and from the first again after the last. A reply may be an object of tokens
+with their probabilities: the text is the most probable.
 
 `/tokens/{"A": 0.7, " B": 0.2, "Well": 0.1}` draws it from these tokens, the n-th draw for a prompt
 always the same, and reports their probabilities where log-probabilities are asked for.
@@ -91,7 +92,7 @@ def answer_to(body: dict) -> str:
     return keys[digest[0] % len(keys)]
 
 
-def answer_from(name: str, body: dict) -> str:
+def answer_from(name: str, body: dict) -> str | dict[str, float]:
     """Take the next reply to the line of the prompt that a table knows."""
     replies = TABLES[name]["replies"]
     [line] = {line for line in texts_of(body)[-1].splitlines() if line in replies}
@@ -378,7 +379,10 @@ async def complete(request: web.Request) -> web.StreamResponse:
             lambda text, finish="stop", **fields: make(body, text, finish, **fields),
         )
     if table := settings.get("table"):
-        return web.json_response(as_reported(table, make(body, answer_from(table, body))))
+        answer = answer_from(table, body)
+        tokens = answer if isinstance(answer, dict) else {answer: 1.0}
+        reply = with_logprobs(tokens, body, make(body, max(tokens, key=tokens.get)))
+        return web.json_response(as_reported(table, reply))
     tokens = json.loads(settings.get("tokens", "{}"))
     answer = draw_token(tokens, body) if tokens else settings.get("say") or answer_to(body)
     reply = with_logprobs(tokens or {answer: 1.0}, body, make(body, answer))
