@@ -247,20 +247,25 @@ def estimate_costs(plan: Plan) -> list[JudgeQuote]:
     return [*quotes, *(quote_of_ensemble(spec, quotes) for spec in plan.ensembles)]
 
 
-def request_for(plan: Plan, item: str) -> Request:
-    """Return the request of the plan's first judge for an item, in its first elicitation.
+def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
+    """Return the request of the plan's first judge for a sample, in its first elicitation.
 
     Raises
     ------
     TaskError
-        If the task has no such item, or it has no text.
+        If the plan has no such item, or it has no text.
     """
     job = plan.jobs[0]
     if plan.ensembles:
         raise JudgeError(f"{plan.ensembles[0].name} is sent nothing; name one of its members")
     if item not in plan.task.by_id:
         raise TaskError(f"task {plan.task.name}: no item has id {item!r}; name one of its items.")
-    return job.judge.request(Unit(item, job.elicitations[0]))
+    if item not in {planned.id for planned in job.items}:
+        raise TaskError(
+            f"task {plan.task.name}: item {item!r} is not among those asked with this --limit and "
+            "--criterion; choose others."
+        )
+    return job.judge.request(Unit(item, job.elicitations[0], sample))
 
 
 def check_judges(plan: Plan) -> None:

@@ -156,6 +156,9 @@ FailUnless = Annotated[
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Criterion = Annotated[str | None, typer.Option(help="Only items with this criterion.")]
+ShuffleOptions = Annotated[
+    bool, typer.Option("--shuffle-options", help="Show each sample the options in another order.")
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N items.")]
 Elicitations = Annotated[
     str | None,

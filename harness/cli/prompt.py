@@ -27,19 +27,28 @@ def prompt(
     elicitation: Annotated[
         Literal["forced_choice", "response_set", "paired"], typer.Option(help="How to ask.")
     ] = "forced_choice",
+    sample: Annotated[
+        int, typer.Option(min=0, help="Number of the sample, which orders shuffled options.")
+    ] = 0,
+    limit: options.Limit = None,
+    criterion: options.Criterion = None,
+    seed: options.Seed = 0,
+    shuffle_options: options.ShuffleOptions = False,
     base_url: options.BaseUrl = None,
     judges_file: options.JudgesFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Print what a judge is sent for an item: each message below its role. Nothing is sent.
 
-    The second turn of a pair is not shown, as it follows the reply to the first. With --json, model
-    and parameters are printed too, and control characters of the text as escapes.
+    It is what a run sends with the same --limit, --criterion, --seed and --shuffle-options. The
+    second turn of a pair is not shown, as it follows the reply to the first. With --json, model and
+    parameters are printed too, and control characters of the text as escapes.
 
     \b
     Examples:
       harness prompt toxicity --judge gpt --item t001
       harness prompt toxicity --judge gpt@cot --item t001 --json
+      harness prompt toxicity --judge gpt --item t001 --shuffle-options --sample 1
     """
     from harness.app import plan_run, request_for
 
@@ -47,10 +56,14 @@ def prompt(
         task,
         [judge],
         elicitations=(elicitation,),
+        limit=limit,
+        criterion=criterion,
+        seed=seed,
+        shuffle_options=shuffle_options,
         base_url=base_url,
         judges_file=judges_file,
     )
-    _print(request_for(plan, item), as_json=as_json)
+    _print(request_for(plan, item, sample), as_json=as_json)
 
 
 def _print(request: Request, *, as_json: bool) -> None:

@@ -79,10 +79,7 @@ def run(
         bool,
         typer.Option("--batch", help="Use batch interfaces, which cost less, where they exist."),
     ] = False,
-    shuffle_options: Annotated[
-        bool,
-        typer.Option("--shuffle-options", help="Show each sample the options in another order."),
-    ] = False,
+    shuffle_options: options.ShuffleOptions = False,
     out: options.Out = None,
     cache: options.Cache = None,
     store: options.Store = None,

@@ -38,6 +38,27 @@ def test_what_is_printed_is_what_a_run_sends(folder, stub, judge, elicitation):
     assert text == "\n\n".join(turns) + "\n"
 
 
+def test_the_options_of_a_run_choose_demonstrations_and_order(folder, stub):
+    """With the same limit, seed and shuffle, every sample is printed as it is sent."""
+    stub.reset()
+    how = ("--elicitation", "forced_choice", "--base-url", stub.url())
+    same = ("--limit", "2", "--seed", "3", "--shuffle-options", *how)
+    judge = "stub@few-shot:1"
+    printed = [
+        invoke("prompt", folder, "--judge", judge, "--item", item, *same, "--sample", s, "--json")
+        for item in ("i0", "i1")
+        for s in (0, 1)
+    ]
+    run = ("--task", folder, "--judges", judge, "--samples", 2, "--no-cache", "--quiet")
+    invoke("run", *run, *same)
+    sent = [json.loads(request["body"])["messages"] for request in stub.requests()]
+    shown = [json.loads(result.output)["messages"] for result in printed]
+    assert len(sent) == len(shown) == 4
+    assert all(messages in sent for messages in shown)
+    result = invoke("prompt", folder, "--judge", judge, "--item", "i5", *same)
+    assert "'i5' is not among those asked" in str(result.exception)
+
+
 def test_a_pair_begins_with_the_set(folder):
     """Its first turn is printed; hosted judges need no key for that."""
     options = ("--judge", "gpt", "--item", "i1", "--elicitation")
