@@ -17,10 +17,7 @@ from harness.analysis.rater_agreement import (
 )
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
-from harness.stats.data.aggregation import (
-    Levels,
-    levels_of_judges,
-)
+from harness.stats.data.aggregation import Levels, levels
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
 from harness.stats.inference.estimate import estimate_all
@@ -180,7 +177,7 @@ def section(p: Prepared) -> Errors:
     cells = {name: outcome_cells(human, judge) for name, judge in classes.items()}
     excluded = {name: _excluded(human, judge, cells[name]) for name, judge in classes.items()}
     estimates, human_agreement = _estimates(p, cells, excluded)
-    levels, levels_reason = _levels(p)
+    by_level, levels_reason = _levels(p)
     abstained = {table.name: _abstained(table) for table in p.judges}
     tests = _abstention_tests(p, abstained)
     ensemble, n_tied_votes = _ensemble(p, p.judges)
@@ -197,7 +194,7 @@ def section(p: Prepared) -> Errors:
                 leniency_reason="" if p.task.positive else NO_POSITIVE,
                 standard_errors=_standard_errors(p, cells[name], estimates[name]),
                 modes=_modes(p, estimates[name]),
-                levels=levels.get(name, {}),
+                levels=by_level.get(name, {}),
                 abstention=tests[name],
             )
             for name in classes
@@ -338,7 +335,7 @@ def _levels(p: Prepared) -> tuple[dict[str, dict[str, Levels]], str]:
     if not p.task.positive:
         return {}, NO_POSITIVE
     mask = p.task.space.option_mask(p.task.positive)
-    levels = levels_of_judges(
+    by_level = levels(
         _decisions(p.human, mask),
         {table.name: _decisions(table, mask) for table in p.judges},
         criteria=[str(criterion) for criterion in criteria],
@@ -346,7 +343,7 @@ def _levels(p: Prepared) -> tuple[dict[str, dict[str, Levels]], str]:
         metrics=[metric for metric in BINARY if metric.name in LEVEL_METRICS],
         resampling=p.resampling(),
     )
-    return {judge: dict(by_metric) for judge, by_metric in levels.items()}, ""
+    return {judge: dict(by_metric) for judge, by_metric in by_level.items()}, ""
 
 
 def _decisions(table: RatingTable, mask: BoolArray) -> FloatArray:

@@ -76,12 +76,12 @@ def test_micro_macro(golden):
         [kappa] = [metric for metric in BINARY if metric.name == "kappa"]
         by_level = levels(
             np.array(human, float),
-            np.array(judge, float),
+            {"": np.array(judge, float)},
             criteria=criteria,
             items=items,
-            metric=kappa,
+            metrics=[kappa],
             resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
-        )
+        )[""]["kappa"]
         of_criteria = [estimate.value for estimate in by_level.per_criterion.values()]
         return Result(
             {

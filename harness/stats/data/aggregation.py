@@ -7,24 +7,29 @@ Each level is estimated with the bootstrap that matches it (Rao and Callison-Bur
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.rating_table import reaches
-from harness.stats.inference.estimate import Estimate, ItemSums, estimate_sums
-from harness.stats.inference.metric import Metric, mean
+from harness.stats.inference.estimate import (
+    Estimate,
+    ItemSums,
+    average_over_criteria,
+    estimate_all,
+    estimate_sums,
+)
 from harness.stats.metrics.confusion import binary_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from harness.stats.data.arrays import IntArray
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.metric import Metric
 
-_PAPER = "Rao and Callison-Burch 2026, section 5.1"
 UNGROUPED = "decisions_not_grouped"
 
 
@@ -62,53 +67,6 @@ class Levels:
 
 def levels(
     human: FloatArray,
-    judge: FloatArray,
-    *,
-    criteria: Sequence[str],
-    items: Sequence[str],
-    metric: Metric,
-    resampling: Resampling,
-    weights: Mapping[str, float] | None = None,
-    threshold: float = 1.0,
-) -> Levels:
-    """Evaluate a metric of tp, fn, fp, tn on every level of aggregation.
-
-    Parameters
-    ----------
-    human, judge : (n,) array
-        One decision per item and criterion: 1, 0 or nan.
-    criteria, items : n names
-        What each decision is about.
-    metric : Metric
-        A row of `BINARY` or `DIAGNOSTICS`.
-    resampling : Resampling
-        How intervals are made, without groups: ``items`` says which decisions belong together.
-    weights : mapping of str to float, optional
-        Weight of each criterion in an item's score; by default all alike.
-    threshold : float, optional
-        An item passes when its weighted share of met criteria reaches this; 1 asks for all. An
-        item with a decision missing on one side enters no item level.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, an item has a criterion twice, or a criterion has no weight.
-    """
-    by_judge = levels_of_judges(
-        human,
-        {"": judge},
-        criteria=criteria,
-        items=items,
-        metrics=(metric,),
-        resampling=resampling,
-        weights=weights,
-        threshold=threshold,
-    )
-    return by_judge[""][metric.name]
-
-
-def levels_of_judges(
-    human: FloatArray,
     judges: Mapping[str, FloatArray],
     *,
     criteria: Sequence[str],
@@ -118,32 +76,48 @@ def levels_of_judges(
     weights: Mapping[str, float] | None = None,
     threshold: float = 1.0,
 ) -> dict[str, dict[str, Levels]]:
-    """Evaluate several judges and metrics at every level, each level on one bootstrap.
+    """Evaluate metrics of tp, fn, fp, tn on every level of aggregation, each on one bootstrap.
 
-    Parameters and errors are those of `levels`, with a mapping of judge to decisions. Without
-    ``items`` the item level is NA, "decisions_not_grouped".
+    Parameters
+    ----------
+    human : (n,) array
+        One decision per item and criterion: 1, 0 or nan.
+    judges : mapping of str to (n,) array
+        The same of each judge.
+    criteria, items : n names
+        What each decision is about. Without ``items`` the item level is NA,
+        "decisions_not_grouped".
+    metrics : sequence of Metric
+        Rows of `BINARY` or `DIAGNOSTICS`.
+    resampling : Resampling
+        How intervals are made, without groups: ``items`` says which decisions belong together.
+    weights : mapping of str to float, optional
+        Weight of each criterion in an item's score; by default all alike.
+    threshold : float, optional
+        An item passes when its weighted share of met criteria reaches this; 1 asks for all. An
+        item with a decision missing on one side enters no item level.
 
     Returns
     -------
     dict of str to dict of str to Levels
         By judge and by name of the metric.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, an item has a criterion twice, or a criterion has no weight.
     """
     cells = {name: binary_cells(human, judge) for name, judge in judges.items()}
     n = len(np.asarray(human))
     names, of_criterion = _codes(criteria, n, "criteria")
     weight = np.ones(len(names)) if weights is None else _weights(weights, names)
 
-    def run(
-        rows: Mapping[str, FloatArray],
-        chosen: Sequence[Metric] = metrics,
-        groups: Sequence[str] | None = None,
-    ) -> dict[str, dict[str, Estimate]]:
+    def run(rows: Mapping[str, FloatArray]) -> dict[str, dict[str, Estimate]]:
         batches = {
-            name: ItemSums(contributions=cells, metrics=tuple(chosen))
+            name: ItemSums(contributions=cells, metrics=tuple(metrics))
             for name, cells in rows.items()
         }
-        regrouped = replace(resampling, groups=groups)
-        return estimate_sums(batches, resampling=regrouped) if batches else {}
+        return estimate_sums(batches, resampling=resampling) if batches else {}
 
     by_criterion = {
         name: run({judge: rows[of_criterion == c] for judge, rows in cells.items()})
@@ -162,7 +136,7 @@ def levels_of_judges(
         pairs = zip(judges, of_judges, strict=True)
         whole = run({name: binary_cells(of_humans, of_judge) for name, of_judge in pairs})
     micro = run(cells)
-    macro = _macro(cells, of_criterion, names, metrics, run)
+    macro = _macro(cells, criteria, metrics, resampling)
     return {
         judge: {
             metric.name: Levels(
@@ -182,43 +156,17 @@ def levels_of_judges(
 
 def _macro(
     cells: Mapping[str, FloatArray],
-    of_criterion: IntArray,
-    names: tuple[str, ...],
+    criteria: Sequence[str],
     metrics: Sequence[Metric],
-    run: Callable[..., dict[str, dict[str, Estimate]]],
+    resampling: Resampling,
 ) -> dict[str, dict[str, Estimate]]:
-    """Average over criteria, which are what is resampled; NA where one of them is."""
-    C = len(names)
-    macro: dict[str, dict[str, Estimate]] = {judge: {} for judge in cells}
-    rows: dict[str, FloatArray] = {}
-    places: list[tuple[str, str]] = []
-    for judge, rows_of_judge in cells.items():
-        totals = np.zeros((C, rows_of_judge.shape[1]))
-        np.add.at(totals, of_criterion, rows_of_judge)
-        for metric in metrics:
-            values = metric.value(totals)
-            undefined = np.isnan(values)
-            if undefined.any() or not C:
-                reason = metric.reason(totals[undefined.argmax()]) if C else "no_items"
-                macro[judge][metric.name] = _no_macro(reason, C, int(undefined.sum()))
-            else:
-                rows[str(len(places))] = np.column_stack([values, np.ones(C)])
-                places.append((judge, metric.name))
-    average = Metric(name="mean", value=mean, reason=lambda _: "no_items", paper=_PAPER)
-    averaged = run(rows, (average,), list(names)).values()
-    for (judge, name), one_found in zip(places, averaged, strict=True):
-        macro[judge][name] = one_found["mean"]
-    return macro
-
-
-def _no_macro(reason: str, C: int, n_undefined: int) -> Estimate:
-    return Estimate(
-        value=None,
-        reason=reason,
-        n_used=C - n_undefined,
-        n_excluded=n_undefined,
-        counts={"criteria": C, "undefined_criteria": n_undefined},
-    )
+    groups = [[ItemSums(contributions=rows, metrics=tuple(metrics))] for rows in cells.values()]
+    averaged, units = average_over_criteria(groups, criteria)
+    results = estimate_all(averaged, units, resampling)
+    return {
+        judge: {name: result.estimate for name, result in by_metric.items()}
+        for judge, by_metric in zip(cells, results, strict=True)
+    }
 
 
 def _item_verdicts(

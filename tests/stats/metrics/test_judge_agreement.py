@@ -108,15 +108,16 @@ def test_bad_input_is_refused_by_name(call, message):
 def at_levels(human, judge, criteria, items, **chosen):
     """Evaluate kappa on every level."""
     resampling, rest = split_options(chosen, n_resamples=200)
-    return levels(
+    by_judge = levels(
         np.array(human, float),
-        np.array(judge, float),
+        {"": np.array(judge, float)},
         criteria=criteria,
         items=items,
-        metric=KAPPA,
+        metrics=[KAPPA],
         resampling=resampling,
         **rest,
     )
+    return by_judge[""]["kappa"]
 
 
 def test_levels_of_aggregation_are_three_estimands():
@@ -134,7 +135,7 @@ def test_levels_of_aggregation_are_three_estimands():
     assert found.item.value == pytest.approx(at_levels(*both, ["all"] * n, items[:n]).micro.value)
     assert len({round(one.value, 6) for one in (found.micro, found.macro, found.item)}) == 3
     assert [one.interval.unit for one in (found.micro, found.item)] == ["item", "item"]
-    assert found.macro.interval_reason == "too_few_groups"
+    assert found.macro.interval_reason == "too_few_criteria"
     assert (found.micro.n_used, found.macro.n_used, found.item.n_used) == (2 * n, 2, n)
     assert repr(found).startswith("Levels('kappa', micro ")
 
