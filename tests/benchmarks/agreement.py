@@ -15,7 +15,6 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from harness import stats
-from harness.stats.data.labels import label_cells
 from harness.stats.metrics.association import correlation_metrics
 from harness.stats.metrics.human_agreement import fleiss
 
@@ -39,6 +38,11 @@ def labels(n: int, m: int, rng: np.random.Generator) -> np.ndarray:
     return np.where(rng.random((n, m)) < 0.6, truth, rng.integers(K, size=(n, m)))
 
 
+def cells(human: np.ndarray, judge: np.ndarray) -> np.ndarray:
+    """Count the (K * K,) pairs of two (n,) vectors of labels."""
+    return np.bincount(human * K + judge, minlength=K * K).astype(float)
+
+
 def against_vectors(bounds: Bounds, rng: np.random.Generator) -> None:
     """Compare coefficients of two vectors."""
     human, judge = labels(N, 2, rng).T.copy()
@@ -46,14 +50,14 @@ def against_vectors(bounds: Bounds, rng: np.random.Generator) -> None:
     kendall = correlation_metrics(np.arange(K), np.arange(K))[2]
     found = times_faster(
         lambda: cohen_kappa_score(human, judge),
-        lambda: float(cohen.value(label_cells(human, judge, K))),
+        lambda: float(cohen.value(cells(human, judge))),
         calls=100,
         rounds=9,
     )
     bounds.at_least(f"Cohen's kappa, {N} items, K = {K}: scikit-learn", found, 30)
     found = times_faster(
         lambda: kendalltau(human, judge).statistic,
-        lambda: float(kendall.value(label_cells(human, judge, K))),
+        lambda: float(kendall.value(cells(human, judge))),
         calls=100,
         rounds=25,
     )

@@ -17,7 +17,12 @@ from harness.stats.metrics.confusion import hit_rate
 from harness.stats.metrics.distributional import js_divergence
 from harness.stats.metrics.multi_label import mse
 from harness.stats.metrics.ranked_probability import cumulative, ranked_probability_score
-from harness.stats.selection.computed_baselines import BASELINES, baseline_values, fit_baselines
+from harness.stats.selection.computed_baselines import (
+    BASELINES,
+    baseline_values,
+    most_frequent_answers,
+    prior_answers,
+)
 from harness.stats.selection.one_human import one_human
 from harness.stats.selection.paired_runs import mcnemar
 from harness.stats.selection.rank_sets import rank_sets, winner_interval
@@ -123,13 +128,11 @@ def test_computed_baselines(golden):
                     enumerated = values[baseline].get(metric, value[0])
                     assert np.isclose(enumerated, value[0])
                     values[baseline][metric] = float(value[0])
-        fit = fit_baselines(counts)
-        modes = [
-            option
-            for option, modal in zip(inputs["options"], fit.most_frequent, strict=True)
-            if modal
-        ]
-        values |= {"prior_distribution": fit.prior.tolist(), "most_frequent_options": modes}
+        pooled = counts.sum(axis=0, keepdims=True).astype(float)
+        modal = most_frequent_answers(pooled)[0]
+        modes = [option for option, tops in zip(inputs["options"], modal, strict=True) if tops]
+        prior = prior_answers(pooled)[0].tolist()
+        values |= {"prior_distribution": prior, "most_frequent_options": modes}
         n_items = int((evaluated & (counts.sum(axis=1) > 0)).sum())
         return Result(values, counts={"n_items": n_items})
 

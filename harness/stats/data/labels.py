@@ -35,25 +35,6 @@ def label_counts(labels: ArrayLike, K: int) -> IntArray:
     return np.bincount(cells, minlength=n * K).reshape(n, K)
 
 
-def label_cells(human: IntArray, judge: IntArray, K: int) -> FloatArray:
-    """Sum the (K * K,) cells, human by judge, of two (n,) vectors of option indices.
-
-    The quick way to any coefficient of two vectors on a finite scale; see `confusion` for what
-    each item adds.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or a number is no index of an option.
-    """
-    h, j = np.asarray(human), np.asarray(judge)
-    if h.ndim != 1 or h.shape != j.shape or h.dtype.kind not in "bui" or j.dtype.kind not in "bui":
-        raise ValueError(f"human has shape {h.shape} and judge {j.shape}; wanted (n,) integers")
-    cells = option_indices(h, K) * K
-    cells += option_indices(j, K)
-    return np.bincount(cells, minlength=K * K).astype(np.float64)
-
-
 def option_indices(labels: Counts, K: int) -> IntArray:
     """Return labels as int64; ValueError if one is no index of K options."""
     codes = labels.astype(np.int64, copy=False)

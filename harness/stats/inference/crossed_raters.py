@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.stats.inference.special_functions import stdtrit
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -57,84 +55,6 @@ class CrossedRatings:
         return np.bincount(cells, minlength=n * K).reshape(n, K)
 
 
-@dataclass(frozen=True, slots=True)
-class CrossedVariance:
-    """Variance of a statistic over items and raters.
-
-    Attributes
-    ----------
-    value : float
-        The statistic.
-    variance : float
-        V_items + V_raters - V_cells, and at least V_items.
-    degrees_of_freedom : float
-        After Satterthwaite.
-    items, raters, cells : float
-        The components.
-    """
-
-    value: float
-    variance: float
-    degrees_of_freedom: float
-    items: float
-    raters: float
-    cells: float
-
-    def interval(self, level: float) -> tuple[float, float]:
-        """Return value -/+ a t quantile times the standard error."""
-        quantile = float(stdtrit(self.degrees_of_freedom, (1.0 + level) / 2.0))
-        reach = quantile * float(np.sqrt(self.variance))
-        return self.value - reach, self.value + reach
-
-
-def crossed_variance(
-    ratings: CrossedRatings,
-    contributions: Callable[[IntArray, IntArray], FloatArray],
-    value: Callable[[FloatArray], FloatArray],
-) -> CrossedVariance:
-    """Return the jackknife variance of a statistic of items that shared raters rated.
-
-    Parameters
-    ----------
-    ratings : CrossedRatings
-        At least two clusters of items and two raters.
-    contributions : callable
-        ``(counts, rows) -> (n', d)``: what the items at ``rows``, (n',), would add if they had
-        these (n', K) counts of ratings.
-    value : callable
-        ``totals (..., d) -> (...)``.
-
-    Returns
-    -------
-    CrossedVariance
-        nan where a component is undefined.
-
-    Notes
-    -----
-    Two-way clustering: what items and raters vary by, less what both count, the single ratings
-    (Cameron, Gelbach and Miller 2011, equation 2.11; Owen 2007 for the bootstrap of crossed
-    factors). Each component is a delete-one jackknife.
-    """
-    n_groups = int(ratings.group.max()) + 1
-    left_out = leave_out(ratings, contributions)
-    by_group = np.zeros((n_groups, len(left_out.totals)))
-    np.add.at(by_group, ratings.group, left_out.sums)
-    v_items = float(_jackknife(value(left_out.totals - by_group)[None], np.ones(n_groups))[0, 0])
-    covariance = RaterCovariance.of([left_out], value, ratings)
-    raters = covariance.variance(np.ones(1))
-    variance, freedom = (
-        raters.with_items(v_items, n_groups - 1.0) if raters else (float("nan"), float("nan"))
-    )
-    return CrossedVariance(
-        value=float(value(left_out.totals)),
-        variance=variance,
-        degrees_of_freedom=freedom,
-        items=v_items,
-        raters=float(covariance.raters[0, 0]),
-        cells=float(covariance.cells[0, 0]),
-    )
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class LeftOut:
     """Sums over items without each rater, and without each rating.
@@ -166,7 +86,16 @@ class LeftOut:
 def leave_out(
     ratings: CrossedRatings, contributions: Callable[[IntArray, IntArray], FloatArray]
 ) -> LeftOut:
-    """Leave out each rater and each rating in turn; ``contributions`` as in `crossed_variance`."""
+    """Add up a statistic's contributions without each rater, and without each rating, in turn.
+
+    Parameters
+    ----------
+    ratings : CrossedRatings
+        Of at least two raters.
+    contributions : callable
+        ``(counts, rows) -> (n', d)``: what the items at ``rows``, (n',), would add if they had
+        these (n', K) counts of ratings.
+    """
     n, m, K = ratings.shape
     counts, every = ratings.counts(), np.arange(n)
     sums = contributions(counts, every)
@@ -217,6 +146,12 @@ class RaterCovariance:
         Jackknife covariances over raters and over single ratings; nan where undefined.
     n_raters, n_ratings : int
         How many there are.
+
+    Notes
+    -----
+    Two-way clustering: what items and raters vary by, less what both count, the single ratings
+    (Cameron, Gelbach and Miller 2011, equation 2.11; Owen 2007 for the bootstrap of crossed
+    factors). Each component is a delete-one jackknife.
     """
 
     raters: FloatArray

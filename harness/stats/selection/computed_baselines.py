@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations_with_replacement, islice
 from math import comb, isinf
 from typing import TYPE_CHECKING
@@ -25,40 +24,13 @@ BASELINES = ("uniform", "prior", "most_frequent")
 DRAWS_PER_PRODUCT = 32  # of replies, whose totals one matrix product adds up
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class BaselineFit:
-    """What the raters answered overall.
-
-    Attributes
-    ----------
-    uniform : (W,) array
-        The same probability for every answer.
-    prior : (W,) array
-        Share of each answer among all ratings, pooled over items; nan without ratings.
-    most_frequent : (W,) bool array
-        The answer or, when tied, the answers that were given most often.
-    """
-
-    uniform: FloatArray
-    prior: FloatArray
-    most_frequent: BoolArray
-
-    def __repr__(self) -> str:
-        return f"BaselineFit({len(self.prior)} answers, {self.most_frequent.sum()} most frequent)"
+def prior_answers(pooled: FloatArray) -> FloatArray:
+    """Return (B, W): share of each answer among (B, W) pooled ratings; nan without ratings."""
+    return ratio(pooled, pooled.sum(axis=1, keepdims=True))
 
 
-def fit_baselines(counts: IntArray) -> BaselineFit:
-    """Fit the baselines to (n, W) counts of ratings, pooled over items."""
-    pooled = np.asarray(counts, dtype=np.float64).sum(axis=0)
-    W = len(pooled)
-    return BaselineFit(
-        uniform=np.full(W, 1.0 / W),
-        prior=ratio(pooled, np.full(W, pooled.sum())),
-        most_frequent=_most_frequent(pooled[None])[0],
-    )
-
-
-def _most_frequent(pooled: FloatArray) -> BoolArray:
+def most_frequent_answers(pooled: FloatArray) -> BoolArray:
+    """Return (B, W): the answers given most often, several when tied; none without ratings."""
     greatest = pooled.max(axis=1, keepdims=True)
     return np.asarray((pooled >= greatest - TOLERANCE) & (greatest > 0), dtype=np.bool_)
 
@@ -108,8 +80,8 @@ def baseline_values(
     pooled = weights @ counts
     uniform = np.full((len(weights), W), 1.0 / W)
     unrated = pooled.sum(axis=1) == 0
-    prior = ratio(pooled, pooled.sum(axis=1, keepdims=True))
-    distributions = {"uniform": uniform, "prior": np.where(unrated[:, None], uniform, prior)}
+    prior = np.where(unrated[:, None], uniform, prior_answers(pooled))
+    distributions = {"uniform": uniform, "prior": prior}
 
     def score(shares: FloatArray) -> FloatArray:
         judge = vectors(shares)
@@ -121,8 +93,7 @@ def baseline_values(
         totals = _totals_in_closed_form(human, vectors, inside, n_replies, squared)
     values = dict(zip(distributions, map(value, totals(list(distributions.values()))), strict=True))
     values["prior"] = np.where(unrated, np.nan, values["prior"])
-    most_frequent = _most_frequent(pooled)
-    values["most_frequent"] = _constant_values(score, value, inside, most_frequent)
+    values["most_frequent"] = _constant_values(score, value, inside, most_frequent_answers(pooled))
     return {name: values[name] for name in BASELINES}
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import hard
-from harness.stats.inference.crossed_raters import CrossedRatings, crossed_variance
+from harness.stats.inference.crossed_raters import CrossedRatings, RaterCovariance, leave_out
 from harness.stats.inference.metric import mean
 from harness.stats.metrics.confusion import hit_rate
 from harness.stats.metrics.distributional import js_divergence
@@ -45,6 +46,15 @@ def contributions_of(metric, form, judge):
     return contributions
 
 
+def variances(ratings, contributions):
+    """Variance over items, variance over items and raters, and its degrees of freedom."""
+    left_out, n = leave_out(ratings, contributions), ratings.shape[0]
+    without = mean(left_out.totals - left_out.sums)
+    items = (n - 1) * np.var(without)
+    raters = RaterCovariance.of([left_out], mean, ratings).variance(np.ones(1))
+    return items, *raters.with_items(items, n - 1.0)
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_coverage_with_severe_and_lenient_raters(name):
     """Seven raters of 50 items: 92 to 99 % of intervals hold the value that the design expects."""
@@ -55,9 +65,12 @@ def test_coverage_with_severe_and_lenient_raters(name):
         ratings, judge = draw(rng, 50, 7)
         contributions = contributions_of(metric, form, judge)
         table = crossed(ratings)
-        values.append(mean(contributions(table.counts(), np.arange(50)).sum(axis=0)))
+        value = mean(contributions(table.counts(), np.arange(50)).sum(axis=0))
+        values.append(value)
         if i < 300:
-            intervals.append(crossed_variance(table, contributions, mean).interval(0.95))
+            _, variance, freedom = variances(table, contributions)
+            reach = stdtrit(freedom, 0.975) * np.sqrt(variance)
+            intervals.append((value - reach, value + reach))
     expected = np.mean(values)
     assert 0.92 <= np.mean([low <= expected <= high for low, high in intervals]) <= 0.99
 
@@ -73,10 +86,11 @@ def test_items_alone_would_cover_too_little():
     for _ in range(300):
         ratings, judge = draw(rng, 300, 7)
         contributions = contributions_of(bias, same, judge)
-        variance = crossed_variance(crossed(ratings), contributions, mean)
-        values.append(variance.value)
-        of_items.append(np.sqrt(variance.items))
-        of_both.append(np.sqrt(variance.variance))
+        table = crossed(ratings)
+        items, both, _ = variances(table, contributions)
+        values.append(mean(contributions(table.counts(), np.arange(300)).sum(axis=0)))
+        of_items.append(np.sqrt(items))
+        of_both.append(np.sqrt(both))
     assert np.mean(of_items) < 0.5 * np.std(values)
     assert np.mean(of_both) == pytest.approx(np.std(values), rel=0.15)
 
@@ -85,5 +99,5 @@ def test_variance_is_never_below_that_of_items():
     """Raters who all agree add nothing."""
     ratings = np.repeat(np.arange(40)[:, None] % 2, 6, axis=1)
     judge = np.eye(2)[(np.arange(40) % 3 == 0).astype(int)]
-    variance = crossed_variance(crossed(ratings), contributions_of(mse, same, judge), mean)
-    assert variance.variance == variance.items > 0
+    items, both, _ = variances(crossed(ratings), contributions_of(mse, same, judge))
+    assert both == items > 0

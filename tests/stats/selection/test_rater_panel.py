@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness import stats
-from harness.stats.inference.crossed_raters import CrossedRatings, RaterCovariance, crossed_variance
+from harness.stats.inference.crossed_raters import CrossedRatings, RaterCovariance, leave_out
 from harness.stats.inference.metric import find_metric, mean
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.footing import common_footing
@@ -77,7 +77,7 @@ def test_panel_of_six_widens_intervals_and_says_how():
 
 
 def test_variance_of_raters_is_that_of_the_jackknife():
-    """The covariance of one judge has the components of `crossed_variance`."""
+    """The covariance of one judge is that of the values without each rater and each rating."""
     ratings, judges = draw(1)
     panel = panel_of(ratings)
     answers = np.eye(2)[judges[0]]
@@ -86,11 +86,15 @@ def test_variance_of_raters_is_that_of_the_jackknife():
         shares = counts / counts.sum(axis=1, keepdims=True)
         return find_metric("mse(s/s)", METRICS).contributions(shares, answers[rows])
 
-    expected = crossed_variance(panel.forced_choice, contributions, mean)
+    left_out = leave_out(panel.forced_choice, contributions)
+    raters, cells = (
+        mean(left_out.raters),
+        np.repeat(mean(left_out.cells), left_out.times.astype(int)),
+    )
     covariance = evaluated(ratings, judges, panel).covariances["mse(s/s)"]
     variance = covariance.variance(np.array([1.0, 0.0]))
-    assert variance.raters == pytest.approx(expected.raters)
-    assert variance.cells == pytest.approx(expected.cells)
+    assert variance.raters == pytest.approx((len(raters) - 1) * np.var(raters))
+    assert variance.cells == pytest.approx((len(cells) - 1) * np.var(cells))
 
 
 @pytest.mark.parametrize("kept", [4, 6], ids=["four raters", "a third of the ratings missing"])

@@ -8,7 +8,6 @@ from hypothesis.extra import numpy as arrays
 from support.rating_tables import seeded, split_options
 
 from harness.stats.data.labels import (
-    label_cells,
     label_counts,
     majority_shares,
     means,
@@ -62,11 +61,6 @@ def test_raw_labels_are_counted():
     for bad in ([[3]], [[-1]], [[0.5]]):
         with pytest.raises(ValueError, match="no option index from 0 to 2"):
             label_counts(bad, 3)
-    np.testing.assert_array_equal(label_cells([0, 1, 1], [1, 1, 0], 2), [0, 1, 1, 1])
-    with pytest.raises(ValueError, match="no option index from 0 to 1"):
-        label_cells([2], [0], 2)
-    with pytest.raises(ValueError, match=r"wanted \(n,\) integers"):
-        label_cells([1.0], [0.0], 2)
     with pytest.raises(ValueError, match=r"labels has shape \(2,\)"):
         label_counts([1, 2], 3)
     with pytest.raises(ValueError, match="2 increasing numbers"):
