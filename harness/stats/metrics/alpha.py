@@ -19,7 +19,7 @@ from harness.stats.metrics.chance import alpha, nominal_alpha, square
 from harness.stats.metrics.human_agreement import MIN_RATERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -250,13 +250,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
     array = np.asarray(ratings)
     if array.ndim != 2:  # noqa: PLR2004 -- a matrix has two axes
         raise ValueError(f"ratings has shape {array.shape}; wanted (n, m)")
-    counted = _of_short_scale(array, level)
-    if counted is not None:
-        return counted
-    numeric = array.dtype.kind in "buif"
-    if level == "interval" and numeric:
-        return _of_numbers(array)
-    return _of_ratios(array) if level == "ratio" and numeric else _of_labels(array, level)
+    return _of_short_scale(array, level) or _of_labels(array, level)
 
 
 def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None:
@@ -295,57 +289,6 @@ def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
     step += np.arange(0, n * width, width)[:, None]
     counts = np.bincount(step.ravel(), minlength=n * width).reshape(n, width)
     return counts[:, absent:].astype(np.float64)
-
-
-def _of_numbers(array: NDArray[np.generic]) -> Estimate:
-    """Add up what interval alpha needs, block by block: nothing is sorted."""
-    total, n_rated = 0.0, 0
-    for at in blocks(len(array)):
-        x = array[at].astype(np.float64)
-        rated = ~np.isnan(x)
-        total += float(x.sum(where=rated))
-        n_rated += int(rated.sum())
-    centre = total / max(n_rated, 1)
-    totals, n_pairable = np.zeros(4), 0
-    for at in blocks(len(array)):
-        sums = interval_sums(array[at].astype(np.float64), centre=centre)
-        totals += sums.sum(axis=0)
-        n_pairable += int((sums[:, 1] > 0).sum())
-    value = float(_interval_value(totals))
-    return _described(value, n_pairable, len(array), int(totals[1]))
-
-
-def _of_ratios(array: NDArray[np.generic]) -> Estimate:
-    """Add up what ratio alpha needs, block by block: nothing is sorted."""
-    pairs = _room_for(values for _, values, _ in _pairable(array))
-    observed, n_pairable, n_values = 0.0, 0, 0
-    for unit, values, m in _pairable(array):
-        observed += _ratio_observed(unit, values, m)
-        pairs.add(values)
-        n_pairable += int((m > 0).sum())
-        n_values += len(values)
-    value = float(alpha(n_values, observed, pairs.total()))
-    return _described(value, n_pairable, len(array), n_values)
-
-
-def _pairable(array: NDArray[np.generic]) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
-    """Give unit and value of each pairable rating, and their number per unit, block by block."""
-    for at in blocks(len(array)):
-        x = array[at].astype(np.float64)
-        rated = ~np.isnan(x)
-        rated &= (rated @ np.ones(x.shape[1]) >= MIN_RATERS)[:, None]
-        unit = np.nonzero(rated)[0]
-        yield unit, x[rated], np.bincount(unit, minlength=len(x)).astype(np.float64)
-
-
-def _room_for(numbers: Iterable[FloatArray]) -> RatioPairs:
-    """Return an empty sum over pairs of numbers, which are given once to learn their range."""
-    low, high = np.inf, 0.0
-    for block in numbers:
-        _check_ratio_scale(block)
-        low = min(low, float(block.min(where=block > 0.0, initial=np.inf)))
-        high = max(high, float(block.max(initial=0.0)))
-    return RatioPairs.between(low, high) if low <= high else RatioPairs.between(1.0, 1.0)
 
 
 def _of_labels(array: NDArray[np.generic], level: Level) -> Estimate:
@@ -419,7 +362,10 @@ def _interval(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
 
 
 def _ratio(unit: IntArray, x: FloatArray, m: FloatArray) -> float:
-    pairs = _room_for([x])
+    _check_ratio_scale(x)
+    positive = x[x > 0.0]
+    low, high = (positive.min(), positive.max()) if positive.size else (1.0, 1.0)
+    pairs = RatioPairs.between(float(low), float(high))
     pairs.add(x)
     return float(alpha(len(x), _ratio_observed(unit, x, m), pairs.total()))
 
