@@ -24,7 +24,7 @@ from harness.errors import (
 )
 from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.calibration import content_free_items
-from harness.judging.judges.config import ENSEMBLE, load_judges
+from harness.judging.judges.config import ENSEMBLE, judges_folder, load_judges
 from harness.judging.judges.judge_registry import (
     build,
     check,
@@ -176,7 +176,12 @@ def plan_run(
     strategies = {spec.strategy for spec in specs}
     drawn = _drawn(pool or loaded, items_by_elicitation(loaded, config), strategies, config.seed)
     prompts = Prompts.load(
-        loaded, strategies=strategies, demonstrations=drawn, orders=orders_of(loaded, config)
+        loaded,
+        strategies=strategies,
+        own=[spec.prompts for spec in specs],
+        own_folder=judges_folder(judges_file),
+        demonstrations=drawn,
+        orders=orders_of(loaded, config),
     )
     return _plan(loaded, config, specs, dict(resolved.skipped), prompts)
 
@@ -227,8 +232,9 @@ def plan_resumed_run(
 def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
     manifest = folder.manifest
     strategies = {spec.strategy for spec in manifest.judges}
+    own = [spec.prompts for spec in manifest.judges]
     orders = orders_of(task, manifest.config)
-    prompts = Prompts.load(task, folder.prompts, strategies=strategies, orders=orders)
+    prompts = Prompts.load(task, folder.prompts, strategies=strategies, own=own, orders=orders)
     if prompts.hash != manifest.hashes["prompts"]:
         raise RunError(
             f"{folder.prompts}: the prompts have changed since this run was started; "

@@ -90,12 +90,19 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
             f"{shlex.quote(config.task)}"
         )
     strategies = {spec.strategy for spec in folder.manifest.judges}
+    own = [spec.prompts for spec in folder.manifest.judges]
     orders = orders_of(task, config)
-    prompts = Prompts.load(task, folder.prompts, strategies=strategies, orders=orders)
+    prompts = Prompts.load(task, folder.prompts, strategies=strategies, own=own, orders=orders)
     current_prompts = prompts.hash
     if current:
         drawn = prompts.demonstrations
-        current_prompts = Prompts.load(current, strategies=strategies, demonstrations=drawn).hash
+        current_prompts = Prompts.load(
+            current,
+            strategies=strategies,
+            own=own,
+            own_folder=folder.prompts,
+            demonstrations=drawn,
+        ).hash
     if prompts.hash != folder.manifest.hashes["prompts"]:
         current_prompts = prompts.hash
     return Setup(task, current or task, prompts, current_prompts)
@@ -125,7 +132,7 @@ def hashes_of(setup: Setup, items: Sequence[str]) -> dict[str, str]:
 def parameters_of(spec: JudgeSpec) -> str:
     """Return the hash of what a judge is asked with, besides its prompts."""
     asked = [spec.kind, spec.model, spec.base_url, spec.sent_params, spec.strategy]
-    return _digest([*asked, spec.votes, spec.members, spec.rule])
+    return _digest([*asked, spec.prompts, spec.votes, spec.members, spec.rule])
 
 
 def current_parameters(specs: Iterable[JudgeSpec], judges_file: Path | None) -> dict[str, str]:

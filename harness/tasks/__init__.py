@@ -5,7 +5,7 @@ from harness.tasks.folders import available_tasks, bundled, describe, find_task,
 from harness.tasks.load import load_task
 from harness.tasks.model import Item, Rating, Task
 from harness.tasks.options import CANNOT_ASSESS, Lexicon, Option
-from harness.tasks.schema import AltTestFields, TaskFile, task_schema
+from harness.tasks.schema import AltTestFields, TaskFile, TemplateName, task_schema
 from harness.tasks.write import write_task
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Rating",
     "Task",
     "TaskFile",
+    "TemplateName",
     "available_tasks",
     "bundled",
     "describe",

@@ -145,14 +145,20 @@ class PromptedJudge(Judge):
     def request(self, unit: Unit) -> Request:
         """Return the request for a unit; of a pair, the first turn."""
         messages = self._prompts.messages(
-            self._items[unit.item], unit.elicitation, self._strategy, unit.sample
+            self._items[unit.item],
+            unit.elicitation,
+            self._strategy,
+            unit.sample,
+            own=self.spec.prompts,
         )
         return self._empty_request.with_messages(messages).for_sample(unit.sample)
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair, given the first reply."""
         return request.with_messages(
-            self._prompts.follow_up(request.messages, reply.text, self._strategy)
+            self._prompts.follow_up(
+                request.messages, reply.text, self._strategy, own=self.spec.prompts
+            )
         )
 
 

@@ -30,6 +30,7 @@ from harness.judging.prompts.strategies import (
     check_strategy,
     votes_of,
 )
+from harness.tasks import TemplateName
 from harness.tasks.strict_yaml import read_yaml
 
 ENSEMBLE = "ensemble"
@@ -133,6 +134,9 @@ class JudgeSpec(BaseModel):
         How it is prompted: ``zero-shot``, ``few-shot:N`` after N demonstrations, or ``cot`` for
         chain of thought, which raises the default token limit; ``logprob`` for the probabilities
         of the options in one call, and ``logprob-calibrated`` for these by a content-free item's.
+    prompts : dict of str to str
+        Templates of its own, by the name of the bundled one that each replaces: files beside
+        `judges.yaml`.
     votes : int
         Replies that make a verdict, by majority (self-consistency).
     members : tuple of str
@@ -163,6 +167,7 @@ class JudgeSpec(BaseModel):
     price: Price | None = None
     allow_redirects: bool = False
     strategy: str = ZERO_SHOT
+    prompts: dict[TemplateName, str] = {}
     votes: Annotated[int, Field(ge=1, le=MAX_VOTES)] = 1
     members: tuple[str, ...] = ()
     rule: Literal["majority", "mean"] = "majority"
@@ -379,6 +384,12 @@ def load_judges(path: Path | None = None) -> dict[str, JudgeSpec]:
     """
     own = path or user_file()
     return bundled_judges() if own is None else bundled_judges() | _read_file(own)
+
+
+def judges_folder(path: Path | None = None) -> Path | None:
+    """Return the folder of the user's file, where templates of judges are; see `load_judges`."""
+    own = path or user_file()
+    return own.parent if own else None
 
 
 def bundled_judges() -> dict[str, JudgeSpec]:

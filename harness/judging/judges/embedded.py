@@ -208,7 +208,11 @@ class ScriptedJudge(Judge):
             model=self.spec.model,
             params={"script": self._digest, "item": unit.item, "elicitation": unit.elicitation},
             messages=self._prompts.messages(
-                self._items[unit.item], unit.elicitation, self.spec.strategy, unit.sample
+                self._items[unit.item],
+                unit.elicitation,
+                self.spec.strategy,
+                unit.sample,
+                own=self.spec.prompts,
             ),
             sample=unit.sample,
         )
@@ -218,7 +222,9 @@ class ScriptedJudge(Judge):
         return replace(
             request,
             params={**request.params, "turn": 2},
-            messages=self._prompts.follow_up(request.messages, reply.text, self.spec.strategy),
+            messages=self._prompts.follow_up(
+                request.messages, reply.text, self.spec.strategy, own=self.spec.prompts
+            ),
         )
 
     async def ask(self, request: Request) -> Reply:

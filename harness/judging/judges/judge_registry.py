@@ -20,6 +20,7 @@ from harness.judging.judges.config import (
 )
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.parsing.verdict import max_judges
+from harness.judging.prompts.requests import ELICITATIONS, bundled_template
 from harness.judging.prompts.strategies import ZERO_SHOT, split_strategy
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
         return
     judge_type = _judge_type(spec.kind)
     _check_strategy(spec, judge_type)
+    _check_prompts(spec, judge_type)
     if not spec.remote:
         judge_type.check(spec, task)
 
@@ -316,6 +318,21 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
     judge_type = _judge_type(spec.kind)
     _check_strategy(spec, judge_type)
     judge_type.check(spec, task)
+
+
+def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:
+    """Refuse templates that would not be sent."""
+    if spec.prompts and not judge_type.reads_prompts:
+        raise JudgeError(
+            f"{spec.name}: a judge of kind {spec.kind} reads no prompts; leave them out"
+        )
+    for elicitation in ELICITATIONS:
+        needed = bundled_template(elicitation, spec.strategy)
+        if elicitation in spec.prompts and needed not in spec.prompts:
+            raise JudgeError(
+                f"{spec.name}: 'prompts' in judges.yaml names a template for {elicitation} and "
+                f"none for {needed}, which {spec.strategy} needs; add it"
+            )
 
 
 def _check_strategy(spec: JudgeSpec, judge_type: type[Judge]) -> None:

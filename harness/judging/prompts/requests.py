@@ -11,7 +11,9 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import chain
 from json.encoder import encode_basestring_ascii
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from harness.errors import PromptError
@@ -20,7 +22,7 @@ from harness.judging.parsing.grammar import render as render_answer
 from harness.judging.prompts.demonstrations import Demonstrations
 from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ZERO_SHOT, n_demonstrations
 from harness.judging.prompts.templates import ITEM_NAMES, Template, read_template, render
-from harness.tasks import CANNOT_ASSESS, bundled
+from harness.tasks import CANNOT_ASSESS, TemplateName, bundled
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +40,12 @@ ELICITATIONS: tuple[Elicitation, ...] = ("forced_choice", "response_set", "paire
 FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
 MAX_ORDERS = 1024  # of options, whose prompts are kept
+NO_FILES: Mapping[TemplateName, str] = MappingProxyType({})
+_WITH_REASONS: dict[Elicitation, TemplateName] = {
+    "forced_choice": "forced_choice_cot",
+    "response_set": "response_set_cot",
+    "paired": "paired_cot",
+}
 MAX_LISTED_SETS = 7  # the sets of three options; of more options, examples are shown
 
 
@@ -209,6 +217,8 @@ class Prompts:
         folder: Path | None = None,
         *,
         strategies: Collection[str] = (),
+        own: Iterable[Mapping[TemplateName, str]] = (),
+        own_folder: Path | None = None,
         demonstrations: Demonstrations | None = None,
         orders: OptionOrders | None = None,
     ) -> Self:
@@ -222,6 +232,10 @@ class Prompts:
             Folder of the templates, by default the bundled ones.
         strategies : collection of str
             Strategies of the judges; chain of thought has templates of its own.
+        own : iterable of mapping
+            Files of the judges' own templates, by the name of the template that they replace.
+        own_folder : Path, optional
+            Folder of these files, by default ``folder``.
         demonstrations : Demonstrations, optional
             For few-shot judges; by default those in ``folder``.
         orders : OptionOrders, optional
@@ -237,13 +251,15 @@ class Prompts:
         """
         default_folder = folder or bundled("prompts")
         templates: dict[str, Template] = {}
-        own_files: dict[str, str] = dict(task.prompts.items())
+        task_files: dict[str, str] = dict(task.prompts.items())
         for name in _template_names(task, strategies):
-            own = name in own_files
-            folders = (task.folder, default_folder) if own else (default_folder,)
-            needed = ("user", "follow_up") if name.startswith("paired") else ("user",)
-            file_name = own_files.get(name, f"{name}.txt")
-            templates[name] = read_template(file_name, folders, needed)
+            is_own = name in task_files
+            folders = (task.folder, default_folder) if is_own else (default_folder,)
+            file_name = task_files.get(name, f"{name}.txt")
+            templates[name] = read_template(file_name, folders, _needed(name))
+        for name, file_name in chain.from_iterable(files.items() for files in own):
+            folders = (own_folder or default_folder,)
+            templates[own_name(file_name)] = read_template(file_name, folders, _needed(name))
         if clash := _clash(template.path for template in templates.values()):
             raise PromptError(f"{clash}: a bundled template has this name too; rename the file.")
         if demonstrations is None and folder and any(map(n_demonstrations, strategies)):
@@ -268,18 +284,25 @@ class Prompts:
             self.demonstrations.save(folder, item_text=item_text)
 
     def messages(
-        self, item: Item, elicitation: Elicitation, strategy: str = ZERO_SHOT, sample: int = 0
+        self,
+        item: Item,
+        elicitation: Elicitation,
+        strategy: str = ZERO_SHOT,
+        sample: int = 0,
+        *,
+        own: Mapping[TemplateName, str] = NO_FILES,
     ) -> tuple[Message, ...]:
         """Return the messages that ask for an item; of a pair, the first turn.
 
-        The sample decides the order of the options, where that is shuffled.
+        The sample decides the order of the options, where that is shuffled; ``own`` are the files
+        of the judge's own templates.
 
         Raises
         ------
         TaskError
             If the item has no text.
         """
-        name = template_name(elicitation, strategy)
+        name = template_name(elicitation, strategy, own)
         order = self.orders.order_for(item.id, sample) if self.orders else ()
         shared = self._parts(name, order)
         text = self._shown_text(shared, name, self._task.parts_of(item), item.criterion or "")
@@ -336,10 +359,15 @@ class Prompts:
         return self.demonstrations.shown_with(item, self._task.text_of(item), kind, n)
 
     def follow_up(
-        self, messages: tuple[Message, ...], reply: str, strategy: str = ZERO_SHOT
+        self,
+        messages: tuple[Message, ...],
+        reply: str,
+        strategy: str = ZERO_SHOT,
+        *,
+        own: Mapping[TemplateName, str] = NO_FILES,
     ) -> tuple[Message, ...]:
         """Return the messages of a pair's second turn, which asks for the single choice."""
-        name = template_name("paired", strategy)
+        name = template_name("paired", strategy, own)
         question = self._templates[name].render("follow_up", self._parts(name, ()).values)
         return (
             *messages,
@@ -356,9 +384,27 @@ def answer_kind(elicitation: Elicitation) -> AnswerKind:
     return "forced_choice" if elicitation == "forced_choice" else "response_set"
 
 
-def template_name(elicitation: Elicitation, strategy: str) -> str:
+def template_name(
+    elicitation: Elicitation, strategy: str, own: Mapping[TemplateName, str] = NO_FILES
+) -> str:
     """Return the name of the template that asks for an elicitation under a strategy."""
-    return f"{elicitation}_cot" if strategy == CHAIN_OF_THOUGHT else elicitation
+    name = bundled_template(elicitation, strategy)
+    return own_name(own[name]) if name in own else name
+
+
+def bundled_template(elicitation: Elicitation, strategy: str) -> TemplateName:
+    """Return the name of the bundled template for an elicitation under a strategy."""
+    return _WITH_REASONS[elicitation] if strategy == CHAIN_OF_THOUGHT else elicitation
+
+
+def own_name(file_name: str) -> str:
+    """Return the name of a judge's own template, which is no bundled one's."""
+    return f"own/{file_name}"
+
+
+def _needed(name: str) -> Sequence[str]:
+    """Return the parts that a template must have."""
+    return ("user", "follow_up") if name.startswith("paired") else ("user",)
 
 
 def _template_names(task: Task, strategies: Collection[str]) -> list[str]:
