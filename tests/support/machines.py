@@ -57,9 +57,7 @@ class Machine:
             make_task_folder(task, n)
         folder.mkdir()
         self._task = task
-        judges = JUDGES.format(
-            url=url, concurrency=concurrency, deadline_s=deadline_s, more=more
-        )
+        judges = JUDGES.format(url=url, concurrency=concurrency, deadline_s=deadline_s, more=more)
         (folder / "judges.yaml").write_text(judges, encoding="utf-8")
 
     def run(self, store: str, *arguments: object, resume: bool = False) -> subprocess.Popen[str]:
