@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 JUDGES = """\
 judges:
   local: {{kind: endpoint, model: stub, base_url: "{url}", samples: 1, \
-concurrency: {concurrency}, deadline_s: {deadline_s}, {more}params: {{max_tokens: 8}}}}
+concurrency: {concurrency}, deadline_s: 5, {more}params: {{max_tokens: 8}}}}
 """
 
 
@@ -39,14 +39,7 @@ class Machine:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        url: str,
-        *,
-        n: int,
-        concurrency: int = 8,
-        deadline_s: int = 2,
-        more: str = "",
+        self, folder: Path, url: str, *, n: int, concurrency: int = 8, more: str = ""
     ) -> None:
         self.name = folder.name
         self.runs = folder / "runs"
@@ -57,7 +50,7 @@ class Machine:
             make_task_folder(task, n)
         folder.mkdir()
         self._task = task
-        judges = JUDGES.format(url=url, concurrency=concurrency, deadline_s=deadline_s, more=more)
+        judges = JUDGES.format(url=url, concurrency=concurrency, more=more)
         (folder / "judges.yaml").write_text(judges, encoding="utf-8")
 
     def run(self, store: str, *arguments: object, resume: bool = False) -> subprocess.Popen[str]:

@@ -132,7 +132,7 @@ def test_short_partition_costs_nothing(machine, stub, postgres, database):
     Nor does a call reach its deadline while the event loop waits for the database.
     """
     with linked(postgres.port) as link:
-        cut_off, other = (machine(name, stub.url(ms=50), n=N, deadline_s=5) for name in "ab")
+        cut_off, other = (machine(name, stub.url(ms=50), n=N) for name in "ab")
         name = database.rpartition("/")[2]
         run = cut_off.run(postgres.address(name, link.port))
         cut_off.wait_for_verdicts(50)
