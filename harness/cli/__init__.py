@@ -10,27 +10,7 @@ from typing import Annotated
 import typer
 
 from harness import __version__
-from harness.cli import (
-    annotate,
-    baseline,
-    cache,
-    curate,
-    doctor,
-    gate,
-    lists,
-    new_task,
-    plan,
-    probe,
-    prompt,
-    report,
-    revalidate,
-    run,
-    schedule,
-    simulate,
-    study,
-    systems,
-    validate,
-)
+from harness.cli.lazy_group import PASSES_ON, CommandSource, lazy_group
 from harness.errors import ExitCode, HarnessError
 from harness.plain_text import visible
 
@@ -46,8 +26,44 @@ USAGE_ERROR: type[Exception] = typer.BadParameter.__base__ or typer.BadParameter
 STDOUT, STDERR = 1, 2
 GC_THRESHOLD = 50_000  # new objects; with the default of 700, collecting takes a tenth of the CPU
 
+COMMANDS = {
+    "run": CommandSource("run:run", "Ask judges about a task and rank them."),
+    "validate": CommandSource("validate:validate", "Validate a run, or verdicts of another tool."),
+    "systems": CommandSource("systems:systems", "Rank the systems that a pairwise task compares."),
+    "study": CommandSource("study:study", "Put the results of several tasks together."),
+    "report": CommandSource("report:report", "Write the report of a run, or compare two."),
+    "revalidate": CommandSource(
+        "revalidate:revalidate", "Ask the judges of a run again: are they still the same?"
+    ),
+    "history": CommandSource(
+        "revalidate:history", "Print the looks at a run's judges as control charts."
+    ),
+    "schedule": CommandSource("schedule:schedule", "Emit a schedule that re-validates a run."),
+    "gate": CommandSource("gate:gate", "Check a finished run against requirements."),
+    "simulate": CommandSource(
+        "simulate:simulate", "Reproduce published experiments with known truth."
+    ),
+    "doctor": CommandSource("doctor:doctor", "Check keys, addresses, cache and disk."),
+    "new-task": CommandSource(
+        "new_task:new_task", "Write a task folder, also from a table.", PASSES_ON
+    ),
+    "annotate": CommandSource("annotate:annotate", "Rate items of a task on a local page."),
+    "tasks": CommandSource("lists:tasks", "List tasks."),
+    "prompt": CommandSource("prompt:prompt", "Print what a judge is sent for an item."),
+    "judges": CommandSource("lists:judges", "List judges and what each still needs."),
+    "runs": CommandSource("lists:runs", "List run folders, newest first."),
+    "metrics": CommandSource("lists:metrics", "List metrics: range, direction and paper."),
+    "schema": CommandSource("lists:schema", "Print the JSON schema of a file."),
+    "curate": CommandSource("curate:app", "Import, check, sample and export ratings."),
+    "plan": CommandSource("plan:app", "Plan items, raters and replies."),
+    "cache": CommandSource("cache:app", "Show or clear the response cache."),
+    "baseline": CommandSource("baseline:app", "Export the baseline of a run."),
+    "probe": CommandSource("probe:app", "Test what a judge should resist."),
+}
+
 app = typer.Typer(
     name="harness",
+    cls=lazy_group(COMMANDS),
     help=SUMMARY,
     epilog=FIRST_STEPS,
     invoke_without_command=True,
@@ -56,37 +72,6 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help starts in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-PASSES_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
-COMMANDS = (
-    (run.run, "Ask judges about a task and rank them."),
-    (validate.validate, "Validate a run, or verdicts of another tool."),
-    (systems.systems, "Rank the systems that a pairwise task compares."),
-    (study.study, "Put the results of several tasks together."),
-    (report.report, "Write the report of a run, or compare two."),
-    (revalidate.revalidate, "Ask the judges of a run again: are they still the same?"),
-    (revalidate.history, "Print the looks at a run's judges as control charts."),
-    (schedule.schedule, "Emit a schedule that re-validates a run."),
-    (gate.gate, "Check a finished run against requirements."),
-    (simulate.simulate, "Reproduce published experiments with known truth."),
-    (doctor.doctor, "Check keys, addresses, cache and disk."),
-    (new_task.new_task, "Write a task folder, also from a table."),
-    (annotate.annotate, "Rate items of a task on a local page."),
-    (lists.tasks, "List tasks."),
-    (prompt.prompt, "Print what a judge is sent for an item."),
-    (lists.judges, "List judges and what each still needs."),
-    (lists.runs, "List run folders, newest first."),
-    (lists.metrics, "List metrics: range, direction and paper."),
-    (lists.schema, "Print the JSON schema of a file."),
-)
-for command, summary in COMMANDS:
-    settings = PASSES_ON if command is new_task.new_task else None
-    name = command.__name__.replace("_", "-")
-    app.command(name, short_help=summary, context_settings=settings)(command)
-app.add_typer(curate.app, name="curate", short_help="Import, check, sample and export ratings.")
-app.add_typer(plan.app, name="plan", short_help="Plan items, raters and replies.")
-app.add_typer(cache.app, name="cache", short_help="Show or clear the response cache.")
-app.add_typer(baseline.app, name="baseline", short_help="Export the baseline of a run.")
-app.add_typer(probe.app, name="probe", short_help="Test what a judge should resist.")
 
 
 def _print_version(*, requested: bool) -> None:
