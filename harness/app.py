@@ -29,8 +29,8 @@ from harness.judging.judges.judge_registry import (
     build,
     check,
     check_destinations,
-    reads_prompts,
     resolve,
+    shuffles,
 )
 from harness.judging.judges.pricing import price_of
 from harness.judging.prompts.demonstrations import draw_demonstrations
@@ -612,9 +612,9 @@ def _plan(
             judge=build(spec, task, prompts, seed=config.seed),
             items=_asked_items(task, spec, items),
             elicitations=elicitations_of(spec, planned),
-            samples=spec.n_samples(config.samples) * spec.votes,
+            samples=spec.n_samples(config.samples) * spec.replies_per_verdict(len(task.options)),
             pairs=frozenset(item.id for item in planned.get("paired", ())),
-            orders=prompts.orders if reads_prompts(spec) else None,
+            orders=prompts.orders if shuffles(spec) else None,
         )
         for spec in specs
         if spec.kind != ENSEMBLE
@@ -622,10 +622,14 @@ def _plan(
     if prompts.orders and any(spec.strategy == CALIBRATED for spec in specs):
         raise JudgeError(f"{CALIBRATED} is for one order of the options; drop --shuffle-options")
     if silent := [job.judge.spec.name for job in jobs if not job.elicitations]:
+        endorses = next(s.endorses for s in specs if s.name == silent[0])
         raise JudgeError(
-            f"{silent[0]} gives probabilities of single options; add --elicitation forced_choice"
+            f"{silent[0]} endorses options one by one; add --elicitation response_set"
+            if endorses
+            else f"{silent[0]} gives probabilities of single options; add --elicitation "
+            "forced_choice"
         )
-    _check_replies(config.choices.replies, jobs)
+    _check_replies(config.choices.replies, jobs, len(task.options))
     ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
     return Plan(task, config, prompts, jobs, skipped, ensembles=ensembles)
 
@@ -642,9 +646,14 @@ def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[
     return (*content_free, *items)
 
 
-def _check_replies(replies: int | str | None, jobs: Sequence[Job]) -> None:
+def _check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int) -> None:
     """Refuse a number of replies per item that no judge is asked for."""
-    samples = [job.samples // job.judge.spec.votes for job in jobs if not job.judge.spec.is_soft]
+    specs = [job.judge.spec for job in jobs]
+    samples = [
+        job.samples // spec.replies_per_verdict(n_options)
+        for job, spec in zip(jobs, specs, strict=True)
+        if not spec.is_soft
+    ]
     most = max(samples, default=inf)
     needed = MIN_SAMPLES if replies == "inf" else int(replies or 1)
     if needed > most:

@@ -55,8 +55,12 @@ def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
 
 
 def elicitations_of(spec: JudgeSpec, planned: Iterable[Elicitation]) -> tuple[Elicitation, ...]:
-    """Return those of some elicitations that apply to a judge: log-probabilities are of options."""
-    return tuple(name for name in planned if name == "forced_choice" or not spec.is_soft)
+    """Return those of some elicitations that apply to a judge.
+
+    Endorsements make response sets, and log-probabilities are of single options.
+    """
+    only = "response_set" if spec.endorses else "forced_choice" if spec.is_soft else None
+    return tuple(name for name in planned if only in {None, name})
 
 
 def orders_of(task: Task, config: RunConfig) -> OptionOrders | None:

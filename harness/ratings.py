@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.errors import TaskError, VerdictError
+from harness.judging.endorsement import set_distribution
 from harness.judging.parsing.option_probabilities import distribution
 from harness.judging.parsing.verdict import CANNOT_ASSESS, OUTCOMES, PairValue
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
@@ -106,6 +107,7 @@ class _TableBuilder:
         self.row = {item.id: i for i, item in enumerate(items)}
         self.forced_choice: NDArray[np.int64] | NDArray[np.float64]
         self.forced_choice = np.zeros((n, n_options), dtype=np.int64)
+        self.response_set: NDArray[np.int64] | NDArray[np.float64]
         self.response_set = np.zeros((n, n_sets), dtype=np.int64)
         self.joint: NDArray[np.int64] | None = None  # (n, K, V), allocated for the first pair
         self.outcomes = np.zeros((n, len(ELICITATIONS), len(OUTCOMES)), dtype=np.int64)
@@ -117,10 +119,16 @@ class _TableBuilder:
     def add_choice(self, row: int, option: str, n: int = 1) -> None:
         self.forced_choice[row, self.space.option_index(option)] += n
 
-    def set_distribution(self, row: int, probabilities: Mapping[str, float]) -> None:
-        """Set the shares of the options of an item, which are known and not counted."""
+    def set_distribution(
+        self, row: int, elicitation: Elicitation, probabilities: Mapping[str, float]
+    ) -> None:
+        """Set the shares of the options, or of the sets, of an item: computed, not counted."""
         if not self.exact:
-            self.forced_choice, self.exact = self.forced_choice.astype(np.float64), True
+            self.forced_choice = self.forced_choice.astype(np.float64)
+            self.response_set, self.exact = self.response_set.astype(np.float64), True
+        if elicitation == "response_set":
+            self.response_set[row] = set_distribution(probabilities, self.space)
+            return
         for option, share in distribution(probabilities).items():
             self.forced_choice[row, self.space.option_index(option)] = share
 
@@ -233,7 +241,8 @@ def judge_table(
     Pairs always count jointly. In the counts of choices and of sets they count only where the judge
     was not asked for these on their own: a choice made after naming a set is not the choice made
     unprompted, and the first turn of a pair may be the very reply that answered the set alone. Of
-    verdicts with probabilities, the distribution over the options counts, as of endless samples.
+    verdicts with probabilities, the distribution over the options, or over the sets, counts, as of
+    endless samples.
 
     Parameters
     ----------
@@ -252,7 +261,7 @@ def judge_table(
         If a verdict is no option or response set of the task.
     """
     builder = _TableBuilder(task.space, items)
-    soft = {v.item: v.probabilities for v in verdicts if v.probabilities is not None}
+    soft = {(v.item, v.elicitation): v.probabilities for v in verdicts}
     counts = Counter((v.item, v.elicitation, v.outcome, v.value) for v in verdicts)
     elicitations = {elicitation for _, elicitation, _, _ in counts}
     for (item, elicitation, outcome, value), n in counts.items():
@@ -261,8 +270,8 @@ def judge_table(
             continue
         builder.add_outcome(row, elicitation, outcome, n)
         try:
-            if item in soft and value is not None:
-                builder.set_distribution(row, soft[item])
+            if value is not None and (probabilities := soft[item, elicitation]) is not None:
+                builder.set_distribution(row, elicitation, probabilities)
             else:
                 _add_value(builder, row, value, n, elicitations)
         except ValueError:

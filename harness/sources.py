@@ -15,7 +15,6 @@ from harness.judging.calibration import PREFIX as CONTENT_FREE_ID
 from harness.judging.judges.judge_registry import notice_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
-from harness.judging.prompts.strategies import CALIBRATED
 from harness.judging.voting import with_votes
 from harness.ratings import select_items
 from harness.tasks import Task, load_task
@@ -85,7 +84,7 @@ def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:
         If they cannot be read, or their judge is none of the run.
     """
     reading, judges = folder.read_verdicts(), folder.manifest.judges
-    if not any(spec.members or spec.votes > 1 or spec.strategy == CALIBRATED for spec in judges):
+    if not any(spec.is_computed for spec in judges):
         return reading.final.values()
     task = load_task(str(folder.path / "task"))
     return chain.from_iterable(with_votes(judges, _by_judge(folder, reading), task).values())
@@ -127,7 +126,7 @@ def _voting_replies(
     return {
         spec.name: [reply for judge in spec.members or [spec.name] for reply in replies[judge]]
         for spec in manifest.judges
-        if spec.members or spec.votes > 1 or spec.strategy == CALIBRATED
+        if spec.is_computed
     }
 
 

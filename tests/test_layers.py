@@ -19,7 +19,7 @@ LAYERS = (
     ("checksummed_log", "state_folder"),
     ("tasks",),
     ("judging.cache_folder", "judging.prompts", "judging.parsing"),
-    ("judging.calibration",),
+    ("judging.calibration", "judging.endorsement"),
     ("judging.judges",),
     ("judging.storage", "judging.voting"),
     ("judging.running",),

@@ -135,6 +135,8 @@ def _ask_probe(
         )
     if any(spec.strategy == CALIBRATED for spec in plan.specs):
         raise JudgeError(f"a probe asks no judge with @{CALIBRATED}; use @logprob.")
+    if any(spec.endorses for spec in plan.specs):
+        raise JudgeError("a probe compares single choices; leave @endorse out.")
     if plan.ensembles:
         raise JudgeError(f"{plan.ensembles[0].name}: a probe asks single judges; name its members.")
     if dry_run:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from harness.judging.calibration import calibrated
+from harness.judging.endorsement import endorsed
 from harness.judging.parsing.verdict import OUTCOMES, PairValue, Verdict
 from harness.judging.prompts.strategies import CALIBRATED
 
@@ -74,13 +75,15 @@ def with_votes(
     dict
         Verdicts by judge. Sample s of a judge with k votes is made of its replies ks to ks + k - 1;
         sample s of an ensemble, of its members' samples s. Those of calibrated judges are
-        calibrated.
+        calibrated, and those of judges that endorse options are put together.
     """
     space = task.space
     by_judge: dict[str, Sequence[Verdict]] = {}
     for spec in specs:
         if spec.members:
             by_judge[spec.name] = _of_members(spec, by_judge, space, look)
+        elif spec.endorses:
+            by_judge[spec.name] = endorsed(verdicts[spec.name], space)
         elif spec.votes > 1:
             by_judge[spec.name] = _of_replies(spec, verdicts[spec.name], space, look)
         elif spec.strategy == CALIBRATED:

@@ -15,7 +15,7 @@ from harness.analysis.judge_costs import cost_of, median_latency_s
 from harness.app import Plan, ask_open_units
 from harness.elicitation_items import elicitations_of
 from harness.errors import ExitCode, JudgeUnavailable, RunError
-from harness.judging.judges.judge_registry import build, check
+from harness.judging.judges.judge_registry import build, check, shuffles
 from harness.judging.running.services import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.revalidation.history import Provider
@@ -115,10 +115,11 @@ def plan_occasion(run: RunFolder, questions: Questions, occasion: int) -> Plan:
                     judge=judge,
                     items=questions.items,
                     elicitations=elicitations_of(spec, questions.elicitations),
-                    samples=spec.n_samples(questions.samples) * spec.votes,
+                    samples=spec.n_samples(questions.samples)
+                    * spec.replies_per_verdict(len(setup.task.options)),
                     pairs=questions.pairs,
                     look=occasion,
-                    orders=setup.prompts.orders if judge.reads_prompts else None,
+                    orders=setup.prompts.orders if shuffles(spec) else None,
                 )
             )
     if not jobs:

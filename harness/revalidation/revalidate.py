@@ -11,7 +11,7 @@ from harness.app import how_to_resume
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, RunError
 from harness.judging.judges.config import load_judges
-from harness.judging.judges.judge_registry import check_destinations, reads_prompts
+from harness.judging.judges.judge_registry import check_destinations, shuffles
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.verdict import Reader
 from harness.ratings import select_items
@@ -464,7 +464,7 @@ class Sitting:
         verdicts = run.read_verdicts().final.values() if run.verdicts.exists() else ()
         task, orders = self.setup.task, self.setup.prompts.orders
         readers = {
-            spec.name: Reader(task, spec.strategy, orders if reads_prompts(spec) else None)
+            spec.name: Reader(task, spec.strategy, orders if shuffles(spec) else None)
             for spec in run.manifest.asked_judges
         }
         causes = changed_causes(baseline.hashes, now_in_use, readers, verdicts)

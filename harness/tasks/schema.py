@@ -45,6 +45,7 @@ TemplateName = Literal[
     "forced_choice_cot",
     "response_set_cot",
     "paired_cot",
+    "endorsement",
 ]
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 

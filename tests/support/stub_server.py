@@ -85,6 +85,8 @@ def answer_to(body: dict) -> str:
     texts = texts_of(body)
     digest = hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).digest()
     keys = options_of(body)
+    if "\nyes\nno\n" in texts[-1]:
+        return ("yes", "no")[digest[0] % 2]
     wants_set = "every option" in texts[-1].lower()
     if wants_set:
         chosen = [key for place, key in enumerate(keys) if digest[1 + place] % 2]

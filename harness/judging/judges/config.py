@@ -24,7 +24,9 @@ from harness.errors import CallFailed, JudgeError, JudgeUnavailable
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.prompts.strategies import (
+    CALIBRATED,
     CHAIN_OF_THOUGHT,
+    ENDORSEMENTS,
     SOFT,
     ZERO_SHOT,
     check_strategy,
@@ -133,7 +135,9 @@ class JudgeSpec(BaseModel):
     strategy : str
         How it is prompted: ``zero-shot``, ``few-shot:N`` after N demonstrations, or ``cot`` for
         chain of thought, which raises the default token limit; ``logprob`` for the probabilities
-        of the options in one call, and ``logprob-calibrated`` for these by a content-free item's.
+        of the options in one call, and ``logprob-calibrated`` for these by a content-free item's;
+        ``endorse`` for a call per option, with yes or no, and ``endorse-logprob`` for their
+        probabilities.
     prompts : dict of str to str
         Templates of its own, by the name of the bundled one that each replaces: files beside
         `judges.yaml`.
@@ -182,6 +186,21 @@ class JudgeSpec(BaseModel):
     def is_soft(self) -> bool:
         """Whether one call gives a distribution over the options."""
         return self.strategy in SOFT
+
+    @property
+    def endorses(self) -> bool:
+        """Whether it is asked about each option on its own."""
+        return self.strategy in ENDORSEMENTS
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether its verdicts are computed from those on single replies."""
+        calculated = self.endorses or self.strategy == CALIBRATED
+        return bool(self.members) or self.votes > 1 or calculated
+
+    def replies_per_verdict(self, n_options: int) -> int:
+        """Return how many replies make a verdict on a task with so many options."""
+        return n_options if self.endorses else self.votes
 
     def n_samples(self, wanted: int | None) -> int:
         """Return the verdicts per item and elicitation where so many are wanted."""
@@ -277,8 +296,8 @@ class JudgeSpec(BaseModel):
             raise ValueError("members: an ensemble has at least two judges, none of them twice")
         if is_ensemble and (self.votes > 1 or self.strategy != ZERO_SHOT):
             raise ValueError("votes and strategy belong to the members of an ensemble")
-        if self.is_soft and self.votes > 1:
-            raise ValueError(f"votes need replies, and {self.strategy} gives a distribution")
+        if (self.is_soft or self.endorses) and self.votes > 1:
+            raise ValueError(f"votes need whole replies, which {self.strategy} does not give")
         return self
 
 
@@ -300,8 +319,8 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     if (votes and spec.votes > 1) or (not votes and spec.strategy != ZERO_SHOT):
         current = f"{spec.votes} votes" if votes else f"the strategy {spec.strategy}"
         raise JudgeError(f"judge {spec.name!r} already has {current}; name it without @{strategy}")
-    if votes and spec.is_soft:
-        raise JudgeError(f"judge {name!r}: one call of {spec.name} gives a distribution, no votes")
+    if votes and (spec.is_soft or spec.endorses):
+        raise JudgeError(f"judge {name!r}: no call of {spec.name} gives a whole verdict to vote on")
     if votes:
         return spec.model_copy(update={"name": name, "votes": votes})
     params = _params_under(strategy, spec.params)

@@ -135,9 +135,9 @@ def _member(ensemble: JudgeSpec, name: str, registry: Mapping[str, JudgeSpec]) -
             f"ensemble; known are {', '.join(registry)}. Give a model of another name an alias in "
             "judges.yaml"
         )
-    if spec.is_soft:
+    if spec.is_soft or spec.endorses:
         raise JudgeError(
-            f"judge {ensemble.name!r}: {name} gives distributions, and an ensemble joins verdicts"
+            f"judge {ensemble.name!r}: {name} gives no single choices, and an ensemble joins these"
         )
     return spec
 
@@ -348,9 +348,9 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge]) -> None:
         )
 
 
-def reads_prompts(spec: JudgeSpec) -> bool:
-    """Return whether a judge is asked with prompts."""
-    return _judge_type(spec.kind).reads_prompts
+def shuffles(spec: JudgeSpec) -> bool:
+    """Return whether a judge is shown the options in an order that may change."""
+    return _judge_type(spec.kind).reads_prompts and not spec.endorses
 
 
 def notice_of(spec: JudgeSpec) -> str:

@@ -170,6 +170,8 @@ class _Rules:
         """Mark an answer that the task does not admit as invalid."""
         if verdict.outcome != "answered":
             return verdict
+        if len(verdict.shown) == 1:  # an endorsement, which is a part of a verdict
+            return replace(verdict, outcome="invalid", value=None, reason="one_option")
         logged = verdict.value
         builtins = asdict(logged) if isinstance(logged, PairValue) else logged
         parsed, value = self._parse(builtins, verdict.elicitation)

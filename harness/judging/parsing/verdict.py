@@ -31,11 +31,11 @@ from harness.judging.parsing.grammar import (
     render,
 )
 from harness.judging.parsing.option_probabilities import MIN_MASS, OptionTokens, distribution
-from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, SOFT, ZERO_SHOT
-from harness.tasks import CANNOT_ASSESS
+from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ENDORSEMENTS, SOFT, ZERO_SHOT
+from harness.tasks import CANNOT_ASSESS, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from harness.judging.prompts.option_orders import OptionOrders, Order
@@ -70,6 +70,7 @@ MAX_JUDGES = 50  # of a run or a file: judges are compared in pairs, in every re
 MAX_CELLS = 20_000  # pairs of options, for all judges: each is held in every resample
 MAX_NAME_CHARS = 200  # of a judge
 HEADER = b'{"schema_version": 1}\n'
+YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")
 AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a pair that has its first turn alone
 MAX_CACHED_CHARS = 64  # longer replies are parsed each time
 ALWAYS_WRITTEN = (
@@ -194,10 +195,11 @@ class Verdict(_Record, frozen=True, kw_only=True):
         A slug for why there is no answer.
     probabilities : dict of str to float, or None
         Of a judge asked for log-probabilities: that of each option, and of CANNOT_ASSESS. The rest
-        lies outside the options; the value is the most probable option.
+        lies outside the options; the value is the most probable option. Of a reply about a single
+        option: those of yes and no; of a response set made of such: that each option is endorsed.
     shown : tuple of str
         The keys of the options by the place at which the prompt showed them; empty where it showed
-        them in the task's order.
+        them in the task's order. A single one where the reply says whether that is endorsed.
     """
 
     item: str
@@ -242,7 +244,8 @@ class Reader:
         Says which verdicts are possible.
     strategy : str
         That of the judge. Under chain of thought the last line of a reply is parsed alone; with
-        log-probabilities, those of its first token.
+        log-probabilities, those of its first token. An endorsement is read as the set of the option
+        that the sample is about, or as the empty set.
     orders : OptionOrders, optional
         How the options were shuffled; verdicts are the options' own keys.
     """
@@ -254,6 +257,7 @@ class Reader:
         self._orders = orders
         self._gives_reasons = strategy == CHAIN_OF_THOUGHT
         self._is_soft = strategy in SOFT
+        self._endorses = strategy in ENDORSEMENTS
         self._tokens: dict[Order, OptionTokens] = {}
         self._parse_cached = lru_cache(maxsize=1024)(self._parse)
 
@@ -285,7 +289,7 @@ class Reader:
         """
         value: Value
         probabilities = None
-        order = self._orders.order_for(unit.item, unit.sample) if self._orders else ()
+        order = self._order(unit)
         if unit.elicitation == "paired":
             parsed, value = self._pair(first, reply, unit.item, order)
         elif self._is_soft:
@@ -293,8 +297,11 @@ class Reader:
             parsed = self._most_probable(reply, probabilities)
             value = parsed.value
         else:
-            parsed = self._turn(reply, unit.elicitation, unit.item, order)
+            turn = "forced_choice" if self._endorses else unit.elicitation
+            parsed = self._turn(reply, turn, unit.item, order)
             value = parsed.value
+        if self._endorses and value is not None:
+            value = order if value == YES.key else ()
         return Verdict(
             item=unit.item,
             judge=judge,
@@ -322,16 +329,29 @@ class Reader:
             shown=order,
         )
 
+    def _order(self, unit: Unit) -> Order:
+        """Return the options as the prompt showed them; of an endorsement, the single option."""
+        if self._endorses:
+            options = self._task.options
+            return (options[unit.sample % len(options)].key,)
+        return self._orders.order_for(unit.item, unit.sample) if self._orders else ()
+
     def _probabilities(self, logprobs: object, order: Order) -> dict[str, float] | None:
         """Return the options' probabilities by their own keys."""
         if order not in self._tokens:
-            options = self._orders.shown(order) if self._orders else self._task.options
+            options = self._options(order)
             self._tokens[order] = OptionTokens(options, abstain=self._task.abstain)
         masses = self._tokens[order].probabilities(logprobs)
         if masses is None or not self._orders:
             return masses
         names = {shown: own for own, shown in self._orders.keys_shown(order).items()}
         return {names.get(name, name): mass for name, mass in masses.items()}
+
+    def _options(self, order: Order) -> Sequence[Option]:
+        """Return the options under the keys that a reply may hold."""
+        if self._endorses:
+            return (YES, NO)
+        return self._orders.shown(order) if self._orders else self._task.options
 
     def _most_probable(self, reply: Reply, probabilities: Mapping[str, float] | None) -> Parsed:
         """Return the most probable option, unless CANNOT_ASSESS is more probable than all."""
@@ -370,6 +390,8 @@ class Reader:
 
     def _parse(self, text: str, elicitation: Turn, order: Order) -> tuple[Parsed, str]:
         task, orders = self._task, self._orders
+        if self._endorses:
+            return parse_without_item(text, "forced_choice", (YES, NO), abstain=task.abstain)
         sets = None if task.response_sets == "all" else task.response_sets
         if not orders:
             return parse_without_item(

@@ -20,7 +20,12 @@ from harness.errors import PromptError
 from harness.files import write_file
 from harness.judging.parsing.grammar import render as render_answer
 from harness.judging.prompts.demonstrations import Demonstrations
-from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ZERO_SHOT, n_demonstrations
+from harness.judging.prompts.strategies import (
+    CHAIN_OF_THOUGHT,
+    ENDORSEMENTS,
+    ZERO_SHOT,
+    n_demonstrations,
+)
 from harness.judging.prompts.templates import ITEM_NAMES, Template, read_template, render
 from harness.tasks import CANNOT_ASSESS, TemplateName, bundled
 
@@ -40,6 +45,7 @@ ELICITATIONS: tuple[Elicitation, ...] = ("forced_choice", "response_set", "paire
 FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
 MAX_ORDERS = 1024  # of options, whose prompts are kept
+ENDORSEMENT_KEYS = ("yes", "no")
 NO_FILES: Mapping[TemplateName, str] = MappingProxyType({})
 _WITH_REASONS: dict[Elicitation, TemplateName] = {
     "forced_choice": "forced_choice_cot",
@@ -257,9 +263,11 @@ class Prompts:
             folders = (task.folder, default_folder) if is_own else (default_folder,)
             file_name = task_files.get(name, f"{name}.txt")
             templates[name] = read_template(file_name, folders, _needed(name))
+            _check_endorsement(name, templates[name])
         for name, file_name in chain.from_iterable(files.items() for files in own):
             folders = (own_folder or default_folder,)
             templates[own_name(file_name)] = read_template(file_name, folders, _needed(name))
+            _check_endorsement(name, templates[own_name(file_name)])
         if clash := _clash(template.path for template in templates.values()):
             raise PromptError(f"{clash}: a bundled template has this name too; rename the file.")
         if demonstrations is None and folder and any(map(n_demonstrations, strategies)):
@@ -294,8 +302,8 @@ class Prompts:
     ) -> tuple[Message, ...]:
         """Return the messages that ask for an item; of a pair, the first turn.
 
-        The sample decides the order of the options, where that is shuffled; ``own`` are the files
-        of the judge's own templates.
+        The sample decides the order of the options, where that is shuffled, and the option that an
+        endorsement is about; ``own`` are the files of the judge's own templates.
 
         Raises
         ------
@@ -303,7 +311,7 @@ class Prompts:
             If the item has no text.
         """
         name = template_name(elicitation, strategy, own)
-        order = self.orders.order_for(item.id, sample) if self.orders else ()
+        order = self._order(item, strategy, sample)
         shared = self._parts(name, order)
         text = self._shown_text(shared, name, self._task.parts_of(item), item.criterion or "")
         turns = self._demonstrations(name, order, self._shown(item, elicitation, strategy))
@@ -312,10 +320,19 @@ class Prompts:
         turns[0] = Message("user", shared.head + turns[0].content)
         return (*shared.opening, *turns, Message("user", text))
 
+    def _order(self, item: Item, strategy: str, sample: int) -> Order:
+        """Return the options as a sample shows them; of an endorsement, the single option."""
+        if strategy in ENDORSEMENTS:
+            return (self._task.options[sample % len(self._task.options)].key,)
+        return self.orders.order_for(item.id, sample) if self.orders else ()
+
     def _rendered(self, name: str, order: Order) -> _Parts:
         """Fill what all items share, for an order of the options."""
         template = self._templates[name]
-        values = _task_values(self._task, template, self.orders, order)
+        if len(order) == 1:
+            values = _endorsement_values(self._task, template, order[0])
+        else:
+            values = _task_values(self._task, template, self.orders, order)
         head, tail = template.head("user", values, ITEM_NAMES)
         return _Parts(values, _opening(template.render("system", values)), head, tail)
 
@@ -394,6 +411,8 @@ def template_name(
 
 def bundled_template(elicitation: Elicitation, strategy: str) -> TemplateName:
     """Return the name of the bundled template for an elicitation under a strategy."""
+    if strategy in ENDORSEMENTS:
+        return "endorsement"
     return _WITH_REASONS[elicitation] if strategy == CHAIN_OF_THOUGHT else elicitation
 
 
@@ -410,6 +429,8 @@ def _needed(name: str) -> Sequence[str]:
 def _template_names(task: Task, strategies: Collection[str]) -> list[str]:
     """Return the names of the templates that judges with these strategies need."""
     names: list[str] = list(ELICITATIONS)
+    if ENDORSEMENTS & set(strategies):
+        names.append("endorsement")
     if CHAIN_OF_THOUGHT not in strategies:
         return names
     with_reasons = {name: template_name(name, CHAIN_OF_THOUGHT) for name in ELICITATIONS}
@@ -470,6 +491,20 @@ def _check_follow_up(templates: Iterable[Template], orders: OptionOrders | None)
             )
 
 
+def _check_endorsement(name: str, template: Template) -> None:
+    """Refuse a template for endorsements that does not show the option."""
+    if name == "endorsement" and "{{option}}" not in template.parts["user"]:
+        raise PromptError(f"{template.path}: part [user] must show {{{{option}}}}, asked about.")
+
+
+def _endorsement_values(task: Task, template: Template, key: str) -> dict[str, str]:
+    """Return the values of the placeholders where one option is asked about."""
+    [option] = (_option_line(option) for option in task.options if option.key == key)
+    replies = "\n".join([*ENDORSEMENT_KEYS, *([CANNOT_ASSESS] if task.abstain else [])])
+    values = _task_values(task, template, None, ())
+    return values | {"option": option, "keys": replies, "replies": replies}
+
+
 def _task_values(
     task: Task, template: Template, orders: OptionOrders | None, order: Order
 ) -> dict[str, str]:
@@ -483,6 +518,7 @@ def _task_values(
         "property": task.property,
         "instructions": task.instructions,
         "options": "\n".join(_option_line(option) for option in options),
+        "option": "",
         "keys": "\n".join([*(option.key for option in options), *others]),
         "replies": "\n".join([", ".join(members) for members in sets] + others),
         "abstain": template.render("abstain", {}) if task.abstain else "",

@@ -8,14 +8,18 @@ ZERO_SHOT = "zero-shot"
 CHAIN_OF_THOUGHT = "cot"
 LOG_PROBABILITIES = "logprob"
 CALIBRATED = "logprob-calibrated"
-SOFT = frozenset({LOG_PROBABILITIES, CALIBRATED})
+ENDORSEMENT = "endorse"
+SOFT_ENDORSEMENT = "endorse-logprob"
+ENDORSEMENTS = frozenset({ENDORSEMENT, SOFT_ENDORSEMENT})
+SOFT = frozenset({LOG_PROBABILITIES, CALIBRATED, SOFT_ENDORSEMENT})
 FEW_SHOT = re.compile(r"few-shot:([1-9][0-9]?)")
 SELF_CONSISTENCY = re.compile(r"self-consistency:([1-9][0-9]{0,2})")
 
 
 def is_strategy(name: str) -> bool:
     """Return whether a name is that of a strategy, which says how a judge is prompted."""
-    return name in {ZERO_SHOT, CHAIN_OF_THOUGHT, *SOFT} or FEW_SHOT.fullmatch(name) is not None
+    fixed = {ZERO_SHOT, CHAIN_OF_THOUGHT, *SOFT, *ENDORSEMENTS}
+    return name in fixed or FEW_SHOT.fullmatch(name) is not None
 
 
 def check_strategy(strategy: str) -> str:
@@ -29,7 +33,7 @@ def check_strategy(strategy: str) -> str:
     if not is_strategy(strategy):
         raise ValueError(
             "no such strategy; use one of zero-shot, cot, few-shot:N (N to 99), logprob, "
-            "logprob-calibrated"
+            "logprob-calibrated, endorse, endorse-logprob"
         )
     return strategy
 

@@ -9,7 +9,8 @@ A template is UTF-8 text in parts, each below a line with its name in brackets::
     [sets]       the value of {{sets}} for tasks that list their response sets
     [criterion]  the value of {{criterion}} for items that have a criterion
 
-``{{property}}``, ``{{instructions}}`` and ``{{options}}`` come from the task; ``{{keys}}`` are the
+``{{property}}``, ``{{instructions}}`` and ``{{options}}`` come from the task; ``{{option}}`` is the
+one that an endorsement is about, elsewhere empty; ``{{keys}}`` are the
 replies to a forced choice and ``{{replies}}`` those to a response set (all, or examples where they
 are many), a line each.
 
@@ -35,7 +36,7 @@ FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 PART = re.compile(r"\[([a-z_]+)\]")
 PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}")
 TASK_NAMES = frozenset(
-    ("property", "instructions", "options", "keys", "replies", "abstain", "sets")
+    ("property", "instructions", "options", "option", "keys", "replies", "abstain", "sets")
 )
 ITEM_NAMES = frozenset(("criterion", "fence", "text"))
 ALLOWED: dict[str, frozenset[str]] = {

@@ -71,7 +71,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
     gives_reasons |= spec.strategy == CHAIN_OF_THOUGHT
     for elicitation in job.elicitations:
         paired = elicitation == "paired"
-        n = 1 if paired or job.orders else spec.n_per_request
+        n = 1 if paired or job.varies else spec.n_per_request
         reply = _reply_tokens(task, elicitation)
         for item in job.items_of(elicitation):
             first = job.judge.request(Unit(item=item.id, elicitation=elicitation))

@@ -63,6 +63,11 @@ class Job:
     look: int = 0
     orders: OptionOrders | None = None
 
+    @property
+    def varies(self) -> bool:
+        """Whether the prompts of an item's samples differ."""
+        return self.orders is not None or self.judge.spec.endorses
+
     def items_of(self, elicitation: Elicitation) -> tuple[Item, ...]:
         """Return the items of an elicitation."""
         if elicitation != "paired" or self.pairs is None:

@@ -192,7 +192,7 @@ class JudgeRun:
     def _requests(self, item: str, elicitation: Elicitation) -> Iterator[tuple[int, Request, str]]:
         """Yield each sample with a request for it and the request's hash."""
         job = self.job
-        if job.orders is None:
+        if not job.varies:
             request = self.judge.request(Unit(item, elicitation)).for_look(job.look)
             for sample, request_hash in enumerate(request.hashes(job.samples)):
                 yield sample, request, request_hash

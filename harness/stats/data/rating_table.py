@@ -68,8 +68,8 @@ class RatingTable:
     outcomes : (n, 3, 5) int array
         How often each of `ELICITATIONS` ended in each of `OUTCOMES`.
     exact : bool
-        Whether the rows of ``forced_choice`` are distributions in place of counts, zeros where
-        there is none: what endlessly many replies would show.
+        Whether the rows of ``forced_choice`` and ``response_set`` are distributions in place of
+        counts, zeros where there is none: what endlessly many replies would show.
 
     Raises
     ------
@@ -82,7 +82,7 @@ class RatingTable:
     name: str
     items: tuple[str, ...]
     forced_choice: IntArray | FloatArray
-    response_set: IntArray
+    response_set: IntArray | FloatArray
     joint: IntArray | None
     outcomes: IntArray
     exact: bool = False
@@ -100,8 +100,10 @@ class RatingTable:
         object.__setattr__(self, "items", tuple(self.items))
         for field, shape in shapes.items():
             counts = getattr(self, field)
-            if self.exact and field == "forced_choice":
-                object.__setattr__(self, field, _check_shares(counts, shape, self.name))
+            if self.exact and field in {"forced_choice", "response_set"}:
+                object.__setattr__(
+                    self, field, _check_shares(counts, shape, f"{field} of {self.name!r}")
+                )
             elif counts is not None or field != "joint":
                 object.__setattr__(self, field, _check_counts(counts, shape, self.name, field))
 
@@ -200,9 +202,7 @@ def _check_shares(shares: FloatArray, shape: tuple[int, ...], name: str) -> Floa
     sums = array.sum(axis=-1)
     is_row = (np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) | ~array.any(axis=-1)
     if array.shape != shape or (array < 0).any() or not is_row.all():
-        raise ValueError(
-            f"forced_choice of {name!r} is exact: its rows, {shape}, must sum to 1 or be 0"
-        )
+        raise ValueError(f"{name} is exact: its rows, {shape}, must sum to 1 or be 0")
     return frozen(array)
 
 
@@ -272,25 +272,30 @@ class Distributions:
             forced choices if no response set was given at all: both then say the same.
         """
         n_forced = n_choices(table)
-        sets: IntArray | FloatArray = table.response_set
+        sets = table.response_set
         if table.space.fully_specified and not sets.any():
             sets = table.forced_choice  # singletons keep the order of the options
-        n_sets = sets.sum(axis=1).astype(np.float64)
+        sums = sets.sum(axis=1).astype(np.float64)
         endorsed = sets @ table.space.membership.T.astype(np.int64)
         return cls(
             space=table.space,
             O=ratio(table.forced_choice, table.forced_choice.sum(axis=1, keepdims=True)),
-            theta=ratio(sets, n_sets[:, None]),
-            omega=ratio(endorsed, n_sets[:, None]),
+            theta=ratio(sets, sums[:, None]),
+            omega=ratio(endorsed, sums[:, None]),
             n_forced=n_forced,
-            n_sets=n_forced if sets is table.forced_choice else n_sets,
+            n_sets=_numbers(sets, exact=table.exact),
         )
 
 
 def n_choices(table: RatingTable) -> FloatArray:
     """Return (n,): how many choices are behind each row, infinitely many where it is exact."""
-    n = table.forced_choice.sum(axis=1).astype(np.float64)
-    return np.where(n > 0, np.inf, 0.0) if table.exact else n
+    return _numbers(table.forced_choice, exact=table.exact)
+
+
+def _numbers(counts: IntArray | FloatArray, *, exact: bool) -> FloatArray:
+    """Return (n,): the sums of counts; of distributions infinite, or 0 where there is none."""
+    n = counts.sum(axis=1).astype(np.float64)
+    return np.where(n > 0, np.inf, 0.0) if exact else n
 
 
 def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:

@@ -84,7 +84,7 @@ def _with_option(table: RatingTable, option: str) -> RatingTable:
     space = OptionSpace((*old.options, option), (*old.sets, (option,)), old.sets_known)
     places = [space.set_index(members) for members in old.sets]
     n, K, V = len(table.items), len(space.options), len(space.sets)
-    sets = np.zeros((n, V), np.int64)
+    sets: Counts = np.zeros((n, V)) if table.exact else np.zeros((n, V), np.int64)
     nobody = np.zeros(n, np.int64)
     choices: Counts = np.c_[table.forced_choice, nobody]
     sets[:, places] = table.response_set

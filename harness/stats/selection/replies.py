@@ -103,7 +103,7 @@ def counts_of(table: RatingTable, form: Form) -> Counts:
 def replies_of(table: RatingTable, form: Form) -> Replies:
     """Return what a judge answered, as the (n, W) answers that a form is made of."""
     counts = counts_of(table, form)
-    if not (table.exact and counts is table.forced_choice):
+    if not table.exact:
         return Replies.of_counts(np.asarray(counts, dtype=np.int64))
     return Replies.of_distribution(np.where(counts.sum(axis=1, keepdims=True) > 0, counts, np.nan))
 

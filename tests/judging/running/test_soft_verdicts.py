@@ -128,9 +128,9 @@ def test_judges_without_log_probabilities_and_votes_on_them_are_refused(task):
     registry = load_judges()
     with pytest.raises(JudgeUnavailable, match="gives no log-probabilities"):
         resolve(["s@logprob"], task, registry | {"s": _scripted()})
-    with pytest.raises(JudgeError, match="gives a distribution, no votes"):
+    with pytest.raises(JudgeError, match="gives a whole verdict to vote on"):
         look_up("gpt@logprob@self-consistency:3", registry, None, None)
-    with pytest.raises(JudgeError, match="an ensemble joins verdicts"):
+    with pytest.raises(JudgeError, match="an ensemble joins these"):
         resolve(["gpt@logprob+claude"], task, registry)
 
 

@@ -1,0 +1,108 @@
+"""Endorsement: whether a reasonable rater could choose an option, asked of each option on its own.
+
+The replies to the K options of an item make one response set: of the options with a yes. Replies to
+different options are independent calls. Where they are probabilities, the response sets therefore
+have the distribution that endlessly many calls would show: the product over the options, among the
+admissible sets.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from harness.judging.parsing.grammar import OUTCOMES
+from harness.judging.parsing.option_probabilities import MIN_MASS, distribution
+from harness.judging.parsing.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.stats import OptionSpace
+    from harness.stats.data.arrays import FloatArray
+
+YES = "yes"
+NOT_ADMISSIBLE = "not_admissible"
+
+
+def endorsed(replies: Sequence[Verdict], space: OptionSpace) -> list[Verdict]:
+    """Return the response sets that replies about single options make.
+
+    Parameters
+    ----------
+    replies : sequence of Verdict
+        Sample s of an item is made of its replies Ks to Ks + K - 1, in the order of the options.
+    space : OptionSpace
+        The K options, and the admissible sets.
+
+    Returns
+    -------
+    list of Verdict
+        A verdict is answered only if all its replies are; otherwise its outcome is the worst of
+        theirs. Invalid (``not_admissible``) where the set is empty or not admissible, or, of
+        probabilities, where all admissible sets together have less than 1%. Of these the value is
+        the most probable set.
+    """
+    n_options = len(space.options)
+    by_unit: defaultdict[tuple[str, int], list[Verdict]] = defaultdict(list)
+    for reply in sorted(replies, key=lambda verdict: verdict.sample):
+        by_unit[reply.item, reply.sample // n_options].append(reply)
+    return [
+        _verdict(of_unit, sample, space)
+        for (_, sample), of_unit in by_unit.items()
+        if len(of_unit) == n_options
+    ]
+
+
+def set_distribution(endorsements: Mapping[str, float], space: OptionSpace) -> FloatArray:
+    """Return the (V,) probabilities of the sets that options endorsed independently make.
+
+    Parameters
+    ----------
+    endorsements : mapping of str to float
+        The probability that each option is endorsed.
+
+    Returns
+    -------
+    (V,) array
+        Among the admissible sets; zeros where they have less than 1% together.
+    """
+    p = np.array([endorsements.get(option, 0.0) for option in space.options])
+    members = space.membership.astype(bool)  # (K, V)
+    masses = np.where(members, p[:, None], 1.0 - p[:, None]).prod(axis=0)
+    total = float(masses.sum())
+    return np.asarray(masses / total if total >= MIN_MASS else np.zeros_like(masses))
+
+
+def _verdict(replies: Sequence[Verdict], sample: int, space: OptionSpace) -> Verdict:
+    """Put the replies of a unit together."""
+    worst = max(replies, key=lambda reply: OUTCOMES.index(reply.outcome))
+    whole = Verdict(
+        item=worst.item,
+        judge=worst.judge,
+        elicitation="response_set",
+        sample=sample,
+        outcome=worst.outcome,
+        reason=worst.reason,
+    )
+    if worst.outcome != "answered":
+        return whole
+    if replies[0].probabilities is not None:
+        return _most_probable(whole, replies, space)
+    value = tuple(option for reply in replies if reply.value for option in reply.shown)
+    if value not in space.sets:
+        return replace(whole, outcome="invalid", reason=NOT_ADMISSIBLE)
+    return replace(whole, value=value)
+
+
+def _most_probable(whole: Verdict, replies: Sequence[Verdict], space: OptionSpace) -> Verdict:
+    shares = [distribution(reply.probabilities or {}).get(YES, 0.0) for reply in replies]
+    endorsements = dict(zip(space.options, shares, strict=True))
+    theta = set_distribution(endorsements, space)
+    if not theta.any():
+        return replace(whole, outcome="invalid", reason=NOT_ADMISSIBLE)
+    value = space.sets[int(theta.argmax())]
+    return replace(whole, value=value, probabilities=endorsements)
