@@ -254,12 +254,12 @@ def _print(result: RunResult, *, quiet: bool, as_json: bool, details: bool) -> N
 
 
 def print_folder(result: RunResult) -> None:
-    """Print the run folder and the cost; judges of unknown price are named."""
+    """Print where the page is, and the cost; judges of unknown price are named."""
     cost = dollars(result.cost_usd)
     unknown = [judge.name for judge in result.validation.judges if judge.cost.usd is None]
     if unknown:
         cost += f", not counting {', '.join(unknown)} (unknown price)"
-    echo(f"\nRun folder: {result.folder.path}   cost: {cost}")
+    echo(f"\nReport: {result.folder.path / 'report.html'}   cost: {cost}")
 
 
 def print_costs(*quotes_by_task: Sequence[JudgeQuote], as_json: bool) -> None:

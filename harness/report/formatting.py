@@ -168,6 +168,23 @@ def headline(validation: Validation) -> str:
     return "  ".join(parts)
 
 
+def compared_on(validation: Validation) -> str:
+    """Return which items judges are compared on, at how many replies and which cut-off."""
+    evidence = validation.evidence
+    n_ranked = sum(row.ranked for row in evidence.judges) if evidence else 0
+    if evidence is None or not n_ranked:
+        return ""
+    if evidence.abstention == "loss":
+        items = f"all {counted([evidence.n_items])} with ratings, unanswered ones as losses"
+    elif evidence.n_items == evidence.n_rated:
+        items = f"all {counted([evidence.n_items])} with ratings"
+    else:
+        who = "the judge" if n_ranked == 1 else "all ranked judges"
+        items = f"the {evidence.n_items} of {evidence.n_rated} items that {who} answered"
+    cutoff = f", cut-off {validation.settings.tau:g}" if validation.task.positive else ""
+    return f"compared on {items}, {replies_each(evidence.n_replies)}{cutoff}"
+
+
 def options(validation: Validation) -> str:
     """Return the options of a task: keys, with their labels where these differ."""
     labels = validation.task.options.items()

@@ -9,6 +9,7 @@ from harness.plain_text import visible
 from harness.report.checklist import LEVELS, MODES, checklist
 from harness.report.formatting import (
     READING,
+    compared_on,
     counted,
     cut,
     estimate,
@@ -19,9 +20,8 @@ from harness.report.formatting import (
     span,
     with_bounds,
 )
-from harness.report.html.summaries import compared_on
 from harness.report.judge_charts import ends_of, metric_label, ranked_judges
-from harness.report.recommendation import decided_alike, decision
+from harness.report.recommendation import alike_words, decided_alike, decision
 from harness.report.translation_text import READING as READING_F
 from harness.report.translation_text import translation_text
 
@@ -86,8 +86,7 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
         unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
         parts.append(
             f"Judges were ranked by {metric_label(v, v.ranking.metric)}{unit} "
-            f"({READING[v.ranking.better]}), {compared_on(v)}; "
-            f"an item counts as positive at a cut-off of {s.tau:g}."
+            f"({READING[v.ranking.better]}), {compared_on(v)}."
         )
         parts.append(f"Results: {'; '.join(_result(v, judge) for judge in ranked_judges(v))}.")
     parts.append(
@@ -170,18 +169,18 @@ def _card_table(v: Validation) -> list[str]:
     assert v.ranking is not None
     heads = (
         f"| rank | judge | model | {markdown(metric_label(v, v.ranking.metric))} "
-        f"| consistency at {v.settings.tau:g} | beta-hat | answered |"
+        f"| {alike_words(v)} | beta-hat | answered |"
     )
     lines = [heads, "| --: | --- | --- | --- | --- | --- | --: |"]
     for row in v.ranking.rows:
         judge = v.judge(row.judge)
-        consistency = decided_alike(v, judge)
+        alike = decided_alike(v, judge)
         cells = (
             number(row.rank, 0) if row.rank else "NA",
             judge.name,
             cut(", ".join(judge.reported_models) or judge.model, MAX_TEXT),
             _value(v, judge),
-            f"{number(consistency.value)} {span(consistency.interval)}".strip(),
+            f"{number(alike.value)} {span(alike.interval)}".strip(),
             _beta_hat(v, judge),
             share(judge.answered_fraction, judge.n_planned),
         )

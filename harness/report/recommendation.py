@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from harness.analysis.decision import UsualChoice
     from harness.stats import Estimate
 
-CONSISTENCY = "decision_consistency"
+CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
 GOAL_WORDS = {CONSISTENCY: "decision consistency", "prevalence_bias": "prevalence bias"}
-METRIC_WORDS = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "kappa"}
+METRIC_WORDS = {HIT_RATE: "hit rate", "cohen_kappa(h/h)": "kappa"}
 OUTCOMES = ("abstained", "refused", "invalid", "failed", "not_asked")
 MAX_CHANGES = 3
 HALF = 0.5
@@ -84,9 +84,10 @@ def sentences(v: Validation) -> list[str]:
         _human(v),
         _annotator_test(v, leader),
         _others(v),
+        _differences(v),
         _beta(v),
         _usual(v),
-        *(next_steps(v) if decision.verdict == "best_not_proven" else _next(v)),
+        _next(v),
         *_notice(v),
     ]
     return [sentence for sentence in parts if sentence]
@@ -98,21 +99,35 @@ def summary(v: Validation) -> list[str]:
     if decision.reason == "no_verdicts" or decision.leader is None:
         return sentences(v)
     leader = v.judge(decision.leader)
-    steps = next_steps(v) if decision.verdict == "best_not_proven" else _next(v)
-    parts = [_choice(v, leader), *reasons(v), *steps, *_notice(v)]
+    parts = [_choice(v, leader), _human(v), _others(v), _next(v), *_notice(v)]
     return [sentence for sentence in parts if sentence]
 
 
 def reasons(v: Validation) -> list[str]:
-    """Return what the verdict rests on, and the other judges that may do."""
+    """Return what the verdict rests on without numbers, and the other judges that may do."""
     if v.decision.leader is None:
         return []
-    return [sentence for sentence in (_human(v), _others(v)) if sentence]
+    return [sentence for sentence in (_human(v, numbers=False), _others(v)) if sentence]
+
+
+def further_evidence(v: Validation) -> list[str]:
+    """Return the sentences that the first screen of a page does not show."""
+    if v.decision.leader is None:
+        return []
+    leader = v.judge(v.decision.leader)
+    parts = (
+        _evidence(v, leader),
+        _annotator_test(v, leader),
+        _differences(v),
+        _beta(v),
+        _usual(v),
+    )
+    return [sentence for sentence in parts if sentence]
 
 
 def next_steps(v: Validation) -> list[str]:
     """Return what to do next; never empty."""
-    steps = [step for step in _next(v) if step]
+    steps = _steps(v)
     if v.decision.verdict == "best_not_proven":
         settling = [_settling_step(v, name) for name in v.decision.missing]
         return list(dict.fromkeys([*settling, *steps]))
@@ -141,30 +156,28 @@ def _undefined(v: Validation) -> str:
 
 def _choice(v: Validation, leader: JudgeResult) -> str:
     """Say what to do; with an assumed beta, under which assumption."""
-    cutoff = f" at a cut-off of {v.settings.tau:g}" if v.task.positive else ""
     assumed = ""
     if v.settings.beta is not None:
         share_of = f"{100 * v.settings.beta:g} % of the raters who chose a negative option"
         assumed = f" if {share_of} would accept a positive one too"
-    job = f"to judge {property_words(v.task.property)}{cutoff}{assumed}"
     if v.decision.verdict == "use":
-        return f"Use {leader.name} {job}."
+        return f"Use {leader.name}{assumed}."
     assert v.evidence is not None
     alone = sum(row.value is not None for row in v.evidence.judges) == 1
     if v.decision.verdict == "best_not_proven":
         missing = listed([_missing(v, name) for name in v.decision.missing])
-        best = "better than the baselines" if alone else "the best of the judges"
-        return f"{leader.name} is {best} {job}, but not proven good enough: {missing}."
+        best = "better than the baselines" if alone else "the best judge"
+        return f"{leader.name} is {best}{assumed}, but not proven good enough: {missing}."
     check = v.decision.checks["beats_baselines"]
     unbeaten = check.reason.removeprefix("not_better_than_")
     baseline = f"{BASELINE_WORDS[unbeaten]} ({number(check.threshold)})"
     best = "" if alone else "the best, "
     who = f"{leader.name} ({best}{number(check.value)}) is"
-    return f"Use none {job}: {who} not significantly better than {baseline}."
+    return f"Use none{assumed}: {who} not significantly better than {baseline}."
 
 
 def property_words(text: str) -> str:
-    """Return the property of a task as an object of "to judge": a question, a noun, or quoted."""
+    """Return the property of a task as an object of "tell": a question, a noun, or quoted."""
     return text if text.split(" ", 1)[0].lower() in QUESTIONS else f"\u201c{text}\u201d"
 
 
@@ -227,9 +240,9 @@ def _evidence(v: Validation, leader: JudgeResult) -> str:
         if baseline.value is not None
     )
     consistency = decided_alike(v, leader)
-    if metric != CONSISTENCY and consistency.value is not None:
+    if metric not in {CONSISTENCY, HIT_RATE} and consistency.value is not None:
         decided = f"{percent(consistency.value)} of {counted([consistency.n_used])}"
-        text += f"; it decides as the raters do on {decided}"
+        text += f"; {decided} are {alike_words(v)}"
     answered = share(row.answered_fraction, evidence.n_rated)
     return f"{text}. It answered {answered} items. Baselines: {baselines or 'NA'}."
 
@@ -237,9 +250,20 @@ def _evidence(v: Validation, leader: JudgeResult) -> str:
 def decided_alike(v: Validation, judge: JudgeResult) -> Estimate:
     """Return the share of items that a judge decides as the raters do.
 
-    Of a candidate on common footing; of a judge that is none, on its own items.
+    Where decisions are undefined, the share that it answers as most raters do. Of a candidate on
+    common footing; of a judge that is none, on its own items.
     """
-    return compared_metrics(v, judge)[CONSISTENCY]
+    return compared_metrics(v, judge)[CONSISTENCY if _is_decided(v) else HIT_RATE]
+
+
+def alike_words(v: Validation) -> str:
+    """Return what the items of `decided_alike` are."""
+    return "decided as the raters do" if _is_decided(v) else "answered as most raters do"
+
+
+def _is_decided(v: Validation) -> bool:
+    """Whether decisions of raters and of some judge are defined."""
+    return any(compared_metrics(v, j)[CONSISTENCY].value is not None for j in v.judges)
 
 
 def compared_metrics(v: Validation, judge: JudgeResult) -> Mapping[str, Estimate]:
@@ -247,55 +271,78 @@ def compared_metrics(v: Validation, judge: JudgeResult) -> Mapping[str, Estimate
     return (v.choosing.metrics if v.choosing else {}).get(judge.name, judge.metrics)
 
 
-def _human(v: Validation) -> str:
+def _human(v: Validation, *, numbers: bool = True) -> str:
     """Compare the leader with the baselines, and with one human on the same remaining ratings."""
     check, beats = v.decision.checks["one_human"], v.decision.checks["beats_baselines"].passed
     assert v.evidence is not None
     human = v.evidence.judges[0].human
     if human is None or human.difference is None or check.passed is None:
         return "It is better than every baseline." if beats else ""
-    difference = with_bounds(human.difference, human.low, human.high)
-    detail = f"(difference {difference} on {human.n_items} items, margin {number(check.threshold)})"
-    if check.passed and human.low is not None and human.low > 0:
-        rater = (
-            f"disagrees with the raters by less than the margin more than another rater {detail}"
-        )
-        return f"It {rater}{' and is better than every baseline' if beats else ''}."
-    if check.passed:
-        rater = f"disagrees with the raters no more than another rater does {detail}"
-        return f"It {rater}{' and is better than every baseline' if beats else ''}."
-    if human.low is not None and human.low > 0:
-        rater = f"disagrees with the raters more than another rater does {detail}"
+    is_more = human.low is not None and human.low > 0
+    if check.passed and is_more:
+        rater = "disagrees with the raters by less than the margin more than another rater"
+    elif check.passed:
+        rater = "disagrees with the raters no more than another rater does"
+    elif is_more:
+        rater = "disagrees with the raters more than another rater does"
     else:
-        rater = f"may disagree with the raters more than another rater does {detail}"
-    return f"It is better than every baseline, but {rater}." if beats else f"It {rater}."
+        rater = "may disagree with the raters more than another rater does"
+    if numbers:
+        difference = with_bounds(human.difference, human.low, human.high)
+        items = counted([human.n_items])
+        rater += f" (difference {difference} on {items}, margin {number(check.threshold)})"
+    if not beats:
+        return f"It {rater}."
+    if check.passed:
+        return f"It {rater} and is better than every baseline."
+    return f"It is better than every baseline, but {rater}."
 
 
 def _others(v: Validation) -> str:
     """Name the judges that are not significantly different, and those without a rank."""
     decision, parts = v.decision, []
-    if decision.not_distinguishable:
-        names = [_with_difference(v, name) for name in decision.not_distinguishable]
-        verb = "is" if len(names) == 1 else "are"
-        parts.append(f"{listed(names)} {verb} not significantly different.")
+    close, equivalent = decision.not_distinguishable, decision.next_step.equivalent
+    within = f"equivalent within {number(decision.next_step.worth)}"
+    if close:
+        also = f" ({within})" if set(close) == set(equivalent) else ""
+        verb = "is" if len(close) == 1 else "are"
+        parts.append(f"{listed(close)} {verb} not significantly different{also}{_cheaper(v)}.")
     elif decision.significantly_worse:
         noun = "ranked judge" if decision.unranked else "judge"
         level = f"{v.settings.confidence:.0%}"
         parts.append(f"Every other {noun} is significantly worse ({level}).")
-    step = decision.next_step
-    if step.equivalent:
-        verb = "differs" if len(step.equivalent) == 1 else "differ"
-        parts.append(f"{listed(step.equivalent)} {verb} from it by less than {number(step.worth)}.")
+    if equivalent and set(close) != set(equivalent):
+        verb = "is" if len(equivalent) == 1 else "are"
+        parts.append(f"{listed(equivalent)} {verb} {within}.")
     if decision.unranked:
         parts.append(_unranked(v, decision.unranked))
     return " ".join(parts)
 
 
-def _with_difference(v: Validation, name: str) -> str:
-    difference = v.decision.differences.get(name)
-    if difference is None:
-        return name
-    return f"{name} (worse by {number(difference.value)} {span(difference.interval)}".rstrip() + ")"
+def _cheaper(v: Validation) -> str:
+    """Say which judge that is not significantly different costs least, if it costs less."""
+    assert v.decision.leader is not None
+    own = v.judge(v.decision.leader).cost.usd_per_answered
+    costs = {name: v.judge(name).cost.usd_per_answered for name in v.decision.not_distinguishable}
+    known = {name: usd for name, usd in costs.items() if usd is not None}
+    if not own or not known:
+        return ""
+    name = min(known, key=known.__getitem__)
+    if known[name] >= own:
+        return ""
+    subject = "" if len(costs) == 1 else f" {name}"
+    return f" and{subject} costs {known[name] / own:.0%} as much"
+
+
+def _differences(v: Validation) -> str:
+    """Say how much worse each judge is that is not significantly different."""
+    differences = v.decision.differences
+    named = [
+        f"{name} is worse by {number(differences[name].value)} {span(differences[name].interval)}"
+        for name in v.decision.not_distinguishable
+        if name in differences
+    ]
+    return f"{listed([text.rstrip() for text in named])}." if named else ""
 
 
 def _unranked(v: Validation, names: Sequence[str]) -> str:
@@ -411,7 +458,12 @@ def _annotator_test(v: Validation, leader: JudgeResult) -> str:
     return f"{name} {verb} {leader.name} to replace a rater ({detail})."
 
 
-def _next(v: Validation) -> list[str]:
+def _next(v: Validation) -> str:
+    """Return what to do next in a line."""
+    return f"Next: {' '.join(next_steps(v))}"
+
+
+def _steps(v: Validation) -> list[str]:
     """Say what to collect where the answer is not firm."""
     step, parts = v.decision.next_step, []
     if step.n_items_needed is not None:
@@ -419,7 +471,9 @@ def _next(v: Validation) -> list[str]:
             f"{step.n_items_needed} items, in place of {step.n_items}, would show a difference of "
             f"{number(step.worth)} between the first two judges with a power of 80%."
         )
-    parts.append(step.advice)
+    if step.advice:
+        command = f"`harness annotate {v.task.name} --rater NAME --elicitation paired`"
+        parts.append(f"{step.advice.removesuffix('.')}: {command}.{_break_even(v)}")
     if step.n_missing:
         parts.append(
             f"{step.n_missing} of its {step.n_planned} planned replies are missing; collect them "
@@ -428,6 +482,17 @@ def _next(v: Validation) -> list[str]:
     if step.unusable:
         parts.append("Find out why so many replies could not be used before relying on it.")
     return parts
+
+
+def _break_even(v: Validation) -> str:
+    """Say from which share of such ratings another judge is best; "" where none is."""
+    even = v.decision.break_even
+    if even is None or len(even.pieces) == 1:
+        return ""
+    second = even.pieces[1]
+    who = "who chose a negative option accept a positive one too"
+    verb = "decides" if len(second.winners) == 1 else "decide"
+    return f" If more than {second.low:.0%} of those {who}, {listed(second.winners)} {verb} best."
 
 
 def _notice(v: Validation) -> list[str]:

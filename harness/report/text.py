@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import (
-    counted,
+    compared_on,
     estimate,
     headline,
     number,
     percent,
     raters_covered,
-    replies_each,
     with_bounds,
 )
-from harness.report.recommendation import decided_alike, sentences, summary
+from harness.report.recommendation import capitalized, decided_alike, sentences, summary
 from harness.report.text_table import draw_table, paragraph
 from harness.report.translation_text import READING, translation_text
 from harness.stats.inference.metric import DESIGN_VALUE
@@ -47,7 +46,8 @@ def render(validation: Validation, *, details: bool = False) -> str:
     if validation.evidence is None:
         parts += ["", _human_agreement(validation)]
     else:
-        parts += [*filter(None, [_compared_on(validation.evidence)]), ""]
+        compared = compared_on(validation)
+        parts += [*([paragraph(f"{capitalized(compared)}.")] if compared else []), ""]
         parts += [_ranking(validation, validation.evidence)]
         if details and validation.ranking is not None:
             parts += [paragraph(line) for line in _legend(validation, validation.ranking)]
@@ -57,21 +57,6 @@ def render(validation: Validation, *, details: bool = False) -> str:
     lines = sentences(validation) if details else summary(validation)
     parts += ["", *map(paragraph, lines)]
     return "\n".join(parts)
-
-
-def _compared_on(evidence: Evidence) -> str:
-    """Say on which items and replies the judges are compared; nothing where none is ranked."""
-    n_ranked = sum(row.ranked for row in evidence.judges)
-    if not n_ranked:
-        return ""
-    if evidence.abstention == "loss":
-        items = f"all {counted([evidence.n_items])} with ratings, unanswered ones as losses"
-    elif evidence.n_items == evidence.n_rated:
-        items = f"all {counted([evidence.n_items])} with ratings"
-    else:
-        who = "the judge" if n_ranked == 1 else "all ranked judges"
-        items = f"the {evidence.n_items} of {evidence.n_rated} items that {who} answered"
-    return f"Compared on {items}, {replies_each(evidence.n_replies)}."
 
 
 def cost_lines(validation: Validation) -> Iterator[str]:
@@ -93,7 +78,7 @@ def cost_lines(validation: Validation) -> Iterator[str]:
 
 
 def _ranking(validation: Validation, evidence: Evidence) -> str:
-    """Draw judges, one human and the computed baselines on one scale."""
+    """Draw judges, one human and the computed baselines on one scale; no columns without values."""
     rows: list[tuple[str, ...]] = []
     name = evidence.display_name.partition(" (")[0]
     heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "$/1,000")
@@ -131,9 +116,9 @@ def _ranking(validation: Validation, evidence: Evidence) -> str:
         for row in evidence.baselines
         if row.value is not None
     ]
-    priced = any(row[-1] for row in rows)
-    width = len(heads) - (not priced)
-    return draw_table(heads[:width], [row[:width] for row in rows])
+    columns = [[row[i] for row in rows] for i in range(len(heads))]
+    kept = [i for i, column in enumerate(columns) if not {*column} <= {"", "NA"}]
+    return draw_table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
 def rank_set(ranks: tuple[int, int] | None) -> str:

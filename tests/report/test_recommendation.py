@@ -41,12 +41,13 @@ def ranked_source(task, **choices):
     return replace(indeterminate_source(task), min_answered=0.8, **choices)
 
 
-def test_first_sentence_names_the_judge_the_job_and_the_cut_off():
-    """Whoever reads one sentence knows what to do."""
+def test_first_sentence_names_the_judge():
+    """Whoever reads three words knows what to do; the cut-off stands above the table."""
     text, validation = recommended(indeterminate_task(n=120, paired=120), tau=0.4)
     assert validation.decision.verdict == "use"
     judge = validation.decision.judge
-    assert text[0] == f"Use {judge} to judge whether it is toxic at a cut-off of 0.4."
+    assert text[0] == f"Use {judge}."
+    assert "one reply each, cut-off 0.4." in " ".join(render(validation).split())
     assert decision(validation).startswith(text[0])
     assert summary(validation)[0] == text[0]
 
@@ -59,9 +60,8 @@ def test_judge_that_is_not_better_than_a_baseline_is_not_recommended():
     values = {row.name: row.value for row in validation.evidence.baselines}
     assert max(values, key=values.get) == "most_frequent"
     assert text[0] == (
-        "Use none to judge whether it is toxic at a cut-off of 0.5 if 50 % of the raters who chose "
-        "a negative option would accept a positive one too: lenient (0.600) is not "
-        "significantly better than the most frequent answer (1.000)."
+        "Use none if 50 % of the raters who chose a negative option would accept a positive one "
+        "too: lenient (0.600) is not significantly better than the most frequent answer (1.000)."
     )
     assert validation.decision.judge is None
 
@@ -73,7 +73,7 @@ def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
     )
     assert validation.decision.verdict == "best_not_proven"
     assert validation.decision.missing == ("annotator_test",)
-    assert text[0].startswith("lenient is better than the baselines to judge whether it is toxic")
+    assert text[0].startswith("lenient is better than the baselines, but not proven good enough:")
     assert "the alternative annotator test is undefined (fewer than 10 groups" in text[0]
 
 
@@ -134,7 +134,7 @@ def test_break_even_is_silent_where_judges_are_not_distinguishable():
     validation = validate(replace(source, judges=pair, verdicts=verdicts, planned=planned))
     text = " ".join(sentences(validation))
     assert [row.ranks for row in validation.evidence.judges] == [(1, 2), (1, 2)]
-    assert "twin (worse by 0.000" in text
+    assert "twin is worse by 0.000" in text
     assert "not significantly different" in text
     assert "every beta" not in text
 
@@ -152,7 +152,7 @@ def test_the_only_ranked_judge_is_the_best_of_nobody():
 def test_assumed_beta_is_part_of_the_recommendation():
     """Numbers that rest on an assumption never stand without it."""
     text, _ = recommended(indeterminate_task(), beta=0.4, metric="decision_consistency")
-    assert "at a cut-off of 0.5 if 40 % of the raters who chose a negative option" in text[0]
+    assert "if 40 % of the raters who chose a negative option would accept" in text[0]
 
 
 def test_break_even_says_how_firm_the_winner_is_and_is_silent_without_one():
@@ -326,10 +326,10 @@ def test_numbers_of_the_sentences_stand_beside_their_n(paired):
 def test_items_that_not_all_judges_answered_are_left_out_of_the_comparison():
     """The line above the table says how many are shared."""
     validation = validate(ranked_source(indeterminate_task()))
-    line = "Compared on the 53 of 60 items that all ranked judges answered, one reply each."
+    line = "Compared on the 53 of 60 items that all ranked judges answered, one reply each, cut-off"
     assert line in " ".join(render(validation).split())
     alone = render(validate(indeterminate_source(indeterminate_task())))
-    assert "Compared on all 60 items with ratings, one reply each." in alone
+    assert "Compared on all 60 items with ratings, one reply each, cut-off 0.5." in alone
 
 
 def test_design_of_a_single_rating_per_item_is_in_the_singular():
@@ -373,7 +373,7 @@ def test_legend_names_method_unit_and_estimand():
         ("toxic", "\u201ctoxic\u201d"),
     ],
 )
-def test_property_reads_well_after_to_judge(name, words):
+def test_property_reads_well_after_to_tell(name, words):
     """A question or a noun with its article as they are; a single noun or adjective in quotes."""
     assert property_words(name) == words
 

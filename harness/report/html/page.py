@@ -25,9 +25,8 @@ from harness.report.html.item_block import item_block
 from harness.report.html.item_filters import item_filters
 from harness.report.html.summaries import (
     GLOSSARY,
-    band_note,
     changes,
-    compared_on,
+    chart_note,
     figures,
     no_sweep_reason,
     section_results,
@@ -36,12 +35,13 @@ from harness.report.item_links import items_link
 from harness.report.judge_card import paragraph_latex, paragraph_markdown
 from harness.report.recommendation import (
     GOAL_WORDS,
+    alike_words,
     compared_metrics,
     decided_alike,
+    further_evidence,
     next_steps,
     property_words,
     reasons,
-    sentences,
     summary,
 )
 from harness.report.text import BASELINE_NAMES, beta_hat, rank_set
@@ -128,6 +128,8 @@ def page(v: Validation, details: Details | None = None) -> str:
             "provenance": _provenance(v, details),
             "bounds": _bounds(v),
             "common": _common_rows(v),
+            "has_beta_hat": any(beta_hat(v, judge) != "NA" for judge in v.judges),
+            "alike": alike_words(v),
             **_ranking(v),
         },
         block={
@@ -263,17 +265,15 @@ def _digest(text: str) -> str:
 
 def _first_screen(v: Validation) -> dict[str, Any]:
     """Return the verdict, its reasons, the numbers and the next steps; ``rest`` is the rest."""
-    verdict, why, steps = summary(v)[0], reasons(v), next_steps(v)
-    shown = {verdict, *why, *steps, f"Note: {v.task.notice}."}
     band = judge_charts.human_band(v.evidence) if v.evidence else None
     return {
-        "verdict": verdict,
-        "reasons": why,
-        "next_steps": steps,
+        "verdict": summary(v)[0],
+        "reasons": reasons(v),
+        "next_steps": next_steps(v),
         "figures": figures(v),
-        "compared_on": compared_on(v),
-        "chart_note": f"{band_note(band, v.decision.leader or '')}Grey: computed baselines.",
-        "rest": [sentence for sentence in sentences(v) if sentence not in shown],
+        "compared_on": formatting.compared_on(v),
+        "chart_note": chart_note(v, band),
+        "rest": further_evidence(v),
     }
 
 

@@ -12,7 +12,6 @@ from harness.report.formatting import (
     counted,
     number,
     percent,
-    replies_each,
     tenths,
     with_bounds,
 )
@@ -21,6 +20,7 @@ from harness.report.recommendation import (
     CONSISTENCY,
     GOAL_WORDS,
     METRIC_WORDS,
+    alike_words,
     decided_alike,
     differs_at_beta,
     listed,
@@ -73,12 +73,11 @@ def figures(v: Validation) -> list[Figure]:
 
 
 def _alike(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
-    consistency = decided_alike(v, judge)
-    if consistency.value is None:
+    alike = decided_alike(v, judge)
+    if alike.value is None:
         assert v.evidence is not None
         return Figure(number(row.value), v.evidence.display_name)
-    ends = _percent_span(consistency)
-    return Figure(percent(consistency.value), f"of items decided as the raters do {ends}".strip())
+    return Figure(percent(alike.value), f"of items {alike_words(v)} {_percent_span(alike)}".strip())
 
 
 def _percent_span(estimate: Estimate) -> str:
@@ -90,14 +89,14 @@ def _percent_span(estimate: Estimate) -> str:
 
 def _certainty(v: Validation, row: JudgeEvidence) -> Figure:
     """Return the difference from one human, else from the best baseline, with its interval."""
+    assert v.evidence is not None
     human, check = row.human, v.decision.checks["one_human"]
     if human is not None and human.difference is not None and check.passed is not None:
         ends = with_bounds(human.difference, human.low, human.high).partition(" ")[2]
-        limit = f"up to {number(check.threshold)} is no worse than one human"
-        return Figure(
-            number(human.difference), f"distance beyond that of one human {ends}; {limit}"
-        )
-    assert v.evidence is not None
+        limit = f"up to {number(check.threshold)} is no worse"
+        items = "" if human.n_items == v.evidence.n_items else f" on {human.n_items} items"
+        meaning = f"more disagreement than one human{items} {ends}; {limit}"
+        return Figure(number(human.difference), meaning)
     low, high = v.evidence.winner_low, v.evidence.winner_high
     if low is None or high is None:
         return Figure("unsure", "too few items for an interval")
@@ -134,24 +133,13 @@ def _unusable(judge: JudgeResult) -> str:
     return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
 
 
-def compared_on(v: Validation) -> str:
-    """Return which items the judges are compared on, and with how many replies."""
-    evidence = v.evidence
-    if evidence is None or v.decision.leader is None:
-        return ""
-    n_ranked = sum(row.ranked for row in evidence.judges)
-    answered = "it answered" if n_ranked == 1 else "all ranked judges answered"
-    replies = replies_each(evidence.n_replies)
-    if evidence.abstention == "loss":
-        return f"compared on {counted([evidence.n_items])}, unanswered ones as losses, {replies}"
-    return f"compared on the {counted([evidence.n_items])} that {answered}, {replies}"
-
-
-def band_note(band: Band | None, leader: str) -> str:
-    """Return how to read the band of one human; "" where none is drawn."""
-    if band is None:
-        return ""
-    return f"The band is one human compared with {leader} on the same remaining ratings. "
+def chart_note(v: Validation, band: Band | None) -> str:
+    """Return how to read bars, the band of one human, and grey rows."""
+    leader = v.decision.leader or ""
+    judges = v.evidence.judges if v.evidence else ()
+    chosen = f", that of {leader} corrected for its choice" if len(judges) > 1 else ""
+    human = f"Band: one human on the same ratings as {leader}. " if band else ""
+    return f"Bars: {v.settings.confidence:.0%} intervals{chosen}. {human}Grey: computed baselines."
 
 
 def section_results(v: Validation, practices: Sequence[Practice]) -> dict[str, str]:
@@ -348,8 +336,8 @@ GLOSSARY = (
     Term("baseline", "baseline", "computed from the ratings alone. Guessing: all options are "
          "equally likely; marginal: the shares of all the raters' answers; most frequent: the "
          "answer that raters gave most often", ("baselines", "baseline")),
-    Term("alike", "decided alike", "share of the items on which judge and raters decide the same "
-         "at the cut-off", ("decided alike", "decided as the raters do")),
+    Term("alike", "decided as the raters do", "share of the items on which judge and raters decide "
+         "the same at the cut-off", ("decided as the raters do",)),
     Term("regret", "regret", "what selecting by a metric loses on the goal, compared with the best "
          "judge", ("regret",)),
     Term("alpha", "alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance",

@@ -215,9 +215,10 @@ def identifiability(space: OptionSpace) -> Identifiability:
     """
     if space.fully_specified:
         return Identifiability(fully_specified=True, identified=True, reason="", advice="")
-    advice = "Ask raters for response sets, of a paired subset of about 100 items at least."
+    sets = "sk raters for all options that apply (response sets) on about 100 items."
+    advice = f"A{sets}"
     if len(space.options) == 2:  # noqa: PLR2004 -- a yes/no task
-        advice = f"Add a third option, such as Maybe, for raters who find both reasonable. {advice}"
+        advice = f"Add a third option, such as Maybe, or a{sets}"
     reason = "sets_overlap" if space.sets_known else "sets_unknown"
     return Identifiability(fully_specified=False, identified=False, reason=reason, advice=advice)
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from harness.report.recommendation import next_steps, summary
+from harness.report.recommendation import next_steps, reasons, summary
 
 SCREENS = {"wide": {"width": 1440, "height": 900}, "narrow": {"width": 400, "height": 800}}
 MAX_HEIGHT = 4000  # CSS pixels
@@ -69,6 +69,8 @@ def test_first_screen_answers_five_questions(closed, validation):
     assert decision.leader in closed.locator(".verdict").inner_text()
     assert closed.locator(f".decision.{decision.verdict}").inner_text().startswith("Use")
     assert summary(validation)[0] in text
+    for reason in reasons(validation):
+        assert reason in text
     first = validation.evidence.judges[0]
     assert (
         f"[{first.human.low:.3f}, {first.human.high:.3f}]"
@@ -76,7 +78,7 @@ def test_first_screen_answers_five_questions(closed, validation):
     )
     assert "per 1,000" in text
     for step in next_steps(validation):
-        assert step in closed.locator(".next").inner_text()
+        assert step.replace("`", "") in closed.locator(".next").inner_text()
 
 
 def test_first_screen_has_one_chart_and_three_numbers(closed):

@@ -25,6 +25,7 @@ from harness.report.html.page import block_json
 from harness.report.html.summaries import figures
 from harness.report.judge_card import latex, markdown, paragraph, paragraph_latex
 from harness.report.metric_groups import OTHER, grouped
+from harness.report.recommendation import decided_alike
 
 PARTS = ("ranking", "sensitivity", "certainty", "replacement", "errors", "provenance")
 
@@ -201,10 +202,7 @@ def test_three_numbers_stand_beside_the_chart(validation):
     """How often the judge decides alike or how far it is off, how sure that is, and the cost."""
     alike, certainty, cost = figures(validation)
     first = validation.evidence.judges[0]
-    assert alike.value in {
-        f"{validation.judge(first.judge).metrics['decision_consistency'].value or 0:.1%}",
-        f"{first.value:.3f}",
-    }
+    assert alike.value == f"{decided_alike(validation, validation.judge(first.judge)).value:.1%}"
     assert certainty.value == f"{first.human.difference:.3f}"
     assert f"[{first.human.low:.3f}, {first.human.high:.3f}]" in certainty.meaning
     assert "100.0% of 60 items answered" in cost.meaning
@@ -266,7 +264,7 @@ def test_markdown_prints_what_it_is_given(text):
 def test_paragraph_names_what_a_reader_needs(validation, details):
     """Judges, raters, items, metric, cut-off, interval and abstentions are all in it."""
     text = paragraph(validation, details)
-    for words in ("3 judges", "5 human raters", f"{N_ITEMS} items", "cut-off of 0.5", "seed 0"):
+    for words in ("3 judges", "5 human raters", f"{N_ITEMS} items", "cut-off 0.5", "seed 0"):
         assert words in text
     assert validation.evidence.display_name in text
     assert validation.settings.metric not in text
