@@ -15,6 +15,9 @@ from harness.judging.calibration import PREFIX as CONTENT_FREE_ID
 from harness.judging.judges.judge_registry import notice_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
+from harness.judging.parsing.verdict import VERDICT_AFTER_PROSE
+from harness.judging.prompts.reply_schema import is_structured
+from harness.judging.prompts.strategies import STRUCTURED
 from harness.judging.voting import with_votes
 from harness.ratings import select_items
 from harness.tasks import Task, load_task
@@ -140,6 +143,7 @@ def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
         if manifest.ended.get(judge) != reason:
             notes.append(f"{judge} failed {n_failed} times ({explain(reason)})")
     notes += _outside_the_options(manifest, reading)
+    notes += _unstructured(manifest, reading)
     if reading.damaged:
         notes.append(f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside")
     return tuple(notes)
@@ -157,6 +161,31 @@ def _outside_the_options(manifest: Manifest, reading: LogReading) -> list[str]:
         f"most {max(masses):.1%}, on {len(masses)} items"
         for judge, masses in soft.items()
         if masses
+    ]
+
+
+def _unstructured(manifest: Manifest, reading: LogReading) -> list[str]:
+    """Count replies that end in a verdict after prose, and those that are no JSON though asked."""
+    asked = {spec.name for spec in manifest.judges if spec.strategy == STRUCTURED}
+    prose: Counter[str] = Counter()
+    plain: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for verdict in reading.final.values():
+        total[verdict.judge] += 1
+        prose[verdict.judge] += VERDICT_AFTER_PROSE in verdict.reason
+        if verdict.judge in asked and verdict.outcome in {"answered", "abstained"}:
+            plain[verdict.judge] += not is_structured(verdict.reply or "")
+    notes = [
+        f"{judge}: {n} of {total[judge]} replies end in a verdict after other text, and are "
+        "invalid; @cot reads the last line"
+        for judge, n in prose.items()
+        if n
+    ]
+    return notes + [
+        f"{judge}: {n} of {total[judge]} replies are verdicts in plain text, not in the JSON that "
+        "was asked for"
+        for judge, n in plain.items()
+        if n
     ]
 
 

@@ -14,7 +14,8 @@ POST /tables/NAME  {"replies": {line of a prompt: [reply, ...]}, "model": ..., "
                    "fault": PLAN}
 
 The answer is a function of the prompt: one of the option keys that stand at the start of its lines
-("A: Toxic", "- B. Fine"), or several where a set is asked for. `/say/TEXT` gives the answer itself.
+("A: Toxic", "- B. Fine"), or several where a set is asked for, in JSON where the request holds a
+schema. `/say/TEXT` gives the answer itself.
 `/table/NAME` takes it from a table of replies: the n-th request whose prompt holds a line gets the
 n-th reply to that line, and from the first again after the last. A reply may be an object of tokens
 with their probabilities: the text is the most probable.
@@ -84,6 +85,8 @@ def answer_to(body: dict) -> str:
     """Choose one option, or several where a set is asked for, by the prompt's hash."""
     texts = texts_of(body)
     digest = hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).digest()
+    if schema := body.get("response_format", {}).get("json_schema"):
+        return json.dumps(structured(schema["schema"]["properties"], digest))
     keys = options_of(body)
     if "\nyes\nno\n" in texts[-1]:
         return ("yes", "no")[digest[0] % 2]
@@ -92,6 +95,16 @@ def answer_to(body: dict) -> str:
         chosen = [key for place, key in enumerate(keys) if digest[1 + place] % 2]
         return ", ".join(chosen or keys[:1])
     return keys[digest[0] % len(keys)]
+
+
+def structured(properties: dict, digest: bytes) -> dict:
+    """Return an object of a schema whose members are enumerations, or lists of such."""
+    return {
+        name: member["enum"][digest[0] % len(member["enum"])]
+        if "enum" in member
+        else member["items"]["enum"][: 1 + digest[0] % 2]
+        for name, member in properties.items()
+    }
 
 
 def answer_from(name: str, body: dict) -> str | dict[str, float]:

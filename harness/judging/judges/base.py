@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import key_of
 from harness.judging.judges.http_exchange import Wire
-from harness.judging.prompts.requests import Request
-from harness.judging.prompts.strategies import CALIBRATED
+from harness.judging.prompts.reply_schema import response_format
+from harness.judging.prompts.requests import Request, answer_kind
+from harness.judging.prompts.strategies import CALIBRATED, STRUCTURED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reply
+    from harness.judging.prompts.demonstrations import AnswerKind
     from harness.judging.prompts.requests import Prompts, Unit
     from harness.tasks import Task
 
 
+KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
 MASK = "[key]"
 MIN_KEY_CHARS = 8  # of what is masked: shorter ones are placeholders such as "none" or "EMPTY"
 REPORTED = ("text", "model", "fingerprint", "finish_reason")  # texts of a reply from its server
@@ -134,13 +137,27 @@ class PromptedJudge(Judge):
             content_free = content_free_items(task, task.items)
             self._items = self._items | {item.id: item for item in content_free}
         self._params = spec.sent_params if params is None else params
-        self._empty_request = Request(
-            provider=spec.kind,
-            base_url=spec.base_url,
-            model=spec.model,
-            params=self._params,
-            messages=(),
-        )
+        self._formats: dict[AnswerKind, dict[str, JsonValue]] = {}
+        if spec.strategy == STRUCTURED and self.follows_schemas:
+            self._formats = {
+                "forced_choice": {"response_format": response_format(task, "forced_choice")},
+                "response_set": {"response_format": response_format(task, "response_set")},
+            }
+        self._empty_requests = {
+            kind: Request(
+                provider=spec.kind,
+                base_url=spec.base_url,
+                model=spec.model,
+                params={**self._params, **self._formats.get(kind, {})},
+                messages=(),
+            )
+            for kind in KINDS
+        }
+
+    @property
+    def follows_schemas(self) -> bool:
+        """Whether its replies can be kept to a JSON schema."""
+        return False
 
     def request(self, unit: Unit) -> Request:
         """Return the request for a unit; of a pair, the first turn."""
@@ -151,15 +168,18 @@ class PromptedJudge(Judge):
             unit.sample,
             own=self.spec.prompts,
         )
-        return self._empty_request.with_messages(messages).for_sample(unit.sample)
+        empty = self._empty_requests[answer_kind(unit.elicitation)]
+        return empty.with_messages(messages).for_sample(unit.sample)
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair, given the first reply."""
-        return request.with_messages(
-            self._prompts.follow_up(
-                request.messages, reply.text, self._strategy, own=self.spec.prompts
-            )
+        messages = self._prompts.follow_up(
+            request.messages, reply.text, self._strategy, own=self.spec.prompts
         )
+        if not self._formats:
+            return request.with_messages(messages)
+        empty = self._empty_requests["forced_choice"].for_look(request.look)
+        return empty.with_messages(messages).for_sample(request.sample)
 
 
 class HttpJudge(PromptedJudge):

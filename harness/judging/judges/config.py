@@ -25,11 +25,13 @@ from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.prompts.strategies import (
     CALIBRATED,
-    CHAIN_OF_THOUGHT,
     ENDORSEMENTS,
     SOFT,
+    STRUCTURED,
     ZERO_SHOT,
     check_strategy,
+    combined,
+    gives_reasons,
     votes_of,
 )
 from harness.tasks import TemplateName
@@ -50,6 +52,7 @@ Script = dict[
 
 _SAMPLING: dict[str, JsonValue] = {"temperature": 1.0, "max_tokens": 32}
 COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
+JSON_MAX_TOKENS = 128  # of a reply in JSON
 _TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 _FIRST_TOKEN: dict[str, JsonValue] = {"temperature": 1.0, "logprobs": True, "top_logprobs": 20}
 SAMPLES_PER_REQUEST = 10  # where the provider is known to allow several
@@ -134,7 +137,8 @@ class JudgeSpec(BaseModel):
         Whether the provider may redirect a request, with its key, to another address.
     strategy : str
         How it is prompted: ``zero-shot``, ``few-shot:N`` after N demonstrations, or ``cot`` for
-        chain of thought, which raises the default token limit; ``logprob`` for the probabilities
+        chain of thought, which raises the default token limit, or ``few-shot:N@cot`` for both;
+        ``json`` for replies that follow a JSON schema; ``logprob`` for the probabilities
         of the options in one call, and ``logprob-calibrated`` for these by a content-free item's;
         ``endorse`` for a call per option, with yes or no, and ``endorse-logprob`` for their
         probabilities.
@@ -304,8 +308,9 @@ class JudgeSpec(BaseModel):
 def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     """Return a judge under a strategy, which becomes part of its name.
 
-    Chain of thought raises a token limit below `COT_MAX_TOKENS` to it; log-probabilities are those
-    of one token at temperature 1. Self-consistency follows any strategy that gives replies.
+    Chain of thought raises a token limit below `COT_MAX_TOKENS` to it, and joins few-shot;
+    log-probabilities are those of one token at temperature 1. Self-consistency follows any strategy
+    that gives replies.
 
     Raises
     ------
@@ -316,7 +321,8 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     name, votes = f"{spec.name}@{strategy}", votes_of(strategy)
     if spec.kind == ENSEMBLE:
         raise JudgeError(f"judge {name!r}: give the strategy to the members of the ensemble")
-    if (votes and spec.votes > 1) or (not votes and spec.strategy != ZERO_SHOT):
+    whole = None if votes else combined(spec.strategy, strategy)
+    if (votes and spec.votes > 1) or not (votes or whole):
         current = f"{spec.votes} votes" if votes else f"the strategy {spec.strategy}"
         raise JudgeError(f"judge {spec.name!r} already has {current}; name it without @{strategy}")
     if votes and (spec.is_soft or spec.endorses):
@@ -324,25 +330,25 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     if votes:
         return spec.model_copy(update={"name": name, "votes": votes})
     params = _params_under(strategy, spec.params)
-    return spec.model_copy(update={"name": name, "strategy": strategy, "params": params})
+    return spec.model_copy(update={"name": name, "strategy": whole, "params": params})
 
 
 def _params_under(strategy: str, params: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the parameters that a judge has under a strategy."""
-    if strategy == CHAIN_OF_THOUGHT:
-        return _with_room_for_reasons(params)
+    if gives_reasons(strategy):
+        return _with_room(params, COT_MAX_TOKENS)
+    if strategy == STRUCTURED:
+        return _with_room(params, JSON_MAX_TOKENS)
     if strategy in SOFT:
         limits = {key: 1 for key in _TOKEN_LIMITS if params.get(key) is not None}
         return {**params, "max_tokens": 1, **limits, **_FIRST_TOKEN}
     return params
 
 
-def _with_room_for_reasons(params: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Raise the token limits to that of chain of thought."""
+def _with_room(params: dict[str, JsonValue], least: int) -> dict[str, JsonValue]:
+    """Raise token limits that are lower."""
     limits = {key: params.get(key) for key in _TOKEN_LIMITS}
-    raised = {
-        key: max(limit, COT_MAX_TOKENS) for key, limit in limits.items() if isinstance(limit, int)
-    }
+    raised = {key: max(limit, least) for key, limit in limits.items() if isinstance(limit, int)}
     return {**params, **raised}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.errors import CallFailed
-from harness.judging.judges.base import HttpJudge
+from harness.judging.judges.base import KINDS, HttpJudge
 from harness.judging.judges.config import current_key
 from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
@@ -46,19 +46,32 @@ class EndpointJudge(HttpJudge):
         super().__init__(spec, task, prompts, seed=seed, params=params)
         self._url = f"{spec.base_url}/chat/completions"
         self._price = price_of(spec)
-        self._body_end = json.dumps({"model": spec.model, **self._sent_params()})[
-            1:
-        ]  # of every request
+        fields = {"model": spec.model, **self._sent_params()}
+        self._body_ends = {
+            kind: json.dumps(fields | self._formats.get(kind, {}))[1:] for kind in KINDS
+        }
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
         """Send requests that differ in the sample alone as one; the replies may be fewer."""
         key = self._current_key()
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         n = f'"n":{len(requests)},' if len(requests) > 1 else ""
-        body = f'{{"messages":{requests[0].turns},{n}{self._body_end}'.encode()
+        body = f'{{"messages":{requests[0].turns},{n}{self._body_end(requests[0])}'.encode()
         start = perf_counter()
         answer = await self.wire.post(self._url, headers, body)
         return read_answer(answer, requests, self._price, perf_counter() - start)
+
+    @property
+    def follows_schemas(self) -> bool:
+        """Whether its replies can be kept to a JSON schema: servers that cannot ignore it."""
+        return True
+
+    def _body_end(self, request: Request) -> str:
+        """Return what follows the messages in the body of a request."""
+        if not self._formats:
+            return self._body_ends["forced_choice"]
+        [kind] = (k for k in KINDS if request.params.items() >= self._formats[k].items())
+        return self._body_ends[kind]
 
     def _current_key(self) -> str | None:
         return current_key(self.spec)

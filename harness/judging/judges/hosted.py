@@ -104,6 +104,11 @@ class HostedJudge(HttpJudge):
             raise JudgeUnavailable(f"{spec.name}: give the server's address as base_url")
         key_of(spec)
 
+    @property
+    def follows_schemas(self) -> bool:
+        """Whether litellm knows that the model follows JSON schemas."""
+        return bool(load_litellm().supports_response_schema(model=self.spec.model))
+
     async def prepare(self) -> None:
         """Import litellm in a thread: that takes seconds and must not block other judges."""
         if not self._is_prepared:

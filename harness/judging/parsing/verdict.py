@@ -31,7 +31,12 @@ from harness.judging.parsing.grammar import (
     render,
 )
 from harness.judging.parsing.option_probabilities import MIN_MASS, OptionTokens, distribution
-from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT, ENDORSEMENTS, SOFT, ZERO_SHOT
+from harness.judging.prompts.strategies import (
+    ENDORSEMENTS,
+    SOFT,
+    ZERO_SHOT,
+    gives_reasons,
+)
 from harness.tasks import CANNOT_ASSESS, Option
 
 if TYPE_CHECKING:
@@ -71,6 +76,7 @@ MAX_CELLS = 20_000  # pairs of options, for all judges: each is held in every re
 MAX_NAME_CHARS = 200  # of a judge
 HEADER = b'{"schema_version": 1}\n'
 YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")
+VERDICT_AFTER_PROSE = "verdict_after_prose"  # reason of a reply whose last line alone is a verdict
 AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a pair that has its first turn alone
 MAX_CACHED_CHARS = 64  # longer replies are parsed each time
 ALWAYS_WRITTEN = (
@@ -192,7 +198,8 @@ class Verdict(_Record, frozen=True, kw_only=True):
     cached : bool
         Whether the reply was taken from the cache at no cost.
     reason : str
-        A slug for why there is no answer.
+        A slug for why there is no answer, see `Parsed`; ``verdict_after_prose`` where the last line
+        alone would be one.
     probabilities : dict of str to float, or None
         Of a judge asked for log-probabilities: that of each option, and of CANNOT_ASSESS. The rest
         lies outside the options; the value is the most probable option. Of a reply about a single
@@ -255,7 +262,7 @@ class Reader:
     ) -> None:
         self._task = task
         self._orders = orders
-        self._gives_reasons = strategy == CHAIN_OF_THOUGHT
+        self._gives_reasons = gives_reasons(strategy)
         self._is_soft = strategy in SOFT
         self._endorses = strategy in ENDORSEMENTS
         self._tokens: dict[Order, OptionTokens] = {}
@@ -381,12 +388,22 @@ class Reader:
         parsed, quotable = parse_text(text, elicitation, order)
         if quotable and quotable in _item_text(item, self._task):
             return Parsed("invalid", reason="quoted")
+        if parsed.reason == "unreadable" and self._ends_in_verdict(text, elicitation, order):
+            return Parsed("invalid", reason=VERDICT_AFTER_PROSE)
         if reply.finish_reason == "length":
             is_unread = parsed.outcome == "invalid" and parsed.reason in {"empty", "unreadable"}
             is_open = parsed.outcome == "answered" and elicitation == "response_set"
             if is_unread or is_open:
                 return Parsed("invalid", reason="cut_off")
         return parsed
+
+    def _ends_in_verdict(self, text: str, elicitation: Turn, order: Order) -> bool:
+        """Return whether a reply's last line would be a verdict, were it the whole reply."""
+        line = last_line(text)
+        if line == text or len(line) > MAX_CACHED_CHARS:
+            return False
+        parsed, _ = self._parse_cached(line, elicitation, order)
+        return parsed.outcome in {"answered", "abstained"}
 
     def _parse(self, text: str, elicitation: Turn, order: Order) -> tuple[Parsed, str]:
         task, orders = self._task, self._orders

@@ -24,6 +24,7 @@ from harness.judging.prompts.strategies import (
     CHAIN_OF_THOUGHT,
     ENDORSEMENTS,
     ZERO_SHOT,
+    gives_reasons,
     n_demonstrations,
 )
 from harness.judging.prompts.templates import ITEM_NAMES, Template, read_template, render
@@ -413,7 +414,7 @@ def bundled_template(elicitation: Elicitation, strategy: str) -> TemplateName:
     """Return the name of the bundled template for an elicitation under a strategy."""
     if strategy in ENDORSEMENTS:
         return "endorsement"
-    return _WITH_REASONS[elicitation] if strategy == CHAIN_OF_THOUGHT else elicitation
+    return _WITH_REASONS[elicitation] if gives_reasons(strategy) else elicitation
 
 
 def own_name(file_name: str) -> str:
@@ -431,7 +432,7 @@ def _template_names(task: Task, strategies: Collection[str]) -> list[str]:
     names: list[str] = list(ELICITATIONS)
     if ENDORSEMENTS & set(strategies):
         names.append("endorsement")
-    if CHAIN_OF_THOUGHT not in strategies:
+    if not any(map(gives_reasons, strategies)):
         return names
     with_reasons = {name: template_name(name, CHAIN_OF_THOUGHT) for name in ELICITATIONS}
     for name, other in with_reasons.items():

@@ -6,19 +6,20 @@ import re
 
 ZERO_SHOT = "zero-shot"
 CHAIN_OF_THOUGHT = "cot"
+STRUCTURED = "json"
 LOG_PROBABILITIES = "logprob"
 CALIBRATED = "logprob-calibrated"
 ENDORSEMENT = "endorse"
 SOFT_ENDORSEMENT = "endorse-logprob"
 ENDORSEMENTS = frozenset({ENDORSEMENT, SOFT_ENDORSEMENT})
 SOFT = frozenset({LOG_PROBABILITIES, CALIBRATED, SOFT_ENDORSEMENT})
-FEW_SHOT = re.compile(r"few-shot:([1-9][0-9]?)")
+FEW_SHOT = re.compile(r"few-shot:([1-9][0-9]?)(@cot)?")
 SELF_CONSISTENCY = re.compile(r"self-consistency:([1-9][0-9]{0,2})")
 
 
 def is_strategy(name: str) -> bool:
     """Return whether a name is that of a strategy, which says how a judge is prompted."""
-    fixed = {ZERO_SHOT, CHAIN_OF_THOUGHT, *SOFT, *ENDORSEMENTS}
+    fixed = {ZERO_SHOT, CHAIN_OF_THOUGHT, STRUCTURED, *SOFT, *ENDORSEMENTS}
     return name in fixed or FEW_SHOT.fullmatch(name) is not None
 
 
@@ -32,7 +33,8 @@ def check_strategy(strategy: str) -> str:
     """
     if not is_strategy(strategy):
         raise ValueError(
-            "no such strategy; use one of zero-shot, cot, few-shot:N (N to 99), logprob, "
+            "no such strategy; use one of zero-shot, cot, json, few-shot:N (N to 99), "
+            "few-shot:N@cot, logprob, "
             "logprob-calibrated, endorse, endorse-logprob"
         )
     return strategy
@@ -53,6 +55,28 @@ def split_strategy(name: str) -> tuple[str, str]:
     base, _, suffix = name.rpartition("@")
     is_suffix = is_strategy(suffix) or votes_of(suffix) > 1
     return (base, suffix) if base and is_suffix else (name, "")
+
+
+def gives_reasons(strategy: str) -> bool:
+    """Return whether a judge under a strategy gives its reasons before its verdict."""
+    return strategy == CHAIN_OF_THOUGHT or strategy.endswith(f"@{CHAIN_OF_THOUGHT}")
+
+
+def combined(first: str, second: str) -> str | None:
+    """Return the strategy that two make together; None where they do not go together.
+
+    Examples
+    --------
+    >>> combined("cot", "few-shot:4")
+    'few-shot:4@cot'
+    >>> combined("cot", "logprob") is None
+    True
+    """
+    if first == ZERO_SHOT:
+        return second
+    names = {first, second} - {CHAIN_OF_THOUGHT}
+    both = f"{names.pop()}@{CHAIN_OF_THOUGHT}" if len(names) == 1 else ""
+    return both if FEW_SHOT.fullmatch(both) else None
 
 
 def n_demonstrations(strategy: str) -> int:

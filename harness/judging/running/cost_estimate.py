@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.judging.judges.pricing import estimate, price_of
 from harness.judging.parsing.verdict import Reply, render
 from harness.judging.prompts.requests import Unit
-from harness.judging.prompts.strategies import CHAIN_OF_THOUGHT
+from harness.judging.prompts.strategies import gives_reasons
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,8 +67,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
     """
     spec = job.judge.spec
     calls = prompt = completion = expected = 0
-    gives_reasons = bool(REASONING_PARAMS & spec.params.keys())
-    gives_reasons |= spec.strategy == CHAIN_OF_THOUGHT
+    is_long = bool(REASONING_PARAMS & spec.params.keys()) or gives_reasons(spec.strategy)
     for elicitation in job.elicitations:
         paired = elicitation == "paired"
         n = 1 if paired or job.varies else spec.n_per_request
@@ -83,7 +82,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
                 calls += sent
                 prompt += sent * tokens.prompt
                 completion += job.samples * tokens.completion
-                short = tokens.completion if gives_reasons else reply
+                short = tokens.completion if is_long else reply
                 expected += job.samples * min(tokens.completion, short)
     price = price_of(spec)
     most, likely = _usd(price, prompt, completion), _usd(price, prompt, expected)

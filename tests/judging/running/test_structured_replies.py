@@ -1,0 +1,136 @@
+"""Replies in JSON by a schema, plain text in their place, and verdicts after prose."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.judge_runs import RecordingObserver
+from support.task_folders import make_task_folder
+
+from harness.app import ask_open_units, plan_run, start
+from harness.errors import JudgeError
+from harness.judging.judges.config import JSON_MAX_TOKENS, load_judges
+from harness.judging.judges.judge_registry import look_up
+from harness.judging.parsing.verdict import Reader, Reply
+from harness.judging.prompts.reply_schema import is_structured
+from harness.judging.prompts.requests import Unit
+from harness.judging.running.services import NoCache
+from harness.sources import source_of
+from harness.tasks import load_task
+
+ELICITATIONS = ("forced_choice", "response_set", "paired")
+
+
+@pytest.fixture
+def task(tmp_path):
+    return load_task(str(make_task_folder(tmp_path / "small", 6)))
+
+
+def asked(task, url, tmp_path, judges, elicitations=("forced_choice",)):
+    plan = plan_run(str(task.folder), judges, base_url=url, elicitations=elicitations, samples=1)
+    folder = start(plan, tmp_path / "runs")
+    ask_open_units(plan, folder, NoCache(), observer=RecordingObserver())
+    return source_of(folder)
+
+
+def test_a_server_that_knows_schemas_replies_in_json(task, stub, tmp_path):
+    """Each turn has the schema of its reply; the first turn of a pair is the response set's."""
+    stub.reset()
+    source = asked(task, stub.url(), tmp_path, ["stub@json"], ELICITATIONS)
+    verdicts = source.verdicts["stub@json"]
+    assert len(verdicts) == 18
+    assert {v.outcome for v in verdicts} <= {"answered", "abstained", "invalid"}
+    assert all(is_structured(v.reply) for v in verdicts if v.outcome == "answered")
+    assert not any("plain text" in note for note in source.notes)
+    bodies = [json.loads(request["body"]) for request in stub.requests()]
+    schemas = [b["response_format"]["json_schema"]["schema"]["properties"] for b in bodies]
+    keys = {"type": "string", "enum": ["A", "B", "CANNOT_ASSESS"]}
+    choices = sum(schema == {"verdict": keys} for schema in schemas)
+    sets = sum(schema == {"verdict": {"type": "array", "items": keys}} for schema in schemas)
+    assert (choices, sets) == (12, 12)
+    assert {body["max_tokens"] for body in bodies} == {JSON_MAX_TOKENS}
+
+
+def test_plain_replies_are_read_as_ever_and_counted(task, stub, tmp_path):
+    """A server that ignores the schema loses nothing; a note says how many."""
+    source = asked(task, stub.url(say="B"), tmp_path, ["stub", "stub@json"])
+    assert {v.value for v in source.verdicts["stub@json"]} == {"B"}
+    notes = [note for note in source.notes if "plain text" in note]
+    assert notes == [
+        "stub@json: 6 of 6 replies are verdicts in plain text, not in the JSON that was asked for"
+    ]
+
+
+def test_the_schema_is_part_of_the_key(task):
+    """The same judge without it asks something else."""
+    url = "http://127.0.0.1:1/v1"
+    plan = plan_run(task, ["m", "m@json"], base_url=url, elicitations=ELICITATIONS)
+    units = [Unit("i0", "forced_choice"), Unit("i0", "response_set"), Unit("i0", "paired")]
+    plain, (choice, endorsed, paired) = (
+        [job.judge.request(unit).hash for unit in units] for job in plan.jobs
+    )
+    assert len({*plain, choice, endorsed}) == 4
+    assert paired == endorsed
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"verdict": "A"}', True),
+        (' {"verdict": ["A", "B"]}\n', True),
+        ('{"verdict": "A", "note": "B"}', False),
+        ("A", False),
+        ("[" * 9999, False),
+    ],
+)
+def test_json_is_an_object_with_the_verdict_alone(text, expected):
+    """Anything else is plain text."""
+    assert is_structured(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("It insults somebody.\n\nAnswer: A", "verdict_after_prose"),
+        ("It insults somebody, so A fits.\nCANNOT_ASSESS", "verdict_after_prose"),
+        ("It insults somebody.\nSo I would say toxic", "unreadable"),
+        ("It insults somebody. Answer: A", "unreadable"),
+    ],
+)
+def test_a_verdict_after_prose_is_invalid_and_counted_apart(task, text, reason):
+    """Only chain of thought reads the last line alone."""
+    reply, unit = Reply(request="0" * 64, text=text), Unit("i0", "forced_choice")
+    verdict = Reader(task).verdict(reply, unit, "m")
+    assert (verdict.outcome, verdict.reason) == ("invalid", reason)
+    with_reasons = Reader(task, "few-shot:2@cot").verdict(reply, unit, "m").outcome
+    assert (with_reasons != "invalid") == (reason == "verdict_after_prose")
+
+
+def test_verdicts_after_prose_are_a_note(task, stub, tmp_path):
+    """It names the strategy that reads them."""
+    replies = {f"This is comment number {i}.": ["It insults somebody.\nA"] for i in range(6)}
+    stub.set_table("prose", replies)
+    source = asked(task, stub.url(table="prose"), tmp_path, ["stub", "stub@cot"])
+    assert {v.value for v in source.verdicts["stub@cot"]} == {"A"}
+    assert any(
+        note.startswith("stub: 6 of 6 replies end in a verdict after other text")
+        for note in source.notes
+    )
+
+
+def test_few_shot_joins_chain_of_thought(task):
+    """In either order; demonstrations precede a prompt that asks for reasons."""
+    plan = plan_run(task, ["gpt@few-shot:1@cot"], elicitations=("forced_choice",), limit=3)
+    spec = plan.specs[0]
+    assert (spec.name, spec.strategy) == ("gpt@few-shot:1@cot", "few-shot:1@cot")
+    assert spec.params["max_tokens"] == 1024
+    messages = plan.jobs[0].judge.request(Unit("i0", "forced_choice")).messages
+    assert [m.role for m in messages] == ["system", "user", "assistant", "user"]
+    assert "First give your reasons" in messages[1].content
+    registry = load_judges()
+    swapped = look_up("gpt@cot@few-shot:1@self-consistency:3", registry, None, None)
+    assert (swapped.strategy, swapped.votes) == (spec.strategy, 3)
+    for name in ("gpt@cot@logprob", "gpt@few-shot:1@few-shot:2", "gpt@few-shot:1@cot@cot"):
+        with pytest.raises(JudgeError, match="already has the strategy"):
+            look_up(name, registry, None, None)
