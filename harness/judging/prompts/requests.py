@@ -315,9 +315,10 @@ class Prompts:
         order = self._order(item, strategy, sample)
         shared = self._parts(name, order)
         text = self._shown_text(shared, name, self._task.parts_of(item), item.criterion or "")
-        turns = self._demonstrations(name, order, self._shown(item, elicitation, strategy))
-        if not turns:
+        demonstrations = self._shown(item, elicitation, strategy)
+        if not demonstrations:
             return (*shared.opening, Message("user", shared.head + text))
+        turns = self._demonstrations(name, order, demonstrations)
         turns[0] = Message("user", shared.head + turns[0].content)
         return (*shared.opening, *turns, Message("user", text))
 
@@ -371,7 +372,7 @@ class Prompts:
         self, item: Item, elicitation: Elicitation, strategy: str
     ) -> Sequence[Demonstration]:
         """Return the demonstrations for an item; a pair begins with its response set."""
-        if not (n := n_demonstrations(strategy)) or self.demonstrations is None:
+        if self.demonstrations is None or not (n := n_demonstrations(strategy)):
             return ()
         kind = answer_kind(elicitation)
         return self.demonstrations.shown_with(item, self._task.text_of(item), kind, n)

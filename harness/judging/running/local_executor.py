@@ -58,7 +58,7 @@ class WorkerPool:
         self._concurrency = judge.gate.rate.ceiling
         self._samples_per_request = spec.n_per_request
         self._n_workers = self._n_waiting = self._n_storing = 0
-        self._stores_through = session.cache.write_through
+        self._record = self._record_slowly if session.cache.write_through else judge.record_outcome
         self._most_storing = max(1, self._concurrency // STORING_PARTS)
         self._services = Services(
             judge=judge.judge,
@@ -115,9 +115,9 @@ class WorkerPool:
             if not self._judge.gate.is_shut:
                 await self.answer(part)
 
-    async def _record(self, outcome: Outcome) -> None:
+    async def _record_slowly(self, outcome: Outcome) -> None:
         """Record an outcome; while its replies are stored elsewhere, others may take its place."""
-        if not self._stores_through or self._n_storing >= self._most_storing:
+        if self._n_storing >= self._most_storing:
             await self._judge.record_outcome(outcome)
             return
         self._n_storing += 1
@@ -179,18 +179,19 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
         self._ends: dict[asyncio.Task[Any], float] = {}  # in the order in which they end
         self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> None:
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         assert task is not None
         self._ends[task] = time.monotonic() + self._seconds
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._cancel_late)
+            self._timer = self._loop.call_later(self._seconds, self._cancel_late)
 
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         assert task is not None
         if self._ends.pop(task, None) is not None:
             return
@@ -203,7 +204,7 @@ class Deadline:
             task, end = next(iter(self._ends.items()))
             left_s = end - time.monotonic()
             if left_s > 0:
-                self._timer = asyncio.get_running_loop().call_later(left_s, self._cancel_late)
+                self._timer = self._loop.call_later(left_s, self._cancel_late)
                 break
             del self._ends[task]
             task.cancel()

@@ -276,6 +276,7 @@ class RateGate:
         self.rate = rate
         self.n_unreadable = 0
         self._breaker = breaker
+        self.is_shut = False
         self._shut = asyncio.Event()
         self._queue: deque[asyncio.Future[None]] = deque()
 
@@ -306,12 +307,9 @@ class RateGate:
         """Whether `enter` needs the number of tokens."""
         return self.rate.needs_tokens
 
-    @property
-    def is_shut(self) -> bool:  # noqa: D102 -- in the class docstring
-        return self._shut.is_set()
-
     def shut(self) -> None:
         """Let no call through any more; end every `sleep`."""
+        self.is_shut = True
         self._shut.set()
 
     def check(self) -> None:

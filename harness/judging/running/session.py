@@ -225,7 +225,7 @@ class JudgeRun:
 
     def record(self, verdicts: Iterable[Verdict], received: Sequence[Reply] = ()) -> None:
         """Write verdicts to the log, and the replies received for them to the cache."""
-        self.session.recorder.record(self.name, [self.numbered(v) for v in verdicts], received)
+        self.session.recorder.record([self.numbered(v) for v in verdicts], received)
 
     async def record_outcome(self, outcome: Outcome) -> None:
         """Record an outcome, and stop the judge or the run if it demands that."""
@@ -239,7 +239,7 @@ class JudgeRun:
             verdicts = outcome.verdicts
             if self.session.done:
                 verdicts = [self.numbered(verdict) for verdict in verdicts]
-            await self.session.recorder.record_soon(self.name, verdicts, outcome.received)
+            await self.session.recorder.record_soon(verdicts, outcome.received)
 
     def stop(self, reason: str) -> None:
         """Ask this judge nothing more; calls that wait to be retried end."""
@@ -298,15 +298,14 @@ class Recorder:
         self._cache = cache
         self._observer = observer
         self._stop = stop
-        self._unwritten: list[tuple[str, Sequence[Verdict], Sequence[Reply]]] = []
+        self._unwritten: list[Verdict] = []
+        self._received: list[Reply] = []  # for what is not written yet
         self._unstored: list[Reply] = []
         self._waiting: list[asyncio.Future[None]] = []  # for what they received to be stored
         self._has_waiting = asyncio.Event()
         self._may_wait = cache.write_through
 
-    async def record_soon(
-        self, judge: str, verdicts: Sequence[Verdict], received: Sequence[Reply]
-    ) -> None:
+    async def record_soon(self, verdicts: Sequence[Verdict], received: Sequence[Reply]) -> None:
         """Write verdicts in one call with all others that are recorded at the same time.
 
         Raises
@@ -314,7 +313,8 @@ class Recorder:
         RunError
             Here and in `record`: if they cannot be written.
         """
-        self._unwritten.append((judge, verdicts, received))
+        self._unwritten += verdicts
+        self._received += received
         try:
             await asyncio.sleep(0)
         finally:
@@ -325,31 +325,29 @@ class Recorder:
             self._has_waiting.set()
             await stored
 
-    def record(
-        self, judge: str, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()
-    ) -> None:
+    def record(self, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()) -> None:
         """Write verdicts, and keep what was received for them to be stored."""
-        self._unwritten.append((judge, verdicts, received))
+        self._unwritten += verdicts
+        self._received += received
         self._write()
 
     def _write(self) -> None:
-        if not self._unwritten:
+        if not (self._unwritten or self._received):
             return
-        records, self._unwritten = self._unwritten, []
-        for _, _, received in records:
-            self._unstored += received  # even if the log is full: the cache may not be
+        verdicts, self._unwritten = self._unwritten, []
+        self._unstored += self._received  # even if the log is full: the cache may not be
+        self._received = []
         try:
-            self._log.append(verdict for _, verdicts, _ in records for verdict in verdicts)
+            self._log.append(verdicts)
         except RunError:
             self._stop()
             raise
         final: dict[str, list[Verdict]] = {}
-        for judge, verdicts, _ in records:
-            final.setdefault(judge, []).extend(
-                [verdict for verdict in verdicts if verdict.reason != AWAITS_SECOND_TURN]
-            )
-        for judge, verdicts in final.items():
-            self._observer.advanced(judge, verdicts)
+        for verdict in verdicts:
+            if verdict.reason != AWAITS_SECOND_TURN:
+                final.setdefault(verdict.judge, []).append(verdict)
+        for judge, group in final.items():
+            self._observer.advanced(judge, group)
 
     def stop_waiting(self) -> None:
         """Let calls end before their replies are stored, since nothing more is sent."""

@@ -51,7 +51,7 @@ class Desk:
 
     async def receive(self, item):
         reply = Reply(request=key(item), text="A")
-        await self.recorder.record_soon("j", [verdict(item)], [reply])
+        await self.recorder.record_soon([verdict(item)], [reply])
         return item in self.written
 
     async def receive_all(self):
@@ -104,7 +104,7 @@ def test_a_full_disk_stops_all_who_came_back_together_and_nothing_is_written_twi
     assert desk.counted == []
     kept = desk.written
     assert 0 < len(kept) < len(ITEMS)
-    desk.recorder.record("j", [])
+    desk.recorder.record([])
     assert desk.written == kept
     assert [unit.item for unit in read_log(desk.log.path).final] == kept
     desk.recorder.flush(last=True)
