@@ -118,22 +118,12 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
 
 
 class CacheStats(NamedTuple):
-    """What a cache holds.
-
-    Attributes
-    ----------
-    n_requests, n_replies : int
-        A request has one reply per sample.
-    n_unreadable : int
-        Rows that hold no reply; they are never used.
-    n_bytes : int
-        On disk.
-    """
+    """What a cache holds; a request has one reply per sample."""
 
     n_requests: int
     n_replies: int
-    n_unreadable: int
-    n_bytes: int
+    n_unreadable: int  # rows that hold no reply; they are never used
+    n_bytes: int  # on disk
 
 
 class ResponseCache:
@@ -157,7 +147,7 @@ class ResponseCache:
     write_through = False  # what is logged and not stored is read from the log
 
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
-        if os.path.expandvars(folder) != str(folder):
+        if os.path.expandvars(folder.absolute()) != str(folder.absolute()):
             raise RunError(
                 f"{folder}: cannot be used as a cache: its path names an environment variable, "
                 "which would be replaced; choose another with --cache DIR, or use --no-cache."
@@ -326,8 +316,6 @@ class ResponseCache:
         with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as plain:
             reset_settings(plain)
         directory = str(self.folder.absolute())
-        if os.path.expandvars(directory) != directory:  # as diskcache would
-            raise sqlite3.OperationalError("no such folder: its path names a variable")
         self._database = BulkCache(directory, timeout=BUSY_TIMEOUT_S, disk=BytesDisk, **SETTINGS)
         self._file = path.stat()
 
@@ -373,7 +361,7 @@ def recover_replies(log: LogReading, add_many: Callable[[Sequence[Reply]], None]
 
 
 def read_stats(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats:
-    """Count what a cache holds, without writing to it.
+    """Count what a cache holds, without writing to it; nothing where there is none.
 
     Raises
     ------
@@ -381,6 +369,8 @@ def read_stats(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats
         If it cannot be read, is damaged, or is another program's; see `explain`.
     """
     path = folder / DBNAME
+    if not path.exists():
+        return CacheStats(0, 0, 0, 0)
     address = f"{path.absolute().as_uri()}?mode=ro"
     disk = BytesDisk(str(folder))
     with closing(sqlite3.connect(address, uri=True, timeout=timeout_s)) as connection:
@@ -397,15 +387,7 @@ def read_stats(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats
 
 
 def measure_cache(folder: Path) -> CacheStats:
-    """Count what a cache holds, without writing to it; nothing where there is none.
-
-    Raises
-    ------
-    RunError
-        If it cannot be read, is damaged, or is another program's.
-    """
-    if not (folder / DBNAME).exists():
-        return CacheStats(0, 0, 0, 0)
+    """Count what a cache holds; RunError if it cannot be read."""
     try:
         return read_stats(folder)
     except sqlite3.Error as error:
@@ -415,13 +397,7 @@ def measure_cache(folder: Path) -> CacheStats:
 
 
 def check_schema(connection: sqlite3.Connection) -> bool:
-    """Return whether a database is a diskcache; False if it is new.
-
-    Raises
-    ------
-    sqlite3.OperationalError
-        If it is another program's.
-    """
+    """Return whether a database is a diskcache; False if it is new, an error if another's."""
     types = dict(connection.execute("SELECT name, type FROM sqlite_master").fetchall())
     if types and (SCHEMA.items() - types.items() or "view" in types.values()):
         raise sqlite3.OperationalError("no such table: Cache of a diskcache")
@@ -429,13 +405,7 @@ def check_schema(connection: sqlite3.Connection) -> bool:
 
 
 def reset_settings(connection: sqlite3.Connection) -> None:
-    """Remove the settings of a diskcache, which it would apply unchecked; counts are kept.
-
-    Raises
-    ------
-    sqlite3.OperationalError
-        If the database is another program's, or is locked.
-    """
+    """Remove the settings of a diskcache, which it would apply unchecked; counts are kept."""
     connection.execute("BEGIN IMMEDIATE")
     if check_schema(connection):
         connection.execute(
