@@ -619,6 +619,8 @@ def _plan(
         for spec in specs
         if spec.kind != ENSEMBLE
     )
+    if of_options := [spec.name for spec in specs if spec.is_soft or spec.endorses]:
+        task.require_options(of_options[0])
     if prompts.orders and any(spec.strategy == CALIBRATED for spec in specs):
         raise JudgeError(f"{CALIBRATED} is for one order of the options; drop --shuffle-options")
     if silent := [job.judge.spec.name for job in jobs if not job.elicitations]:

@@ -64,7 +64,15 @@ def elicitations_of(spec: JudgeSpec, planned: Iterable[Elicitation]) -> tuple[El
 
 
 def orders_of(task: Task, config: RunConfig) -> OptionOrders | None:
-    """Return how the options are shuffled in a run; None where they are not."""
+    """Return how the options are shuffled in a run; None where they are not.
+
+    Raises
+    ------
+    TaskError
+        If they are to be, and the task has none.
+    """
+    if config.shuffle_options:
+        task.require_options("--shuffle-options")
     return OptionOrders(tuple(task.options), config.seed) if config.shuffle_options else None
 
 

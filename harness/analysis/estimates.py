@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import is_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from harness.analysis.human_sets import human_sets
 from harness.analysis.item_sampling import sampling_weights
+from harness.analysis.open_choices import check_open_choices, metrics_of
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.errors import TaskError
 from harness.judging.parsing.verdict import CANNOT_ASSESS
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from harness.stats.indeterminacy.translation import SweepVariant
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.tasks import Item, Task
+    from harness.tasks.schema import ClosedScale
 
 REPEATED_CELLS = 8_000_000  # items times judges times resamples that repeat an estimation
 REPEATED_RESAMPLES = (100, 400)  # at least and at most
@@ -171,7 +173,7 @@ class Prepared:
 
     def resampling(self, *, groups: Sequence[str | None] | None = None) -> Resampling:
         """Return how intervals are made, of groups where there are any, from the run's seed."""
-        return _resampling(self.source, groups)
+        return resampling_of(self.source, groups)
 
     def affordable_resampling(self) -> Resampling:
         """Return fewer resamples than asked for where each repeats a whole estimation."""
@@ -181,7 +183,8 @@ class Prepared:
         return replace(resampling, n_resamples=min(self.source.n_resamples, most))
 
 
-def _resampling(source: Source, groups: Sequence[str | None] | None) -> Resampling:
+def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resampling:
+    """Return how intervals are made, from the seed of a run."""
     return Resampling(
         rng=np.random.default_rng(source.seed),
         groups=groups,
@@ -206,7 +209,7 @@ def prepare(source: Source) -> Prepared:
     judges = tuple(
         judge_table(task, source.items, j.name, source.verdicts[j.name]) for j in source.judges
     )
-    groups = _groups(source)
+    groups = groups_of(source)
     try:
         compared = _compared(source, human, judges, groups)
         sets = human_sets(source, compared.human)
@@ -274,7 +277,7 @@ def compared_tables(source: Source) -> Compared:
     task, items = source.task, source.items
     tables = [judge_table(task, items, j.name, source.verdicts[j.name]) for j in source.judges]
     try:
-        return _compared(source, human_table(task, items), tuple(tables), _groups(source))
+        return _compared(source, human_table(task, items), tuple(tables), groups_of(source))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
 
@@ -322,7 +325,7 @@ def _evaluated(
         judges,
         tau=source.task.tau if source.tau is None else source.tau,
         positive=compared.positive,
-        resampling=_resampling(source, compared.groups),
+        resampling=resampling_of(source, compared.groups),
         metrics=compared.rows,
         implied=implied,
         criteria=compared.criteria,
@@ -340,6 +343,9 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
     TaskError
         If one does not fit the task.
     """
+    if task.is_open:
+        check_open_choices(task, choices.explicit())
+        return
     try:
         check_tau(task.tau if choices.tau is None else choices.tau)
         sampling_weights(items)
@@ -403,7 +409,7 @@ def check_metric(task: Task, choices: Choices, name: str) -> None:
         If there is none of that name; the message lists similar names.
     """
     try:
-        find_metric(name, _rows_of_choices(task, choices))
+        find_metric(name, metrics_of(task) if task.is_open else _rows_of_choices(task, choices))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
 
@@ -456,13 +462,15 @@ def _rows(
     task: Task, space: OptionSpace, positive: Sequence[str], metric: str | None
 ) -> tuple[Metric, ...]:
     """Return the metrics of a task, and the ranking metric if it comes from a plug-in."""
-    rows = metrics_for(space, scale=task.scale, positive=positive)
+    scale = cast("ClosedScale", task.scale)
+    rows = metrics_for(space, scale=scale, positive=positive)
     if metric is None or any(row.name == metric for row in rows):
         return rows
     return (*rows, plugin_metric(metric)) if metric in plugin_metric_names() else rows
 
 
-def _groups(source: Source) -> list[str | None] | None:
+def groups_of(source: Source) -> list[str | None] | None:
+    """Return the group of each item; None where there is none."""
     groups = [item.group for item in source.items]
     return groups if any(group is not None for group in groups) else None
 

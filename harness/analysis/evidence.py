@@ -31,10 +31,11 @@ from harness.stats.selection.ranking import (
 from harness.stats.selection.sample_size import sample_size_for_difference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from harness.analysis.estimates import Prepared
-    from harness.stats import Distributions, Metric
+    from harness.analysis.inputs import Source
+    from harness.stats import AltTestDesign, Distributions, Metric, Panel, Resampling
     from harness.stats.data.arrays import FloatArray
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
@@ -187,11 +188,38 @@ def section(p: Prepared) -> Evidence | None:
         weights=p.compared.weights,
         panel=p.panel,
     )
-    margin = source.worth * range_of(metric, len(p.compared.human.space.options))
-    reason, tests = _annotator_tests(p, footing)
-    names = [table.name for table in tables]
+    return evidence_of(
+        source,
+        footing,
+        margin=source.worth * range_of(metric, len(p.compared.human.space.options)),
+        annotator_tests=_annotator_tests(p, footing),
+    )
+
+
+def evidence_of(
+    source: Source,
+    footing: Footing,
+    *,
+    margin: float,
+    annotator_tests: tuple[str, Mapping[str, DecidingAnnotatorTest]],
+) -> Evidence:
+    """Return the evidence that common footing gives.
+
+    Parameters
+    ----------
+    source : Source
+        What was validated.
+    footing : Footing
+        Its judges in the order of the source.
+    margin : float
+        Of non-inferiority to one human, in the metric's unit.
+    annotator_tests : (str, mapping of str to DecidingAnnotatorTest)
+        Why there is none, or the test of each ranked judge.
+    """
+    metric, (reason, tests) = footing.metric, annotator_tests
+    names = [judge.name for judge in source.judges]
     fractions = dict(zip(names, footing.items.answered_fraction.tolist(), strict=True))
-    order = _order(p, footing, fractions)
+    order = _order(source, footing, fractions)
     close = close_to_first(footing)
     judges = [
         JudgeEvidence(
@@ -199,7 +227,7 @@ def section(p: Prepared) -> Evidence | None:
             answered_fraction=_number(fractions[name]),
             ranked=True,
             annotator_test=tests.get(name),
-            difference=_difference(p, footing, name, order[0]) if name != order[0] else None,
+            difference=_difference(source, footing, name, order[0]) if name != order[0] else None,
             close_to_first=name in close,
             **footing_facts(footing, name),
         )
@@ -267,10 +295,10 @@ def footing_facts(footing: Footing, name: str) -> dict[str, Any]:
     }
 
 
-def _order(p: Prepared, footing: Footing, answered: dict[str, float]) -> tuple[str, ...]:
+def _order(source: Source, footing: Footing, answered: dict[str, float]) -> tuple[str, ...]:
     """Order judges by the metric; equal ones by what they answered, then by their price."""
     losses = loss(footing.values, footing.metric.better)
-    verdicts, replies = p.source.verdicts, p.source.replies_voted_on
+    verdicts, replies = source.verdicts, source.replies_voted_on
     price = {
         name: cost_of(verdicts[name], replies.get(name)).usd_per_answered for name in footing.judges
     }
@@ -296,7 +324,7 @@ def close_to_first(footing: Footing) -> frozenset[str]:
     return frozenset(name for name, (low, _) in ranks if low == 1)
 
 
-def _difference(p: Prepared, footing: Footing, name: str, first: str) -> Difference:
+def _difference(source: Source, footing: Footing, name: str, first: str) -> Difference:
     """Compare a judge with the first, with the interval of all pairs of judges at once."""
     rows = [footing.judges.index(name), footing.judges.index(first)]
     losses = loss(footing.values, footing.metric.better)[rows]
@@ -306,7 +334,7 @@ def _difference(p: Prepared, footing: Footing, name: str, first: str) -> Differe
         (name, first),
         losses,
         drawn,
-        level=p.source.confidence,
+        level=source.confidence,
         unit=unit,
         n_units=footing.n_units,
         largest=largest_difference(footing.metric),
@@ -319,7 +347,7 @@ def _difference(p: Prepared, footing: Footing, name: str, first: str) -> Differe
     high = difference.value + float(reaches[rows[0], rows[1]])
     if not isfinite(high - low):
         return replace(difference, interval=None, separated=False, p_value=None)
-    interval = Interval(low, high, p.source.confidence, "simultaneous", unit)
+    interval = Interval(low, high, source.confidence, "simultaneous", unit)
     return replace(difference, interval=interval, separated=low > 0)
 
 
@@ -331,19 +359,26 @@ def _annotator_tests(p: Prepared, footing: Footing) -> tuple[str, dict[str, Deci
     annotators = Annotators.of(p, scale)
     if len(annotators.panel.raters) < MIN_RATERS:
         return "too_few_raters", {}
+    verdicts = {name: annotators.verdicts[name] for name in footing.judges}
+    resampling = p.resampling(groups=p.groups)
+    return "", deciding_tests(annotators.panel, verdicts, design_of(p, scale), resampling)
+
+
+def deciding_tests(
+    panel: Panel,
+    verdicts: Mapping[str, Mapping[str, Hashable]],
+    design: AltTestDesign,
+    resampling: Resampling,
+) -> dict[str, DecidingAnnotatorTest]:
+    """Run the annotator test of some judges, by groups of items where there are any."""
     clusters = None
-    if p.groups is not None:
-        clusters = p.resampling(groups=p.groups).units(len(p.groups)).of_item
-    design = design_of(p, scale)
-    return "", {
+    if resampling.groups is not None:
+        clusters = resampling.units(len(resampling.groups)).of_item
+    return {
         name: deciding_annotator_test(
-            annotators.panel,
-            annotators.verdicts[name],
-            design,
-            groups=clusters,
-            level=p.source.confidence,
+            panel, of_judge, design, groups=clusters, level=resampling.level
         )
-        for name in footing.judges
+        for name, of_judge in verdicts.items()
     }
 
 

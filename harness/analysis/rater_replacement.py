@@ -31,11 +31,14 @@ from harness.stats.alt_test.variants import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sized
+
     from harness.analysis.estimates import Prepared
     from harness.stats import AltTest
     from harness.stats.alt_test.controls import Controls
+    from harness.tasks import Task
 
-Score: TypeAlias = Literal["accuracy", "neg_rmse"]
+ScoreName: TypeAlias = Literal["accuracy", "neg_rmse"]
 EPS = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}  # Calderon et al. 2025, section 3.4
 SWEEP = tuple(k / 40 for k in range(21))  # 0 to 0.5
 POSITIONAL = "positional_raters"
@@ -142,7 +145,7 @@ class Replacement:
     """
 
     reason: str
-    score: Score
+    score: ScoreName
     raters: Literal["expert", "skilled", "crowd"]
     eps: float
     q: float
@@ -158,34 +161,51 @@ def section(p: Prepared) -> Replacement:
     """Test every judge against every rater; no test where raters are not named."""
     scale = Scale.of(p.task)
     design, score = design_of(p, scale), _score(scale)
-    reason = POSITIONAL if p.task.rater_ids == "positional" else "" if p.judges else "no_judges"
-    controls, judges = (None, ()) if reason else _tested(Annotators.of(p, scale), design)
+    reason = why_no_test(p.task, p.judges)
+    results = (None, ()) if reason else _tested(Annotators.of(p, scale), design)
+    return replacement_of(p.task, design, score, reason, results)
+
+
+def why_no_test(task: Task, judges: Sized) -> str:
+    """Return why there is no annotator test; "" where there is one."""
+    return POSITIONAL if task.rater_ids == "positional" else "" if len(judges) else "no_judges"
+
+
+def replacement_of(
+    task: Task,
+    design: AltTestDesign,
+    score: ScoreName,
+    reason: str,
+    results: tuple[ReplacementControls | None, tuple[JudgeReplacement, ...]],
+) -> Replacement:
+    """Return the section with how the test is done."""
     return Replacement(
         reason=reason,
         score=score,
-        raters=p.task.raters,
+        raters=task.raters,
         eps=design.eps,
         q=design.q,
         small_n=design.small_n,
         unanswered=design.unanswered,
         threshold=design.threshold,
         min_items_per_rater=design.min_items_per_rater,
-        controls=controls,
-        judges=judges,
+        controls=results[0],
+        judges=results[1],
     )
 
 
 def design_of(p: Prepared, scale: Scale) -> AltTestDesign:
     """Return how the annotator test is done on a task."""
-    settings = p.task.alt_test
-    return AltTestDesign(
-        score=_score(scale),
-        eps=EPS[p.task.raters] if settings is None or settings.eps is None else settings.eps,
-        unanswered=p.source.unanswered,
-    )
+    return AltTestDesign(score=_score(scale), eps=eps_of(p.task), unanswered=p.source.unanswered)
 
 
-def _score(scale: Scale) -> Score:
+def eps_of(task: Task) -> float:
+    """Return the margin of the annotator test: that of task.yaml, or set by the kind of raters."""
+    settings = task.alt_test
+    return EPS[task.raters] if settings is None or settings.eps is None else settings.eps
+
+
+def _score(scale: Scale) -> ScoreName:
     return "accuracy" if scale.numbers is None else "neg_rmse"
 
 
@@ -204,8 +224,8 @@ def _tested(
     joint = adjust_jointly(tests, design.q) if len(tests) > 1 else {}
     variant_tests, criteria = variants(annotators, design), by_criterion(annotators, design)
     pairings, correlations = combined(annotators, design), rater_correlations(annotators)
-    return _controls(controls), tuple(
-        _judge(
+    return controls_result(controls), tuple(
+        judge_replacement(
             test,
             name=name,
             n_tied=annotators.n_tied[name],
@@ -219,7 +239,14 @@ def _tested(
     )
 
 
-def _judge(test: AltTest, *, name: str, n_tied: int, **fields: Any) -> JudgeReplacement:  # noqa: ANN401 -- of JudgeReplacement
+def judge_replacement(
+    test: AltTest,
+    *,
+    name: str,
+    n_tied: int,
+    **fields: Any,  # noqa: ANN401 -- of JudgeReplacement
+) -> JudgeReplacement:
+    """Return the result of a judge's test."""
     return JudgeReplacement(
         judge=name,
         winning_rate=test.winning_rate,
@@ -239,7 +266,8 @@ def _judge(test: AltTest, *, name: str, n_tied: int, **fields: Any) -> JudgeRepl
     )
 
 
-def _controls(controls: Controls) -> ReplacementControls:
+def controls_result(controls: Controls) -> ReplacementControls:
+    """Return the controls as they are shown."""
     return ReplacementControls(
         random=controls.random,
         majority=AnnotatorSummary.of(controls.majority),

@@ -47,11 +47,14 @@ class TaskFacts:
 
     Attributes
     ----------
+    scale : str
+        As in task.yaml.
     response_sets : tuple of tuple of str
         Option keys of each response set, in the order of the columns of F.
     """
 
     name: str
+    scale: str = ""
     property: str
     notice: str
     content_hash: str

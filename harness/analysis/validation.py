@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from harness.analysis import (
     beta_sensitivity,
@@ -20,13 +17,12 @@ from harness.analysis.decision import decide
 from harness.analysis.estimates import Prepared, is_ordinal, prepare
 from harness.analysis.item_sampling import on_sampling
 from harness.analysis.judge_costs import cost_of
+from harness.analysis.open_validation import validate_open
 from harness.analysis.order_bias import order_bias, order_notes
+from harness.analysis.ranking_and_facts import metric_facts, notes_on_ratings, ranking_of
 from harness.analysis.result import (
     HumanResult,
     JudgeResult,
-    MetricFacts,
-    RankedJudge,
-    Ranking,
     Settings,
     TaskFacts,
     Validation,
@@ -37,16 +33,13 @@ from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.judging.prompts.requests import ELICITATIONS
 from harness.ratings import count_outcomes, rater_panel
 from harness.stats import primary_metric, reconstruct
-from harness.stats.data.arrays import TOLERANCE
 from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.inference.crossed_raters import MIN_RATERS
-from harness.stats.selection.ranking import loss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.analysis.error_analysis import Errors
-    from harness.analysis.evidence import Evidence
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.judging.parsing.verdict import Verdict
     from harness.ratings import OutcomeCounts
@@ -56,10 +49,6 @@ if TYPE_CHECKING:
 
 
 DECIDING = ("evidence", "choosing", "sensitivity", "errors")
-POPULATION_ROWS = {
-    "mse(s/s)": "mse_without_rater_noise(s/s)",
-    "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
-}
 
 
 def validate(source: Source) -> Validation:
@@ -82,6 +71,8 @@ def validate(source: Source) -> Validation:
     TaskError
         If tau, or the metric that ranks, is not one the task knows.
     """
+    if source.task.is_open:
+        return validate_open(source)
     p = prepare(source)
     sections = _sections(p)
     humans = _human_result(p, sections["errors"])
@@ -90,7 +81,7 @@ def validate(source: Source) -> Validation:
         for facts, table in zip(source.judges, p.compared.judges, strict=True)
     )
     common = sections["evidence"]
-    ranking = _ranking(common, p.evaluation.row(p.metric)) if common else None
+    ranking = ranking_of(common, p.evaluation.row(p.metric)) if common else None
     parts = {name: sections[name] for name in DECIDING}
     return Validation(
         task=_task_facts(p.source, p.human.space),
@@ -99,10 +90,10 @@ def validate(source: Source) -> Validation:
         judges=judges,
         ranking=ranking,
         decision=decide(humans, judges, **parts),
-        metrics=tuple(_metric_facts(row) for row in p.evaluation.metrics),
+        metrics=tuple(metric_facts(row) for row in p.evaluation.metrics),
         notes=(
             *source.notes,
-            *_left_out(humans),
+            *notes_on_ratings(humans),
             *_notes(p),
             *order_notes({judge.name: judge.order_bias for judge in judges}),
         ),
@@ -160,18 +151,6 @@ def _settings(p: Prepared) -> Settings:
         raters="fixed" if reason else "sample",
         fixed_raters_reason=reason,
     )
-
-
-def _left_out(humans: HumanResult) -> list[str]:
-    """Return notes on ratings that are no choices."""
-    notes = []
-    if humans.n_abstained:
-        notes.append(f"ratings that are {CANNOT_ASSESS}: {humans.n_abstained}")
-    if humans.ignored_labels:
-        labels = ", ".join(f"{label!r} {n}" for label, n in humans.ignored_labels.items())
-        total = sum(humans.ignored_labels.values())
-        notes.append(f"ratings with labels that the task ignores: {total} ({labels})")
-    return notes
 
 
 def _notes(p: Prepared) -> list[str]:
@@ -247,29 +226,11 @@ def _on_reconstruction(p: Prepared) -> str:
     return "; ".join(filter(None, [basis, _beta_of_pairs(p), noise, instead]))
 
 
-def _metric_facts(row: Metric) -> MetricFacts:
-    return MetricFacts(
-        name=row.name,
-        display_name=row.display_name,
-        family=row.family,
-        human_form=row.human_form,
-        judge_form=row.judge_form,
-        better=row.better,
-        low=row.bounds[0] if math.isfinite(row.bounds[0]) else None,
-        high=row.bounds[1] if math.isfinite(row.bounds[1]) else None,
-        unit=row.unit,
-        symmetric=row.symmetric,
-        also=row.also,
-        estimand=row.estimand,
-        population=POPULATION_ROWS.get(row.name),
-        paper=row.paper,
-    )
-
-
 def _task_facts(source: Source, space: OptionSpace) -> TaskFacts:
     task = source.task
     return TaskFacts(
         name=task.name,
+        scale=task.scale,
         property=task.property,
         notice=task.notice,
         content_hash=task.content_hash,
@@ -348,22 +309,3 @@ def _matrix(translation: TableTranslation) -> tuple[tuple[float | None, ...], ..
     if not translation.translation.n_pairs:
         return None
     return rows_of(translation.translation.F)
-
-
-def _ranking(evidence: Evidence, metric: Metric) -> Ranking:
-    """Return the places of the judges on common footing."""
-    values = [row.value for row in evidence.judges if row.value is not None]
-    losses = loss(np.array(values), metric.better)
-    places = {
-        row.judge: 1 + int((losses < lost - TOLERANCE).sum())
-        for row, lost in zip(evidence.judges, losses.tolist(), strict=False)
-    }
-    return Ranking(
-        metric=metric.name,
-        better=metric.better,
-        unit=metric.unit,
-        rows=tuple(
-            RankedJudge(judge=row.judge, rank=places.get(row.judge), difference=row.difference)
-            for row in evidence.judges
-        ),
-    )

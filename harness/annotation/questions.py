@@ -122,6 +122,7 @@ def _place(item: Item, rater: str, seed: int) -> bytes:
 
 
 def _check_form(form: Form, task: Task) -> None:
+    task.require_options("rating on the local page")
     if form not in task.elicitations:
         raise TaskError(
             f"task {task.name}: with {len(task.options)} options the form {form} needs the "

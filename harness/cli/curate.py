@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.curation import AnswerSettings, ImportSummary, MaxRejected, Plan, Table
+    from harness.curation.option_guess import Answers
 
 WIDTH = 80
 Columns = list[str] | None
@@ -109,8 +110,12 @@ def import_(
         typer.Option(metavar="LABEL=OPTION", help="A label that means an option; repeatable."),
     ] = None,
     scale: Annotated[
-        Literal["binary", "nominal", "ordinal", "pairwise"] | None,
-        typer.Option(help="Scale of the options."),
+        Literal["binary", "nominal", "ordinal", "pairwise", "continuous"] | None,
+        typer.Option(help="Scale of the answers."),
+    ] = None,
+    bounds: Annotated[
+        str | None,
+        typer.Option(metavar="LOW,HIGH", help="Least and greatest number of a continuous scale."),
     ] = None,
     scales: Annotated[
         Literal["shared", "own"] | None,
@@ -174,6 +179,7 @@ def import_(
         abstain=_split(abstain),
         ignore=_split(ignore),
         rename=tuple(rename or ()),
+        bounds=_bounds(bounds, scale),
         n_raters=n_raters,
         lists=lists,
         scales=scales,
@@ -194,6 +200,20 @@ def import_(
         return
     _check_settled(plans)
     _write(plans, folder, most, as_json=as_json)
+
+
+def _bounds(text: str | None, scale: str | None) -> tuple[float, float] | None:
+    """Read the least and the greatest number of a scale."""
+    from harness.tasks.schema import as_number
+
+    if text is None:
+        return None
+    if scale != "continuous":
+        raise typer.BadParameter("--bounds needs --scale continuous")
+    low, high = (as_number(part.strip()) for part in text.partition(",")[::2])
+    if low is None or high is None or low >= high:
+        raise typer.BadParameter(f"--bounds: found {text!r}; write LOW,HIGH such as 0,100")
+    return low, high
 
 
 def _import_exported(source: Path, folder: Path, *, as_json: bool) -> None:
@@ -423,6 +443,15 @@ def _answer_rows(plan: Plan) -> list[tuple[str, str]]:
     return [
         *task,
         ("scale", answers.scale),
+        *_options_rows(answers),
+    ]
+
+
+def _options_rows(answers: Answers) -> list[tuple[str, str]]:
+    if answers.scale == "continuous":
+        low, high = answers.bounds or (None, None)
+        return [("bounds", "none (--bounds)" if low is None else f"{low:g} to {high:g}")]
+    return [
         ("options", ", ".join(answers.labels.values())),
         ("positive", ", ".join(answers.positive) or "none (--positive)"),
     ]

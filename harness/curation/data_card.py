@@ -30,7 +30,14 @@ MAX_NAMED = 20  # criteria, labels
 
 
 def data_card(task: Task) -> str:
-    """Render the data card of a task as Markdown; no text of an item stands in it."""
+    """Render the data card of a task as Markdown; no text of an item stands in it.
+
+    Raises
+    ------
+    TaskError
+        If the task has no options.
+    """
+    task.require_options("a data card")
     sections = {
         "Content": _content(task),
         "Options": _options(task),

@@ -20,7 +20,7 @@ from harness.curation.option_guess import (
     merged,
 )
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import as_number
+from harness.tasks.schema import OPEN_SCALES, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,12 +120,13 @@ def make_plans(
     check(mapping, table)
     mapping, list_questions = _read_lists(mapping, table, settings)
     reader = AnswerReader(table, mapping, settings.n_raters)
-    counts = count_labels(reader)
+    counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
     for of_criterion in counts.values():
         of_criterion.rater_ids = rater_ids or of_criterion.rater_ids
     where = str(table.path)
     shared = len(counts) < 2 or (  # noqa: PLR2004 -- a criterion of its own
-        settings.scales != "own" and (settings.scales == "shared" or _one_scale(counts))
+        settings.scales != "own"
+        and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
     )
     by_task = {None: merged(counts.values())} if shared else counts
     questions = (*column_roles.questions, *list_questions, *_share_questions(reader))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from math import inf
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +16,7 @@ from harness.curation.cell_values import labels_of
 from harness.curation.table_columns import EMPTY, MAX_LABELS
 from harness.errors import TaskError
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
-from harness.tasks.schema import as_number
+from harness.tasks.schema import as_number, number_text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 20  # a scale with more steps is taken for continuous
 RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
-SCALES: tuple[Scale, ...] = ("binary", "nominal", "ordinal", "pairwise")
+SCALES: tuple[Scale, ...] = ("binary", "nominal", "ordinal", "pairwise", "continuous")
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
 ORDERS = (
     ("very low", "low", "medium", "high", "very high"),
@@ -75,8 +76,15 @@ class LabelCounts:
         return any(CANNOT_ASSESS in labels for labels in (self.humans, *self.judges.values()))
 
 
-def count_labels(reader: AnswerReader) -> dict[str, LabelCounts]:
+def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, LabelCounts]:
     """Count the labels that raters and judges use, by criterion.
+
+    Parameters
+    ----------
+    reader : AnswerReader
+        Reads the table.
+    is_open : bool, optional
+        Whether labels are no options, so that there may be any number of them.
 
     Raises
     ------
@@ -95,13 +103,13 @@ def count_labels(reader: AnswerReader) -> dict[str, LabelCounts]:
         counter = of_criterion.humans if of_judge is None else of_judge
         for label in dict.fromkeys(labels_of(text)[0]):
             counter[label] += n
-        if len(of_criterion.humans) > MAX_LABELS:
+        if len(of_criterion.humans) > MAX_LABELS and not is_open:
             mapping = reader.mapping
             columns = ", ".join(mapping.raters or mapping.criteria) or mapping.label
             raise TaskError(
                 f"{reader.table.path}: found more than {MAX_LABELS} different labels in {columns}; "
-                "free text and continuous numbers cannot be used yet: bin them, or name other "
-                "columns."
+                "free text cannot be used yet. Say --scale continuous if they are numbers, or name "
+                "other columns."
             )
     rater_ids = _rater_ids(reader)
     for of_criterion in counts.values():
@@ -162,6 +170,8 @@ class AnswerSettings:
         Labels of a rater who could not say; labels that stand for no rating.
     rename : tuple of str
         ``label=option`` for labels that mean an option which is written otherwise.
+    bounds : (float, float) or None
+        Least and greatest number of a continuous scale.
     n_raters : int or None
         Raters per item, for shares without a column that says it.
     lists : {"ratings", "sets"} or None
@@ -177,6 +187,7 @@ class AnswerSettings:
     abstain: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     rename: tuple[str, ...] = ()
+    bounds: tuple[float, float] | None = None
     n_raters: int | None = None
     lists: Literal["ratings", "sets"] | None = None
     scales: Literal["shared", "own"] | None = None
@@ -223,12 +234,23 @@ class Answers:
     ignore: tuple[str, ...]
     notes: tuple[str, ...]
     questions: tuple[str, ...] = ()
+    bounds: tuple[float, float] | None = None
 
     def key(self, label: str) -> str | None:
-        """Return the key of a label; CANNOT_ASSESS and ignored labels stand for themselves."""
+        """Return the key of a label; CANNOT_ASSESS and ignored labels stand for themselves.
+
+        On a continuous scale, the number that a label is.
+        """
         if self.abstain and label == CANNOT_ASSESS:
             return label
+        if self.scale == "continuous" and label.casefold() not in self.keys:
+            return self._number(label)
         return self.keys.get(label.casefold())
+
+    def _number(self, label: str) -> str | None:
+        number = as_number(label)
+        low, high = self.bounds or (-inf, inf)
+        return None if number is None or not low <= number <= high else number_text(number)
 
 
 def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> Answers:
@@ -248,6 +270,8 @@ def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
     TaskError
         If the labels are free text or continuous numbers, or there are fewer than two.
     """
+    if settings.scale == "continuous":
+        return _continuous_answers(counts, settings, where)
     notes: list[str] = []
     meanings = settings.meanings()
     excluded = {*settings.ignore, CANNOT_ASSESS}
@@ -282,6 +306,26 @@ def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
         notes=tuple(notes),
         questions=(*_remark_questions(remarks), *_variant_questions(variants)),
     )
+
+
+def _continuous_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> Answers:
+    """Read labels as numbers; others are refused row by row."""
+    if settings.options or settings.positive:
+        raise TaskError(f"{where}: a continuous scale has no options; drop --options, --positive.")
+    meanings = settings.meanings()
+    answers = Answers(
+        scale="continuous",
+        keys=meanings,
+        labels={},
+        positive=(),
+        abstain=counts.abstains or CANNOT_ASSESS in meanings.values(),
+        ignore=settings.ignore,
+        notes=(),
+        bounds=settings.bounds,
+    )
+    if not any(as_number(label) is not None for label in counts.humans):
+        raise TaskError(f"{where}: no rating is a number; name other columns, or another --scale.")
+    return answers
 
 
 def _options(
@@ -391,8 +435,8 @@ def _scale(names: Sequence[str], where: str) -> Scale:
         if len(steps) > MAX_STEPS or not all(step.is_integer() for step in steps):
             raise TaskError(
                 f"{where}: found {len(names)} different numbers from {min(steps):g} to "
-                f"{max(steps):g}, which looks continuous, and that scale cannot be used yet; bin "
-                "them into a few steps, or say --scale ordinal to use each number as a step."
+                f"{max(steps):g}, which looks continuous; say --scale continuous (and --bounds), "
+                "or --scale ordinal to use each number as a step."
             )
         return "ordinal"
     if _step_numbers(names) or any(_plain(names) <= set(order) for order in ORDERS):

@@ -7,11 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.tasks.options import DEFAULT_PROPERTY
+from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from harness.curation.import_plan import Plan
+    from harness.curation.option_guess import Answers
 
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 _./()'-]*")
 WORDS = frozenset({"yes", "no", "true", "false", "null", "on", "off", "y", "n", "none"})
@@ -57,15 +59,9 @@ def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]
         "# What else raters were told, if anything; judges are told the same.",
         "# instructions: ...",
         "",
-        "# binary, nominal, ordinal (options in order) or pairwise.",
+        "# binary, nominal, ordinal (options in order), pairwise or continuous.",
         f"scale: {answers.scale}",
-        "# Each option has the key that the files use, and may have a label and a description.",
-        "options:",
-        *(_option_line(key, label) for key, label in answers.labels.items()),
-        "# The options that count as positive, for decisions at the cut-off tau.",
-        _field_or_example("positive", answers.positive, list(answers.labels)[:1]),
-        "# An item is positive when at least this share of raters would accept a positive option.",
-        "# tau: 0.5",
+        *_scale_lines(answers),
         "# Whether CANNOT_ASSESS is an answer.",
         f"abstain: {'true' if answers.abstain else 'false'}",
         "",
@@ -90,6 +86,26 @@ def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]
         "# licence: ...",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _scale_lines(answers: Answers) -> list[str]:
+    """Return the options or, of a continuous scale, the bounds."""
+    if answers.scale == "continuous":
+        low, high = map(number_text, answers.bounds or (0.0, 100.0))
+        bounds = f"bounds: [{low}, {high}]"
+        return [
+            "# The least and the greatest number; without them, any number is an answer.",
+            bounds if answers.bounds else f"# {bounds}",
+        ]
+    return [
+        "# Each option has the key that the files use, and may have a label and a description.",
+        "options:",
+        *(_option_line(key, label) for key, label in answers.labels.items()),
+        "# The options that count as positive, for decisions at the cut-off tau.",
+        _field_or_example("positive", answers.positive, list(answers.labels)[:1]),
+        "# An item is positive when at least this share of raters would accept a positive option.",
+        "# tau: 0.5",
+    ]
 
 
 def _option_line(key: str, label: str) -> str:

@@ -5,7 +5,7 @@ its votes are there:
 
 - where a vote failed, it failed;
 - where at least half of the votes are answers, these decide: the option that most of them name, or
-  the set of the options that more than half of them endorse;
+  the set of the options that more than half of them endorse; on a continuous scale, their median;
 - elsewhere its outcome is that of most other votes, of equally many in the order of `OUTCOMES`.
 
 Ties between options, and options that exactly half endorse, are drawn: by a hash of judge, unit and
@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from hashlib import sha256
 from itertools import chain
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -27,6 +28,7 @@ from harness.judging.calibration import calibrated
 from harness.judging.endorsement import endorsed
 from harness.judging.parsing.verdict import OUTCOMES, PairValue, Verdict
 from harness.judging.prompts.strategies import CALIBRATED
+from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -77,13 +79,13 @@ def with_votes(
         sample s of an ensemble, of its members' samples s. Those of calibrated judges are
         calibrated, and those of judges that endorse options are put together.
     """
-    space = task.space
+    space = None if task.is_open else task.space
     by_judge: dict[str, Sequence[Verdict]] = {}
     for spec in specs:
         if spec.members:
             by_judge[spec.name] = _of_members(spec, by_judge, space, look)
         elif spec.endorses:
-            by_judge[spec.name] = endorsed(verdicts[spec.name], space)
+            by_judge[spec.name] = endorsed(verdicts[spec.name], task.space)
         elif spec.votes > 1:
             by_judge[spec.name] = _of_replies(spec, verdicts[spec.name], space, look)
         elif spec.strategy == CALIBRATED:
@@ -95,7 +97,7 @@ def with_votes(
 
 
 def _of_replies(
-    spec: JudgeSpec, replies: Sequence[Verdict], space: OptionSpace, look: int
+    spec: JudgeSpec, replies: Sequence[Verdict], space: OptionSpace | None, look: int
 ) -> Sequence[Verdict]:
     votes: defaultdict[Question, list[Verdict]] = defaultdict(list)
     for reply in sorted(replies, key=lambda verdict: verdict.sample):
@@ -109,7 +111,7 @@ def _of_replies(
 
 
 def _of_members(
-    spec: JudgeSpec, by_judge: Mapping[str, Sequence[Verdict]], space: OptionSpace, look: int
+    spec: JudgeSpec, by_judge: Mapping[str, Sequence[Verdict]], space: OptionSpace | None, look: int
 ) -> Sequence[Verdict]:
     votes: defaultdict[Question, list[Verdict]] = defaultdict(list)
     for verdict in chain.from_iterable(by_judge[member] for member in spec.members):
@@ -124,7 +126,7 @@ def _of_members(
     ]
 
 
-def majority(question: Question, votes: Sequence[Verdict], space: OptionSpace) -> Verdict:
+def majority(question: Question, votes: Sequence[Verdict], space: OptionSpace | None) -> Verdict:
     """Return the verdict of the majority; the module's docstring states the rule.
 
     Parameters
@@ -133,8 +135,8 @@ def majority(question: Question, votes: Sequence[Verdict], space: OptionSpace) -
         Judge and unit of the verdict.
     votes : sequence of Verdict
         At least one.
-    space : OptionSpace
-        Options and admissible sets of the task.
+    space : OptionSpace or None
+        Options and admissible sets of the task; None on a continuous scale.
     """
     outcome = _outcome(votes)
     values = [vote.value for vote in votes if vote.outcome == "answered"]
@@ -144,7 +146,7 @@ def majority(question: Question, votes: Sequence[Verdict], space: OptionSpace) -
         elicitation=question.elicitation,
         sample=question.sample,
         outcome=outcome,
-        value=_value(question, values, space) if outcome == "answered" else None,
+        value=_value_of(question, values, space) if outcome == "answered" else None,
         reason="a_vote_failed" if outcome == "failed" else "",
     )
 
@@ -163,6 +165,12 @@ def _outcome(votes: Sequence[Verdict]) -> Outcome:
     if 2 * counts["answered"] >= len(votes):
         return "answered"
     return max(OUTCOMES[1:], key=counts.__getitem__)
+
+
+def _value_of(question: Question, values: Sequence[Value], space: OptionSpace | None) -> Value:
+    if space is None:
+        return number_text(median(float(value) for value in values if isinstance(value, str)))
+    return _value(question, values, space)
 
 
 def _value(question: Question, values: Sequence[Value], space: OptionSpace) -> Value:

@@ -138,8 +138,10 @@ def perturbed_task(
     Raises
     ------
     TaskError
-        If no item has a text, the task was perturbed before, or an id of a variant is taken.
+        If no item has a text, the task was perturbed before, an id of a variant is taken, or the
+        task has no options.
     """
+    task.require_options("a probe")
     ratings = _ratings_by_item(task)
 
     def variants(item: Item) -> Iterator[Item]:

@@ -55,7 +55,14 @@ class Practice:
 
 def checklist(v: Validation, d: Details | None = None) -> tuple[Practice, ...]:
     """Return each of the eleven practices with the values of a run, or what is missing."""
-    return tuple(answer(v, d) for answer in PRACTICES)
+    if v.task.options:
+        return tuple(answer(v, d) for answer in PRACTICES)
+    return tuple(
+        Practice(OF_OPTIONS[answer], "not needed", "answers are not chosen among options")
+        if answer in OF_OPTIONS
+        else answer(v, d)
+        for answer in PRACTICES
+    )
 
 
 def _scale(v: Validation, d: Details | None) -> Practice:
@@ -63,6 +70,8 @@ def _scale(v: Validation, d: Details | None) -> Practice:
     n = len(v.task.options)
     scale = d.scale if d and d.scale else "binary" if n == 2 else ""  # noqa: PLR2004 -- two options are binary
     text = options(v)
+    if not n:
+        return Practice(instruction, "given", v.task.scale)
     if not scale:
         return Practice(instruction, "missing", f"the scale was not recorded; {n} options: {text}")
     return Practice(instruction, "given", f"{scale}, {n} options: {text}")
@@ -210,6 +219,14 @@ PRACTICES: tuple[Callable[[Validation, Details | None], Practice], ...] = (
     _level,
     _ensemble,
 )
+
+
+OF_OPTIONS = {
+    _single_association: "On binary data, report one association coefficient",
+    _accuracy: "Report accuracy with an agreement measure that is sensitive to the marginals",
+    _confusion: "Report the confusion matrix, or at least precision and recall",
+    _weights: "With three or more classes, state the weights of the confusions",
+}
 
 
 def _answer(instruction: str, parts: list[str], missing: str) -> Practice:

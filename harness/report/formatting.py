@@ -159,7 +159,7 @@ def headline(validation: Validation) -> str:
         task.name,
         items,
         counted([humans.n_raters], "rater"),
-        counted([humans.n_forced_choice], "forced choice"),
+        counted([humans.n_forced_choice], "forced choice" if task.options else "rating"),
     ]
     if humans.n_response_sets:
         parts.append(counted([humans.n_response_sets], "response set"))

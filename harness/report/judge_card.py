@@ -69,9 +69,11 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
     scale = f"{d.scale}, " if d and d.scale else ""
     raters = counted([h.n_raters], "human rater")
     about = f"{counted([v.task.n_items])} of the task {v.task.name} ({v.task.property}; {scale}"
-    about += f"{len(v.task.options)} options)."
+    about += f"{len(v.task.options)} options)." if v.task.options else "no options)."
     gave = f"{counted([h.n_forced_choice], 'forced choice')} and "
     gave += counted([h.n_response_sets], "response set")
+    if not v.task.options:
+        gave = counted([h.n_forced_choice], "rating")
     compared = (
         f"We compared {counted([len(v.judges)], 'judge')} with {raters} on {about}"
         if v.judges
@@ -147,7 +149,9 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
     if v.task.notice:
         lines += ["", f"**{markdown(v.task.notice)}**"]
     if v.ranking is not None:
-        lines += ["", *_card_table(v), "", markdown(READING_F), ""]
+        lines += ["", *_card_table(v)]
+    if v.ranking is not None and v.task.options:
+        lines += ["", markdown(READING_F), ""]
         lines += [
             f"- {markdown(judge.name)}, {markdown(translation_text(v, judge))}"
             for judge in ranked_judges(v)
@@ -167,21 +171,21 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
 
 def _card_table(v: Validation) -> list[str]:
     assert v.ranking is not None
-    heads = (
-        f"| rank | judge | model | {markdown(metric_label(v, v.ranking.metric))} "
-        f"| {alike_words(v)} | beta-hat | answered |"
-    )
-    lines = [heads, "| --: | --- | --- | --- | --- | --- | --: |"]
+    of_options = [alike_words(v), "beta-hat"] if v.task.options else []
+    label = markdown(metric_label(v, v.ranking.metric))
+    heads = ["rank", "judge", "model", label, *of_options, "answered"]
+    rules = ["--:", *["---"] * (len(heads) - 2), "--:"]
+    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(rules)} |"]
     for row in v.ranking.rows:
         judge = v.judge(row.judge)
-        alike = decided_alike(v, judge)
+        consistency = decided_alike(v, judge)
+        alike = f"{number(consistency.value)} {span(consistency.interval)}".strip()
         cells = (
             number(row.rank, 0) if row.rank else "NA",
             judge.name,
             cut(", ".join(judge.reported_models) or judge.model, MAX_TEXT),
             _value(v, judge),
-            f"{number(alike.value)} {span(alike.interval)}".strip(),
-            _beta_hat(v, judge),
+            *([alike, _beta_hat(v, judge)] if of_options else []),
             share(judge.answered_fraction, judge.n_planned),
         )
         lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")

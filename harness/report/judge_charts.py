@@ -226,7 +226,8 @@ def undefined_metrics(v: Validation) -> dict[str, dict[str, list[str]]]:
 
 def is_defined(v: Validation, metric: str) -> bool:
     """Whether a metric has a value for some judge."""
-    return any(compared_metrics(v, judge)[metric].value is not None for judge in v.judges)
+    estimates = (compared_metrics(v, judge).get(metric) for judge in v.judges)
+    return any(estimate is not None and estimate.value is not None for estimate in estimates)
 
 
 def _metric_chart(v: Validation, metric: str) -> Chart:

@@ -17,13 +17,13 @@ from harness.report.formatting import (
     span,
     with_bounds,
 )
+from harness.stats import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.decision import UsualChoice
-    from harness.stats import Estimate
 
 CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
 GOAL_WORDS = {CONSISTENCY: "decision consistency", "prevalence_bias": "prevalence bias"}
@@ -52,6 +52,8 @@ BASELINE_WORDS = {
     "uniform": "guessing",
     "prior": "the raters' marginal distribution",
     "most_frequent": "the most frequent answer",
+    "mean": "the mean of all ratings",
+    "median": "the median of all ratings",
 }
 MORE_RATINGS = "Have more items rated, by at least three raters each."
 QUESTIONS = ("whether", "if", "how", "what", "which", "who", "why", "the", "a", "an")
@@ -251,9 +253,10 @@ def decided_alike(v: Validation, judge: JudgeResult) -> Estimate:
     """Return the share of items that a judge decides as the raters do.
 
     Where decisions are undefined, the share that it answers as most raters do. Of a candidate on
-    common footing; of a judge that is none, on its own items.
+    common footing; of a judge that is none, on its own items. NA without options.
     """
-    return compared_metrics(v, judge)[CONSISTENCY if _is_decided(v) else HIT_RATE]
+    nothing = Estimate(value=None, reason="no_options", n_used=0)
+    return compared_metrics(v, judge).get(CONSISTENCY if _is_decided(v) else HIT_RATE, nothing)
 
 
 def alike_words(v: Validation) -> str:
@@ -263,7 +266,8 @@ def alike_words(v: Validation) -> str:
 
 def _is_decided(v: Validation) -> bool:
     """Whether decisions of raters and of some judge are defined."""
-    return any(compared_metrics(v, j)[CONSISTENCY].value is not None for j in v.judges)
+    estimates = (compared_metrics(v, judge).get(CONSISTENCY) for judge in v.judges)
+    return any(estimate is not None and estimate.value is not None for estimate in estimates)
 
 
 def compared_metrics(v: Validation, judge: JudgeResult) -> Mapping[str, Estimate]:

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
     from harness.analysis.evidence import Evidence
     from harness.analysis.result import Settings
 
-BASELINE_NAMES = {"uniform": "guessing", "prior": "marginal", "most_frequent": "most frequent"}
+BASELINE_NAMES = {
+    "uniform": "guessing",
+    "prior": "marginal",
+    "most_frequent": "most frequent",
+    "mean": "mean rating",
+    "median": "median rating",
+}
 UNITS = {"item": "items", "group": "groups", "criterion": "criteria"}
 
 
@@ -161,7 +167,9 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
 
 
 def _translations(validation: Validation) -> list[str]:
-    """Return F-hat of each judge, with how to read it."""
+    """Return F-hat of each judge, with how to read it; nothing without options."""
+    if not validation.task.options:
+        return []
     lines = [f"F-hat: {j.name} {translation_text(validation, j)}." for j in validation.judges]
     return [READING, *lines]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from harness.errors import TaskError
 from harness.tasks.model import HumanElicitation, Rating
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import MAX_POWERSET_OPTIONS, as_number, numeric_keys
+from harness.tasks.schema import MAX_POWERSET_OPTIONS, as_number, number_text, numeric_keys
 from harness.tasks.tables import parse_json, read_rows
 from harness.tasks.tables.checks import as_text, identifier, short
 
@@ -47,6 +48,8 @@ class _Rules:
     numbers: dict[float, str]  # keys by number, on a numeric scale
     sets: frozenset[frozenset[str]] | None  # None: every set, if they can be listed at all
     foreign: frozenset[str]
+    is_open: bool
+    bounds: tuple[float, float] | None
 
     @classmethod
     def of(cls, task: TaskFields) -> Self:
@@ -58,6 +61,8 @@ class _Rules:
             numbers=numeric_keys(keys) if task.scale == "ordinal" else {},
             sets=None if listed == "all" else frozenset(map(frozenset, listed)),
             foreign=frozenset(task.ignore_labels),
+            is_open=task.is_open,
+            bounds=task.bounds,
         )
 
 
@@ -86,9 +91,10 @@ def read_ratings(
     Raises
     ------
     TaskError
-        With ``reason`` ``unknown_label``, ``non_numeric_value``, ``empty_value``,
-        ``empty_response_set``, ``set_not_admissible``, ``duplicate_rating``, ``unknown_item`` or
-        ``unrated_item``, naming line, value, item and rater; without one for faults of the table.
+        With ``reason`` ``unknown_label``, ``non_numeric_value``, ``out_of_bounds``,
+        ``empty_value``, ``empty_response_set``, ``set_not_admissible``, ``duplicate_rating``,
+        ``unknown_item`` or ``unrated_item``, naming line, value, item and rater; without one for
+        faults of the table.
     """
     rules = _Rules.of(task)
     item_ids = None if items is None else {item.id for item in items}
@@ -138,6 +144,9 @@ def _rating(row: Row, rules: _Rules, where: str) -> tuple[Rating, bool]:
         )
     try:
         read = _response_set if elicitation == "response_set" else _option
+        if rules.is_open:
+            read = _open_answer
+            _check_elicitation(elicitation)
         value, is_foreign = read(row["value"], rules)
     except _BadValueError as error:
         _refuse(where, Rating(item, rater, elicitation, ""), error.reason, str(error))
@@ -155,6 +164,34 @@ def _option(value: object, rules: _Rules) -> tuple[str, bool]:
     if number in rules.numbers:
         return rules.numbers[number], False
     raise _unknown(text, rules, numeric=bool(rules.numbers) and number is None)
+
+
+def _check_elicitation(elicitation: HumanElicitation) -> None:
+    if elicitation == "response_set":
+        problem = "a response set needs options, and the task has none; write forced_choice"
+        raise _BadValueError("set_not_admissible", problem)
+
+
+def _open_answer(value: object, rules: _Rules) -> tuple[str, bool]:
+    """Read a number, or CANNOT_ASSESS, and whether it is a foreign label instead."""
+    text = as_text(value)
+    if text in rules.answers:
+        return text, False
+    if text in rules.foreign:
+        return text, True
+    if not text or text == CANNOT_ASSESS:
+        raise _unknown(text, rules, numeric=False)
+    number = as_number(text)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+    if number is None or not isfinite(number):
+        problem = f"value {short(text)} is not a number; write one, or list it under ignore_labels"
+        raise _BadValueError("non_numeric_value", problem)
+    if rules.bounds and not rules.bounds[0] <= number <= rules.bounds[1]:
+        low, high = map(number_text, rules.bounds)
+        problem = f"value {short(text)} is outside {low} to {high}; correct it, or the bounds"
+        raise _BadValueError("out_of_bounds", problem)
+    return number_text(number), False
 
 
 def _unknown(text: str, rules: _Rules, *, numeric: bool) -> _BadValueError:

@@ -49,7 +49,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A human rating: an option key, a tuple of them for a response set, or CANNOT_ASSESS."""
+    """A human rating.
+
+    Its value is an option key, a tuple of them for a response set, or CANNOT_ASSESS; on a
+    continuous scale, a number as `harness.tasks.schema.number_text` writes it.
+    """
 
     item: str
     rater: str
@@ -83,7 +87,13 @@ class Task(TaskFields):
 
         With more than 10 options and ``response_sets: all`` the sets are unknown, and the space
         holds only the singletons.
+
+        Raises
+        ------
+        TaskError
+            If the task has no options.
         """
+        self.require_options("this")
         from harness.stats import OptionSpace  # noqa: PLC0415 -- numpy, when needed
 
         keys = tuple(option.key for option in self.options)
@@ -93,6 +103,14 @@ class Task(TaskFields):
             return OptionSpace.singletons(keys, sets_known=False)
         return OptionSpace.powerset(keys)
 
+    def require_options(self, what: str) -> None:
+        """Refuse what is defined for options alone; `TaskError` if the task has none."""
+        if self.is_open:
+            raise TaskError(
+                f"task {self.name}: {what} needs options to choose from, and a {self.scale} scale "
+                "has none."
+            )
+
     @cached_property
     def by_id(self) -> dict[str, Item]:
         """Items by their id."""
@@ -100,7 +118,12 @@ class Task(TaskFields):
 
     @property
     def elicitations(self) -> tuple[JudgeElicitation, ...]:
-        """Elicitations that apply: response sets and pairs only where the sets are known."""
+        """Elicitations that apply: response sets and pairs only where the sets are known.
+
+        Of open scales, a single answer, by the name of a forced choice.
+        """
+        if self.is_open:
+            return ("forced_choice",)
         if self.response_sets == "all" and len(self.options) > MAX_POWERSET_OPTIONS:
             return ("forced_choice",)
         return ("forced_choice", "response_set", "paired")
@@ -171,7 +194,8 @@ class Task(TaskFields):
 
     def __repr__(self) -> str:
         rows = f"{len(self.items)} items, {len(self.ratings)} ratings"
-        return f"Task({self.name!r}, {self.scale}, {len(self.options)} options, {rows})"
+        options = "" if self.is_open else f" {len(self.options)} options,"
+        return f"Task({self.name!r}, {self.scale},{options} {rows})"
 
     __str__ = __repr__
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
     Field,
+    FiniteFloat,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -33,11 +36,23 @@ MAX_OPTIONS = 100
 MAX_RESPONSE_SETS = 2**MAX_POWERSET_OPTIONS - 1  # listed or not
 MAX_PHRASE_CHARS = 2000  # what stands on the judge card
 SHOWN_CHARS = 80
-OTHER_SCALES = ("continuous", "text")
 CONTIGUOUS = "contiguous"
+OF_OPTIONS: dict[str, object] = {  # fields that need options, as they are without any
+    "options": (),
+    "positive": (),
+    "response_sets": "all",
+    "tau": 0.5,
+    "sensitivity": {},
+    "weights": None,
+    "pairwise": None,
+    "lexicon": None,
+}
 N_COMBINED_SETS = 2
 
-Scale = Literal["binary", "nominal", "ordinal", "pairwise"]
+ClosedScale = Literal["binary", "nominal", "ordinal", "pairwise"]
+Scale = Literal[ClosedScale, "continuous"]
+OPEN_SCALES = ("continuous",)  # answers are not chosen among options
+MIN_OPTIONS = 2
 TemplateName = Literal[
     "forced_choice",
     "response_set",
@@ -125,9 +140,12 @@ class TaskFields(Frozen):
     instructions : str
         Further instructions to raters and judges.
     scale : str
-        ``binary``, ``nominal``, ``ordinal`` (options in order) or ``pairwise``.
+        ``binary``, ``nominal``, ``ordinal`` (options in order), ``pairwise``, or ``continuous``
+        (any number).
     options : tuple of Option
-        K of them, K >= 2; exactly 2 on a binary scale.
+        K of them, K >= 2; exactly 2 on a binary scale. None on a continuous scale.
+    bounds : (float, float) or None
+        On a continuous scale, the least and the greatest number; None without bounds.
     positive : tuple of str
         Keys of the options that count as positive downstream.
     response_sets : "all" or tuple of tuple of str
@@ -171,7 +189,8 @@ class TaskFields(Frozen):
     property: str = Field(min_length=1, max_length=MAX_PHRASE_CHARS)
     instructions: str = ""
     scale: Scale
-    options: tuple[OptionField, ...] = Field(min_length=2, max_length=MAX_OPTIONS)
+    options: tuple[OptionField, ...] = Field((), max_length=MAX_OPTIONS)
+    bounds: tuple[FiniteFloat, FiniteFloat] | None = None
     positive: tuple[Key, ...] = ()
     response_sets: Literal["all"] | tuple[tuple[Key, ...], ...] = Field(
         "all", json_schema_extra=_admit_contiguous
@@ -205,6 +224,11 @@ class TaskFields(Frozen):
     def _check(self) -> Self:
         _check_fields(self)
         return self
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether answers are not chosen among options."""
+        return self.scale in OPEN_SCALES
 
     def described(self) -> dict[str, Any]:
         """Return the fields that stand in ``task.yaml``, as JSON values."""
@@ -253,11 +277,6 @@ def read_task_file(path: Path) -> TaskFile:
     if path.exists() and not path.is_file():
         raise TaskError(f"{path}: this is not a regular file; write one.")
     content = read_yaml(path)
-    if content.get("scale") in OTHER_SCALES:
-        raise TaskError(
-            f"{path}: scale: {content['scale']!r} cannot be loaded; the scales that can are "
-            "binary, nominal, ordinal and pairwise."
-        )
     try:
         return TaskFile.model_validate(content)
     except ValidationError as error:
@@ -286,6 +305,13 @@ def _one_line(problem: ErrorDetails) -> str:
 
 def _check_fields(task: TaskFields) -> None:
     """Check fields against each other; a message begins with the field it is about."""
+    _check_bounds(task)
+    if task.is_open:
+        _check_open(task)
+        return
+    if len(task.options) < MIN_OPTIONS:
+        found = task.options[0].key if task.options else "none"
+        raise ValueError(f"options: found {found}; name at least two on a {task.scale} scale")
     keys = [option.key for option in task.options]
     _check_options(task.options)
     _check_scale(task.scale, keys)
@@ -307,6 +333,27 @@ def _check_fields(task: TaskFields) -> None:
         raise ValueError(
             f"ignore_labels: {listed[0]!r} is an option; remove it from one of the two"
         )
+    _check_repeats("text", task.text)
+
+
+def _check_bounds(task: TaskFields) -> None:
+    if task.bounds is None:
+        return
+    if task.scale != "continuous":
+        raise ValueError(f"bounds: the scale is {task.scale}; leave them out")
+    low, high = task.bounds
+    if low >= high:
+        raise ValueError(f"bounds: found {low:g} to {high:g}; write the least number first")
+
+
+def _check_open(task: TaskFields) -> None:
+    """Refuse fields that mean something among options alone."""
+    for name, without_options in OF_OPTIONS.items():
+        if getattr(task, name) != without_options:
+            raise ValueError(f"{name}: a {task.scale} scale has no options; leave it out")
+    settings = task.alt_test
+    if settings is not None and settings != AltTestFields(eps=settings.eps):
+        raise ValueError(f"alt_test: on a {task.scale} scale it takes eps alone; remove the rest")
     _check_repeats("text", task.text)
 
 
@@ -343,6 +390,18 @@ def numeric_keys(keys: Iterable[str]) -> dict[float, str]:
             return {}
         by_number[number] = key
     return by_number
+
+
+def number_text(number: float) -> str:
+    """Return the shortest text of a number that `as_number` reads as the same number.
+
+    Examples
+    --------
+    >>> number_text(70.0), number_text(-0.5), number_text(1e-7)
+    ('70', '-0.5', '0.0000001')
+    """
+    text = f"{Decimal(repr(float(number) + 0.0)):f}"
+    return text.removesuffix(".0")
 
 
 def as_number(text: str) -> float | None:

@@ -56,7 +56,10 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
     ------
     VerdictError
         If the verdicts cannot be read.
+    TaskError
+        If the task has no options.
     """
+    task.require_options("an audit")
     rated = RatedChoices.of(task)
     facts = rater_facts(task, rated) if task.rater_ids == "real" and rated.raters else ()
     verdicts = verdicts or verdicts_of(task)

@@ -17,6 +17,7 @@ from harness.judging.judges.base import Judge
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.verdict import Reply, parse, render
 from harness.judging.prompts.requests import Message, Request
+from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import Script
     from harness.judging.prompts.requests import Prompts, Unit
     from harness.tasks import Task
+
+
+STEPS = 1000  # of a random number between the bounds of a scale
 
 
 def scripted(replies: Script, *, name: str = "scripted", samples: int = 1) -> JudgeSpec:
@@ -56,7 +60,8 @@ class EmbeddedJudge(Judge):
         self.check(spec, task)
         self._task = task
         self._options = [option.key for option in task.options]
-        self._sets: list[tuple[str, ...]] = [tuple(members) for members in task.space.sets]
+        sets = () if task.is_open else task.space.sets
+        self._sets: list[tuple[str, ...]] = [tuple(members) for members in sets]
         schema = json.dumps([[option.model_dump() for option in task.options], self._sets])
         self._params: dict[str, Any] = {"options": digest(schema)}
 
@@ -171,15 +176,30 @@ class LexiconJudge(EmbeddedJudge):
 
 
 class RandomJudge(EmbeddedJudge):
-    """Chooses uniformly, as a function of the seed and the request alone."""
+    """Chooses uniformly, as a function of the seed and the request alone.
+
+    On a continuous scale with bounds, one of `STEPS` + 1 numbers at equal distances.
+    """
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
         self._params["seed"] = seed
+        if task.bounds:
+            self._params["bounds"] = list(task.bounds)
+
+    @classmethod
+    def check(cls, spec: JudgeSpec, task: Task | None = None) -> None:
+        """Raise `JudgeUnavailable` if the task has neither options nor bounds."""
+        if task is None or task.bounds is None:
+            super().check(spec, task)
 
     async def ask(self, request: Request) -> Reply:
-        """Draw an option, or a response set."""
+        """Draw an option, a response set, or a number."""
         draw = int(request.hash, 16)  # 256 bits: the remainder is uniform to within 2**-240
+        if self._task.bounds:
+            low, high = self._task.bounds
+            number = low + (high - low) * (draw % (STEPS + 1)) / STEPS
+            return local_reply(request, number_text(number))
         if request.params["elicitation"] == "response_set":
             return self._reply(request, self._sets[draw % len(self._sets)])
         candidates = self._candidates(request)

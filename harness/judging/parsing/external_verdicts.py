@@ -14,6 +14,7 @@ from msgspec.structs import asdict, replace
 from harness.errors import VerdictError
 from harness.files import bounded_lines
 from harness.judging.parsing.grammar import Parsed
+from harness.judging.parsing.number_grammar import parse_number
 from harness.judging.parsing.verdict import (
     MAX_NAME_CHARS,
     OUTCOMES,
@@ -26,6 +27,7 @@ from harness.judging.parsing.verdict import (
 )
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.tasks import CANNOT_ASSESS
+from harness.tasks.schema import number_text
 from harness.tasks.tables import parse_json, read_rows
 
 if TYPE_CHECKING:
@@ -116,6 +118,7 @@ class _Rules:
 
     def __init__(self, task: Task) -> None:
         self._items = task.by_id
+        self._is_open, self._bounds = task.is_open, task.bounds
         self._judges: set[str] = set()
         self._max_judges = max_judges(task)
         self._order = {option.key: i for i, option in enumerate(task.options)}
@@ -187,6 +190,8 @@ class _Rules:
             return Parsed("abstained"), None
         if elicitation == "forced_choice":
             parsed = self._choice(value)
+        elif self._is_open:
+            return Parsed("invalid", reason="not_a_number"), None
         elif elicitation == "response_set":
             parsed = self._set(_json(value))
         else:
@@ -194,6 +199,8 @@ class _Rules:
         return parsed, parsed.value
 
     def _choice(self, value: object) -> Parsed:
+        if self._is_open:
+            return open_answer(value, self._bounds)
         key = key_text(value)
         return Parsed("answered", key) if key in self._order else NOT_AN_OPTION
 
@@ -231,6 +238,15 @@ def key_text(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return str(value)
+
+
+def open_answer(value: object, bounds: tuple[float, float] | None) -> Parsed:
+    """Read a cell that is to be a number."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = number_text(float(value))
+    if not isinstance(value, str):
+        return Parsed("invalid", reason="not_a_number")
+    return parse_number(value, bounds, abstain=False)[0]
 
 
 def _json(value: object) -> object:

@@ -170,7 +170,7 @@ def parse_without_item(
     quotable : str
         Text that makes the reply a quotation if it occurs in the text of the item; mostly empty.
     """
-    body = _body(text)
+    body = reply_body(text)
     if not body:
         return Parsed("invalid", reason="empty"), ""
     if len(body) > MAX_REPLY:
@@ -191,7 +191,7 @@ def parse_without_item(
 
 def last_line(text: str) -> str:
     """Return the last line of a reply that is not blank; all of it while its thinking is open."""
-    body = _body(text)
+    body = reply_body(text)
     return body if body.startswith("<think>") else body.rpartition("\n")[2]
 
 
@@ -208,7 +208,7 @@ def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
     if not keys or any(key not in names.keys for key in keys):
         raise ValueError("only the task's option keys, or CANNOT_ASSESS, can be rendered")
     plain = ", ".join(keys)
-    readings, _ = _readings(_body(plain), names)
+    readings, _ = _readings(reply_body(plain), names)
     return plain if readings == {Reading(names.keys[key] for key in keys)} else json.dumps(keys)
 
 
@@ -216,7 +216,7 @@ def _names(options: Sequence[Option]) -> Names:
     return names_of(tuple((o.key, o.label, o.description) for o in options))
 
 
-def _body(text: str) -> str:
+def reply_body(text: str) -> str:
     """Strip whitespace and a leading closed think block from a reply."""
     body = text.strip()
     if body.startswith("<think>"):
@@ -248,7 +248,7 @@ def _decide(
     return Parsed("answered", chosen)
 
 
-def _forms(body: str) -> Iterator[tuple[str, bool, bool]]:
+def forms(body: str) -> Iterator[tuple[str, bool, bool]]:
     """Yield a body, then its rest without decoration and lead-in, each with two flags.
 
     The flags are whether only keys may be read, and whether a lead-in was removed.
@@ -270,7 +270,7 @@ def _readings(body: str, names: Names) -> tuple[set[Reading], bool]:
     """Return the readings of the first form that has any, and whether a lead-in was removed."""
     if body in names.keys:
         return {Reading([names.keys[body]])}, False
-    for form, keys_only, has_lead in _forms(body):
+    for form, keys_only, has_lead in forms(body):
         if form[:1] in "[{" and (json_readings := _json(form, names)) is not None:
             return json_readings, True
         readings = lists(form, names, keys_only=True)
@@ -322,20 +322,22 @@ def _json_list(parts: list[str], names: Names) -> set[Reading]:
     return readings - {Reading()} if len(parts) <= names.max_separators else set()
 
 
-def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the members of a JSON object; ValueError if a name stands twice."""
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("a member stands twice")
     return members
 
 
-def _not_a_verdict(_: str) -> str:
+def not_a_verdict(_: str) -> str:
+    """Refuse a constant of JSON that is no verdict, such as NaN."""
     raise ValueError("not a verdict")
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_no_duplicates,
-    parse_constant=_not_a_verdict,
+    object_pairs_hook=no_duplicates,
+    parse_constant=not_a_verdict,
     parse_int=str,
 )
 

@@ -30,6 +30,7 @@ from harness.judging.parsing.grammar import (
     parse_without_item,
     render,
 )
+from harness.judging.parsing.number_grammar import parse_number
 from harness.judging.parsing.option_probabilities import MIN_MASS, OptionTokens, distribution
 from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
@@ -171,7 +172,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     outcome : str
         One of `OUTCOMES`; only ``answered`` has a value.
     value : str, tuple of str, PairValue or None
-        The key of an option, a set of keys, or both.
+        The key of an option, a set of keys, or both; on a continuous scale, the number as text.
     request : str
         Hash of the request that got the reply (of a pair: the second turn's) or, without a reply,
         of the request that failed.
@@ -376,12 +377,12 @@ class Reader:
         """Parse the reply to a turn.
 
         The finish reason counts too: a reply stopped by a content filter is refused; a truncated
-        reply is ``cut_off`` if it cannot be parsed, or if it is a set that may be incomplete, or
-        if reasons come before the verdict.
+        reply is ``cut_off`` if it cannot be parsed, or if it is a set or a number that may be
+        incomplete, or if reasons come before the verdict.
         """
         if reply.finish_reason == "content_filter":
             return Parsed("refused", reason="content_filter")
-        if reply.finish_reason == "length" and self._gives_reasons:
+        if reply.finish_reason == "length" and (self._gives_reasons or self._task.is_open):
             return Parsed("invalid", reason="cut_off")
         text = last_line(reply.text) if self._gives_reasons else reply.text
         parse_text = self._parse_cached if len(text) <= MAX_CACHED_CHARS else self._parse
@@ -409,6 +410,8 @@ class Reader:
         task, orders = self._task, self._orders
         if self._endorses:
             return parse_without_item(text, "forced_choice", (YES, NO), abstain=task.abstain)
+        if task.is_open:
+            return parse_number(text, task.bounds, abstain=task.abstain)
         sets = None if task.response_sets == "all" else task.response_sets
         if not orders:
             return parse_without_item(
@@ -521,7 +524,7 @@ def decode(line: bytes) -> Verdict:
 
 def max_judges(task: Task) -> int:
     """Return how many judges are compared at once: fewer where there are many options."""
-    return min(MAX_JUDGES, MAX_CELLS // len(task.options) ** 2)
+    return min(MAX_JUDGES, MAX_CELLS // max(len(task.options), 1) ** 2)
 
 
 def check_header(line: bytes, path: Path) -> None:

@@ -185,6 +185,8 @@ def _candidates(task: Task, items: Iterable[Item], kind: AnswerKind) -> Sequence
 def answers_of(task: Task, kind: AnswerKind) -> dict[str, Answer]:
     """Return the answer that more raters gave than any other, by item; those with ties have none.
 
+    On a continuous scale, the raters' median.
+
     Parameters
     ----------
     task : Task
@@ -196,12 +198,22 @@ def answers_of(task: Task, kind: AnswerKind) -> dict[str, Answer]:
     for rating in task.ratings:
         if rating.elicitation == kind:
             counts[rating.item][rating.value] += 1
+    if task.is_open:
+        return {item: _median(of_item) for item, of_item in counts.items()}
     ranked = {item: of_item.most_common(2) for item, of_item in counts.items()}
     return {
         item: first[0]
         for item, (first, *others) in ranked.items()
         if not others or first[1] > others[0][1]
     }
+
+
+def _median(counts: Counter[Answer]) -> Answer:
+    """Return the median number, of two in the middle the lower; CANNOT_ASSESS where most say so."""
+    if 2 * counts[CANNOT_ASSESS] > counts.total():
+        return CANNOT_ASSESS
+    numbers = [str(answer) for answer in counts.elements() if answer != CANNOT_ASSESS]
+    return sorted(numbers, key=float)[(len(numbers) - 1) // 2]
 
 
 def group_of(item: Item) -> str:
@@ -227,7 +239,8 @@ def _checked(demonstration: Demonstration, task: Task, path: Path) -> Demonstrat
     """Return a demonstration with the text of its item."""
     answer, item = demonstration.answer, task.by_id.get(demonstration.item)
     named = {answer} if isinstance(answer, str) else set(answer)
-    if not named or not named <= {CANNOT_ASSESS, *(option.key for option in task.options)}:
+    options = named if task.is_open else {option.key for option in task.options}
+    if not named or not named <= {CANNOT_ASSESS, *options}:
         raise PromptError(f"{path}: an answer is no option of task {task.name}; restore the file.")
     if demonstration.parts:
         return demonstration

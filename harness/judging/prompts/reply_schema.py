@@ -19,11 +19,15 @@ VERDICT = "verdict"
 def response_format(task: Task, kind: AnswerKind) -> dict[str, JsonValue]:
     """Return the parameter ``response_format`` of an OpenAI-compatible server.
 
-    Its schema admits ``{"verdict": KEY}``, or ``{"verdict": [KEY, ...]}`` for a response set.
+    Its schema admits ``{"verdict": KEY}``, or ``{"verdict": [KEY, ...]}`` for a response set; on a
+    continuous scale, ``{"verdict": NUMBER}``.
     """
     keys: list[JsonValue] = [option.key for option in task.options]
     keys += [CANNOT_ASSESS] if task.abstain else []
     key: dict[str, JsonValue] = {"type": "string", "enum": keys}
+    if task.is_open:
+        number: dict[str, JsonValue] = {"type": "number"}
+        key = {"anyOf": [number, key]} if task.abstain else number
     keys_of_set: dict[str, JsonValue] = {"type": "array", "items": key}
     schema: dict[str, JsonValue] = {
         "type": "object",

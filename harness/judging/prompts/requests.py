@@ -21,7 +21,6 @@ from harness.files import write_file
 from harness.judging.parsing.grammar import render as render_answer
 from harness.judging.prompts.demonstrations import Demonstrations
 from harness.judging.prompts.strategies import (
-    CHAIN_OF_THOUGHT,
     ENDORSEMENTS,
     ZERO_SHOT,
     gives_reasons,
@@ -29,6 +28,7 @@ from harness.judging.prompts.strategies import (
 )
 from harness.judging.prompts.templates import ITEM_NAMES, Template, read_template, render
 from harness.tasks import CANNOT_ASSESS, TemplateName, bundled
+from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -262,7 +262,7 @@ class Prompts:
         for name in _template_names(task, strategies):
             is_own = name in task_files
             folders = (task.folder, default_folder) if is_own else (default_folder,)
-            file_name = task_files.get(name, f"{name}.txt")
+            file_name = task_files.get(name, f"{_default_name(task, name)}.txt")
             templates[name] = read_template(file_name, folders, _needed(name))
             _check_endorsement(name, templates[name])
         for name, file_name in chain.from_iterable(files.items() for files in own):
@@ -363,6 +363,8 @@ class Prompts:
         """Return an answer as a judge would give it."""
         if answer == CANNOT_ASSESS:
             return CANNOT_ASSESS
+        if self._task.is_open:
+            return str(answer)
         if not self.orders:
             return render_answer(answer, self._task.options)
         members = self.orders.members_shown(order, (answer,) if isinstance(answer, str) else answer)
@@ -430,12 +432,13 @@ def _needed(name: str) -> Sequence[str]:
 
 def _template_names(task: Task, strategies: Collection[str]) -> list[str]:
     """Return the names of the templates that judges with these strategies need."""
-    names: list[str] = list(ELICITATIONS)
+    elicitations = task.elicitations if task.is_open else ELICITATIONS
+    names: list[str] = list(elicitations)
     if ENDORSEMENTS & set(strategies):
         names.append("endorsement")
     if not any(map(gives_reasons, strategies)):
         return names
-    with_reasons = {name: template_name(name, CHAIN_OF_THOUGHT) for name in ELICITATIONS}
+    with_reasons = {name: _WITH_REASONS[name] for name in elicitations}
     for name, other in with_reasons.items():
         if name in task.prompts and other not in task.prompts:
             raise PromptError(
@@ -443,6 +446,11 @@ def _template_names(task: Task, strategies: Collection[str]) -> list[str]:
                 f"{other}, which judges with @cot need; add it."
             )
     return [*names, *with_reasons.values()]
+
+
+def _default_name(task: Task, name: str) -> str:
+    """Return the name of the bundled template in the place of a template."""
+    return name.replace("forced_choice", "number") if task.is_open else name
 
 
 def _fenced(parts: Sequence[str]) -> dict[str, str]:
@@ -512,7 +520,7 @@ def _task_values(
 ) -> dict[str, str]:
     """Return the values of the placeholders that all items of a task share."""
     options = orders.shown(order) if orders else task.options
-    sets = _shown_sets(task)
+    sets = () if task.is_open else _shown_sets(task)
     if orders:
         sets = [orders.members_shown(order, members) for members in sets]
     others = [CANNOT_ASSESS] if task.abstain else []
@@ -521,11 +529,21 @@ def _task_values(
         "instructions": task.instructions,
         "options": "\n".join(_option_line(option) for option in options),
         "option": "",
-        "keys": "\n".join([*(option.key for option in options), *others]),
+        "keys": "\n".join([*_answers(task, options), *others]),
         "replies": "\n".join([", ".join(members) for members in sets] + others),
         "abstain": template.render("abstain", {}) if task.abstain else "",
         "sets": template.render("sets", {}) if task.response_sets != "all" else "",
     }
+
+
+def _answers(task: Task, options: Sequence[Option]) -> list[str]:
+    """Return the admissible answers, a line each."""
+    if not task.is_open:
+        return [option.key for option in options]
+    if task.bounds is None:
+        return ["a number"]
+    low, high = map(number_text, task.bounds)
+    return [f"a number from {low} to {high}"]
 
 
 def _option_line(option: Option) -> str:

@@ -98,7 +98,9 @@ def details_of(
         state=manifest.state if manifest else "",
         asking_s=manifest.asking_s if manifest else None,
         scale=task.scale,
-        sets=tuple(answer_text(response_set, labels) for response_set in task.space.sets),
+        sets=()
+        if task.is_open
+        else tuple(answer_text(response_set, labels) for response_set in task.space.sets),
         raters=task.raters,
         source=task.source,
         licence=task.licence,

@@ -163,6 +163,8 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
     strata : sequence of Stratum
         What the items are also filtered by.
     """
+    if source.task.is_open:
+        return _open_item_table(source)
     task, items = source.task, source.items
     names = tuple(judge.name for judge in source.judges)
     human = human_table(task, items)
@@ -195,6 +197,32 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
         n_items=len(items),
         full=tuple(_full_items(source, [items[i] for i in order], ratings, verdicts)),
     )
+
+
+def _open_item_table(source: Source) -> ItemTable:
+    """Collect the items of a task without options, in the task's order."""
+    names = tuple(judge.name for judge in source.judges)
+    ratings, verdicts = _ratings(source), _verdicts(source)
+    rows = [
+        ItemRow(
+            id=item.id,
+            text=cut(_text(item, source.task.text), MAX_TEXT),
+            raters=_tally((rating.elicitation, rating.text) for rating in ratings[item.id]),
+            classes=(),
+            strata=(),
+            disagreement=None,
+            judges=tuple(_open_cell(verdicts[name].get(item.id, ())) for name in names),
+        )
+        for item in source.items[:MAX_ITEMS]
+    ]
+    full = _full_items(source, source.items[:MAX_ITEMS], ratings, verdicts)
+    return ItemTable(names, (), tuple(rows), len(source.items), tuple(full))
+
+
+def _open_cell(replies: Sequence[Verdict]) -> JudgeCell:
+    text = _tally((v.elicitation, _verdict_text(v, {})) for v in replies)
+    outcomes = tuple(sorted({v.outcome for v in replies})) or (NOT_ASKED,)
+    return JudgeCell(text=text, classes=(), outcomes=outcomes, agreement="")
 
 
 def _ratings(source: Source) -> dict[str, list[Answer]]:

@@ -70,6 +70,13 @@ SECTIONS = (
     ("errors", "Error analysis"),
     ("provenance", "Provenance and checklist"),
 )
+OPEN_SECTIONS = (  # where there are no options
+    ("decision", "Decision"),
+    ("ranking", "Ranking"),
+    ("replacement", "Annotator test"),
+    ("errors", "Items"),
+    ("provenance", "Provenance and checklist"),
+)
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
 PAGE_SIZE = 25
 COLOURS = re.compile(r"--(\w+): light-dark\((#\w+), (#\w+)\)")
@@ -139,7 +146,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "pageSize": PAGE_SIZE,
         },
         title=f"{v.task.name}: which judge to use",
-        sections=SECTIONS,
+        sections=SECTIONS if v.task.options else OPEN_SECTIONS,
     )
 
 

@@ -229,7 +229,9 @@ def _annotator_test(v: Validation) -> str:
 
 
 def _errors(v: Validation) -> str:
-    """Name the confusion that the first judge makes most often."""
+    """Name the confusion that the first judge makes most often; count items without options."""
+    if not v.task.options:
+        return counted([v.task.n_items])
     errors = next((e for e in ranked_errors(v) if e.judge == v.decision.leader), None)
     if errors is None or not errors.confusion.n_items:
         return "no items with answers of raters and judge"
@@ -335,7 +337,8 @@ GLOSSARY = (
          "judge's ratings", ("one human", "another rater")),
     Term("baseline", "baseline", "computed from the ratings alone. Guessing: all options are "
          "equally likely; marginal: the shares of all the raters' answers; most frequent: the "
-         "answer that raters gave most often", ("baselines", "baseline")),
+         "answer that raters gave most often; mean, median rating: that of all ratings",
+         ("baselines", "baseline")),
     Term("alike", "decided as the raters do", "share of the items on which judge and raters decide "
          "the same at the cut-off", ("decided as the raters do",)),
     Term("regret", "regret", "what selecting by a metric loses on the goal, compared with the best "

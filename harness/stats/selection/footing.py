@@ -110,8 +110,8 @@ class Footing:
         Of the ranked judges; None without resamples, or where a value is undefined.
     winner : SimultaneousInterval or None
         The best judge and its interval, as losses.
-    beats : (R, 3) bool array
-        Whether a judge is better than each of `BASELINES` by a simultaneous one-sided bound over
+    beats : (R, C) bool array
+        Whether a judge is better than each of the baselines by a simultaneous one-sided bound over
         all judges and baselines.
     references : tuple of HumanReference
         One human beside each ranked judge.
@@ -328,10 +328,11 @@ def common_footing(
         )
         if defined
         else None,
-        beats=_beats(
+        beats=beaten_baselines(
             losses,
             drawn,
-            baseline_losses,
+            baseline_losses["values"],
+            baseline_losses["replicates"],
             level=level,
             n_units=n_units,
             freedom=None if freedom is None else freedom[:R, R:],
@@ -672,18 +673,29 @@ class Scoring:
         return self.one_human(of_rows, shared[rows], counts).difference
 
 
-def _beats(
+def beaten_baselines(
     losses: FloatArray,
     drawn: FloatArray,
-    baselines: dict[str, FloatArray],
+    baselines: FloatArray,
+    drawn_baselines: FloatArray,
     **settings: Any,  # noqa: ANN401 -- those of better_than
 ) -> BoolArray:
-    """Return (R, 3) bool: who is better than which baseline, those without a value aside."""
-    beaten = np.zeros((len(losses), len(BASELINES)), dtype=np.bool_)
-    usable = np.isfinite(baselines["values"])
-    usable &= np.isfinite(baselines["replicates"]).all(axis=1)
+    """Return (R, C) bool: who is better than which baseline, those without a value aside.
+
+    Parameters
+    ----------
+    losses, drawn : (R,), (R, B) arrays
+        Of the judges, and in each resample.
+    baselines, drawn_baselines : (C,), (C, B) arrays
+        Of the baselines.
+    **settings
+        Those of `better_than`.
+    """
+    beaten = np.zeros((len(losses), len(baselines)), dtype=np.bool_)
+    usable = np.isfinite(baselines)
+    usable &= np.isfinite(drawn_baselines).all(axis=1)
     if drawn.shape[1] > 1 and np.isfinite(drawn).all() and usable.any():
-        rivals = baselines["values"][usable], baselines["replicates"][usable]
+        rivals = baselines[usable], drawn_baselines[usable]
         if settings["freedom"] is not None:
             settings["freedom"] = settings["freedom"][:, usable]
         beaten[:, usable] = better_than(losses, drawn, *rivals, **settings)

@@ -1,0 +1,137 @@
+"""Ratings and verdicts on a continuous scale, bound to the metrics of such scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.estimates import groups_of, resampling_of
+from harness.analysis.open_choices import metrics_of
+from harness.judging.parsing.verdict import CANNOT_ASSESS
+from harness.stats import Panel
+from harness.stats.inference.estimate import Estimate, ItemSums, estimate_sums
+from harness.stats.metrics.alpha import INTERVAL_ALPHA, interval_sums
+from harness.stats.open_scales.numeric_answers import NumericRatings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+    from harness.analysis.inputs import Source
+    from harness.analysis.rater_replacement import ScoreName
+    from harness.stats import Metric
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.open_scales.answer_rows import Valued
+    from harness.stats.open_scales.open_footing import OpenJudge
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ContinuousScale:
+    """Numbers of raters and judges.
+
+    Attributes
+    ----------
+    source : Source
+        Where they come from.
+    panel : Panel
+        The ratings, with the names of those who gave them.
+    ratings : NumericRatings
+        The same as arrays.
+    answers : dict of str to ((N,) int array, (N,) array)
+        Of each judge: items and numbers.
+    """
+
+    source: Source
+    panel: Panel
+    ratings: NumericRatings
+    answers: Mapping[str, tuple[IntArray, FloatArray]]
+
+    @classmethod
+    def of(cls, source: Source) -> ContinuousScale:
+        """Read the numbers of a source."""
+        place = {item.id: i for i, item in enumerate(source.items)}
+        panel = Panel.of(
+            (
+                (rating.item, rating.rater, float(rating.value))
+                for rating in source.task.ratings
+                if rating.item in place
+                and isinstance(rating.value, str)
+                and rating.value != CANNOT_ASSESS
+            ),
+            items=list(place),
+            rater_ids=source.task.rater_ids,
+        )
+        values = np.array(panel.labels, dtype=np.float64)[panel.code]
+        answers = {}
+        for judge in source.judges:
+            numbers = [
+                (place[verdict.item], float(verdict.value))
+                for verdict in source.verdicts[judge.name]
+                if isinstance(verdict.value, str) and verdict.item in place
+            ]
+            items, given = zip(*numbers, strict=True) if numbers else ((), ())
+            answers[judge.name] = np.array(items, dtype=np.int64), np.array(given, dtype=np.float64)
+        return cls(source, panel, NumericRatings.of(panel.of_item, values, len(place)), answers)
+
+    def __repr__(self) -> str:
+        return f"ContinuousScale({self.panel!r}, {len(self.answers)} judges)"
+
+    @property
+    def score(self) -> ScoreName:
+        """What the annotator test compares by."""
+        return "neg_rmse"
+
+    @property
+    def width(self) -> float:
+        """Greatest minus least number of the scale; infinite without bounds."""
+        bounds = self.source.task.bounds
+        return np.inf if bounds is None else bounds[1] - bounds[0]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics of the scale; the first ranks by default."""
+        return metrics_of(self.source.task)
+
+    @property
+    def range(self) -> float:
+        """The width of the scale or, without bounds, that of all ratings."""
+        x = self.ratings.value
+        return float(np.ptp(x)) if np.isinf(self.width) and x.size else self.width
+
+    @property
+    def rated(self) -> BoolArray:
+        """(n,): items with a rating."""
+        return self.ratings.rated
+
+    @property
+    def n_ratings(self) -> FloatArray:
+        """(n,): number of ratings."""
+        return self.ratings.counts
+
+    def judge(self, name: str, metric: Metric) -> OpenJudge:
+        """Bind a judge to a metric."""
+        return self.ratings.judge(name, *self.answers[name], metric, self.source.task.bounds)
+
+    def baselines(self, metric: Metric) -> dict[str, Callable[[BoolArray], Valued]]:
+        """Return the computed baselines."""
+        return self.ratings.baselines(metric)
+
+    def verdicts(self, name: str) -> dict[str, Hashable]:
+        """Return one number per item, for the annotator test: the median of a judge's replies."""
+        by_item: dict[str, list[float]] = {}
+        for item, number in zip(*(part.tolist() for part in self.answers[name]), strict=True):
+            by_item.setdefault(self.panel.items[item], []).append(number)
+        return {item: median(numbers) for item, numbers in by_item.items()}
+
+    def agreement(self) -> dict[str, Estimate]:
+        """Return how the raters agree: Krippendorff's alpha for intervals."""
+        x = np.full((len(self.panel.items), max(len(self.panel.raters), 1)), np.nan)
+        x[self.panel.of_item, self.panel.of_rater] = self.ratings.value
+        sums = ItemSums(
+            contributions=interval_sums(x), metrics=(INTERVAL_ALPHA,), nothing="too_few_raters"
+        )
+        resampling = resampling_of(self.source, groups_of(self.source))
+        [estimates] = estimate_sums({"": sums}, resampling=resampling).values()
+        return estimates

@@ -1,0 +1,265 @@
+"""Validation of judges whose answers are not chosen among options."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.analysis.continuous_scale import ContinuousScale
+from harness.analysis.decision import decide
+from harness.analysis.estimates import groups_of, resampling_of
+from harness.analysis.evidence import MIN_RATERS, deciding_tests, evidence_of
+from harness.analysis.human_sets import HumanSets
+from harness.analysis.inputs import Source
+from harness.analysis.item_sampling import on_sampling, sampling_weights
+from harness.analysis.judge_costs import cost_of
+from harness.analysis.open_choices import OF_OPTIONS, check_open_choices
+from harness.analysis.ranking_and_facts import metric_facts, notes_on_ratings, ranking_of
+from harness.analysis.rater_replacement import (
+    controls_result,
+    eps_of,
+    judge_replacement,
+    replacement_of,
+    why_no_test,
+)
+from harness.analysis.result import HumanResult, JudgeResult, Settings, TaskFacts, Validation
+from harness.judging.parsing.verdict import CANNOT_ASSESS
+from harness.ratings import count_outcomes
+from harness.stats import AltTestDesign, Estimate, annotator_controls, annotator_tests
+from harness.stats.inference.estimate import Exclusion
+from harness.stats.inference.metric import find_metric
+from harness.stats.open_scales.open_footing import Draws, estimate_on, open_footing
+
+if TYPE_CHECKING:
+    from harness.analysis.evidence import Evidence
+    from harness.analysis.inputs import JudgeFacts
+    from harness.analysis.rater_replacement import Replacement
+    from harness.stats import Metric
+    from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
+    from harness.stats.selection.footing import Footing
+
+NO_OPTIONS = "no_options"  # why beta is NA
+
+
+def validate_open(source: Source) -> Validation:
+    """Validate judges on an open scale; see `harness.analysis.validation.validate`."""
+    check_open_choices(source.task, _changed(source))
+    scale = ContinuousScale.of(source)
+    metric = find_metric(source.metric or scale.metrics[0].name, scale.metrics)
+    resampling = resampling_of(source, groups_of(source))
+    evidence = _evidence(scale, metric) if source.judges else None
+    units = resampling.units(len(source.items))
+    draws = Draws(_weights(source), units, resampling)
+    humans = _humans(scale)
+    judges = tuple(_judge(scale, facts, draws) for facts in source.judges)
+    parts = {"choosing": None, "sensitivity": None, "errors": None}
+    return Validation(
+        task=_task_facts(source),
+        settings=_settings(source, metric, units.kind),
+        humans=humans,
+        judges=judges,
+        ranking=ranking_of(evidence, metric) if evidence else None,
+        decision=decide(humans, judges, evidence, **parts),
+        metrics=tuple(metric_facts(row) for row in scale.metrics),
+        evidence=evidence,
+        replacement=_replacement(scale),
+        notes=(*source.notes, *notes_on_ratings(humans), *_notes(scale)),
+        verdicts_hash=source.verdicts_hash,
+    )
+
+
+def _changed(source: Source) -> dict[str, object]:
+    """Return the choices of a source that are not the default."""
+    names = {*OF_OPTIONS, "replies", "interval", "metric"}
+    defaults = {f.name: f.default for f in fields(Source) if f.name in names}
+    current = {name: getattr(source, name) for name in defaults}
+    return {name: value for name, value in current.items() if value != defaults[name]}
+
+
+def _weights(source: Source) -> Any:  # noqa: ANN401 -- an array of floats
+    weights = sampling_weights(source.items)
+    return np.ones(len(source.items)) if weights is None else weights
+
+
+def _evidence(scale: ContinuousScale, metric: Metric) -> Evidence:
+    source = scale.source
+    footing = open_footing(
+        metric,
+        [scale.judge(judge.name, metric) for judge in source.judges],
+        scale.baselines(metric),
+        scale.rated,
+        resampling=resampling_of(source, groups_of(source)),
+        min_answered=source.min_answered,
+        weights=sampling_weights(source.items),
+    )
+    return evidence_of(
+        source,
+        footing,
+        margin=source.worth * _range_of(scale, metric),
+        annotator_tests=_deciding_tests(scale, footing),
+    )
+
+
+def _range_of(scale: ContinuousScale, metric: Metric) -> float:
+    """Return the range of a metric; without bounds, as if the scale were that of the ratings."""
+    low, high = metric.bounds
+    if np.isfinite(high - low):
+        return high - low
+    return scale.range ** (2 if metric.name == "mse" else 1)
+
+
+def _deciding_tests(
+    scale: ContinuousScale, footing: Footing
+) -> tuple[str, dict[str, DecidingAnnotatorTest]]:
+    source = scale.source
+    if source.task.rater_ids == "positional":
+        return "positional_raters", {}
+    if len(scale.panel.raters) < MIN_RATERS:
+        return "too_few_raters", {}
+    verdicts = {name: scale.verdicts(name) for name in footing.judges}
+    resampling = resampling_of(source, groups_of(source))
+    return "", deciding_tests(scale.panel, verdicts, _design(scale), resampling)
+
+
+def _design(scale: ContinuousScale) -> AltTestDesign:
+    source = scale.source
+    return AltTestDesign(score=scale.score, eps=eps_of(source.task), unanswered=source.unanswered)
+
+
+def _replacement(scale: ContinuousScale) -> Replacement:
+    source, design = scale.source, _design(scale)
+    reason = why_no_test(source.task, source.judges)
+    if reason:
+        return replacement_of(source.task, design, scale.score, reason, (None, ()))
+    verdicts = {judge.name: scale.verdicts(judge.name) for judge in source.judges}
+    resampling = resampling_of(source, groups_of(source))
+    tests = annotator_tests(scale.panel, verdicts, design, resampling=resampling)
+    controls = annotator_controls(scale.panel, design, resampling=resampling)
+    judges = tuple(
+        judge_replacement(test, name=name, n_tied=0, joint=None) for name, test in tests.items()
+    )
+    return replacement_of(source.task, design, scale.score, "", (controls_result(controls), judges))
+
+
+def _judge(scale: ContinuousScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:
+    source = scale.source
+    verdicts, planned = source.verdicts[facts.name], source.planned[facts.name]
+    outcomes = count_outcomes(verdicts, planned)
+    n_planned = sum(counts.planned for counts in outcomes)
+    n_answered = sum(counts.answered for counts in outcomes)
+    bound = [(metric, scale.judge(facts.name, metric)) for metric in scale.metrics]
+    answered = bound[0][1].answered
+    excluded = [
+        Exclusion(reason, n)
+        for reason, n in (
+            ("no_ratings", int((~scale.rated).sum())),
+            ("judge_unanswered", int((scale.rated & ~answered).sum())),
+        )
+        if n
+    ]
+    not_defined = Estimate(value=None, reason=NO_OPTIONS, n_used=0)
+    return JudgeResult(
+        name=facts.name,
+        kind=facts.kind,
+        model=facts.model,
+        reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
+        derived=(),
+        outcomes=outcomes,
+        answered_fraction=n_answered / n_planned if n_planned else None,
+        n_planned=n_planned,
+        metrics={
+            metric.name: estimate_on(
+                answered,
+                metric,
+                judge.valued(answered),
+                draws,
+                excluded=tuple(excluded),
+                n_ratings=scale.n_ratings,
+            )
+            for metric, judge in bound
+        },
+        beta=not_defined,
+        cross_call_beta=not_defined,
+        F=None,
+        cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
+    )
+
+
+def _humans(scale: ContinuousScale) -> HumanResult:
+    source = scale.source
+    ids = {item.id for item in source.items}
+    ratings = [rating for rating in source.task.ratings if rating.item in ids]
+    n_abstained = sum(rating.value == CANNOT_ASSESS for rating in ratings)
+    return HumanResult(
+        n_raters=len({rating.rater for rating in ratings}),
+        rater_ids=source.task.rater_ids,
+        n_forced_choice=len(ratings) - n_abstained,
+        n_response_sets=0,
+        n_pairs=0,
+        n_abstained=n_abstained,
+        sets=HumanSets(
+            origin="rated",
+            by_default=True,
+            missing_pairs="",
+            n_pairs=0,
+            n_paired_items=0,
+            n_paired_raters=0,
+        ),
+        ignored_labels=dict(
+            Counter(str(rating.value) for rating in source.task.ignored if rating.item in ids)
+        ),
+        agreement=scale.agreement(),
+        beta=Estimate(value=None, reason=NO_OPTIONS, n_used=0),
+        F=None,
+    )
+
+
+def _task_facts(source: Source) -> TaskFacts:
+    task = source.task
+    return TaskFacts(
+        name=task.name,
+        scale=task.scale,
+        property=task.property,
+        notice=task.notice,
+        content_hash=task.content_hash,
+        options={},
+        response_sets=(),
+        positive=(),
+        n_items=len(source.items),
+        n_items_in_task=len(task.items),
+    )
+
+
+def _settings(source: Source, metric: Metric, unit: str) -> Settings:
+    return Settings(
+        tau=source.task.tau,
+        metric=metric.name,
+        beta=None,
+        mode=source.mode,
+        level=source.level,
+        unanswered=source.unanswered,
+        seed=source.seed,
+        n_resamples=source.n_resamples,
+        confidence=source.confidence,
+        interval=source.interval,
+        unit=unit,
+        weighted=sampling_weights(source.items) is not None,
+        raters="fixed",
+        fixed_raters_reason="not_computed",
+    )
+
+
+def _notes(scale: ContinuousScale) -> list[str]:
+    source, notes = scale.source, []
+    is_weighted = sampling_weights(source.items) is not None
+    if sampling := on_sampling(source.items, is_weighted=is_weighted):
+        notes.append(sampling)
+    if source.task.scale == "continuous" and source.task.bounds is None and source.judges:
+        notes.append(
+            f"the scale has no bounds: the margin is {source.worth:.0%} of the range of the "
+            f"ratings, {scale.range:g} (`bounds` in task.yaml)"
+        )
+    return notes

@@ -1,0 +1,74 @@
+"""Parts of a validation that do not depend on the scale: the ranking, metrics, and notes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.result import MetricFacts, RankedJudge, Ranking
+from harness.judging.parsing.verdict import CANNOT_ASSESS
+from harness.stats.data.arrays import TOLERANCE
+from harness.stats.selection.ranking import loss
+
+if TYPE_CHECKING:
+    from harness.analysis.evidence import Evidence
+    from harness.analysis.result import HumanResult
+    from harness.stats import Metric
+
+POPULATION_ROWS = {
+    "mse(s/s)": "mse_without_rater_noise(s/s)",
+    "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
+}
+
+
+def ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
+    """Return the places of the judges on common footing."""
+    values = [row.value for row in evidence.judges if row.value is not None]
+    losses = loss(np.array(values), metric.better)
+    places = {
+        row.judge: 1 + int((losses < lost - TOLERANCE).sum())
+        for row, lost in zip(evidence.judges, losses.tolist(), strict=False)
+    }
+    return Ranking(
+        metric=metric.name,
+        better=metric.better,
+        unit=metric.unit,
+        rows=tuple(
+            RankedJudge(judge=row.judge, rank=places.get(row.judge), difference=row.difference)
+            for row in evidence.judges
+        ),
+    )
+
+
+def metric_facts(row: Metric) -> MetricFacts:
+    """Return how to read a metric."""
+    return MetricFacts(
+        name=row.name,
+        display_name=row.display_name,
+        family=row.family,
+        human_form=row.human_form,
+        judge_form=row.judge_form,
+        better=row.better,
+        low=row.bounds[0] if math.isfinite(row.bounds[0]) else None,
+        high=row.bounds[1] if math.isfinite(row.bounds[1]) else None,
+        unit=row.unit,
+        symmetric=row.symmetric,
+        also=row.also,
+        estimand=row.estimand,
+        population=POPULATION_ROWS.get(row.name),
+        paper=row.paper,
+    )
+
+
+def notes_on_ratings(humans: HumanResult) -> list[str]:
+    """Return notes on ratings that are no choices."""
+    notes = []
+    if humans.n_abstained:
+        notes.append(f"ratings that are {CANNOT_ASSESS}: {humans.n_abstained}")
+    if humans.ignored_labels:
+        labels = ", ".join(f"{label!r} {n}" for label, n in humans.ignored_labels.items())
+        total = sum(humans.ignored_labels.values())
+        notes.append(f"ratings with labels that the task ignores: {total} ({labels})")
+    return notes

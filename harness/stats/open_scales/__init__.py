@@ -1,0 +1,1 @@
+"""Metrics and comparisons of judges whose answers are not chosen among options."""

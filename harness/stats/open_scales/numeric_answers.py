@@ -1,0 +1,217 @@
+"""Raters and judges on a continuous scale, and what they are compared by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import ratio
+from harness.stats.open_scales.answer_rows import AnswerRows
+from harness.stats.open_scales.numeric_metrics import moments
+from harness.stats.open_scales.open_footing import LeftOut, OpenJudge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.inference.metric import Metric
+    from harness.stats.open_scales.answer_rows import Valued
+
+MAX_QUANTILES = 100  # of the raters' marginal distribution
+MEDIAN_CELLS = 1 << 21  # weights of ratings held at once
+MIN_RATINGS = 2  # one is left out, one remains
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NumericRatings:
+    """R ratings of n items, as numbers less their mean.
+
+    Attributes
+    ----------
+    item : (R,) int array
+        Of n items.
+    value : (R,) array
+        The ratings less ``centre``.
+    centre : float
+        The mean of all ratings: sums of squares lose no digits to it.
+    n_items : int
+        n.
+    """
+
+    item: IntArray
+    value: FloatArray
+    centre: float
+    n_items: int
+
+    @classmethod
+    def of(cls, item: IntArray, value: FloatArray, n_items: int) -> NumericRatings:
+        """Centre the ratings."""
+        centre = float(value.mean()) if len(value) else 0.0
+        return cls(item, value - centre, centre, n_items)
+
+    def __repr__(self) -> str:
+        return f"NumericRatings({len(self.item)} ratings of {self.n_items} items)"
+
+    @property
+    def counts(self) -> FloatArray:
+        """(n,): number of ratings."""
+        return np.bincount(self.item, minlength=self.n_items).astype(np.float64)
+
+    @property
+    def sums(self) -> FloatArray:
+        """(n,): sum of ratings."""
+        return np.bincount(self.item, self.value, self.n_items).astype(np.float64)
+
+    @property
+    def means(self) -> FloatArray:
+        """(n,): mean rating; nan where there is none."""
+        return ratio(self.sums, self.counts)
+
+    @property
+    def rated(self) -> BoolArray:
+        """(n,): items with a rating."""
+        return np.asarray(self.counts > 0, dtype=np.bool_)
+
+    def rows_of(self, item: IntArray, answer: FloatArray) -> AnswerRows:
+        """Set answers, as numbers of the scale, beside the mean ratings of their items."""
+        rated = self.rated[item]
+        item, answer = item[rated], answer[rated] - self.centre
+        return AnswerRows.of(item, answer, self.means[item], self.n_items)
+
+    def judge(
+        self,
+        name: str,
+        item: IntArray,
+        answer: FloatArray,
+        metric: Metric,
+        bounds: tuple[float, float] | None,
+    ) -> OpenJudge:
+        """Bind a judge's answers to a metric.
+
+        Parameters
+        ----------
+        name : str
+            Of the judge.
+        item, answer : (N,) arrays
+            Each answer, as a number of the scale, and its item.
+        metric : Metric
+            One of `numeric_metrics`.
+        bounds : (float, float) or None
+            Least and greatest number of the scale.
+        """
+        rows = self.rows_of(item, answer)
+        n_answers = np.bincount(rows.item, minlength=self.n_items)
+        mean = ratio(np.bincount(rows.item, rows.answer, self.n_items), n_answers)
+        return OpenJudge(
+            name=name,
+            answered=np.asarray(n_answers > 0, dtype=np.bool_),
+            scores=np.asarray(mean, dtype=np.float64),
+            valued=lambda items: rows.among(items).valued_by(metric),
+            left_out=lambda items: self._left_out(rows.among(items), metric),
+            value_with_losses=self._with_losses(rows, metric, bounds),
+        )
+
+    def _left_out(self, rows: AnswerRows, metric: Metric) -> LeftOut:
+        """Leave each rating of an answered item out; score it and the judge on the others."""
+        m, answered = self.counts, np.zeros(self.n_items, dtype=np.bool_)
+        answered[rows.item] = True
+        used = answered & (m >= MIN_RATINGS)
+        kept = used[self.item]
+        item, value = self.item[kept], self.value[kept]
+        others = (self.sums[item] - value) / (m[item] - 1.0)
+        human = AnswerRows.of(item, value, others, self.n_items)
+        return LeftOut(
+            judge=_crossed(rows.among(used), human).valued_by(metric),
+            human=human.valued_by(metric),
+            used=used,
+            n_ratings=int(kept.sum()),
+        )
+
+    def _with_losses(
+        self, rows: AnswerRows, metric: Metric, bounds: tuple[float, float] | None
+    ) -> float:
+        """Value a mean error with the farther bound in place of what was not answered."""
+        missing = self.rated.copy()
+        missing[rows.item] = False
+        is_mean = metric.better == "lower"
+        if not is_mean or (bounds is None and missing.any()):
+            return np.nan
+        target = self.means[missing]
+        low, high = (0.0, 0.0) if bounds is None else (bound - self.centre for bound in bounds)
+        worst = np.where(target - low > high - target, low, high)
+        sums = rows.sums().sum(axis=0)
+        return float(metric.value(sums + moments(worst, target).sum(axis=0)))
+
+    def baselines(self, metric: Metric) -> dict[str, Callable[[BoolArray], Valued]]:
+        """Return the computed baselines: ``mean``, ``median`` and ``prior``.
+
+        All ratings' mean and median are taken anew in every resample. ``prior`` answers like a
+        rating drawn at random: like each of 100 quantiles of all ratings, or each rating if fewer.
+        """
+        constants = {"mean": self._mean, "median": self._median}
+        return {
+            **{name: partial(self._constant, metric, fit) for name, fit in constants.items()},
+            "prior": partial(self._prior, metric),
+        }
+
+    def _constant(
+        self, metric: Metric, fit: Callable[[FloatArray], FloatArray], items: BoolArray
+    ) -> Valued:
+        """Value a judge that gives the same number everywhere, fitted in each resample."""
+        evaluated = np.flatnonzero(items)
+        y = self.means[evaluated]
+
+        def value(weights: FloatArray) -> FloatArray:
+            w, c = weights[:, evaluated], fit(weights)
+            n, of_y, of_yy = w.sum(axis=1), w @ y, w @ (y * y)
+            absolute = np.array([row @ abs(y - at) for row, at in zip(w, c, strict=True)])
+            squared = np.maximum(of_yy - 2.0 * c * of_y + c * c * n, 0.0)
+            sums = [n, c * n, of_y, c * c * n, of_yy, c * of_y, squared, absolute]
+            return metric.value(np.stack(sums, axis=-1))
+
+        return value if metric.name != "spearman" else undefined
+
+    def _mean(self, weights: FloatArray) -> FloatArray:
+        return ratio(weights @ self.sums, weights @ self.counts)
+
+    def _median(self, weights: FloatArray) -> FloatArray:
+        """Return the least rating that at least half of the ratings do not exceed, (B,)."""
+        order = np.argsort(self.value, kind="stable")
+        item, value = self.item[order], self.value[order]
+        medians = np.empty(len(weights))
+        step = max(1, MEDIAN_CELLS // max(len(item), 1))
+        for start in range(0, len(weights), step):
+            below = np.cumsum(weights[start : start + step, item], axis=1)
+            place = (below < below[:, -1:] / 2.0).sum(axis=1)
+            medians[start : start + step] = value[place]
+        return medians
+
+    def _prior(self, metric: Metric, items: BoolArray) -> Valued:
+        evaluated, drawn = np.flatnonzero(items), self.value
+        if len(drawn) > MAX_QUANTILES:
+            levels = (np.arange(MAX_QUANTILES) + 0.5) / MAX_QUANTILES
+            drawn = np.quantile(drawn, levels, method="inverted_cdf")
+        item = np.repeat(evaluated, len(drawn))
+        answer = np.tile(drawn, len(evaluated))
+        return AnswerRows.of(item, answer, self.means[item], self.n_items).valued_by(metric)
+
+
+def undefined(weights: FloatArray) -> FloatArray:
+    """Return (B,) nan: the value of a judge that has none."""
+    return np.full(len(weights), np.nan)
+
+
+def _crossed(judge: AnswerRows, human: AnswerRows) -> AnswerRows:
+    """Set every answer of the judge to an item beside every mean of all ratings but one."""
+    by_item = np.argsort(human.item, kind="stable")
+    n_of_item = np.bincount(human.item, minlength=human.n_items)
+    first_of_item = np.cumsum(n_of_item) - n_of_item
+    times = n_of_item[judge.item]
+    row = np.repeat(np.arange(len(times)), times)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
+    item = judge.item[row]
+    target = human.target[by_item[first_of_item[item] + place]]
+    return AnswerRows.of(item, judge.answer[row], target, human.n_items)

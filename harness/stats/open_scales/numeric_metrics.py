@@ -1,0 +1,166 @@
+"""Metrics of a judge's numbers against the raters' mean, on a continuous scale.
+
+All but the rank correlation read the same sums, `moments`. Ranks depend on all items at once, so
+`rank_correlation` computes them anew in every resample.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.inference.metric import Metric
+from harness.stats.metrics.alpha import INTERVAL_ALPHA
+from harness.stats.metrics.human_agreement import pearsons
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.stats.data.arrays import IntArray
+
+RAO = "Rao and Callison-Burch 2026, table 1"
+CALDERON = "Calderon et al. 2025, section 3.2"
+MIN_ITEMS = 2  # a correlation needs
+
+
+def moments(judge: FloatArray, human: FloatArray) -> FloatArray:
+    """Return (N, 8): 1, x, y, x^2, y^2, x y, (x - y)^2 and |x - y| of judge x and raters y.
+
+    Parameters
+    ----------
+    judge, human : (N,) arrays
+        Numbers from about the same centre: only differences and correlations are read off them.
+    """
+    x, y = judge, human
+    return np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y, (x - y) ** 2, abs(x - y)])
+
+
+def _pearson(totals: FloatArray) -> FloatArray:
+    return pearsons(totals[..., :6])[..., 0]
+
+
+def _mean_of(place: int, totals: FloatArray) -> FloatArray:
+    return ratio(totals[..., place], totals[..., 0])
+
+
+def _mse(totals: FloatArray) -> FloatArray:
+    return _mean_of(6, totals)
+
+
+def _interval_alpha(totals: FloatArray) -> FloatArray:
+    """Return alpha of two coders, the judge and the raters' mean."""
+    n, x, y, xx, yy, _, apart, _ = np.moveaxis(totals, -1, 0)
+    return INTERVAL_ALPHA.value(np.stack([2.0 * apart, 2.0 * n, x + y, xx + yy], axis=-1))
+
+
+def _why_no_mean(totals: FloatArray) -> str:  # noqa: ARG001 -- the signature of Metric.reason
+    return "no_items"
+
+
+def _why_no_correlation(totals: FloatArray) -> str:
+    return "constant_labels" if totals[0] > MIN_ITEMS - 1 else "too_few_items"
+
+
+def numeric_metrics(width: float) -> tuple[Metric, ...]:
+    """Return the metrics of a continuous scale; the first ranks by default.
+
+    Parameters
+    ----------
+    width : float
+        Greatest minus least number of the scale; infinite without bounds.
+
+    Returns
+    -------
+    tuple of Metric
+        Their sums are those of `moments`; ``spearman`` is valued by `rank_correlation`.
+    """
+    return (
+        _error("rmse", lambda totals: np.sqrt(_mse(totals)), "root mean squared error", width),
+        _error("mse", _mse, "mean squared error", width**2),
+        _error("mean_absolute_error", lambda totals: _mean_of(7, totals), "", width),
+        Metric(
+            name="mean_difference",
+            display_name="mean difference (judge minus raters)",
+            value=lambda totals: _mean_of(1, totals) - _mean_of(2, totals),
+            reason=_why_no_mean,
+            better="zero",
+            bounds=(-width, width),
+        ),
+        _association("pearson", _pearson, "correlation (Pearson)", RAO),
+        _association("spearman", _pearson, "rank correlation (Spearman)", RAO),
+        _association(
+            "krippendorff_alpha_interval",
+            _interval_alpha,
+            "agreement (Krippendorff's alpha, interval)",
+            INTERVAL_ALPHA.paper,
+        ),
+    )
+
+
+def _error(
+    name: str, value: Callable[[FloatArray], FloatArray], display_name: str, largest: float
+) -> Metric:
+    return Metric(
+        name=name,
+        display_name=display_name,
+        value=value,
+        reason=_why_no_mean,
+        better="lower",
+        bounds=(0.0, largest),
+        paper=CALDERON,
+    )
+
+
+def _association(
+    name: str, value: Callable[[FloatArray], FloatArray], display_name: str, paper: str
+) -> Metric:
+    return Metric(
+        name=name,
+        display_name=display_name,
+        value=value,
+        reason=_why_no_correlation,
+        symmetric=True,
+        family="association",
+        paper=paper,
+    )
+
+
+def rank_correlation(weights: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
+    """Return Spearman's correlation of weighted rows, midranks for ties.
+
+    Parameters
+    ----------
+    weights : (B, N) array
+        How often each row counts in each resample.
+    judge, human : (N,) arrays
+        Numbers.
+
+    Returns
+    -------
+    (B,) array
+        nan where either side is constant on the rows that count, or these are fewer than two.
+    """
+    n = weights.sum(axis=1)
+    x, y = (midranks(weights, values) - n[:, None] / 2.0 for values in (judge, human))
+    sums = [n, *((weights * part).sum(axis=1) for part in (x, y, x * x, y * y, x * y))]
+    return pearsons(np.stack(sums, axis=-1))[..., 0]
+
+
+def midranks(weights: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the weighted midrank of each row in each resample, (B, N).
+
+    A row's midrank is the weight of the rows below it and half that of its equals.
+    """
+    _, place = np.unique(values, return_inverse=True)
+    of_value = _sums_by_place(weights, place)
+    ranks = np.cumsum(of_value, axis=1) - of_value / 2.0
+    return np.asarray(ranks[:, place], dtype=np.float64)
+
+
+def _sums_by_place(weights: FloatArray, place: IntArray) -> FloatArray:
+    """Add up (B, N) weights over the rows of each of D places: (B, D)."""
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    return np.asarray(np.add.reduceat(weights[:, order], starts, axis=1), dtype=np.float64)

@@ -1,0 +1,273 @@
+"""Judges on common footing where answers are open: the same items, baselines and one human."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import isfinite
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import TOLERANCE, frozen
+from harness.stats.inference.bootstrap import Resamples
+from harness.stats.inference.estimate import Estimate, make_interval
+from harness.stats.inference.interval_methods import Sampled
+from harness.stats.selection.footing import Footing, HumanReference, beaten_baselines
+from harness.stats.selection.rank_sets import rank_sets, winner_interval
+from harness.stats.selection.ranking import largest_difference, loss, loss_bounds
+from harness.stats.selection.shared_items import MIN_ANSWERED, SharedItems, shared_items
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.inference.bootstrap import Resampling, Units
+    from harness.stats.inference.estimate import Exclusion
+    from harness.stats.inference.metric import Metric
+    from harness.stats.open_scales.answer_rows import Valued
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class LeftOut:
+    """A judge and one human, each scored on an item's ratings but one.
+
+    Attributes
+    ----------
+    judge, human : callable
+        Values of both.
+    used : (n,) bool array
+        Items with an answer and at least two ratings.
+    n_ratings : int
+        Ratings left out in turn.
+    """
+
+    judge: Valued
+    human: Valued
+    used: BoolArray
+    n_ratings: int
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class OpenJudge:
+    """A judge's answers on an open scale, bound to a metric.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    answered : (n,) bool array
+        Items with an answer.
+    scores : (n,) array
+        A number per item that differs where two judges fare differently; nan without an answer.
+    valued : callable
+        ``(n,) bool -> Valued``: its metric on some items that it answered.
+    left_out : callable
+        ``(n,) bool -> LeftOut``: the judge and one human on some items.
+    value_with_losses : float
+        The metric on all rated items, where an item without an answer counts like the worst one;
+        nan where no answer is the worst.
+    """
+
+    name: str
+    answered: BoolArray
+    scores: FloatArray
+    valued: Callable[[BoolArray], Valued]
+    left_out: Callable[[BoolArray], LeftOut]
+    value_with_losses: float
+
+
+def open_footing(
+    metric: Metric,
+    judges: Sequence[OpenJudge],
+    baselines: Mapping[str, Callable[[BoolArray], Valued]],
+    rated: BoolArray,
+    *,
+    resampling: Resampling,
+    min_answered: float = MIN_ANSWERED,
+    weights: FloatArray | None = None,
+) -> Footing:
+    """Compare judges by a metric on the items that all ranked ones answered.
+
+    Parameters
+    ----------
+    metric : Metric
+        What they are compared by, at one reply each.
+    judges : sequence of OpenJudge
+        Over the same n items.
+    baselines : mapping of str to callable
+        ``(n,) bool -> Valued``: a computed baseline on some items.
+    rated : (n,) bool array
+        Items that raters rated.
+    resampling : Resampling
+        How intervals are made, with one group per item.
+    min_answered : float, optional
+        Share of the rated items that a ranked judge has answered, at least.
+    weights : (n,) array, optional
+        How often each item counts. Default: once.
+    """
+    n = len(rated)
+    answered = np.array([judge.answered[rated] for judge in judges]).reshape(len(judges), -1)
+    sharing = shared_items(answered, min_answered=min_answered)
+    shared = np.zeros(n, dtype=np.bool_)
+    shared[rated] = sharing.shared
+    ranked = [judge for judge, is_ranked in zip(judges, sharing.ranked, strict=True) if is_ranked]
+    units = resampling.units(n)
+    draws = Draws(np.ones(n) if weights is None else weights, units, resampling)
+    values, drawn = draws.of([judge.valued(shared) for judge in ranked])
+    of_baselines = draws.of([valued(shared) for valued in baselines.values()])
+    losses, drawn_losses = loss(values, metric.better), loss(drawn, metric.better)
+    level, n_units = resampling.level, units.n_entering(shared)
+    is_defined = len(ranked) > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn_losses).all())
+    discordant = _n_discordant([judge.scores for judge in ranked], shared, units)
+    return Footing(
+        metric=metric,
+        n_replies=1.0,
+        items=SharedItems(sharing.answered_fraction, sharing.ranked, shared),
+        judges=tuple(judge.name for judge in ranked),
+        values=frozen(values),
+        replicates=frozen(drawn),
+        baselines=dict(zip(baselines, of_baselines[0].tolist(), strict=True)),
+        baseline_replicates=dict(zip(baselines, of_baselines[1], strict=True)),
+        ranks=rank_sets(losses, drawn_losses, level=level, n_units=n_units, n_discordant=discordant)
+        if is_defined
+        else None,
+        winner=winner_interval(
+            losses, drawn_losses, level=level, n_units=n_units, bounds=loss_bounds(metric)
+        )
+        if is_defined
+        else None,
+        beats=beaten_baselines(
+            losses,
+            drawn_losses,
+            loss(of_baselines[0], metric.better),
+            loss(of_baselines[1], metric.better),
+            level=level,
+            n_units=n_units,
+            freedom=None,
+        ),
+        references=tuple(_reference(metric, judge, shared, draws) for judge in ranked),
+        values_with_losses=np.array([judge.value_with_losses for judge in ranked]),
+        n_rated=int(rated.sum()),
+        min_answered=min_answered,
+        unit=units.kind,
+        level=level,
+        n_units=n_units,
+    )
+
+
+class Draws:
+    """Values on all items and on the same resamples of them, however often they are asked for."""
+
+    def __init__(self, weights: FloatArray, units: Units, resampling: Resampling) -> None:
+        self.weights = weights
+        self.units = units
+        self.level = resampling.level
+        self.method = resampling.method
+        self.resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
+
+    def of(self, every: Iterable[Valued]) -> tuple[FloatArray, FloatArray]:
+        """Return (J,) values and (J, B) replicates."""
+        valued = list(every)
+        point = np.array([float(value(self.weights[None])[0]) for value in valued])
+        if not valued or not self.resamples.n_replicates:
+            return point, np.empty((len(valued), 0))
+        of_items = self.units.of_item
+        blocks = [
+            [value(by_unit[:, of_items] * self.weights) for value in valued]
+            for by_unit in self.resamples.blocks()
+        ]
+        return point, np.concatenate(blocks, axis=1)
+
+
+def _n_discordant(scores: Sequence[FloatArray], shared: BoolArray, units: Units) -> IntArray:
+    """Return (J, J): on how many units two judges differ."""
+    n = np.zeros((len(scores), len(scores)), dtype=np.int64)
+    for i, j in combinations(range(len(scores)), 2):
+        differs = shared & (np.abs(scores[i] - scores[j]) > TOLERANCE)
+        n[i, j] = n[j, i] = units.n_entering(differs)
+    return n
+
+
+def _reference(metric: Metric, judge: OpenJudge, shared: BoolArray, draws: Draws) -> HumanReference:
+    """Score the judge and one human on the same remaining ratings of the shared items."""
+    sides = judge.left_out(shared)
+    if not sides.used.any() or metric.better == "zero":
+        return HumanReference(None, None, None, None, None, 0, 0)
+    values, replicates = draws.of([sides.judge, sides.human, judge.valued(shared)])
+    losses, drawn = loss(values, metric.better), loss(replicates, metric.better)
+    difference = float(losses[0] - losses[1])
+    if not isfinite(difference):
+        return HumanReference(None, None, None, None, None, 0, 0)
+    largest = largest_difference(metric)
+    sampled = Sampled(
+        value=difference,
+        replicates=drawn[0] - drawn[1],
+        n_units=draws.units.n_entering(sides.used),
+        bounds=(-largest, largest),
+    )
+    interval, _ = make_interval(sampled, level=draws.level, unit=draws.units.kind)
+    return HumanReference(
+        human=float(values[1]),
+        judge=float(values[0]),
+        difference=difference,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        n_items=int(sides.used.sum()),
+        n_ratings=sides.n_ratings,
+        judge_by_all=float(values[2]),
+    )
+
+
+def estimate_on(
+    items: BoolArray,
+    metric: Metric,
+    valued: Valued,
+    draws: Draws,
+    *,
+    excluded: tuple[Exclusion, ...] = (),
+    n_ratings: FloatArray | None = None,
+) -> Estimate:
+    """Estimate a judge's metric on some items, with its interval.
+
+    Parameters
+    ----------
+    items : (n,) bool array
+        Items that enter.
+    metric : Metric
+        Names the reason where the value is undefined.
+    valued : callable
+        The metric on these items.
+    draws : Draws
+        The resamples.
+    excluded : tuple of Exclusion, optional
+        Why the other items do not enter.
+    n_ratings : (n,) array, optional
+        Number of ratings of each item.
+    """
+    n_used = int(items.sum())
+    (value,), (replicates,) = draws.of([valued])
+    is_defined = bool(np.isfinite(value))
+    sampled = Sampled(
+        value=float(value),
+        replicates=replicates,
+        n_units=draws.units.n_entering(items),
+        bounds=metric.bounds,
+    )
+    interval, why_none = make_interval(
+        sampled, level=draws.level, unit=draws.units.kind, method=draws.method
+    )
+    return Estimate(
+        value=float(value) if is_defined else None,
+        reason="" if is_defined else metric.reason(np.array([n_used])) if n_used else "no_items",
+        interval=interval,
+        interval_reason=why_none,
+        n_used=n_used,
+        n_excluded=len(items) - n_used,
+        excluded=excluded,
+        n_resamples=len(replicates),
+        undefined_share=float(np.isnan(replicates).mean()) if replicates.size else None,
+        ratings_per_item=None
+        if n_ratings is None or not n_used
+        else float(np.median(n_ratings[items])),
+    )

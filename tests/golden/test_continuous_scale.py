@@ -1,0 +1,41 @@
+"""Ratings from 1 to 5 read as numbers: the annotator test and rank correlation of known answers."""
+
+from __future__ import annotations
+
+import pytest
+from support.known_answers import golden_cases
+from support.task_folders import make_truth_task
+
+from harness.analysis import validate
+from harness.analysis.inputs import Choices
+from harness.sources import source_of_verdicts
+
+
+@pytest.mark.slow
+def test_summeval_as_numbers_gives_the_published_annotator_test_and_correlation(truth, tmp_path):
+    """Coherence by six judges: winning rate, advantage and Spearman's correlation with the mean."""
+    folder = make_truth_task(
+        truth, "summeval", tmp_path, scale="continuous", options=[], bounds=[1, 5]
+    )
+    source = source_of_verdicts(
+        str(folder),
+        truth / "data" / "summeval" / "verdicts.csv",
+        criterion="coherence",
+        choices=Choices(confidence=0.9),
+    )
+    validation = validate(source)
+    tests = {test.judge: test for test in validation.replacement.judges}
+    n_cases = 0
+    for case in golden_cases("alt_test"):
+        if case["id"].startswith("alt5/summeval/coherence/"):
+            test, expected = tests[case["inputs"]["judge"]], case["expect"]
+            assert test.winning_rate.value == pytest.approx(expected["omega"])
+            assert test.advantage.value == pytest.approx(expected["rho"])
+            n_cases += 1
+    for case in golden_cases("binned_jsd"):
+        if case["id"].startswith("jsb/summeval/coherence/"):
+            spearman = validation.judge(case["inputs"]["judge"]).metrics["spearman"]
+            assert spearman.value == pytest.approx(case["expect"]["spearman_mean"])
+            assert spearman.interval.low < spearman.value < spearman.interval.high
+            n_cases += 1
+    assert n_cases == 8
