@@ -11,7 +11,7 @@ from harness.cli import options
 from harness.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
-    from harness.judging.prompts.requests import Request
+    from harness.judging.prompts.requests import Message, Request
 
 
 def prompt(
@@ -66,10 +66,17 @@ def prompt(
     _print(request_for(plan, item, sample), as_json=as_json)
 
 
+def _shown(message: Message) -> str:
+    text = f"[{message.role}]\n{message.content}"
+    if (image := message.image) is None:
+        return text
+    return f"{text}\n[{image.media_type}, {image.n_bytes} bytes: {image.path.name}]"
+
+
 def _print(request: Request, *, as_json: bool) -> None:
     if not as_json:
-        echo("\n\n".join(f"[{role}]\n{content}" for role, content in request.messages))
+        echo("\n\n".join(map(_shown, request.messages)))
         return
-    messages = [message._asdict() for message in request.messages]
+    messages = json.loads(request.sent_turns())
     sent = {"model": request.model, "params": dict(request.params), "messages": messages}
     echo_json(json.dumps(sent, indent=2))

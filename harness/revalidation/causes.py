@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reader, Verdict
     from harness.runs import RunFolder
-    from harness.tasks import Task
+    from harness.tasks import Item, Task
 
 SAME = "compare with the same {what} as in the baseline, or validate the new {what}: harness run"
 CAUSES = {
@@ -113,7 +113,7 @@ def hashes_of(setup: Setup, items: Sequence[str]) -> dict[str, str]:
     task, wanted = setup.current, set(items)
     by_id = task.by_id
     texts = [
-        (item.id, item.group, item.criterion, item.fields)
+        (item.id, item.group, item.criterion, item.fields, _image_digest(task, item))
         for item in map(by_id.get, items)
         if item is not None
     ]
@@ -127,6 +127,11 @@ def hashes_of(setup: Setup, items: Sequence[str]) -> dict[str, str]:
         "prompts": setup.current_prompts,
         "parser": parser_hash(),
     }
+
+
+def _image_digest(task: Task, item: Item) -> str:
+    image = task.images.get(item.id)
+    return image.digest if image else ""
 
 
 def parameters_of(spec: JudgeSpec) -> str:

@@ -70,7 +70,10 @@ def load_task(
     _check_text(folder, file, items)
     _check_alt_test(folder, file, items, ratings)
     fields = {name: getattr(file, name) for name in TaskFields.model_fields}
-    return Task(**fields, items=items, ratings=ratings, ignored=ignored, folder=folder)
+    task = Task(**fields, items=items, ratings=ratings, ignored=ignored, folder=folder)
+    if file.image:
+        _ = task.images  # raises if one is wrong
+    return task
 
 
 def table_path(folder: Path, kind: str, name: str | None) -> Path | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from harness.errors import TaskError
+from harness.tasks.images import Image, read_images
 from harness.tasks.schema import MAX_POWERSET_OPTIONS, TaskFields
 
 if TYPE_CHECKING:
@@ -142,15 +143,28 @@ class Task(TaskFields):
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 (64 hex digits) of fields, items and ratings, whatever the folder or format."""
-        content = {
+        """SHA-256 (64 hex digits) of fields, items, images and ratings, in any folder or format."""
+        content: dict[str, Any] = {
             "task": self.described(),
             "items": [(item.id, item.group, item.criterion, item.fields) for item in self.items],
             "ratings": _values(self.ratings),
             "ignored": _values(self.ignored),
         }
+        if self.image:
+            content["images"] = {item: image.digest for item, image in self.images.items()}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def images(self) -> dict[str, Image]:
+        """Images by the id of their item; read, checked and hashed when they are first needed.
+
+        Raises
+        ------
+        TaskError
+            See `harness.tasks.images.read_images`.
+        """
+        return read_images(self.folder, self.image, self.items) if self.image else {}
 
     def has_text(self, item: Item) -> bool:
         """Whether the item has every field that judges are to be shown."""

@@ -176,6 +176,9 @@ class TaskFields(Frozen):
         Meaning of the word-list judge for this task, if any.
     text : tuple of str
         Fields that judges are shown, in this order.
+    image : str or None
+        Field of the items that names an image: a file in the task's folder, which judges are sent
+        after the text.
     prompts : dict of str to str
         By elicitation, the name of a template of the task's own: a file in its folder. Those for
         chain of thought end in ``_cot``.
@@ -206,6 +209,7 @@ class TaskFields(Frozen):
     pairwise: PairwiseFields | None = None
     lexicon: Lexicon | None = None
     text: tuple[str, ...] = Field(("text",), min_length=1)
+    image: str | None = Field(None, min_length=1)
     prompts: dict[TemplateName, str] = Field(default_factory=dict)
     notice: str = Field("", max_length=MAX_PHRASE_CHARS)
     source: str = Field("", max_length=MAX_PHRASE_CHARS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 import yaml
 
-from harness.files import write_file
+from harness.files import read_file, write_file
 from harness.tasks.schema import TASK_FILE
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def write_task(
         Gets ``task.yaml``, ``items.jsonl`` and ``ratings.jsonl``. With ``item_text`` the task that
         is read back has the same `Task.content_hash`.
     item_text : bool
-        Whether items keep their fields, or only id, group, criterion and the right answer, where
-        `AltTestFields.gold` names it.
+        Whether items keep their fields and images, or only id, group, criterion and the right
+        answer, where `AltTestFields.gold` names it.
     provenance : mapping, optional
         When and how ratings were made, by item, rater and elicitation.
 
@@ -60,7 +60,18 @@ def write_task(
     ]
     lines = msgspec.json.Encoder().encode_lines
     write_file(folder / "items.jsonl", lines(items))
+    if item_text and task.image:
+        _write_images(task, task.image, folder)
     write_file(folder / "ratings.jsonl", lines(ratings))
+
+
+def _write_images(task: Task, field: str, folder: Path) -> None:
+    """Copy the images of the items, under the same names."""
+    for item, image in task.images.items():
+        target = folder / task.by_id[item].fields[field]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists():
+            write_file(target, read_file(image.path))
 
 
 class _PlainDumper(yaml.SafeDumper):

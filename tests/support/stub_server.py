@@ -20,6 +20,9 @@ schema. `/say/TEXT` gives the answer itself.
 n-th reply to that line, and from the first again after the last. A reply may be an object of tokens
 with their probabilities: the text is the most probable.
 
+Where a message holds an image, the answer is A or B by the SHA-256 of its bytes; one that is no
+PNG in a `data:` URL fails.
+
 `/tokens/{"A": 0.7, " B": 0.2, "Well": 0.1}` draws it from these tokens, the n-th draw for a prompt
 always the same, and reports their probabilities where log-probabilities are asked for.
 
@@ -32,6 +35,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import gzip
 import hashlib
 import json
@@ -55,6 +59,7 @@ TABLES = {}  # by name
 TIMES_ASKED = Counter()  # by table and line
 DRAWS = Counter()  # from tokens, by prompt
 ATTEMPTS = Counter()  # requests so far, by path and prompt
+PNG_URL = "data:image/png;base64,"
 BIG = 60 << 20
 OPTION = re.compile(r"^[\s>*-]*\(?([A-Za-z0-9_]{1,12})\s*[:.)=]\s+\S", re.MULTILINE)
 
@@ -81,9 +86,19 @@ def texts_of(body: dict) -> list[str]:
     ]
 
 
+def images_of(body: dict) -> list[bytes]:
+    """Return the bytes of the images in an OpenAI request."""
+    contents = [message.get("content") for message in body.get("messages", [])]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    urls = [part["image_url"]["url"] for part in parts if part.get("type") == "image_url"]
+    return [base64.b64decode(url.removeprefix(PNG_URL), validate=True) for url in urls]
+
+
 def answer_to(body: dict) -> str:
     """Choose one option, or several where a set is asked for, by the prompt's hash."""
     texts = texts_of(body)
+    if images := images_of(body):
+        return "AB"[hashlib.sha256(images[-1]).digest()[0] % 2]
     digest = hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).digest()
     if schema := body.get("response_format", {}).get("json_schema"):
         return json.dumps(structured(schema["schema"]["properties"], digest))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
+from harness.errors import CallFailed, TaskError
 from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import key_of
 from harness.judging.judges.http_exchange import Wire
@@ -56,10 +57,13 @@ class Judge(ABC):
         Whether its requests are made from the templates, so that strategies apply.
     gives_logprobs : bool
         Whether its replies may hold log-probabilities.
+    reads_images : bool
+        Whether it may rate items with images.
     """
 
     reads_prompts: ClassVar[bool] = False
     gives_logprobs: ClassVar[bool] = False
+    reads_images: ClassVar[bool] = False
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         del task, prompts, seed
@@ -186,6 +190,7 @@ class HttpJudge(PromptedJudge):
     """A prompted judge behind an HTTP server; its connections are `wire`."""
 
     gives_logprobs = True
+    reads_images = True
 
     def __init__(
         self,
@@ -206,6 +211,14 @@ class HttpJudge(PromptedJudge):
     async def aclose(self) -> None:
         """Close the connections."""
         await self.wire.aclose()
+
+
+def sent_turns(request: Request) -> str:
+    """Return the messages of a request as they are sent; see `Request.sent_turns`."""
+    try:
+        return request.sent_turns()
+    except TaskError as error:
+        raise CallFailed("image_unreadable", stops_judge=True, hint=str(error)) from None
 
 
 def without_key(reply: Reply, spec: JudgeSpec) -> Reply:

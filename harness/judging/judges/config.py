@@ -145,6 +145,9 @@ class JudgeSpec(BaseModel):
     prompts : dict of str to str
         Templates of its own, by the name of the bundled one that each replaces: files beside
         `judges.yaml`.
+    images : bool or None
+        Whether the model reads images. By default that of litellm's list for hosted models, and
+        true for other servers.
     votes : int
         Replies that make a verdict, by majority (self-consistency).
     members : tuple of str
@@ -176,6 +179,7 @@ class JudgeSpec(BaseModel):
     allow_redirects: bool = False
     strategy: str = ZERO_SHOT
     prompts: dict[TemplateName, str] = {}
+    images: bool | None = None
     votes: Annotated[int, Field(ge=1, le=MAX_VOTES)] = 1
     members: tuple[str, ...] = ()
     rule: Literal["majority", "mean"] = "majority"

@@ -181,6 +181,8 @@ class RandomJudge(EmbeddedJudge):
     On a continuous scale with bounds, one of `STEPS` + 1 numbers at equal distances.
     """
 
+    reads_images = True  # as it looks at nothing
+
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
         self._params["seed"] = seed
@@ -210,6 +212,7 @@ class ScriptedJudge(Judge):
     """Replays a script; see `scripted`."""
 
     reads_prompts = True
+    reads_images = True  # as it looks at nothing
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)

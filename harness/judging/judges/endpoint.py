@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.errors import CallFailed
-from harness.judging.judges.base import KINDS, HttpJudge
+from harness.judging.judges.base import KINDS, HttpJudge, sent_turns
 from harness.judging.judges.config import current_key
 from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
@@ -56,7 +56,7 @@ class EndpointJudge(HttpJudge):
         key = self._current_key()
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         n = f'"n":{len(requests)},' if len(requests) > 1 else ""
-        body = f'{{"messages":{requests[0].turns},{n}{self._body_end(requests[0])}'.encode()
+        body = f'{{"messages":{sent_turns(requests[0])},{n}{self._body_end(requests[0])}'.encode()
         start = perf_counter()
         answer = await self.wire.post(self._url, headers, body)
         return read_answer(answer, requests, self._price, perf_counter() - start)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.judges.base import HttpJudge
+from harness.judging.judges.base import HttpJudge, sent_turns
 from harness.judging.judges.config import current_key, key_of
 from harness.judging.judges.endpoint import clean, filtered_reply, json_logprobs, text_of
 from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
@@ -93,7 +93,11 @@ class HostedJudge(HttpJudge):
         That is if redirects of its provider cannot be refused and the judge does not allow them, if
         its address is not known, or if its key is missing.
         """
-        del task
+        if task and task.image and not _reads_images(spec):
+            raise JudgeUnavailable(
+                f"{spec.name}: it reads no images by litellm's list; if it does, add "
+                "`images: true` in judges.yaml"
+            )
         provider = PROVIDERS.get(provider_of(spec.model))
         if provider is None and not spec.allow_redirects:
             raise JudgeUnavailable(
@@ -147,7 +151,7 @@ class HostedJudge(HttpJudge):
             **({"n": n} if n > 1 else {}),
             **self._connection(exchange),
             model=request.model,
-            messages=[{"role": m.role, "content": m.content} for m in request.messages],
+            messages=json.loads(sent_turns(request)),
             max_retries=0,
             num_retries=0,
             caching=False,
@@ -236,6 +240,13 @@ class HostedJudge(HttpJudge):
             if hasattr(logprobs, "model_dump")
             else None,
         )
+
+
+def _reads_images(spec: JudgeSpec) -> bool:
+    """Return whether a model reads images, as its judge or litellm's list says."""
+    if spec.images is not None:
+        return spec.images
+    return bool(load_litellm().supports_vision(model=spec.model))
 
 
 def load_litellm() -> ModuleType:

@@ -21,7 +21,7 @@ from harness.judging.judges.config import (
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.parsing.verdict import max_judges
 from harness.judging.prompts.requests import ELICITATIONS, bundled_template
-from harness.judging.prompts.strategies import ZERO_SHOT, split_strategy
+from harness.judging.prompts.strategies import ZERO_SHOT, n_demonstrations, split_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,6 +113,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
     judge_type = _judge_type(spec.kind)
     _check_strategy(spec, judge_type)
     _check_prompts(spec, judge_type)
+    _check_images(spec, judge_type, task)
     if not spec.remote:
         judge_type.check(spec, task)
 
@@ -317,7 +318,18 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
         return
     judge_type = _judge_type(spec.kind)
     _check_strategy(spec, judge_type)
+    if task is not None:
+        _check_images(spec, judge_type, task)
     judge_type.check(spec, task)
+
+
+def _check_images(spec: JudgeSpec, judge_type: type[Judge], task: Task) -> None:
+    if task.image and (spec.images is False or not judge_type.reads_images):
+        raise JudgeUnavailable(
+            f"{spec.name}: it reads no images, and items of task {task.name} have them"
+        )
+    if task.image and n_demonstrations(spec.strategy):
+        raise JudgeError(f"{spec.name}: demonstrations show no images; leave few-shot out")
 
 
 def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:

@@ -68,6 +68,7 @@ class Price(BaseModel):
 
 
 FREE = Price(input=0, output=0)
+IMAGE_TOKENS = 1_600  # about the most that Anthropic counts for one
 MAX_TOKENS = 10**12  # larger counts are ignored
 HALF_IN_BATCH = frozenset({"openai", "anthropic"})
 
@@ -80,8 +81,9 @@ class TokenEstimate(NamedTuple):
 
 
 def estimate(spec: JudgeSpec, request: Request) -> TokenEstimate:
-    """Estimate tokens without a tokenizer: 4 bytes each, and 4 tokens around a message."""
+    """Estimate tokens without a tokenizer: 4 bytes each, 4 around a message, 1,600 an image."""
     size = sum(math.ceil(len(m.content.encode()) / 4) + 4 for m in request.messages)
+    size += IMAGE_TOKENS * sum(m.image is not None for m in request.messages)
     params = spec.params
     limit = params.get("max_completion_tokens", params.get("max_tokens", 16))
     return TokenEstimate(size, limit if isinstance(limit, int) else 16)

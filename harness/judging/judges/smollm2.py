@@ -73,6 +73,8 @@ def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
 class SmolLM2(EndpointJudge):
     """Loads the model with the first request; by default sends one request at a time."""
 
+    reads_images = False
+
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         engine = {"engine": f"xllamacpp {version('xllamacpp')}", "weights": "unpacked to Q8_0"}
         params: dict[str, JsonValue] = {"n_ctx": CONTEXT, **spec.sent_params, **engine}

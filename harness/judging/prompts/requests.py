@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.demonstrations import Answer, AnswerKind, Demonstration
     from harness.judging.prompts.option_orders import OptionOrders, Order
     from harness.tasks import Item, Option, Task
+    from harness.tasks.images import Image
 
 Elicitation = Literal["forced_choice", "response_set", "paired"]
 ELICITATIONS: tuple[Elicitation, ...] = ("forced_choice", "response_set", "paired")
@@ -61,6 +62,7 @@ class Message(NamedTuple):
 
     role: Literal["system", "user", "assistant"]
     content: str
+    image: Image | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +128,21 @@ class Request:
 
     @cached_property
     def turns(self) -> str:
-        """Messages as canonical JSON."""
+        """Messages as canonical JSON; a reference stands for each image."""
         return _turns(self.messages)
+
+    def sent_turns(self) -> str:
+        """Return `turns` as they are sent: images in place of the references to them.
+
+        Raises
+        ------
+        TaskError
+            If an image cannot be read, or was changed.
+        """
+        turns = self.turns
+        for image in (message.image for message in self.messages if message.image):
+            turns = turns.replace(_url(image.reference), _url(image.data_url()))
+        return turns
 
     @cached_property
     def _stem(self) -> bytes:
@@ -156,9 +171,23 @@ class Request:
 
 
 def _turns(messages: Iterable[Message]) -> str:
-    text = encode_basestring_ascii
-    messages_json = [f'{{"content":{text(content)},"role":"{role}"}}' for role, content in messages]
+    messages_json = [
+        f'{{"content":{_content(text, image)},"role":"{role}"}}' for role, text, image in messages
+    ]
     return f"[{','.join(messages_json)}]"
+
+
+def _content(text: str, image: Image | None) -> str:
+    """Return a text, and a reference to an image as the second part, in canonical JSON."""
+    content = encode_basestring_ascii(text)
+    if image is None:
+        return content
+    url = _url(image.reference)
+    return f'[{{"text":{content},"type":"text"}},{{"image_url":{{{url}}},"type":"image_url"}}]'
+
+
+def _url(url: str) -> str:
+    return f'"url":"{url}"'
 
 
 def _stem(frame: tuple[str, str], turns: str) -> bytes:
@@ -316,11 +345,12 @@ class Prompts:
         shared = self._parts(name, order)
         text = self._shown_text(shared, name, self._task.parts_of(item), item.criterion or "")
         demonstrations = self._shown(item, elicitation, strategy)
+        image = self._task.images.get(item.id) if self._task.image else None
         if not demonstrations:
-            return (*shared.opening, Message("user", shared.head + text))
+            return (*shared.opening, Message("user", shared.head + text, image))
         turns = self._demonstrations(name, order, demonstrations)
         turns[0] = Message("user", shared.head + turns[0].content)
-        return (*shared.opening, *turns, Message("user", text))
+        return (*shared.opening, *turns, Message("user", text, image))
 
     def _order(self, item: Item, strategy: str, sample: int) -> Order:
         """Return the options as a sample shows them; of an endorsement, the single option."""

@@ -483,7 +483,8 @@ def test_a_hash_is_that_of_the_canonical_json_also_of_copies(content, base_url, 
     a copy with another member never keeps the old one."""
 
     def slow(request):
-        members = asdict(request) | {"messages": [m._asdict() for m in request.messages]}
+        messages = [{"role": m.role, "content": m.content} for m in request.messages]
+        members = asdict(request) | {"messages": messages}
         text = json.dumps(
             {name: value for name, value in members.items() if name != "look" or value},
             sort_keys=True,

@@ -1,0 +1,112 @@
+"""Images of items: files inside the task's folder, never fetched from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.errors import TaskError
+from harness.files import read_file
+from harness.tasks.folders import path_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from harness.tasks.model import Item
+
+MAX_IMAGE_BYTES = 5 << 20  # Anthropic refuses larger ones
+MAX_IMAGES = 5_000  # of a task: they are copied into each run folder
+PNG, JPEG, GIF, WEBP = "image/png", "image/jpeg", "image/gif", "image/webp"
+SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": PNG,
+    b"\xff\xd8\xff": JPEG,
+    b"GIF87a": GIF,
+    b"GIF89a": GIF,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image of an item.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    media_type : str
+        By its first bytes, such as ``image/png``.
+    n_bytes : int
+        Its size.
+    digest : str
+        SHA-256, 64 hex digits.
+    """
+
+    path: Path
+    media_type: str
+    n_bytes: int
+    digest: str
+
+    @property
+    def reference(self) -> str:
+        """What stands for the image in the key of a request."""
+        return f"{self.media_type};sha256,{self.digest}"
+
+    def data_url(self) -> str:
+        """Return the image as a ``data:`` URL.
+
+        Raises
+        ------
+        TaskError
+            If it cannot be read, or is no longer what it was.
+        """
+        data = _read(self.path)
+        if hashlib.sha256(data).hexdigest() != self.digest:
+            raise TaskError(f"{self.path}: the image was changed while the run was going on.")
+        return f"data:{self.media_type};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def read_images(folder: Path, field: str, items: Iterable[Item]) -> dict[str, Image]:
+    """Read and check the images of items; those whose field is empty have none.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the task.
+    field : str
+        Of the items: the name of a file from there.
+    items : iterable of Item
+        The items.
+
+    Raises
+    ------
+    TaskError
+        If a file is outside the folder, cannot be read, is too large, or is no PNG, JPEG, GIF or
+        WebP; or if there are too many.
+    """
+    images: dict[str, Image] = {}
+    for item in items:
+        if name := item.fields.get(field, ""):
+            path = path_inside(folder, name, f"item {item.id!r}: {field}")
+            images[item.id] = _image(path, _read(path))
+            if len(images) > MAX_IMAGES:
+                raise TaskError(f"{folder}: more than {MAX_IMAGES} images; split the task.")
+    return images
+
+
+def _image(path: Path, data: bytes) -> Image:
+    media_type = next((t for start, t in SIGNATURES.items() if data.startswith(start)), "")
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        media_type = WEBP
+    if not media_type:
+        raise TaskError(f"{path}: it is no PNG, JPEG, GIF or WebP image; convert it.")
+    return Image(path, media_type, len(data), hashlib.sha256(data).hexdigest())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_file(path, MAX_IMAGE_BYTES)
+    except OSError as error:
+        raise TaskError(f"{path}: the image cannot be read ({error.strerror}).") from None
