@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from operator import is_
 from typing import TYPE_CHECKING, cast
@@ -41,7 +42,7 @@ from harness.stats.selection.evaluation import RANKS_ON_ORDERED_SCALES, RANKS_WI
 from harness.stats.selection.footing import check_is_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.analysis.human_sets import HumanSets
     from harness.analysis.inputs import AggregationLevel, Choices, Source
@@ -444,8 +445,7 @@ def _compared(
     if source.level != "micro":
         criteria = _criteria(source.items, source.level)
     if source.level == "item":
-        whole = _whole(task, source.items)
-        tables = [one_verdict_per_group(table, whole, positive=positive) for table in tables]
+        tables = item_tables(task, source.items, tables)
         positive, groups, criteria, weights = (MET,), None, None, None
     return Compared(
         human=tables[0],
@@ -495,6 +495,40 @@ def _whole(task: Task, items: Sequence[Item]) -> list[str]:
             "level item puts the criteria of one group together, and some items have no group"
         )
     return groups
+
+
+def item_tables(
+    task: Task, items: Sequence[Item], tables: Iterable[RatingTable]
+) -> list[RatingTable]:
+    """Reduce the criteria of each group of items to one verdict, by the rubric if there is one.
+
+    Raises
+    ------
+    ValueError
+        If the task has no positive options, or an item has no group.
+    """
+    whole, rubric = _whole(task, items), task.rubric
+    weights = None
+    if rubric is not None:
+        n_of_group = Counter(whole)
+        weights = np.array(
+            [
+                rubric.criteria[item.criterion or ""].weight
+                if n_of_group[group] == len(rubric.criteria)
+                else np.nan
+                for item, group in zip(items, whole, strict=True)
+            ]
+        )
+    return [
+        one_verdict_per_group(
+            table,
+            whole,
+            positive=task.positive,
+            threshold=rubric.threshold if rubric else 1.0,
+            weights=weights,
+        )
+        for table in tables
+    ]
 
 
 def _recoded_to(task: Task) -> str:

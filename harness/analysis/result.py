@@ -20,6 +20,7 @@ from harness.analysis.metric_choice import Choosing  # noqa: TC001 -- msgspec re
 from harness.analysis.notebook import table
 from harness.analysis.order_bias import PlaceBias  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.rater_replacement import Replacement  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.rubric import RubricResult  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.serialize import from_json, schema_of, to_json
 from harness.analysis.translations import Translated  # noqa: TC001 -- msgspec reads it at run time
 from harness.judging.prompts.requests import Elicitation  # noqa: TC001 -- msgspec reads it at run time
@@ -270,6 +271,8 @@ class Validation:
         Dependence of the comparison on beta, and bounds.
     certainty, replacement, errors : or None
         By human certainty; the alternative annotator test; error analysis.
+    rubric : RubricResult or None
+        The criteria of a rubric and their aggregates; None without one.
     verdicts_hash : str
         SHA-256 of the run's verdict log that all this was computed from; "" without a run.
     """
@@ -288,6 +291,7 @@ class Validation:
     certainty: Certainty | None = None
     replacement: Replacement | None = None
     errors: Errors | None = None
+    rubric: RubricResult | None = None
     notes: tuple[str, ...]
     verdicts_hash: str = ""
 

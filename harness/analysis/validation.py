@@ -12,6 +12,7 @@ from harness.analysis import (
     human_certainty,
     metric_choice,
     rater_replacement,
+    rubric,
 )
 from harness.analysis.decision import decide
 from harness.analysis.estimates import Prepared, is_ordinal, prepare
@@ -113,6 +114,7 @@ def _sections(p: Prepared) -> dict[str, Any]:
         "certainty": human_certainty.section(p, candidates),
         "replacement": rater_replacement.section(p),
         "errors": error_analysis.section(p),
+        "rubric": rubric.section(p),
     }
 
 

@@ -14,6 +14,7 @@ from harness.report.formatting import (
     with_bounds,
 )
 from harness.report.recommendation import capitalized, decided_alike, sentences, summary
+from harness.report.rubric_table import rubric_heads, rubric_rows, rubric_title
 from harness.report.text_table import draw_table, paragraph
 from harness.report.translation_text import READING, translation_text
 from harness.stats.inference.metric import DESIGN_VALUE
@@ -55,6 +56,10 @@ def render(validation: Validation, *, details: bool = False) -> str:
         compared = compared_on(validation)
         parts += [*([paragraph(f"{capitalized(compared)}.")] if compared else []), ""]
         parts += [_ranking(validation, validation.evidence)]
+        if validation.rubric is not None:
+            table = draw_table(rubric_heads(validation), rubric_rows(validation, intervals=details))
+            parts += ["", paragraph(rubric_title(validation.rubric)), "", table]
+            parts += [""] if details or validation.notes else []
         if details and validation.ranking is not None:
             parts += [paragraph(line) for line in _legend(validation, validation.ranking)]
             parts += [paragraph(line) for line in _translations(validation)]

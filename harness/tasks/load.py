@@ -8,7 +8,13 @@ from harness.errors import TaskError
 from harness.tasks.folders import find_task, path_inside
 from harness.tasks.human_ratings import read_ratings
 from harness.tasks.model import Item, Task
-from harness.tasks.schema import TASK_FILE, TaskFields, check_alt_test, read_task_file
+from harness.tasks.schema import (
+    TASK_FILE,
+    TaskFields,
+    check_alt_test,
+    check_rubric,
+    read_task_file,
+)
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.checks import as_text, identifier
 
@@ -68,7 +74,7 @@ def load_task(
         names = dict.fromkeys(rating.item for rating in (*ratings, *ignored))
         items = tuple(Item(name, {}) for name in names)
     _check_text(folder, file, items)
-    _check_alt_test(folder, file, items, ratings)
+    _check_content(folder, file, items, ratings)
     fields = {name: getattr(file, name) for name in TaskFields.model_fields}
     task = Task(**fields, items=items, ratings=ratings, ignored=ignored, folder=folder)
     if file.image:
@@ -144,13 +150,14 @@ def _join(path: Path, item: Item, shared: Mapping[str, dict[str, str]]) -> Item:
     return Item(item.id, fields | item.fields, item.group, item.criterion)
 
 
-def _check_alt_test(
+def _check_content(
     folder: Path, file: TaskFile, items: Sequence[Item], ratings: Sequence[Rating]
 ) -> None:
-    if file.alt_test is None:
-        return
     try:
-        check_alt_test(file.alt_test, [option.key for option in file.options], items, ratings)
+        if file.alt_test is not None:
+            check_alt_test(file.alt_test, [option.key for option in file.options], items, ratings)
+        if file.rubric is not None:
+            check_rubric(file.rubric, items)
     except ValueError as error:
         raise TaskError(f"{folder / TASK_FILE}: {error}.") from None
 

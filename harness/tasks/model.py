@@ -166,6 +166,12 @@ class Task(TaskFields):
         """
         return read_images(self.folder, self.image, self.items) if self.image else {}
 
+    def criterion_text(self, criterion: str | None) -> str:
+        """Return a criterion as judges are shown it: with its description, if it has one."""
+        of_rubric = self.rubric.criteria.get(criterion or "") if self.rubric else None
+        described = of_rubric is not None and of_rubric.description
+        return f"{criterion} - {described}" if described else criterion or ""
+
     def has_text(self, item: Item) -> bool:
         """Whether the item has every field that judges are to be shown."""
         return all(item.fields.get(name, "").strip() for name in self.text)

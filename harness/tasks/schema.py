@@ -45,6 +45,7 @@ OF_OPTIONS: dict[str, object] = {  # fields that need options, as they are witho
     "sensitivity": {},
     "weights": None,
     "pairwise": None,
+    "rubric": None,
     "lexicon": None,
 }
 N_COMBINED_SETS = 2
@@ -111,6 +112,44 @@ class PairwiseFields(Frozen):
     systems: tuple[str, str] | None = None
 
 
+class CriterionFields(Frozen):
+    """A criterion of a rubric.
+
+    Attributes
+    ----------
+    description : str
+        When it is met; judges are shown it beside the name.
+    weight : float
+        What it counts in the score of an item.
+    """
+
+    description: str = Field("", max_length=MAX_PHRASE_CHARS)
+    weight: PositiveNumber = 1.0
+
+
+class RubricFields(Frozen):
+    """How the verdicts on the criteria of an item become a verdict on the item.
+
+    Attributes
+    ----------
+    criteria : dict of str to CriterionFields
+        By the name that items have as their ``criterion``.
+    threshold : float in (0, 1]
+        An item is met where the criteria that are met hold at least this share of the weight;
+        1 asks for all of them.
+    """
+
+    criteria: dict[Key, CriterionFields] = Field(min_length=2)
+    threshold: float = Field(1.0, gt=0, le=1)
+
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _plain_criteria(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        return {name: {} if fields in (None, "") else fields for name, fields in value.items()}
+
+
 def _admit_contiguous(schema: dict[str, Any]) -> None:
     schema["anyOf"].append({"const": CONTIGUOUS, "type": "string"})
 
@@ -172,6 +211,9 @@ class TaskFields(Frozen):
         ``gold``, ``quality``, ``combine``.
     pairwise : PairwiseFields or None
         On a pairwise scale, which answer each option prefers, for ``harness probe position``.
+    rubric : RubricFields or None
+        Criteria that every item is rated on, one unit each: an item is an output and a criterion,
+        its group the output. On a binary scale with a positive option.
     lexicon : Lexicon or None
         Meaning of the word-list judge for this task, if any.
     text : tuple of str
@@ -207,6 +249,7 @@ class TaskFields(Frozen):
     weights: tuple[tuple[float, ...], ...] | None = None
     alt_test: AltTestFields | None = None
     pairwise: PairwiseFields | None = None
+    rubric: RubricFields | None = None
     lexicon: Lexicon | None = None
     text: tuple[str, ...] = Field(("text",), min_length=1)
     image: str | None = Field(None, min_length=1)
@@ -258,6 +301,7 @@ NESTED_FIELDS: dict[str, type[BaseModel]] = {
     "lexicon": Lexicon,
     "alt_test": AltTestFields,
     "pairwise": PairwiseFields,
+    "rubric": RubricFields,
 }
 
 
@@ -325,6 +369,7 @@ def _check_fields(task: TaskFields) -> None:
     if task.response_sets != "all":
         _check_sets(task.response_sets, keys)
     _check_sensitivity(task, keys)
+    _check_rubric_scale(task)
     if task.weights is not None:
         _check_weights(task.weights, len(keys), abstain=task.abstain)
     if task.alt_test and task.rater_ids == "positional":
@@ -372,6 +417,11 @@ def _check_options(options: Sequence[Option]) -> None:
                 f"options: label {option.label!r} of option {option.key!r} is the key of option "
                 f"{other!r}; give it another label"
             )
+
+
+def _check_rubric_scale(task: TaskFields) -> None:
+    if task.rubric and (task.scale != "binary" or len(task.positive) != 1):
+        raise ValueError("rubric: it needs a binary scale with one positive option, such as MET")
 
 
 def _check_scale(scale: str, keys: Sequence[str]) -> None:
@@ -500,6 +550,32 @@ def _check_weights(weights: Sequence[Sequence[float]], n: int, *, abstain: bool)
         raise ValueError(
             "weights: every cost is 0; leave weights out, or give disagreements a cost"
         )
+
+
+def check_rubric(rubric: RubricFields, items: Sequence[Item]) -> None:
+    """Check that every group of items holds each criterion of a rubric once.
+
+    Raises
+    ------
+    ValueError
+        With a message that begins with the field, then says what was found and what to do.
+    """
+    wanted = ", ".join(rubric.criteria)
+    by_group: dict[str, list[str]] = {}
+    for item in items:
+        if item.group is None or item.criterion not in rubric.criteria:
+            found = f"criterion {item.criterion!r}" if item.group else "no group"
+            raise ValueError(
+                f"rubric: item {item.id!r} has {found}; give it a group (what is rated) and one of "
+                f"the criteria {wanted}"
+            )
+        by_group.setdefault(item.group, []).append(item.criterion)
+    for group, criteria in by_group.items():
+        if sorted(criteria) != sorted(rubric.criteria):
+            raise ValueError(
+                f"rubric: group {group!r} has the criteria {', '.join(criteria)}; it needs each of "
+                f"{wanted} once"
+            )
 
 
 def check_alt_test(

@@ -343,7 +343,7 @@ class Prompts:
         name = template_name(elicitation, strategy, own)
         order = self._order(item, strategy, sample)
         shared = self._parts(name, order)
-        text = self._shown_text(shared, name, self._task.parts_of(item), item.criterion or "")
+        text = self._shown_text(shared, name, self._task.parts_of(item), item.criterion)
         demonstrations = self._shown(item, elicitation, strategy)
         image = self._task.images.get(item.id) if self._task.image else None
         if not demonstrations:
@@ -368,11 +368,14 @@ class Prompts:
         head, tail = template.head("user", values, ITEM_NAMES)
         return _Parts(values, _opening(template.render("system", values)), head, tail)
 
-    def _shown_text(self, shared: _Parts, name: str, parts: Sequence[str], criterion: str) -> str:
+    def _shown_text(
+        self, shared: _Parts, name: str, parts: Sequence[str], criterion: str | None
+    ) -> str:
         """Return the text that shows an item, without what all items share."""
-        if criterion:
-            criterion = self._templates[name].render("criterion", {"criterion": criterion})
-        values = {**shared.values, **_fenced(parts), "criterion": criterion}
+        shown = self._task.criterion_text(criterion)
+        if shown:
+            shown = self._templates[name].render("criterion", {"criterion": shown})
+        values = {**shared.values, **_fenced(parts), "criterion": shown}
         return render(shared.tail, values)
 
     def _demonstrations(

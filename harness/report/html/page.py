@@ -44,6 +44,7 @@ from harness.report.recommendation import (
     reasons,
     summary,
 )
+from harness.report.rubric_table import rubric_table
 from harness.report.text import BASELINE_NAMES, beta_hat, rank_set
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "provenance": _provenance(v, details),
             "bounds": _bounds(v),
             "common": _common_rows(v),
+            "rubric": rubric_table(v),
             "has_beta_hat": any(beta_hat(v, judge) != "NA" for judge in v.judges),
             "alike": alike_words(v),
             **_ranking(v),

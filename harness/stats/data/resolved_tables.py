@@ -96,7 +96,12 @@ def _with_option(table: RatingTable, option: str) -> RatingTable:
 
 
 def one_verdict_per_group(
-    table: RatingTable, groups: Sequence[str], *, positive: Sequence[str], threshold: float = 1.0
+    table: RatingTable,
+    groups: Sequence[str],
+    *,
+    positive: Sequence[str],
+    threshold: float = 1.0,
+    weights: FloatArray | None = None,
 ) -> RatingTable:
     """Reduce the criteria of each group of items to one verdict: enough of them are met, or not.
 
@@ -109,7 +114,9 @@ def one_verdict_per_group(
     positive : sequence of str
         An item is met when the mode of its forced choices is one of these; a tie counts in part.
     threshold : float in (0, 1], optional
-        Share of a group's items that must be met; 1 asks for all.
+        Share of a group's items, or of their weight, that must be met; 1 asks for all.
+    weights : (n,) array, optional
+        What each decision counts; nan where its group has no verdict. Default: 1.
 
     Returns
     -------
@@ -133,8 +140,9 @@ def one_verdict_per_group(
     index: dict[str, int] = {}
     of_item = np.array([index.setdefault(group, len(index)) for group in groups], dtype=np.int64)
     n = len(index)
-    size = np.bincount(of_item, minlength=n)
-    passes = reaches(np.bincount(of_item, weights=met, minlength=n) / size, threshold)
+    w = np.ones(len(met)) if weights is None else weights
+    share = np.bincount(of_item, weights=met * w, minlength=n)
+    passes = reaches(share / np.bincount(of_item, weights=w, minlength=n), threshold)
     choices = np.stack([passes == 1.0, passes == 0.0], axis=1).astype(np.int64)
     outcomes = np.zeros((n, len(ELICITATIONS), len(OUTCOMES)), np.int64)
     outcomes[:, CHOICE, ANSWERED] = choices.sum(axis=1)

@@ -1,0 +1,133 @@
+"""A rubric of several criteria: each by itself, pooled, averaged, and as one verdict per item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.analysis.estimates import item_tables
+from harness.stats import Estimate, evaluate, find_metric
+from harness.stats.data.rating_table import Distributions, hard
+from harness.stats.data.resolved_tables import MET
+from harness.stats.metrics.registry import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.analysis.estimates import Prepared
+    from harness.stats import RatingTable
+
+HIT_RATE, KAPPA = "hit_rate(h/h)", "cohen_kappa(h/h)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricRow:
+    """The judges on one criterion, or on all of them at one level of aggregation.
+
+    Attributes
+    ----------
+    name : str
+        The criterion; "" where all are aggregated.
+    level : str
+        "criterion"; "micro": all decisions pooled; "macro": the unweighted mean over criteria;
+        "item": one verdict per item, by weights and threshold.
+    weight : float or None
+        Of the criterion.
+    n : int
+        Decisions, or items, that raters rated.
+    met : float or None
+        Share of them that is met by most raters, ties in part; None where nothing is rated, and
+        at level macro.
+    judged_met : dict of str to float or None
+        The same of each judge's verdicts.
+    hit_rate, kappa : dict of str to Estimate
+        By judge: agreement with most raters, and beyond chance.
+    """
+
+    name: str
+    level: str
+    weight: float | None
+    n: int
+    met: float | None
+    judged_met: dict[str, float | None]
+    hit_rate: dict[str, Estimate]
+    kappa: dict[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricResult:
+    """The criteria of a rubric and their aggregates.
+
+    Attributes
+    ----------
+    threshold : float
+        Share of the weight that an item needs to be met.
+    rows : tuple of RubricRow
+        The criteria in the order of task.yaml, then the levels micro, macro and item.
+    """
+
+    threshold: float
+    rows: tuple[RubricRow, ...]
+
+
+def section(p: Prepared) -> RubricResult | None:
+    """Compare the judges on each criterion and level; None without a rubric."""
+    rubric = p.task.rubric
+    if rubric is None:
+        return None
+    criteria = [item.criterion or "" for item in p.source.items]
+    rows = []
+    for name, fields in rubric.criteria.items():
+        kept = np.array([criterion == name for criterion in criteria])
+        tables = [table.masked(kept) for table in (p.human, *p.judges)]
+        rows.append(_row(p, tables, "criterion", name, fields.weight))
+    everything = (p.human, *p.judges)
+    rows.append(_row(p, everything, "micro"))
+    rows.append(_row(p, everything, "macro", criteria=criteria))
+    rows.append(_row(p, item_tables(p.task, p.source.items, everything), "item"))
+    return RubricResult(threshold=rubric.threshold, rows=tuple(rows))
+
+
+def _row(
+    p: Prepared,
+    tables: Sequence[RatingTable],
+    level: str,
+    name: str = "",
+    weight: float | None = None,
+    *,
+    criteria: Sequence[str] | None = None,
+) -> RubricRow:
+    human, *judges = tables
+    positive = (MET,) if level == "item" else p.task.positive
+    groups = p.groups if level == "micro" else criteria
+    evaluation = evaluate(
+        human,
+        judges,
+        tau=p.tau,
+        positive=positive,
+        resampling=p.resampling(groups=groups),
+        metrics=[find_metric(name, METRICS) for name in (HIT_RATE, KAPPA)],
+        criteria=criteria,
+    )
+    estimates = evaluation.estimates
+    return RubricRow(
+        name=name,
+        level=level,
+        weight=weight,
+        n=int(human.forced_choice.any(axis=1).sum()),
+        met=None if criteria else _share_met(human, positive),
+        judged_met={z.name: None if criteria else _share_met(z, positive) for z in judges},
+        hit_rate={judge: estimates[judge][HIT_RATE] for judge in estimates},
+        kappa={judge: estimates[judge][KAPPA] for judge in estimates},
+    )
+
+
+def _share_met(table: RatingTable, positive: Sequence[str]) -> float | None:
+    """Return the share of items whose most frequent choice is positive, ties in part."""
+    modes = hard(Distributions.of(table).O)
+    rated = ~np.isnan(modes).any(axis=1)
+    if not rated.any():
+        return None
+    return float(modes[rated][:, table.space.option_mask(positive)].sum(axis=1).mean())
