@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -49,6 +49,12 @@ def import_(
     ],
     *,
     name: Annotated[str, typer.Option("--as", help="Name or path of the folder to make.")],
+    recipe_name: Annotated[
+        str | None,
+        typer.Option(
+            "--recipe", help="How a published data set is read: a bundled recipe, or a YAML file."
+        ),
+    ] = None,
     id_: Annotated[
         Columns, typer.Option("--id", help="Columns that name the item, joined if several.")
     ] = None,
@@ -156,12 +162,15 @@ def import_(
       harness curate import wide.csv --as mine --raters ann1,ann2,ann3 --text body
       harness curate import long.csv --as mine --id doc --rater who --label answer
       harness curate import counts.csv --as mine --counts n_toxic,n_not_toxic
+      harness curate import human.parquet --as mt-bench --recipe mt-bench
     """
     folder = options.task_folder(name)
     from harness.curation import AnswerSettings, check_new, read_source
+    from harness.curation.import_recipe import read_recipe
     from harness.curation.task_export import sidecar_of
 
     check_new(folder)
+    recipe = read_recipe(recipe_name) if recipe_name else None
     if sidecar_of(source).is_file():
         _import_exported(source, folder, as_json=as_json)
         return
@@ -184,14 +193,20 @@ def import_(
         lists=lists,
         scales=scales,
     )
+    if recipe:
+        roles = recipe.roles() | roles
+        given = {field: value for field, value in asdict(settings).items() if value}
+        settings = AnswerSettings(**recipe.answers.model_dump() | given)
     draft = _Draft(
         name=folder.name,
-        table=read_source(source),
+        table=read_source(source, recipe=recipe),
         roles=roles,
         settings=settings,
-        property=property_,
-        rater_ids=rater_ids,
-        kind=kind,
+        property=property_ or (recipe.property if recipe else ""),
+        rater_ids=rater_ids or (recipe.rater_ids if recipe else None),
+        kind=kind or (recipe.kind if recipe else None),
+        source=recipe.source if recipe else "",
+        licence=recipe.licence if recipe else "",
     )
     plans, draft = _confirm(draft, ask=not (yes or dry_run), quiet=as_json)
     if dry_run:
@@ -275,11 +290,13 @@ class _Draft:
     property: str
     rater_ids: Literal["real", "positional"] | None
     kind: Literal["expert", "skilled", "crowd"] | None
+    source: str = ""
+    licence: str = ""
 
     def plans(self) -> tuple[Plan, ...]:
         from harness.curation import make_plans
 
-        return make_plans(
+        plans = make_plans(
             self.name,
             self.table,
             self.roles,
@@ -288,6 +305,7 @@ class _Draft:
             rater_ids=self.rater_ids,
             kind=self.kind,
         )
+        return tuple(replace(p, source=self.source, licence=self.licence) for p in plans)
 
     def _with(self, fields: dict[str, Any]) -> _Draft:
         return replace(self, settings=replace(self.settings, **fields))

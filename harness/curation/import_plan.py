@@ -56,6 +56,8 @@ class Plan:
         What is unclear, with the flags that settle it; no task is made before.
     notes : tuple of str
         Decisions that a reader may want to change.
+    source, licence : str
+        Where the data come from, and on what terms; "" where that is not known.
     """
 
     name: str
@@ -72,6 +74,8 @@ class Plan:
     points: tuple[tuple[float, str], ...]
     questions: tuple[str, ...]
     notes: tuple[str, ...]
+    source: str = ""
+    licence: str = ""
 
 
 def make_plans(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from harness.curation.import_recipe import Recipe
     from harness.tasks.tables import Limits, Row
 
     Ragged = list[tuple[int, str]]
@@ -53,7 +54,9 @@ READERS: dict[str, Reader] = {
 }
 
 
-def read_source(path: Path, *, limits: Limits = IMPORT_LIMITS) -> Table:
+def read_source(
+    path: Path, *, limits: Limits = IMPORT_LIMITS, recipe: Recipe | None = None
+) -> Table:
     """Read a table of ratings; ragged rows of csv and tsv are left out and listed.
 
     Parameters
@@ -62,6 +65,8 @@ def read_source(path: Path, *, limits: Limits = IMPORT_LIMITS) -> Table:
         A csv, tsv, jsonl, json, parquet, arrow or xlsx file, or a folder of ``save_to_disk``.
     limits : Limits, optional
         Limits of size.
+    recipe : Recipe, optional
+        Adds columns.
 
     Raises
     ------
@@ -70,7 +75,8 @@ def read_source(path: Path, *, limits: Limits = IMPORT_LIMITS) -> Table:
     """
     notes: list[str] = []
     ragged: Ragged = []
-    return encode(path, source_rows(path, limits, notes, ragged), notes, ragged)
+    rows = source_rows(path, limits, notes, ragged)
+    return encode(path, recipe.derived(rows) if recipe else rows, notes, ragged)
 
 
 def source_rows(

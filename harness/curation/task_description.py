@@ -36,6 +36,11 @@ def sequence(texts: Sequence[str]) -> str:
     return f"[{', '.join(map(scalar, texts))}]"
 
 
+def _source(plan: Plan) -> str:
+    file = plan.table.path.name
+    return f"{plan.source}; imported from {file}" if plan.source else file
+
+
 def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]) -> str:
     """Return the commented `task.yaml` of a planned task.
 
@@ -82,8 +87,8 @@ def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]
     lines += [
         "",
         "# Where the data come from, and on what terms.",
-        f"source: {scalar(plan.table.path.name)}",
-        "# licence: ...",
+        f"source: {scalar(_source(plan))}",
+        f"licence: {scalar(plan.licence)}" if plan.licence else "# licence: ...",
     ]
     return "\n".join(lines) + "\n"
 
