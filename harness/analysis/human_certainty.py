@@ -21,33 +21,29 @@ from harness.stats import (
     risk_coverage,
     stratify,
 )
-from harness.stats.data.item_kinds import Kinds
 from harness.stats.data.labels import means, medians, modes
-from harness.stats.inference.bootstrap import Units
-from harness.stats.inference.interval_methods import NEED_LEFT_OUT
-from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
-from harness.stats.metrics.association import correlation_metrics, correlations_by_jackknife
-from harness.stats.metrics.binned_divergence import (
-    binned_metrics,
-    binned_sums,
-    bins_of,
-    judge_columns,
+from harness.stats.inference.bootstrap import Units, merged
+from harness.stats.inference.estimate import estimate_all
+from harness.stats.metrics.association import (
+    contingency,
+    correlation_metrics,
+    correlations_by_jackknife,
 )
+from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
 from harness.stats.metrics.downstream import win_rate_metrics, win_sums
 from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
 from harness.stats.subsets.strata import StratumResult  # noqa: TC001 -- read at run time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from harness.analysis.estimates import Prepared
-    from harness.stats import RatingTable
+    from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
-    from harness.stats.inference.strata_bootstrap import Cut
     from harness.stats.metrics.binned_divergence import BinBy
 
 MAX_POINTS = 101  # of a curve
-MAX_TABLE = 1 << 14  # cells of a correlation's table that are resampled
+AVERAGES = {"median": medians, "mean": means}
 NO_SCORE = "no_confidence"
 NO_OVERLAP = "no_overlap"
 
@@ -202,7 +198,6 @@ def section(p: Prepared, candidates: Sequence[str] = ()) -> Certainty:
         resampling=p.resampling(groups=p.groups),
         scale=scale.numbers,
     )
-    everywhere = _on_all_items(p, scale, human, judges)
     return Certainty(
         level=scale.level,
         bins_by=by,
@@ -215,7 +210,7 @@ def section(p: Prepared, candidates: Sequence[str] = ()) -> Certainty:
                 strata=tuple(map(_judge_part, by_judge[table.name])),
                 held_out=held_out[table.name],
                 bins=_judge_bins(human, judges[table.name], by, scale),
-                **everywhere[table.name],
+                **_on_all_items(p, scale, human, judges[table.name]),
                 **_risk(p, table),
             )
             for table in p.judges
@@ -238,84 +233,62 @@ def _judge_part(result: StratumResult) -> StratumResult:
 
 
 def _on_all_items(
-    p: Prepared, scale: Scale, human: FloatArray, judges: dict[str, FloatArray]
-) -> dict[str, dict[str, Any]]:
-    """Estimate what is not stratified, all judges on the same resamples."""
-    units, single = Units.of(len(human), p.groups), Kinds.single(len(human))
-    pieces = Pieces.of(np.ones((len(human), 1), dtype=np.bool_), units, single)
-    cuts: dict[tuple[str, str, str], Cut] = {}
-    estimates: dict[str, dict[str, Any]] = {}
-    for name, judge in judges.items():
-        estimates[name] = {"binned": {}, "correlation": {}, "win_rates": {}}
-        for part, key, cut in _cuts(p, scale, pieces, human, judge):
-            if isinstance(cut, dict):
-                estimates[name][part][key] = cut
-            else:
-                cuts[name, part, key] = cut
-    resamples = p.resampling().draw(pieces.units)
-    leave_out = p.source.interval in NEED_LEFT_OUT
-    [replicated] = replicate_strata(cuts, pieces, resamples, leave_out=leave_out)
-    for (name, part, key), replicates in replicated.items():
-        cut = cuts[name, part, key]
-        described = describe(
-            replicates,
-            cut,
-            (len(human), int(cut.n_used[0]), pieces.units.n_units),
-            level=p.source.confidence,
-            unit=pieces.units.kind,
-            method=p.source.interval,
-        )
-        if part == "correlation":
-            estimates[name][part][key] = described
-        else:
-            estimates[name][part].update(described)
-    return estimates
+    p: Prepared, scale: Scale, human: FloatArray, judge: FloatArray
+) -> dict[str, Any]:
+    """Estimate what is not stratified; judges are compared on the same resamples."""
+    units, resampling = Units.of(len(human), p.groups), p.resampling()
+    first, of_kinds, resamples = merged(units, resampling.draw(units), human, judge)
+    h, j = human[first], judge[first]
+    everywhere = np.ones(len(h), dtype=np.bool_)
+    sums = {
+        key: batch.within(everywhere, of_kinds.times)
+        for key, batch in _sums(p, scale, h, j).items()
+    }
+    results = estimate_all([[batch] for batch in sums.values()], of_kinds, resampling, resamples)
+    estimates = {
+        key: {name: result.estimate for name, result in by_metric.items()}
+        for key, by_metric in zip(sums, results, strict=True)
+    }
+    correlation = {}
+    for key, average in AVERAGES.items() if scale.level == "ordinal" else ():
+        x, y = average(human, scale.numbers), average(judge, scale.numbers)
+        correlation[key] = estimates.get(key) or _by_jackknife(p, units, x, y)
+    return {
+        "binned": estimates["binned"],
+        "correlation": correlation,
+        "win_rates": estimates.get("win_rates", {}),
+    }
 
 
-def _cuts(
-    p: Prepared, scale: Scale, pieces: Pieces, human: FloatArray, judge: FloatArray
-) -> Iterator[tuple[str, str, Cut | dict[str, Estimate]]]:
-    """Yield the sums of each comparison, by part; estimates where there is no finite table."""
+def _sums(p: Prepared, scale: Scale, h: FloatArray, j: FloatArray) -> dict[str, ItemSums]:
+    """Make the sums of each comparison; correlations only where their table is short."""
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
-    kinds = Kinds.of(human, judge)
-    h, j = human[kinds.first], judge[kinds.first]
     members, _ = bins_of(h, by, options=scale.options, scale=scale.numbers)
-    sums = binned_sums(members, h, j)
-    metrics = binned_metrics(len(scale.options))
-    binned = ItemSums(contributions=sums, metrics=metrics, nothing=NO_OVERLAP)
-    apart = judge_columns(sums.shape[1], len(scale.options))
-    yield "binned", "", pieces.cut(binned, kinds, apart=apart)
-    if scale.level == "ordinal":
-        for key, average in (("median", medians), ("mean", means)):
-            x, y = (average(counts, scale.numbers) for counts in (human, judge))
-            yield "correlation", key, _correlated(p, pieces, x, y)
+    parts: dict[str, tuple[FloatArray, tuple[Metric, ...]]] = {}
+    parts["binned"] = (binned_sums(members, h, j), binned_metrics(len(scale.options)))
     if p.task.scale == "pairwise":
-        sums = np.nan_to_num(win_sums(modes(h), modes(j)))
-        rates = win_rate_metrics(scale.options)
-        wins = ItemSums(contributions=sums, metrics=rates, nothing=NO_OVERLAP)
-        yield "win_rates", "", pieces.cut(wins, kinds)
+        wins = np.nan_to_num(win_sums(modes(h), modes(j)))
+        parts["win_rates"] = (wins, win_rate_metrics(scale.options))
+    for key, average in AVERAGES.items() if scale.level == "ordinal" else ():
+        table = contingency(average(h, scale.numbers), average(j, scale.numbers))
+        if table is not None:
+            cells, rows, columns = table
+            parts[key] = (cells, correlation_metrics(rows, columns))
+    return {
+        key: ItemSums(contributions=contributions, metrics=metrics, nothing=NO_OVERLAP)
+        for key, (contributions, metrics) in parts.items()
+    }
 
 
-def _correlated(
-    p: Prepared, pieces: Pieces, x: FloatArray, y: FloatArray
-) -> Cut | dict[str, Estimate]:
-    """Prepare the correlations of two vectors; where their table is too large, by jackknife."""
-    paired = ~(np.isnan(x) | np.isnan(y))
-    rows, i = np.unique(x[paired], return_inverse=True)
-    columns, j = np.unique(y[paired], return_inverse=True)
-    if len(rows) * len(columns) > MAX_TABLE:
-        n_excluded = int((~paired).sum())
-        excluded = (Exclusion(NO_OVERLAP, n_excluded),) if n_excluded else ()
-        level = p.source.confidence
-        estimates = correlations_by_jackknife(x, y, pieces.units, rng=p.rng(), level=level)
-        return {
-            name: replace(estimate, n_excluded=n_excluded, excluded=excluded)
-            for name, estimate in estimates.items()
-        }
-    cells = np.full(len(x), -1)
-    cells[paired] = i.ravel() * len(columns) + j.ravel()
-    metrics = correlation_metrics(rows, columns)
-    return pieces.cut_cells(cells, len(rows) * len(columns), metrics, nothing=NO_OVERLAP)
+def _by_jackknife(p: Prepared, units: Units, x: FloatArray, y: FloatArray) -> dict[str, Estimate]:
+    """Correlate two vectors of too many different values for a table of them."""
+    n_excluded = int((np.isnan(x) | np.isnan(y)).sum())
+    excluded = (Exclusion(NO_OVERLAP, n_excluded),) if n_excluded else ()
+    estimates = correlations_by_jackknife(x, y, units, rng=p.rng(), level=p.source.confidence)
+    return {
+        name: replace(estimate, n_excluded=n_excluded, excluded=excluded)
+        for name, estimate in estimates.items()
+    }
 
 
 def _bins(human: FloatArray, by: BinBy, scale: Scale) -> tuple[PerceptionBin, ...]:

@@ -8,6 +8,7 @@ from harness.analysis import human_certainty
 from harness.analysis.estimates import prepare
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats import Resampling
+from harness.stats.metrics import association
 from harness.stats.metrics.association import correlations
 from harness.stats.metrics.binned_divergence import binned_divergence
 
@@ -248,7 +249,7 @@ def test_unanswered_items_without_a_label_are_in_no_risk_curve():
 
 def test_correlations_of_large_tables_count_what_they_leave_out(monkeypatch):
     """Too many values for a table: an interval by jackknife, and the items without a judge."""
-    monkeypatch.setattr(human_certainty, "MAX_TABLE", 1)
+    monkeypatch.setattr(association, "MAX_CELLS", 1)
     rows, judge = ["123", "112", "333", "132"], "12.3"
     [result] = section_of(rows, {"z": judge}, options="123", scale="ordinal", positive=()).judges
     entry = result.correlation["mean"]["spearman"]

@@ -2,8 +2,7 @@
 
 `Resampling` is what a caller chooses. It makes `Units` (items, or groups of them) and `Resamples`
 (the draws). `replicate` evaluates metrics on them: what items add is summed by one matrix product
-for all judges, metrics and replicates together. `strata_bootstrap` does the same for overlapping
-strata of the items.
+for all judges, metrics and replicates together.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from harness.stats.data.arrays import (
     BLOCK,
     MANY,
     BoolArray,
+    Counts,
     FloatArray,
     IntArray,
     Summands,
@@ -25,10 +25,11 @@ from harness.stats.data.arrays import (
     frozen,
     how_many,
 )
+from harness.stats.data.item_kinds import Kinds
 from harness.stats.inference.interval_methods import IntervalMethod, check_level, check_method
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.metric import Metric
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 Unit: TypeAlias = Literal["item", "group", "criterion"]
 CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
 DRAWN_CELLS = 1 << 14  # weights counted at once: what stays in the processor's cache
+CACHED_CELLS = 1 << 18  # sums evaluated at once: 2 MiB
 ALIKE = 32  # units for each distinct row, from which it pays to draw rows instead of units
 N_RESAMPLES = 2000
 LEVEL = 0.95
@@ -119,12 +121,15 @@ class Resamples:
     times : (R,) int array or None
         How many units each row of contributions stands for; None where there is one per unit.
         Weights are those of the rows.
+    drawn : (B, R) array or None
+        The weights, where they are kept.
     """
 
     n_units: int
     n_resamples: int
     seed: int
     times: IntArray | None = None
+    drawn: FloatArray | None = None
 
     @classmethod
     def draw(cls, units: Units, n_resamples: int, rng: np.random.Generator) -> Self:
@@ -143,6 +148,16 @@ class Resamples:
         """Draw from the same seed for rows that stand for so many units each, (R,)."""
         return replace(self, times=times)
 
+    def of_kinds(self, kinds: Kinds) -> Self:
+        """Draw rows that each stand for the units of a kind; weights are kept if they are few."""
+        R = len(kinds.first)
+        if self.n_units >= R * ALIKE or R * self.n_resamples > CHUNK_CELLS:
+            return self if self.n_units == R else self.of_rows(kinds.times)
+        order = np.argsort(kinds.of_item, kind="stable")
+        starts = np.searchsorted(kinds.of_item[order], np.arange(R))
+        drawn = [np.add.reduceat(block[:, order], starts, axis=1) for block in self.blocks()]
+        return replace(self, times=kinds.times, drawn=np.concatenate(drawn)) if drawn else self
+
     def weights(self) -> Iterator[FloatArray]:
         """Yield (b, U) multinomial weights, each row summing to U, until B rows were given."""
         for weights in self.blocks():
@@ -150,53 +165,68 @@ class Resamples:
 
     def blocks(self) -> Iterator[FloatArray]:
         """Yield the same `weights`, each block in the memory of the one before."""
+        if self.drawn is not None:
+            yield self.drawn
+            return
         rng = np.random.default_rng(self.seed)
         n_rows = self.n_units if self.times is None else len(self.times)
         step = max(1, CHUNK_CELLS // max(n_rows, 1))
-        if self.times is not None:
-            for start in range(0, self.n_resamples, step):
-                size = min(step, self.n_resamples - start)
-                drawn = rng.multinomial(self.n_units, self.times / self.n_units, size)
-                yield drawn.astype(np.float64)
-            return
-        weights = np.empty((min(step, self.n_resamples), self.n_units))
-        n_drawn = np.full(len(weights), self.n_units)
+        weights = np.empty((min(step, self.n_resamples), n_rows))
         for start in range(0, self.n_resamples, step):
             block = weights[: self.n_resamples - start]
-            _draw_into(block, rng, n_drawn[: len(block)])
+            if self.times is None:
+                _draw_into(block, rng, np.full(len(block), self.n_units))
+            else:
+                block[:] = rng.multinomial(self.n_units, self.times / self.n_units, len(block))
             yield block
 
     def totals(self, parts: Sequence[Summands]) -> FloatArray:
         """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row."""
-        return self._totals(parts, self._distinct(parts))
+        blocks = [sums.copy() for sums in self._sums(parts, self._distinct(parts))]
+        return np.concatenate([np.empty((0, _width(parts))), *blocks])
 
-    def sums(self, parts: Sequence[Summands], units: Units) -> tuple[FloatArray, FloatArray]:
-        """Return the (D,) sums of contributions over all units, and (B, D) as `totals` does."""
+    def sums(
+        self, parts: Sequence[Summands], units: Units
+    ) -> tuple[FloatArray, Iterable[FloatArray]]:
+        """Return the (D,) sums over all units, and blocks (b, D) of those that `totals` returns.
+
+        Each block is in the memory of the one before.
+        """
         distinct = self._distinct(parts)
         if distinct is None and self.times is None and parts and self.n_units > MANY:
-            return self._block_sums(parts)
-        return units.totals(parts), self._totals(parts, distinct)
+            totals, resampled = self._block_sums(parts)
+            return totals, [resampled]
+        return units.totals(parts), self._sums(parts, distinct)
 
     def _distinct(self, parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
-        if not self.n_replicates or not parts:
+        if not self.n_replicates or not parts or self.drawn is not None:
             return None
         return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
 
-    def _totals(
+    def _sums(
         self, parts: Sequence[Summands], distinct: tuple[FloatArray, IntArray] | None
-    ) -> FloatArray:
+    ) -> Iterator[FloatArray]:
         if distinct is not None:
             rows, times = distinct
-            return self.of_rows(times).product([rows])
-        return self.product(parts)
+            return self.of_rows(times).products([rows])
+        return self.products(parts)
 
-    def product(self, parts: Sequence[Summands]) -> FloatArray:
-        """Multiply weights with contributions: one matrix product, without columns of zeros."""
-        totals = np.zeros((self.n_replicates, _width(parts)))
-        if totals.size:
-            by_unit, filled = _filled_columns(parts)
-            totals[:, filled] = np.concatenate([weights @ by_unit for weights in self.blocks()])
-        return totals
+    def products(self, parts: Sequence[Summands]) -> Iterator[FloatArray]:
+        """Yield weights times contributions, (b, D), without those that add nothing."""
+        if not self.n_replicates or not parts:
+            return
+        by_unit, filled = _filled_columns(parts)
+        rows = np.flatnonzero(by_unit.any(axis=1))
+        few = len(rows) < len(by_unit) / 2
+        by_unit = by_unit[rows] if few else by_unit
+        step = max(1, CACHED_CELLS // max(len(filled), 1))
+        sums = np.zeros((step, len(filled)))
+        for weights in self.blocks():
+            of_rows = weights[:, rows] if few else weights
+            for start in range(0, len(weights), step):
+                drawn = of_rows[start : start + step]
+                sums[: len(drawn), filled] = drawn @ by_unit
+                yield sums[: len(drawn)]
 
     def _block_sums(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
         """As `sums`: first how many units each block gives to a replicate, then which of them."""
@@ -360,9 +390,11 @@ class Units:
         """Return (U, d): the (n, d) contributions added up within each unit."""
         if self.kind == "item":
             return contributions
-        added = np.zeros((self.n_units, contributions.shape[1]))
-        np.add.at(added, self.of_item, np.asarray(contributions))
-        return added
+        if not self.n_units:
+            return np.zeros(contributions.shape)
+        order = np.argsort(self.of_item, kind="stable")
+        first = np.searchsorted(self.of_item[order], np.arange(self.n_units))
+        return np.add.reduceat(np.asarray(contributions)[order], first, axis=0)
 
     def total(self, by_unit: Summands) -> FloatArray:
         """Return (d,): the sum over all units of what `sums` returns."""
@@ -372,6 +404,25 @@ class Units:
     def totals(self, parts: Sequence[Summands]) -> FloatArray:
         """Return (D,): the totals of all parts in a row."""
         return np.concatenate([self.total(part) for part in parts] or [np.empty(0)])
+
+
+def merged(
+    units: Units, resamples: Resamples, *tables: Counts
+) -> tuple[IntArray, Units, Resamples]:
+    """Look once at items that (n, ...) tables do not tell apart, where items are resampled.
+
+    Returns
+    -------
+    first : (R,) int array
+        An item of each kind.
+    units, resamples
+        Of these, each standing for all items of its kind.
+    """
+    n = len(units.of_item)
+    if units.kind != "item":
+        return np.arange(n), units, resamples
+    kinds = Kinds.few(n // 2, *tables) or Kinds.single(n)
+    return kinds.first, Units.alike(kinds.times), resamples.of_kinds(kinds)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -417,17 +468,30 @@ def replicate(
             columns[id(contributions)] = slice(width, width + d)
             parts.append(units.sums(contributions))
             width += d
-    totals, resampled = resamples.sums(parts, units)
-    results = []
-    for item_sums in sums:
-        place = columns[id(item_sums.contributions)]
-        of_items, of_resamples = frozen(totals[place]), resampled[:, place]
-        results.append(
-            [_replicated(metric, of_items, of_resamples) for metric in item_sums.metrics]
-        )
-    return results
+    totals, blocks = resamples.sums(parts, units)
+    places = [columns[id(item_sums.contributions)] for item_sums in sums]
+    values = [np.empty((len(item_sums.metrics), resamples.n_replicates)) for item_sums in sums]
+    start = 0
+    for resampled in blocks:
+        end = start + len(resampled)
+        for item_sums, place, replicates in zip(sums, places, values, strict=True):
+            _evaluate(item_sums.metrics, resampled[:, place], replicates[:, start:end])
+        start = end
+    return [
+        [
+            _replicated(metric, frozen(totals[place]), frozen(of_metric))
+            for metric, of_metric in zip(item_sums.metrics, replicates, strict=True)
+        ]
+        for item_sums, place, replicates in zip(sums, places, values, strict=True)
+    ]
 
 
-def _replicated(metric: Metric, totals: FloatArray, resampled: FloatArray) -> Replicated:
-    replicates = np.asarray(metric.value(resampled), dtype=np.float64)
-    return Replicated(totals, float(metric.value(totals)), frozen(replicates))
+def _evaluate(metrics: Sequence[Metric], sums: FloatArray, values: FloatArray) -> None:
+    """Fill (M, b) with the values of metrics of (b, d) sums."""
+    sums = np.ascontiguousarray(sums) if sums.any() else np.zeros((1, sums.shape[1]))
+    for metric, of_metric in zip(metrics, values, strict=True):
+        of_metric[:] = metric.value(sums)
+
+
+def _replicated(metric: Metric, totals: FloatArray, replicates: FloatArray) -> Replicated:
+    return Replicated(totals, float(metric.value(totals)), replicates)

@@ -24,9 +24,11 @@ from harness.stats.inference.metric import DESIGN_VALUE, Metric, mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from harness.stats.data.arrays import BoolArray, FloatArray, Summands
-    from harness.stats.inference.bootstrap import Replicated, Resampling
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Summands
+    from harness.stats.inference.bootstrap import Replicated, Resamples, Resampling
     from harness.stats.inference.crossed_raters import RaterVariance
+
+EMPTY = "empty_stratum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,8 @@ class ItemSums:
         What to evaluate.
     used : (n,) bool array or None
         Which items enter; None for those that add anything.
+    inside : (n,) bool array or None
+        Items of the stratum that is looked at; None for all. Others are not counted as excluded.
     excluded : tuple of Exclusion
         Why the others do not.
     nothing : str
@@ -192,6 +196,7 @@ class ItemSums:
     contributions: Summands
     metrics: tuple[Metric, ...]
     used: BoolArray | None = None
+    inside: BoolArray | None = None
     excluded: tuple[Exclusion, ...] = ()
     nothing: str = "no_items"
     n_tied: int = 0
@@ -209,6 +214,19 @@ class ItemSums:
             return self.used
         return np.asarray(np.asarray(self.contributions).any(axis=1), dtype=np.bool_)
 
+    def within(self, inside: BoolArray, times: IntArray | None = None) -> ItemSums:
+        """Return what the items of a stratum, (n,) bool, add; each stands for ``times`` or one."""
+        used = self.entered & inside
+        n_unusable = how_many(inside & ~used, times)
+        return replace(
+            self,
+            contributions=np.where(inside[:, None], np.asarray(self.contributions), 0.0),
+            used=used,
+            inside=inside,
+            excluded=(Exclusion(self.nothing, n_unusable),) if n_unusable else (),
+            nothing=self.nothing if inside.any() else EMPTY,
+        )
+
     def weighted(self, weights: FloatArray) -> ItemSums:
         """Return what items add when each counts as often as its weight, (n,), says."""
         contributions = np.asarray(self.contributions) * weights[:, None]
@@ -224,12 +242,18 @@ class Estimated:
 
 
 def estimate_all(
-    groups: Sequence[Iterable[ItemSums]], units: Units, resampling: Resampling
+    groups: Sequence[Iterable[ItemSums]],
+    units: Units,
+    resampling: Resampling,
+    resamples: Resamples | None = None,
 ) -> list[dict[str, Estimated]]:
-    """Evaluate the metrics of all groups on the same resamples: per group, by metric name."""
+    """Evaluate the metrics of all groups on the same resamples: per group, by metric name.
+
+    Those are drawn unless others of the same units are to be used.
+    """
     groups = [tuple(group) for group in groups]
-    resamples = resampling.draw(units)
-    results = iter(replicate([sums for group in groups for sums in group], units, resamples))
+    drawn = resampling.draw(units) if resamples is None else resamples
+    results = iter(replicate([sums for group in groups for sums in group], units, drawn))
     return [
         {
             metric.name: Estimated(
@@ -258,7 +282,7 @@ def _describe(
         interval=interval,
         interval_reason=why_none,
         n_used=n_used,
-        n_excluded=how_many(~used, times),
+        n_excluded=how_many(~used if sums.inside is None else sums.inside & ~used, times),
         excluded=sums.excluded,
         n_tied=sums.n_tied,
         n_resamples=len(replicates),

@@ -30,7 +30,7 @@ MAX_LOTS = 200  # lots of units that are left out in turn
 _RAO = "Rao and Callison-Burch 2026, section 4"
 
 
-def contingency(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def contingency(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Return what each item adds to the table of two vectors, and the values on its axes.
 
     Parameters
@@ -45,18 +45,17 @@ def contingency(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, F
     rows, columns : (A,) and (B,) arrays
         The different values of ``x`` and of ``y``, in order.
 
+        None in place of the three where the table would have more than 1,024 cells.
+
     Raises
     ------
     ValueError
-        If the shapes differ, or the table would have more than 1,024 cells.
+        If the shapes differ.
     """
     both, rows, i, columns, j = _coded(x, y)
     width = len(rows) * len(columns)
     if width > MAX_CELLS:
-        raise ValueError(
-            f"x and y have {len(rows)} and {len(columns)} different values: no finite scale; "
-            "use correlations()"
-        )
+        return None
     cells = np.zeros((len(both), width))
     cells[np.nonzero(both)[0], i * len(columns) + j] = 1.0
     return cells, rows, columns

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from harness.stats.data.arrays import BoolArray, Counts
+    from harness.stats.data.arrays import Counts
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.estimate import Estimate
 
@@ -111,11 +111,6 @@ def binned_sums(bins: FloatArray, human: Counts, judge: Counts) -> FloatArray:
     per_item = np.hstack([both, h * both, j * both])
     width = bins.shape[1] * per_item.shape[1]
     return np.asarray((bins[:, :, None] * per_item[:, None, :]).reshape(len(h), width))
-
-
-def judge_columns(width: int, K: int) -> BoolArray:
-    """Return (width,): which of the `binned_sums` over K options count labels of the judge."""
-    return np.asarray(np.arange(width) % (1 + 2 * K) > K, dtype=np.bool_)
 
 
 def _labelled(human: FloatArray, judge: FloatArray) -> FloatArray:

@@ -90,6 +90,21 @@ def sliced(metric: Metric, part: slice) -> Metric:
     )
 
 
+def difference(first: Metric, second: Metric) -> Metric:
+    """Subtract one metric of the same sums from another; NA with the reason of either."""
+
+    def reason(totals: FloatArray) -> str:
+        return (first if np.isnan(first.value(totals)) else second).reason(totals)
+
+    return Metric(
+        name=first.name,
+        value=lambda totals: first.value(totals) - second.value(totals),
+        reason=reason,
+        paper=first.paper,
+        bounds=(first.bounds[0] - second.bounds[1], first.bounds[1] - second.bounds[0]),
+    )
+
+
 def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...]:
     """Make the coefficients of two sides from the (L * L) cells of their labels.
 

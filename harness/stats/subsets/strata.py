@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, frozen, ratio
-from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.data.labels import (
     majority_shares,
     median_shares,
@@ -25,31 +24,31 @@ from harness.stats.data.labels import (
     n_distinct,
     numbers_of,
 )
-from harness.stats.inference.estimate import (
-    Estimate,
-    ItemSums,
-)
-from harness.stats.inference.interval_methods import NEED_LEFT_OUT
-from harness.stats.inference.strata_bootstrap import Pieces, describe, replicate_strata
-from harness.stats.metrics.binned_divergence import (
-    binned_metrics,
-    binned_sums,
-    bins_of,
-    judge_columns,
-)
+from harness.stats.inference.bootstrap import merged
+from harness.stats.inference.estimate import Estimate, ItemSums, estimate_all
+from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
 from harness.stats.metrics.human_agreement import MIN_RATERS
-from harness.stats.metrics.rater_pairs import against_random, among, counterparts, pair_metrics
+from harness.stats.metrics.rater_pairs import (
+    against_random,
+    among,
+    counterparts,
+    difference,
+    pair_metrics,
+    sliced,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
     from harness.stats.data.arrays import BoolArray, Counts
     from harness.stats.inference.bootstrap import Resampling
-    from harness.stats.inference.strata_bootstrap import Found
+    from harness.stats.inference.metric import Metric
     from harness.stats.metrics.alpha import Level
     from harness.stats.metrics.binned_divergence import BinBy
+
+    _Parts = Callable[..., dict[str, ItemSums]]
 
 By: TypeAlias = Literal["majority_share", "median_share", "median_share_floor", "n_labels"]
 BYS: tuple[By, ...] = get_args(By)
@@ -204,46 +203,39 @@ def stratify(
         raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
     units = resampling.units(len(h))
     resamples = resampling.draw(units)
-    kinds = Kinds.of(h)
-    of_kind, n_of_kind = h[kinds.first], kinds.times
-    members = np.stack([stratum.members(of_kind, scale) for stratum in strata], axis=1)
-    pieces = Pieces.of(members, units, kinds)
-    cuts = {}
-    for name, part, sums, alike in _parts(h, counts, level, scale, kinds):
-        width = sums.contributions.shape[1]
-        apart = judge_columns(width, h.shape[1]) if part == "js_b" else None
-        cuts[name, part] = pieces.cut(sums, alike, apart=apart)
-    leave_out, n_units = resampling.method in NEED_LEFT_OUT, pieces.n_units
-    replicated = replicate_strata(cuts, pieces, resamples, leave_out=leave_out)
-    cuts |= {(name, "delta"): cuts[name, "hw_mw"] for name in counts}
-    results: dict[str, list[StratumResult]] = {name: [] for name in counts}
-    for s, (stratum, values) in enumerate(zip(strata, replicated, strict=True)):
-        inside, n_items = members[:, s], int(n_of_kind[members[:, s]].sum())
-        for name in counts:
-            values[name, "delta"] = _deltas(values[None, "hh"], values[name, "hw_mw"])
-        estimates = {
-            key: describe(
-                of_part,
-                cuts[key],
-                (n_items, int(cuts[key].n_used[s]), int(n_units[s])),
-                level=resampling.level,
-                unit=units.kind,
-                method=resampling.method,
+
+    def estimates(parts: _Parts, *tables: FloatArray) -> Iterator[dict[str, dict[str, Estimate]]]:
+        """Yield the estimates of each stratum by part."""
+        first, of_kinds, drawn = merged(units, resamples, *tables)
+        rows = [table[first] for table in tables]
+        sums = parts(*rows, level, scale)
+        for stratum in strata:
+            inside = stratum.members(rows[0], scale)
+            groups = [[of_part.within(inside, of_kinds.times)] for of_part in sums.values()]
+            results = estimate_all(groups, of_kinds, resampling, drawn)
+            yield {
+                part: {name: result.estimate for name, result in by_metric.items()}
+                for part, by_metric in zip(sums, results, strict=True)
+            }
+
+    of_humans = list(estimates(_human_parts, h))
+    members = [stratum.members(h, scale) for stratum in strata]
+    return {
+        name: tuple(
+            StratumResult(
+                stratum=stratum,
+                n_items=int(inside.sum()),
+                share_of_items=float(inside.mean()) if len(h) else None,
+                n_labels_seen=int(h[inside].any(axis=0).sum()),
+                **human_parts,
+                **judge_parts,
             )
-            for key, of_part in values.items()
-        }
-        for name, rows in results.items():
-            parts = {part: e for (judge, part), e in estimates.items() if judge in {None, name}}
-            rows.append(
-                StratumResult(
-                    stratum=stratum,
-                    n_items=n_items,
-                    share_of_items=n_items / len(h) if len(h) else None,
-                    n_labels_seen=int(of_kind[inside].any(axis=0).sum()),
-                    **parts,
-                )
+            for stratum, inside, human_parts, judge_parts in zip(
+                strata, members, of_humans, estimates(_judge_parts, h, judge), strict=True
             )
-    return {name: tuple(rows) for name, rows in results.items()}
+        )
+        for name, judge in counts.items()
+    }
 
 
 def _of_shape(human: FloatArray, judge: Counts) -> FloatArray:
@@ -255,43 +247,60 @@ def _of_shape(human: FloatArray, judge: Counts) -> FloatArray:
     return j
 
 
-def _deltas(hh: Mapping[str, Found], hw_mw: Mapping[str, Found]) -> dict[str, Found]:
-    """Subtract what both modes give from what many raters give, on the same resamples."""
-    return {name: hh[name].minus(hw_mw[other]) for name, other in counterparts(hh, hw_mw).items()}
-
-
-def _parts(
-    human: FloatArray,
-    judges: Mapping[str, FloatArray],
-    level: Level,
-    scale: ArrayLike | None,
-    kinds: Kinds,
-) -> Iterator[tuple[str | None, str, ItemSums, Kinds]]:
-    """Make what items of each kind add to each comparison: of the humans (None), of each judge."""
-    h, K = human[kinds.first], human.shape[1]
+def _human_parts(h: FloatArray, level: Level, scale: ArrayLike | None) -> dict[str, ItemSums]:
+    """Make the comparisons of the humans among themselves and with random raters."""
     options, of_h, _, numbers = _labels(h, h, level, scale)
-    one_human = ratio(h, h.sum(axis=1, keepdims=True)) @ options
-    metrics = against_random(pair_metrics(level, numbers, K), options.mean(axis=0))
-    yield None, "hh", among(h, level, scale), kinds
-    for name, side in (("random", of_h), ("random_h", one_human)):
-        sums = np.nan_to_num(side)
-        yield None, name, ItemSums(contributions=sums, metrics=metrics, nothing=_NO_OVERLAP), kinds
+    metrics = against_random(pair_metrics(level, numbers, h.shape[1]), options.mean(axis=0))
+    return {
+        "hh": among(h, level, scale),
+        "random": _sums(of_h, metrics),
+        "random_h": _sums(_single_rating(h) @ options, metrics),
+    }
+
+
+def _judge_parts(
+    h: FloatArray, j: FloatArray, level: Level, scale: ArrayLike | None
+) -> dict[str, ItemSums]:
+    """Make the comparisons of a judge with itself and with the humans."""
+    K = h.shape[1]
+    options, of_h, of_j, numbers = _labels(h, j, level, scale)
+    metrics = pair_metrics(level, numbers, K)
+    hw_mw = _sums(_cells(of_h, of_j), metrics)
     by: BinBy = "majority" if level == "nominal" else "median"
-    bins_of_h, _ = bins_of(h, by, options=[str(k) for k in range(K)], scale=scale)
-    for name, judge in judges.items():
-        alike = Kinds.of(human, judge)
-        h, j, bins = human[alike.first], judge[alike.first], bins_of_h[kinds.of_item[alike.first]]
-        options, of_h, of_j, numbers = _labels(h, j, level, scale)
-        one_human = ratio(h, h.sum(axis=1, keepdims=True)) @ options
-        metrics = pair_metrics(level, numbers, K)
-        yield name, "mm", among(j, level, scale), alike
-        for part, side in (("hw_mw", of_h), ("h_mw", one_human)):
-            cells = _cells(side, of_j)
-            batch = ItemSums(contributions=cells, metrics=metrics, nothing=_NO_OVERLAP)
-            yield name, part, batch, alike
-        sums = binned_sums(bins, h, j)
-        batch = ItemSums(contributions=sums, metrics=binned_metrics(K), nothing=_NO_OVERLAP)
-        yield name, "js_b", batch, alike
+    bins, _ = bins_of(h, by, options=[str(k) for k in range(K)], scale=scale)
+    return {
+        "mm": among(j, level, scale),
+        "hw_mw": hw_mw,
+        "h_mw": _sums(_cells(_single_rating(h) @ options, of_j), metrics),
+        "delta": _delta(among(h, level, scale), hw_mw),
+        "js_b": _sums(binned_sums(bins, h, j), binned_metrics(K)),
+    }
+
+
+def _sums(contributions: FloatArray, metrics: tuple[Metric, ...]) -> ItemSums:
+    return ItemSums(
+        contributions=np.nan_to_num(contributions), metrics=metrics, nothing=_NO_OVERLAP
+    )
+
+
+def _single_rating(h: FloatArray) -> FloatArray:
+    """Return (n, K): the chance that a rating of an item, drawn at random, is each option."""
+    return ratio(h, h.sum(axis=1, keepdims=True))
+
+
+def _delta(hh: ItemSums, hw_mw: ItemSums) -> ItemSums:
+    """Subtract what both modes give from what many raters give."""
+    width = hh.contributions.shape[1]
+    many = {row.name: sliced(row, slice(width)) for row in hh.metrics}
+    two = {row.name: sliced(row, slice(width, None)) for row in hw_mw.metrics}
+    return ItemSums(
+        contributions=np.hstack([hh.contributions, hw_mw.contributions]),
+        metrics=tuple(
+            difference(many[name], two[other]) for name, other in counterparts(many, two).items()
+        ),
+        used=hw_mw.entered,
+        nothing=_NO_OVERLAP,
+    )
 
 
 def _labels(
@@ -318,4 +327,4 @@ def _one_hot(values: FloatArray, numbers: FloatArray) -> FloatArray:
 
 def _cells(first: FloatArray, second: FloatArray) -> FloatArray:
     cells = np.einsum("na,nb->nab", first, second).reshape(len(first), first.shape[1] ** 2)
-    return frozen(np.nan_to_num(cells))
+    return np.asarray(cells)

@@ -104,7 +104,7 @@ def test_many_units_are_drawn_block_by_block(n_resamples):
     """Every resample has as many units as the data, and sums vary as if each were drawn alone."""
     values = np.random.default_rng(0).normal(size=400)
     walk, units = bootstrap.Resamples(400, n_resamples, 3), bootstrap.Units.of(400, None)
-    totals, found = walk.sums([rows_of(values), weighted(values)], units)
+    totals, [found] = walk.sums([rows_of(values), weighted(values)], units)
     np.testing.assert_allclose(totals, [values.sum(), 400.0] * 2)
     assert found.shape == (n_resamples, 4)
     np.testing.assert_array_equal(found[:, :2], found[:, 2:])

@@ -286,7 +286,7 @@ def test_units_that_are_alike_are_drawn_together(monkeypatch, grouped):
         ]
 
     together = ends()
-    monkeypatch.setattr("harness.stats.inference.strata_bootstrap.ALIKE", 400)
+    monkeypatch.setattr("harness.stats.inference.bootstrap.ALIKE", 400)
     assert together == pytest.approx(ends(), abs=0.02)
     assert together != ends()
 
