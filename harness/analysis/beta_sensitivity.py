@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.analysis.cutoff_grid import Grid, grid_of
 from harness.analysis.estimates import on_shared_items
-from harness.analysis.serialize import DIGITS, Numbers, rows_of
+from harness.analysis.serialize import Numbers, rows_of
 from harness.stats import (
     Distributions,
     Estimate,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from harness.analysis.estimates import Prepared
-    from harness.stats import OptionSpace, RatingTable
+    from harness.stats import RatingTable
     from harness.stats.data.arrays import FloatArray
 
 CURVE_BETAS = tuple(step / 10 for step in range(11))
@@ -140,51 +140,6 @@ class OmegaBound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommonMatrix:
-    """F common to all items, by maximum likelihood from independent calls.
-
-    By item it is not identified from such calls, and pairing them would not estimate it.
-
-    Attributes
-    ----------
-    F : rows of options by columns of response sets
-        P(option chosen, given set endorsed); None in a column that is not known.
-    reasons : tuple of str
-        One per column, "" where it is known: "never_endorsed", "not_identified", "no_calls",
-        "not_computed".
-    n_items, n_forced, n_sets : int
-        Items with calls of both kinds, and these calls.
-    converged : bool
-        Whether the search ended before its last step.
-    """
-
-    F: tuple[Numbers, ...]
-    reasons: tuple[str, ...]
-    n_items: int = 0
-    n_forced: int = 0
-    n_sets: int = 0
-    converged: bool = True
-
-    @classmethod
-    def of(cls, fit: CommonF) -> Self:
-        """Return the rounded matrix of a fit."""
-        return cls(
-            F=rows_of(fit.F, digits=DIGITS),
-            reasons=fit.reasons,
-            n_items=fit.n_items,
-            n_forced=fit.n_forced,
-            n_sets=fit.n_sets,
-            converged=fit.converged,
-        )
-
-    @classmethod
-    def not_computed(cls, space: OptionSpace) -> Self:
-        """Return the matrix of a fit that would take too long."""
-        rows, columns = len(space.options), len(space.sets)
-        return cls(F=((None,) * columns,) * rows, reasons=("not_computed",) * columns)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
     """Dependence on how often raters who chose a negative option would endorse a positive one.
 
@@ -224,7 +179,7 @@ class Sensitivity:
         beta of each judge, from its independent calls, by maximum likelihood for
         one F, its interval by jackknife; that of pairs stands with the judge. NA, "not_computed",
         where items times response sets exceed 100,000.
-    judge_translations, human_translation : dict of str to CommonMatrix; CommonMatrix or None
+    judge_translations, human_translation : dict of str to CommonF; CommonF or None
         F of each judge, and of the raters, from the same calls. Nothing for those
         who gave no calls of both kinds on an item; F of pairs stands with judge and raters.
     """
@@ -245,8 +200,8 @@ class Sensitivity:
     reconstructed: Reconstructed | None = None
     rater_error: RaterError | None = None
     judge_betas: dict[str, Estimate] = field(default_factory=dict)
-    judge_translations: dict[str, CommonMatrix] = field(default_factory=dict)
-    human_translation: CommonMatrix | None = None
+    judge_translations: dict[str, CommonF] = field(default_factory=dict)
+    human_translation: CommonF | None = None
 
 
 def section(p: Prepared, candidates: Sequence[str]) -> Sensitivity:
@@ -471,16 +426,16 @@ def _by_likelihood(p: Prepared) -> dict[str, Any]:
     }
 
 
-def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonMatrix | None, Estimate | None]:
+def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonF | None, Estimate | None]:
     """Return F, if there are calls, and beta, if there are positive options."""
     positive, beta = p.compared.positive, None
     if len(table.items) * len(table.space.sets) > MAX_CELLS:
         na = Estimate(value=None, reason="not_computed", n_used=0, n_excluded=len(table.items))
-        return CommonMatrix.not_computed(table.space), na if positive else None
+        return CommonF.not_computed(table.space), na if positive else None
     if positive:
         fit, beta = F_and_beta_by_likelihood(
             table, positive, resampling=p.resampling(groups=p.groups)
         )
     else:
         fit = F_by_likelihood(table, rng=p.rng())
-    return CommonMatrix.of(fit) if fit.n_items else None, beta
+    return fit if fit.n_items else None, beta

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.analysis.serialize import rows_of
 from harness.report.charts import Titles, heat_map, interval_chart, wrap_name
 from harness.report.formatting import counted, estimate
 from harness.report.item_links import items_link
@@ -167,12 +168,12 @@ def _by_likelihood(v: Validation, set_names: Sequence[str], name: str) -> Chart 
     fit = v.sensitivity.judge_translations[name] if is_judge else None
     if name == "raters":
         fit = v.sensitivity.human_translation
-    if fit is None or all(cell is None for row in fit.F for cell in row):
+    if fit is None or all(fit.reasons):
         return None
     calls = f"{fit.n_forced} choices and {fit.n_sets} sets on {counted([fit.n_items])}"
     title = f"{name} · by likelihood, {counted([fit.n_items])}"
     origin = f"by maximum likelihood from {calls}"
-    return _translation(v, set_names, fit.F, (name, title, origin))
+    return _translation(v, set_names, rows_of(fit.F), (name, title, origin))
 
 
 def _translation(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from harness.analysis.serialize import rows_of
 from harness.report.formatting import counted, number, reason
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def translation_text(v: Validation, judge: JudgeResult) -> str:
     if fit is None:
         return f"NA ({reason(judge.beta)}, and no item with independent calls of both kinds)"
     calls = f"{counted([fit.n_items])}, {fit.n_forced} choices and {fit.n_sets} sets"
-    columns = _columns(v, fit.F, fit.reasons)
+    columns = _columns(v, rows_of(fit.F), fit.reasons)
     return f"by maximum likelihood ({calls}): {'; '.join(columns)}"
 
 

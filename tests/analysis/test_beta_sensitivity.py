@@ -284,7 +284,7 @@ def test_translation_of_independent_calls_is_that_of_the_likelihood(source, resu
         matrix = result.judge_translations[table.name]
         assert (matrix.n_items, matrix.n_forced, matrix.n_sets) == (n, n, n)
         assert matrix.reasons == expected.reasons
-        np.testing.assert_allclose(np.array(matrix.F, dtype=float), expected.F, atol=1e-6)
+        np.testing.assert_array_equal(matrix.F, expected.F)
     assert result.judge_translations["strict"].reasons == ("", "", "never_endorsed")
     assert result.human_translation is None  # they gave forced choices alone
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -48,10 +48,7 @@ class CommonF:
         support; nan where ``reasons`` has one.
     reasons : V strings
         "" where column v is known; "never_endorsed"; "not_identified" where the items differ too
-        little to tell; "no_calls" where no item has both kinds of call.
-    theta : (n, V) array
-        Response-set distribution of each item, expected given its calls and F; nan for items not
-        used.
+        little to tell; "no_calls" where no item has both kinds of call; "not_computed".
     n_items : int
         Items with forced-choice and response-set calls.
     n_forced, n_sets : int
@@ -62,7 +59,6 @@ class CommonF:
 
     F: FloatArray
     reasons: tuple[str, ...]
-    theta: FloatArray
     n_items: int
     n_forced: int
     n_sets: int
@@ -71,6 +67,12 @@ class CommonF:
     def __repr__(self) -> str:
         calls = f"{self.n_forced} forced and {self.n_sets} set calls"
         return f"CommonF({self.n_items} items, {calls})"
+
+    @classmethod
+    def not_computed(cls, space: OptionSpace) -> Self:
+        """Return what stands for a fit that would take too long."""
+        F, reasons = np.full(space.membership.shape, np.nan), ("not_computed",) * len(space.sets)
+        return cls(F=F, reasons=reasons, n_items=0, n_forced=0, n_sets=0, converged=True)
 
 
 def F_by_likelihood(table: RatingTable, *, rng: np.random.Generator) -> CommonF:
@@ -106,19 +108,17 @@ def F_by_likelihood(table: RatingTable, *, rng: np.random.Generator) -> CommonF:
 
 
 def _common(calls: _Calls, space: OptionSpace, fitted: tuple[_Fit, _Draws] | None) -> CommonF:
-    theta = np.full((len(calls.used), len(space.sets)), np.nan)
     reasons = _reasons(calls, space)
     F = np.full(space.membership.shape, np.nan)
     converged = True
     if fitted is not None:
         fit, _ = fitted
         identified = np.array([not reason for reason in reasons])
-        F[:, identified], theta[calls.used] = fit.F[:, identified], fit.theta
+        F[:, identified] = fit.F[:, identified]
         converged = fit.converged
     return CommonF(
         F=frozen(F),
         reasons=reasons,
-        theta=frozen(theta),
         n_items=int(calls.used.sum()),
         n_forced=int(calls.forced.sum()),
         n_sets=int(calls.sets.sum()),
