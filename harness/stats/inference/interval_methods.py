@@ -158,7 +158,10 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
     those of `RaterVariance.with_items`.
     """
     low, high = sampled.bounds
-    if not low <= sampled.value <= high:  # as an estimate without noise may
+    value = sampled.value
+    for bound in sampled.bounds:
+        value = bound if abs(value - bound) <= NO_SPREAD else value  # but for rounding
+    if not low <= value <= high:  # as an estimate without noise may
         low, high = -inf, inf
     (error, freedom), n = sampled.error_and_freedom, sampled.n_units
     if np.isnan(error):
@@ -168,13 +171,12 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
         n_items = n if sampled.n_items is None else sampled.n_items
         widened = quantile / t_quantile(level, max(n_items - 1, 1))
         quantile = _NORMAL.inv_cdf((1.0 + level) / 2.0) * widened
-    if error <= NO_SPREAD or min(sampled.value - low, high - sampled.value) <= NO_SPREAD:
+    if error <= NO_SPREAD or min(value - low, high - value) <= NO_SPREAD:
         if not isfinite(high - low):
             return None
         other = quantile**2 / (n + quantile**2)
-        below, above = sampled.value - low, high - sampled.value
-        return sampled.value - other * below, sampled.value + other * above
-    return _within(score_roots(sampled.value, quantile * error, (low, high)), (low, high))
+        return value - other * (value - low), value + other * (high - value)
+    return _within(score_roots(value, quantile * error, (low, high)), (low, high))
 
 
 def score_roots(value: float, reach: float, bounds: tuple[float, float]) -> tuple[float, float]:

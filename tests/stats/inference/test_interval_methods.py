@@ -40,6 +40,14 @@ def test_share_of_none_or_all_against_wilson(p):
     assert score_ends(share, 0.95) == pytest.approx((wilson.low, wilson.high))
 
 
+def test_a_share_that_rounding_lifts_above_1_keeps_its_interval():
+    """A sum of parts of items may exceed their number by a few units in the last place."""
+    exact, lifted = (
+        sampled(p, 0.0, 40, bounds=(0.0, 1.0), is_share=True) for p in (1.0, 1.0 + 2e-15)
+    )
+    assert score_ends(lifted, 0.95) == score_ends(exact, 0.95)
+
+
 def test_design_effect_divides_the_number_of_items():
     """Twice the variance is half the items; 1,000 groups are as good as normal quantiles."""
     p, n = 0.3, 4000
