@@ -16,6 +16,7 @@ from harness.analysis.rater_replacement import design_of
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
 from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.inference.estimate import Interval
+from harness.stats.planning.sample_size import sample_size_for_difference
 from harness.stats.selection.footing import (
     Abstention,
     Footing,
@@ -28,7 +29,6 @@ from harness.stats.selection.ranking import (
     largest_difference,
     loss,
 )
-from harness.stats.selection.sample_size import sample_size_for_difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence

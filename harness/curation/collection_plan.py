@@ -22,7 +22,7 @@ from harness.stats.planning.agreement_variance import (
     sample_size_for_width,
 )
 from harness.stats.planning.annotator_power import power_from_panel
-from harness.stats.selection.sample_size import sample_size_for_difference
+from harness.stats.planning.sample_size import sample_size_for_difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,7 +16,8 @@ from harness.stats.inference.proportions import wilson_interval
 from harness.stats.metrics.confusion import hit_rate
 from harness.stats.metrics.distributional import js_divergence
 from harness.stats.metrics.multi_label import mse
-from harness.stats.metrics.ranked_probability import cumulative, ranked_probability_score
+from harness.stats.metrics.ordinal import cumulative, ranked_probability_score
+from harness.stats.planning.sample_size import sample_size_for_difference
 from harness.stats.selection.computed_baselines import (
     BASELINES,
     baseline_values,
@@ -27,7 +28,6 @@ from harness.stats.selection.one_human import one_human
 from harness.stats.selection.paired_runs import mcnemar
 from harness.stats.selection.rank_sets import rank_sets, winner_interval
 from harness.stats.selection.replies import Replies, contributions_at_replies
-from harness.stats.selection.sample_size import sample_size_for_difference
 from harness.stats.selection.shared_items import shared_items
 
 

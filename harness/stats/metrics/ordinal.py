@@ -1,4 +1,4 @@
-"""Weighted agreement coefficients, and the metrics of ordered scales.
+"""Weighted agreement coefficients, ranked probability score, and the metrics of ordered scales.
 
 The order of the options is the scale, so these rows stand in a table of their own: on a nominal
 task they mean nothing.
@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
-from harness.stats.inference.metric import Metric
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_sums
+from harness.stats.inference.metric import (
+    Metric,
+    SquaredDistance,
+    average_metric,
+    both_rated,
+    weighted,
+)
 from harness.stats.metrics.alpha import alpha_metric, check_weights
 from harness.stats.metrics.association import kendall_of, spearman_of
 from harness.stats.metrics.chance import both_directions, square
 from harness.stats.metrics.confusion import cell_counts, confusion, label_reason
-from harness.stats.metrics.ranked_probability import RANKED_PROBABILITY_SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +102,34 @@ def weighted_kappa_metric(disagreement: ArrayLike, *, name: str = "weighted_kapp
         paper=_COHEN,
         bounds=(-np.inf, 1.0),
     )
+
+
+def cumulative(shares: FloatArray) -> FloatArray:
+    """Return (n, K - 1) shares of answers up to each option but the last, in their order."""
+    return np.asarray(np.cumsum(shares, axis=1)[:, :-1], dtype=np.float64)
+
+
+def ranked_probability_score(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """Squared difference of the cumulative shares, averaged over the K - 1 steps: (n, 2).
+
+    0 for equal distributions, 1 for opposite ends of the scale. It knows the order of options,
+    which the Jensen-Shannon divergence does not. Epstein 1969, in the form of Murphy 1971.
+    """
+    steps = cumulative(human) - cumulative(judge)
+    return weighted(row_sums(steps**2) / max(steps.shape[1], 1), both_rated(human, judge))
+
+
+RANKED_PROBABILITY_SCORE = average_metric(
+    "ranked_probability_score(s/s)",
+    ranked_probability_score,
+    ("s", "s"),
+    display_name="disagreement with raters on the scale",
+    bounds=(0.0, 1.0),
+    symmetric=True,
+    family="ordinal",
+    paper="Epstein 1969; Murphy 1971, divided by K - 1",
+    squared=SquaredDistance(cumulative, averaged=True),
+)
 
 
 def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.inference.cluster_robust import cluster_mean
-from harness.stats.selection.sample_size import Z_SIZE
+from harness.stats.planning.sample_size import Z_SIZE
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray

@@ -19,7 +19,7 @@ from harness.stats.inference.estimate import (
     estimate_all,
 )
 from harness.stats.inference.metric import Metric, find_metric
-from harness.stats.metrics.ranked_probability import RANKED_PROBABILITY_SCORE
+from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.comparisons import (
     Cut,

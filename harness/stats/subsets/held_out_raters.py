@@ -6,14 +6,14 @@ matter of selection. Here the remaining raters of an item define its stratum.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.data.arrays import ratio
 from harness.stats.data.item_kinds import Kinds
-from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums, estimate_sums
+from harness.stats.inference.estimate import EMPTY, Estimate, Exclusion, ItemSums, estimate_sums
 from harness.stats.inference.metric import SHARE, Metric
 from harness.stats.metrics.human_agreement import MIN_RATERS
 
@@ -120,17 +120,31 @@ def _of_judge(
 ) -> tuple[HeldOutStratum, ...]:
     answered = np.asarray(judge.sum(axis=1) > 0, dtype=np.bool_)
     sums = {
-        stratum.name: ItemSums(
-            contributions=_contributions(h, judge, np.where(answered[:, None], ratings, 0.0)),
-            metrics=_METRICS,
-            nothing=_nothing(h, ratings),
-        )
+        stratum.name: _sums(h, judge, ratings, answered)
         for stratum, ratings in zip(strata, left_out, strict=True)
     }
     estimates = estimate_sums(sums, resampling=resampling)
     return tuple(
-        _result(stratum.name, ratings, answered, estimates[stratum.name])
-        for stratum, ratings in zip(strata, left_out, strict=True)
+        HeldOutStratum(
+            stratum=name,
+            n_items=int(sums[name].entered.sum()),
+            n_ratings=int(ratings[answered].sum()),
+            **parts,
+        )
+        for (name, parts), ratings in zip(estimates.items(), left_out, strict=True)
+    )
+
+
+def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, answered: BoolArray) -> ItemSums:
+    inside = np.asarray(left_out.any(axis=1), dtype=np.bool_)
+    n_unanswered = int((inside & ~answered).sum())
+    return ItemSums(
+        contributions=_contributions(h, judge, np.where(answered[:, None], left_out, 0.0)),
+        metrics=_METRICS,
+        used=inside & answered,
+        inside=inside,
+        excluded=(Exclusion("no_overlap", n_unanswered),) if n_unanswered else (),
+        nothing=_nothing(h, left_out),
     )
 
 
@@ -147,24 +161,7 @@ def _contributions(h: FloatArray, judge: FloatArray, left_out: FloatArray) -> Fl
 def _nothing(h: FloatArray, left_out: FloatArray) -> str:
     if h.sum(axis=1).max(initial=0.0) < MIN_RATINGS:
         return "too_few_raters"
-    return "no_overlap" if left_out.any() else "empty_stratum"
-
-
-def _result(
-    name: str, left_out: FloatArray, answered: BoolArray, estimates: Mapping[str, Estimate]
-) -> HeldOutStratum:
-    inside = left_out.any(axis=1)
-    n_unanswered = int((inside & ~answered).sum())
-    excluded = (Exclusion("no_overlap", n_unanswered),) if n_unanswered else ()
-    return HeldOutStratum(
-        stratum=name,
-        n_items=int((inside & answered).sum()),
-        n_ratings=int(left_out[answered].sum()),
-        **{
-            part: replace(estimate, n_excluded=n_unanswered, excluded=excluded)
-            for part, estimate in estimates.items()
-        },
-    )
+    return "no_overlap" if left_out.any() else EMPTY
 
 
 def _metric(name: str, weights: tuple[float, float], bounds: tuple[float, float]) -> Metric:

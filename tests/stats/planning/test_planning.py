@@ -17,8 +17,8 @@ from harness.stats.planning.agreement_variance import (
 )
 from harness.stats.planning.annotator_power import power_from_panel, power_from_rates
 from harness.stats.planning.assumed_rates import AssumedRates
+from harness.stats.planning.sample_size import sample_size_for_difference
 from harness.stats.selection.evaluation import evaluate
-from harness.stats.selection.sample_size import sample_size_for_difference
 
 RATES = AssumedRates(rater_agreement=0.8, self_consistency=0.9)
 DESIGN = AltTestDesign(score="accuracy", eps=0.1)

@@ -9,7 +9,7 @@ from harness.stats.data.option_space import OptionSpace
 from harness.stats.data.rating_table import RatingTable
 from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.metric import find_metric, mean
-from harness.stats.metrics.ranked_probability import RANKED_PROBABILITY_SCORE
+from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.footing import common_footing, samples_per_item
 
