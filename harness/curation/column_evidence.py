@@ -95,8 +95,14 @@ def looks_like_ids(column: Column) -> bool:
 
 
 def like(candidates: Mapping[str, Mapping[str, int]], anchors: Iterable[str]) -> list[str]:
-    """Columns whose labels are mostly those of the anchors, whatever their case."""
+    """Columns whose labels are mostly those of the anchors, whatever their case.
+
+    Beside two sides, a tie is one of their labels, too: not every rater of pairs uses it.
+    """
     labels = {label.casefold() for name in anchors for label in candidates[name]}
+    if column_words.are_sides([*labels, "tie"], tied=True):
+        every = {label.casefold() for counts in candidates.values() for label in counts}
+        labels |= {label for label in every if contains_word(label, column_words.TIES)}
     return [
         name
         for name, counts in candidates.items()

@@ -95,6 +95,16 @@ def contains_word(name: str, words: frozenset[str]) -> bool:
     return not words.isdisjoint(name_parts) or "".join(name_parts) in words
 
 
+def are_sides(names: Sequence[str], *, tied: bool) -> bool:
+    """Whether labels are two sides that differ in their last letter, and ties between them."""
+    sides = [name.casefold() for name in names if not contains_word(name, TIES)]
+    if len(sides) != 2 or (tied and len(sides) == len(names)):  # noqa: PLR2004 -- two sides
+        return False
+    first, second = sorted(sides)
+    ends = (first[-1:], second[-1:]) in {("a", "b"), ("1", "2")} and first[:-1] == second[:-1]
+    return (ends and (tied or len(first) > 1)) or (first, second) == ("left", "right")
+
+
 @lru_cache(8192)
 def stem(name: str) -> str:
     """Return a name without its numbers, so that ``r05`` and ``r06`` have one stem."""

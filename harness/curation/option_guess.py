@@ -429,7 +429,7 @@ def _check_number(names: Sequence[str], where: str) -> None:
 def _scale(names: Sequence[str], where: str) -> Scale:
     numbers = [as_number(name) for name in names]
     if len(names) == 2:  # noqa: PLR2004 -- binary means two
-        return "pairwise" if _are_sides(names, tied=False) else "binary"
+        return "pairwise" if column_words.are_sides(names, tied=False) else "binary"
     if None not in numbers:
         steps = [number for number in numbers if number is not None]
         if len(steps) > MAX_STEPS or not all(step.is_integer() for step in steps):
@@ -441,7 +441,7 @@ def _scale(names: Sequence[str], where: str) -> Scale:
         return "ordinal"
     if _step_numbers(names) or any(_plain(names) <= set(order) for order in ORDERS):
         return "ordinal"
-    return "pairwise" if _are_sides(names, tied=True) else "nominal"
+    return "pairwise" if column_words.are_sides(names, tied=True) else "nominal"
 
 
 def _plain_label(name: str) -> str:
@@ -457,18 +457,6 @@ def _step_numbers(names: Sequence[str]) -> dict[str, int]:
     matches = {name: STEP.match(name) for name in names}
     numbers = {name: int(match["step"]) for name, match in matches.items() if match}
     return numbers if len(set(numbers.values())) == len(names) else {}
-
-
-def _are_sides(names: Sequence[str], *, tied: bool) -> bool:
-    """Whether labels are two sides that differ in their last letter, and ties between them."""
-    sides = [
-        name.casefold() for name in names if not column_words.contains_word(name, column_words.TIES)
-    ]
-    if len(sides) != 2 or (tied and len(sides) == len(names)):  # noqa: PLR2004 -- two sides
-        return False
-    first, second = sorted(sides)
-    ends = (first[-1:], second[-1:]) in {("a", "b"), ("1", "2")} and first[:-1] == second[:-1]
-    return (ends and (tied or len(first) > 1)) or (first, second) == ("left", "right")
 
 
 def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]:

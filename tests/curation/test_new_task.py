@@ -710,10 +710,44 @@ def test_two_responses_of_a_pair_are_texts(tmp_path):
 
 def test_a_column_of_ratings_called_ann_is_no_column_of_names(tmp_path):
     """One row per item, two columns of ratings, one called after a rater: not a row per rating."""
-    rows = [f"{i},text {i},{'AB'[i % 2]},{('A', 'B', 'tie')[i % 3]}" for i in range(30)]
+    rows = [f"{i},text {i},{'AB'[i % 2]},{('A', 'B', 'C')[i % 3]}" for i in range(30)]
     path = table(tmp_path, "\n".join(["id,prompt,ann,bea", *rows]) + "\n")
     with pytest.raises(TaskError, match="no columns of ratings were found; give --raters"):
         plan_of(path)
+
+
+@pytest.mark.parametrize(
+    ("sides", "ties", "options"),
+    [
+        ("A B", "A B tie", ("a", "b", "tie")),
+        ("left right", "left right both same", ("left", "right", "both", "same")),
+        ("model_a model_b", "MODEL_A MODEL_B tie", ("model_a", "model_b", "tie")),
+    ],
+)
+@pytest.mark.parametrize("ties_first", [False, True])
+def test_a_rater_of_pairs_without_ties_shares_the_options_of_the_others(
+    tmp_path, sides, ties, options, *, ties_first
+):
+    """Two columns whose sides are the same are raters on one scale, whoever used the tie."""
+    columns = [sides.split(), ties.split()][:: -1 if ties_first else 1]
+    rows = [
+        ",".join([f"q{i}", f"prompt {i}", *(labels[i % len(labels)] for labels in columns)])
+        for i in range(30)
+    ]
+    header = "id,prompt,annotator_1,annotator_2"
+    plan = plan_of(table(tmp_path, "\n".join([header, *rows]) + "\n"))
+    assert plan.mapping.raters == ("annotator_1", "annotator_2")
+    assert plan.questions == ()
+    assert plan.answers.scale == "pairwise"
+    assert {key.casefold() for key in plan.answers.labels} == set(options)
+
+
+def test_columns_of_pairs_with_other_sides_are_asked_about(tmp_path):
+    """Labels of two sides and those of two others are never taken for one scale unasked."""
+    rows = [f"q{i},prompt {i},{'AB'[i % 2]},{('left', 'right')[i % 2]}" for i in range(30)]
+    header = "id,prompt,ann_x,ann_y"
+    plan = plan_of(table(tmp_path, "\n".join([header, *rows]) + "\n"))
+    assert plan.questions
 
 
 def test_times_of_ratings_are_kept(tmp_path):
