@@ -6,7 +6,7 @@ among them.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -113,11 +113,16 @@ class _TableBuilder:
         self.outcomes = np.zeros((n, len(ELICITATIONS), len(OUTCOMES)), dtype=np.int64)
         self.exact = False
 
-    def add_outcome(self, row: int, elicitation: Elicitation, outcome: Outcome, n: int = 1) -> None:
-        self.outcomes[row, ELICITATIONS.index(elicitation), OUTCOMES.index(outcome)] += n
+    def times(self, rows: Sequence[int]) -> NDArray[np.int64]:
+        """Count how often each of the n rows occurs."""
+        return np.bincount(np.array(rows, dtype=np.int64), minlength=len(self.items))
 
-    def add_choice(self, row: int, option: str, n: int = 1) -> None:
-        self.forced_choice[row, self.space.option_index(option)] += n
+    def add_outcomes(self, rows: Sequence[int], elicitation: Elicitation, outcome: Outcome) -> None:
+        at = ELICITATIONS.index(elicitation), OUTCOMES.index(outcome)
+        self.outcomes[:, *at] += self.times(rows)
+
+    def add_choices(self, rows: Sequence[int], option: str) -> None:
+        self.forced_choice[:, self.space.option_index(option)] += self.times(rows)
 
     def set_distribution(
         self, row: int, elicitation: Elicitation, probabilities: Mapping[str, float]
@@ -132,14 +137,15 @@ class _TableBuilder:
         for option, share in distribution(probabilities).items():
             self.forced_choice[row, self.space.option_index(option)] = share
 
-    def add_set(self, row: int, endorsed: tuple[str, ...], n: int = 1) -> None:
-        self.response_set[row, self.space.set_index(endorsed)] += n
+    def add_sets(self, rows: Sequence[int], endorsed: tuple[str, ...]) -> None:
+        self.response_set[:, self.space.set_index(endorsed)] += self.times(rows)
 
-    def add_pair(self, row: int, option: str, endorsed: tuple[str, ...], n: int = 1) -> None:
+    def add_pairs(self, rows: Sequence[int], option: str, endorsed: tuple[str, ...]) -> None:
         if self.joint is None:
             n_sets = self.response_set.shape[1]
             self.joint = np.zeros((*self.forced_choice.shape, n_sets), dtype=np.int64)
-        self.joint[row, self.space.option_index(option), self.space.set_index(endorsed)] += n
+        at = self.space.option_index(option), self.space.set_index(endorsed)
+        self.joint[:, *at] += self.times(rows)
 
     def table(self, name: str) -> RatingTable:
         return RatingTable(
@@ -171,26 +177,39 @@ def human_table(task: Task, items: Sequence[Item]) -> RatingTable:
         pair.
     """
     builder = _TableBuilder(task.space, items)
-    choices: dict[tuple[str, str], str] = {}
-    sets: dict[tuple[str, str], tuple[str, ...]] = {}
+    rows: dict[tuple[Elicitation, str | tuple[str, ...]], list[int]] = defaultdict(list)
     for rating in task.ratings:
-        row = builder.row.get(rating.item)
-        if row is None:
+        if (row := builder.row.get(rating.item)) is not None:
+            rows[rating.elicitation, rating.value].append(row)
+    for (elicitation, value), at in rows.items():
+        if value == CANNOT_ASSESS:
+            builder.add_outcomes(at, elicitation, "abstained")
             continue
-        if rating.value == CANNOT_ASSESS:
-            builder.add_outcome(row, rating.elicitation, "abstained")
-            continue
-        builder.add_outcome(row, rating.elicitation, "answered")
-        if isinstance(rating.value, str):
-            builder.add_choice(row, rating.value)
-            choices[rating.item, rating.rater] = rating.value
+        builder.add_outcomes(at, elicitation, "answered")
+        if isinstance(value, str):
+            builder.add_choices(at, value)
         else:
-            builder.add_set(row, rating.value)
-            sets[rating.item, rating.rater] = rating.value
-    for (item, rater), choice in choices.items():
-        if (item, rater) in sets:
-            builder.add_pair(builder.row[item], choice, sets[item, rater])
+            builder.add_sets(at, value)
+    for (option, endorsed), at in _paired_rows(task, builder.row).items():
+        builder.add_pairs(at, option, endorsed)
     return builder.table("humans")
+
+
+def _paired_rows(
+    task: Task, row: Mapping[str, int]
+) -> dict[tuple[str, tuple[str, ...]], list[int]]:
+    """Return the rows on which a rater gave a choice and a set, by both."""
+    sets = {
+        (r.item, r.rater): r.value
+        for r in task.ratings
+        if not isinstance(r.value, str) and r.item in row
+    }
+    pairs: dict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+    for r in task.ratings if sets else ():
+        key = (r.item, r.rater)
+        if isinstance(r.value, str) and r.value != CANNOT_ASSESS and key in sets:
+            pairs[r.value, sets[key]].append(row[r.item])
+    return pairs
 
 
 def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
@@ -200,15 +219,13 @@ def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
     row = {item.id: i for i, item in enumerate(items)}
     place: dict[str, int] = {}
     ratings: dict[str, list[tuple[int, int, int]]] = {"forced_choice": [], "response_set": []}
+    answers = {rating.value for rating in task.ratings} - {CANNOT_ASSESS}
+    answer_at = {value: _place_of(value, task.space) for value in answers}
     for rating in task.ratings:
-        if rating.item not in row or rating.value == CANNOT_ASSESS:
-            continue
-        if isinstance(rating.value, str):
-            elicitation, answer = "forced_choice", task.space.option_index(rating.value)
-        else:
-            elicitation, answer = "response_set", task.space.set_index(rating.value)
-        rater = place.setdefault(rating.rater, len(place))
-        ratings[elicitation].append((row[rating.item], rater, answer))
+        if rating.item in row and rating.value in answer_at:
+            elicitation, answer = answer_at[rating.value]
+            rater = place.setdefault(rating.rater, len(place))
+            ratings[elicitation].append((row[rating.item], rater, answer))
     widths = {
         "forced_choice": len(task.space.options),
         "response_set": len(task.space.sets),
@@ -219,6 +236,13 @@ def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
             for elicitation, of_elicitation in ratings.items()
         }
     )
+
+
+def _place_of(value: str | tuple[str, ...], space: OptionSpace) -> tuple[Elicitation, int]:
+    """Return the elicitation of a rating and the place of its option or response set."""
+    if isinstance(value, str):
+        return "forced_choice", space.option_index(value)
+    return "response_set", space.set_index(value)
 
 
 def _crossed(
@@ -261,40 +285,42 @@ def judge_table(
         If a verdict is no option or response set of the task.
     """
     builder = _TableBuilder(task.space, items)
-    soft = {(v.item, v.elicitation): v.probabilities for v in verdicts}
-    counts = Counter((v.item, v.elicitation, v.outcome, v.value) for v in verdicts)
-    elicitations = {elicitation for _, elicitation, _, _ in counts}
-    for (item, elicitation, outcome, value), n in counts.items():
-        row = builder.row.get(item)
-        if row is None:
-            continue
-        builder.add_outcome(row, elicitation, outcome, n)
-        try:
-            if value is not None and (probabilities := soft[item, elicitation]) is not None:
-                builder.set_distribution(row, elicitation, probabilities)
-            else:
-                _add_value(builder, row, value, n, elicitations)
-        except ValueError:
-            raise VerdictError(
-                f"judge {name}, item {item}: the verdict is no option or response set "
-                f"of task {task.name}; was it made for another task?"
-            ) from None
+    elicitations = {verdict.elicitation for verdict in verdicts}
+    rows: dict[tuple[Elicitation, Outcome, Value], list[int]] = defaultdict(list)
+    at = [0]
+    try:
+        for verdict in verdicts:
+            if (row := builder.row.get(verdict.item)) is None:
+                continue
+            value, at = verdict.value, [row]
+            if value is not None and verdict.probabilities is not None:
+                builder.set_distribution(row, verdict.elicitation, verdict.probabilities)
+                value = None
+            rows[verdict.elicitation, verdict.outcome, value].append(row)
+        for (elicitation, outcome, value), at in rows.items():
+            builder.add_outcomes(at, elicitation, outcome)
+            _add_value(builder, at, value, elicitations)
+    except ValueError:
+        raise VerdictError(
+            f"judge {name}, item {builder.items[at[0]]}: the verdict is no option or response set "
+            f"of task {task.name}; was it made for another task?"
+        ) from None
     return builder.table(name)
 
 
 def _add_value(
-    builder: _TableBuilder, row: int, value: Value, n: int, elicitations: set[Elicitation]
+    builder: _TableBuilder, rows: Sequence[int], value: Value, elicitations: set[Elicitation]
 ) -> None:
     match value:
         case None:
             return
         case str() as option:
-            builder.add_choice(row, option, n)
+            builder.add_choices(rows, option)
         case PairValue(set=endorsed, choice=option):
-            builder.add_pair(row, option, endorsed, n)
+            builder.add_pairs(rows, option, endorsed)
             if "forced_choice" not in elicitations:
-                builder.add_choice(row, option, n)
+                builder.add_choices(rows, option)
             if "response_set" not in elicitations:
-                builder.add_set(row, endorsed, n)
+                builder.add_sets(rows, endorsed)
         case endorsed:
-            builder.add_set(row, endorsed, n)
+            builder.add_sets(rows, endorsed)
