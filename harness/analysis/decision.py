@@ -222,7 +222,7 @@ def decide(
         break_even=_break_even(sensitivity) if others and not close else None,
         usual_choices=_usual_choices(leader.judge, evidence.metric, choosing),
         disputed=disputed,
-        next_step=_next_step(winner, evidence, humans, sensitivity, close=bool(close)),
+        next_step=_next_step(winner, evidence, humans, sensitivity),
     )
 
 
@@ -234,6 +234,30 @@ def verdict_of(evidence: Evidence) -> tuple[Verdict, dict[str, Check], tuple[str
     if not checks["beats_baselines"].passed:
         return "none", checks, missing
     return "best_not_proven" if missing else "use", checks, missing
+
+
+def verdict_and_judge(evidence: Evidence | None) -> tuple[Verdict, str | None]:
+    """Return the verdict and the judge of `Decision`, from common footing alone."""
+    ranked = [row.judge for row in evidence.judges if row.value is not None] if evidence else []
+    if evidence is None or not ranked:
+        return "none", None
+    verdict, _, _ = verdict_of(evidence)
+    return verdict, None if verdict == "none" else ranked[0]
+
+
+def n_items_needed(evidence: Evidence) -> int | None:
+    """Return `NextStep.n_items_needed`, from common footing alone."""
+    others = [row for row in evidence.judges if row.value is not None][1:]
+    needed = evidence.n_items_for_margin
+    if needed is None or needed <= evidence.n_items or _is_alike(evidence):
+        return None
+    return needed if any(row.close_to_first for row in others) else None
+
+
+def _is_alike(evidence: Evidence) -> bool:
+    """Whether the second judge surely differs from the first by less than the margin."""
+    second = next((row for row in evidence.judges[1:] if row.difference), None)
+    return second is not None and _within(second.difference, evidence.margin)
 
 
 def _reason_nothing(evidence: Evidence | None) -> str:
@@ -392,15 +416,10 @@ def _next_step(
     evidence: Evidence,
     humans: HumanResult,
     sensitivity: Sensitivity | None,
-    *,
-    close: bool,
 ) -> NextStep:
-    second = next((row for row in evidence.judges[1:] if row.difference), None)
     equivalent = tuple(
         row.judge for row in evidence.judges if _within(row.difference, evidence.margin)
     )
-    alike = second is not None and second.judge in equivalent
-    needed = None if alike else evidence.n_items_for_margin
     counts = winner.outcomes
     least, answered = evidence.min_answered, winner.answered_fraction
     few = answered is not None and answered < least
@@ -408,9 +427,7 @@ def _next_step(
     return NextStep(
         n_items=evidence.n_items,
         worth=evidence.margin,
-        n_items_needed=needed
-        if close and needed is not None and needed > evidence.n_items
-        else None,
+        n_items_needed=n_items_needed(evidence),
         equivalent=equivalent,
         advice=sensitivity.identifiability.advice
         if sensitivity and not humans.n_response_sets

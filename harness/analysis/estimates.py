@@ -38,7 +38,11 @@ from harness.stats.indeterminacy.reconstruction import reconstruct
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.interval_methods import check_level
-from harness.stats.selection.evaluation import RANKS_ON_ORDERED_SCALES, RANKS_WITHOUT_SETS
+from harness.stats.selection.evaluation import (
+    RANKS_ON_ORDERED_SCALES,
+    RANKS_WITH_SETS,
+    RANKS_WITHOUT_SETS,
+)
 from harness.stats.selection.footing import check_is_mean
 
 if TYPE_CHECKING:
@@ -195,8 +199,16 @@ def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resamp
     )
 
 
-def prepare(source: Source) -> Prepared:
+def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
     """Count, resolve and evaluate.
+
+    Parameters
+    ----------
+    source : Source
+        Task, verdicts and settings.
+    ranking_only : bool
+        Evaluate only the metrics that may rank, with intervals for these raters. Enough for
+        `harness.analysis.evidence.section`, which makes its own intervals.
 
     Raises
     ------
@@ -216,7 +228,11 @@ def prepare(source: Source) -> Prepared:
         sets = human_sets(source, compared.human)
         implied = _implied(source, compared.human, sets)
         panel = _panel(source, compared)
-        evaluation = _evaluated(source, compared, compared.judges, implied, panel=panel)
+        if ranking_only:
+            compared = replace(compared, rows=_rows_that_rank(source, compared))
+        evaluation = _evaluated(
+            source, compared, compared.judges, implied, panel=None if ranking_only else panel
+        )
         metric = source.metric or _ranking_metric(source, compared.human, evaluation)
         _check_replies(source.replies, evaluation.row(metric))
         if source.abstention == "loss":
@@ -235,7 +251,16 @@ def prepare(source: Source) -> Prepared:
         implied=implied,
         panel=panel,
     )
+    if ranking_only:
+        return p
     return replace(p, evaluation=_with_estimated_translation(p, evaluation, compared.judges))
+
+
+def _rows_that_rank(source: Source, compared: Compared) -> tuple[Metric, ...]:
+    names = {RANKS_ON_ORDERED_SCALES, RANKS_WITHOUT_SETS, RANKS_WITH_SETS}
+    if source.metric is not None:
+        names = {find_metric(source.metric, compared.rows).name}
+    return tuple(row for row in compared.rows if row.name in names)
 
 
 def _panel(source: Source, compared: Compared) -> RaterPanel | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.analysis.annotator_variants import Annotators
-from harness.analysis.estimates import compares_sets
+from harness.analysis.estimates import compares_sets, prepare
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.option_scale import Scale
 from harness.analysis.rater_replacement import design_of
@@ -262,6 +263,11 @@ def evidence_of(
     )
 
 
+def deciding_evidence(source: Source) -> Evidence | None:
+    """Return what the decision on a source rests on, without the rest of its validation."""
+    return section(prepare(source, ranking_only=True))
+
+
 def _implied_in(p: Prepared) -> Callable[[FloatArray], Distributions] | None:
     """Return how response sets are reconstructed in a resample, if they are."""
     if p.sets.origin != "reconstructed" or not compares_sets(p.evaluation.row(p.metric)):
@@ -299,21 +305,23 @@ def _order(source: Source, footing: Footing, answered: dict[str, float]) -> tupl
     """Order judges by the metric; equal ones by what they answered, then by their price."""
     losses = loss(footing.values, footing.metric.better)
     verdicts, replies = source.verdicts, source.replies_voted_on
-    price = {
-        name: cost_of(verdicts[name], replies.get(name)).usd_per_answered for name in footing.judges
-    }
 
-    def key(name: str) -> tuple[bool, float, float, float]:
+    def key(name: str) -> tuple[bool, float, float]:
         value = float(losses[footing.judges.index(name)])
-        usd = price[name]
         return (
             not isfinite(value),
             round(value, EQUAL_DIGITS) if isfinite(value) else 0.0,
             -answered[name],
-            inf if usd is None else usd,
         )
 
-    return tuple(sorted(footing.judges, key=key))
+    def price(name: str) -> float:
+        usd = cost_of(verdicts[name], replies.get(name)).usd_per_answered
+        return inf if usd is None else usd
+
+    keys = {name: key(name) for name in footing.judges}
+    times = Counter(keys.values())
+    prices = {name: price(name) if times[keys[name]] > 1 else 0.0 for name in footing.judges}
+    return tuple(sorted(footing.judges, key=lambda name: (keys[name], prices[name])))
 
 
 def close_to_first(footing: Footing) -> frozenset[str]:

@@ -71,9 +71,11 @@ def human_sets(source: Source, human: RatingTable) -> HumanSets:
 
 
 def _n_paired_raters(source: Source) -> int:
-    items = {item.id for item in source.items}
-    forms: dict[tuple[str, str], set[str]] = {}
-    for rating in source.task.ratings:
-        if rating.item in items:
-            forms.setdefault((rating.item, rating.rater), set()).add(rating.elicitation)
-    return len({rater for (_, rater), of_item in forms.items() if len(of_item) > 1})
+    ratings, items = source.task.ratings, {item.id for item in source.items}
+    sets = {(r.item, r.rater) for r in ratings if r.elicitation == "response_set"}
+    choices = {
+        (r.item, r.rater)
+        for r in (ratings if sets else ())
+        if r.elicitation == "forced_choice" and r.item in items
+    }
+    return len({rater for _, rater in sets & choices})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.analysis import JudgeFacts, Source, evidence
-from harness.analysis.decision import verdict_of
+from harness.analysis.decision import verdict_and_judge
 from harness.analysis.estimates import prepare
 from harness.analysis.evidence import range_of
 from harness.analysis.serialize import rows_of
@@ -122,15 +122,14 @@ def decision_on(
     if not replied:
         return None
     everything = dict.fromkeys(replied, slice(None))
-    p = prepare(yardstick.source(replied, everything, replies=n_replies))
+    p = prepare(yardstick.source(replied, everything, replies=n_replies), ranking_only=True)
     common = evidence.section(p)
     rows = common.judges if common else ()
-    ranked = [row.judge for row in rows if row.value is not None]
-    verdict = verdict_of(common)[0] if common and ranked else "none"
+    verdict, judge = verdict_and_judge(common)
     return DecisionFacts(
         metric=p.metric,
         verdict=verdict,
-        judge=ranked[0] if verdict != "none" else None,
+        judge=judge,
         ranks={row.judge: row.ranks for row in rows if row.ranks is not None},
     )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.analysis import validate
+from harness.analysis.decision import verdict_and_judge
+from harness.analysis.evidence import deciding_evidence
 from harness.curation.audit.decision_effects import suspected_errors, with_effects
 from harness.curation.audit.duplicate_texts import SIMILAR, duplicates
 from harness.curation.audit.finding import Audit, Finding, NotChecked
@@ -58,29 +59,32 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
         If the verdicts cannot be read.
     TaskError
         If the task has no options.
+    TaskError
+        If the task has no options.
     """
     task.require_options("an audit")
+    task.require_options("the audit")
     rated = RatedChoices.of(task)
     facts = rater_facts(task, rated) if task.rater_ids == "real" and rated.raters else ()
     verdicts = verdicts or verdicts_of(task)
     source = source_of_verdicts(task, verdicts, seed=seed) if verdicts else None
-    validation = validate(source) if source else None
-    decision = validation.decision if validation else None
+    evidence = deciding_evidence(source) if source else None
+    decision, judge = verdict_and_judge(evidence) if source else (None, None)
     findings = [*(suspected_errors(source) if source else ()), *_data_findings(task, facts)]
     times = rating_times(task) if facts else {}
     if times:
         findings += drift_findings(task, rated, times)
-    findings += sufficiency_findings(task, rated, decision)
-    if source and validation:
-        findings = with_effects(findings, source, validation)
+    findings += sufficiency_findings(task, rated, evidence)
+    if source and evidence:
+        findings = with_effects(findings, source, evidence)
     return Audit(
         task=task.name,
         content_hash=task.content_hash,
         n_items=len(task.items),
         n_raters=len({rating.rater for rating in task.ratings}),
         n_ratings=len(task.ratings),
-        decision=decision.verdict if decision else None,
-        judge=decision.judge if decision else None,
+        decision=decision,
+        judge=judge,
         verdicts=None if verdicts is None else str(verdicts),
         findings=tuple(findings),
         raters=facts,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis import validate
+from harness.analysis.decision import verdict_and_judge
+from harness.analysis.evidence import deciding_evidence
 from harness.curation.audit.finding import Effect, Finding
 from harness.ratings import human_table, judge_table
 from harness.sources import n_planned_at_least
@@ -17,7 +18,8 @@ from harness.stats.inference.proportions import wilson_interval
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.analysis import Source, Validation
+    from harness.analysis import Source
+    from harness.analysis.evidence import Evidence
     from harness.stats.data.arrays import FloatArray
 
 MIN_LEFT = 2  # items
@@ -26,9 +28,7 @@ AGREED = 0.8  # share of an item's raters
 MIN_JUDGES = 2
 
 
-def with_effects(
-    findings: Sequence[Finding], source: Source, baseline: Validation
-) -> list[Finding]:
+def with_effects(findings: Sequence[Finding], source: Source, baseline: Evidence) -> list[Finding]:
     """Return findings with their effects, those that change the decision first.
 
     Then come those that change the metric that ranks most, then those without an effect; ties stay
@@ -45,22 +45,21 @@ def _importance(finding: Finding) -> tuple[bool, bool, float]:
     return (not effect.changes_decision, False, -(effect.largest_change or 0.0))
 
 
-def _effect(finding: Finding, source: Source, baseline: Validation) -> Effect | None:
+def _effect(finding: Finding, source: Source, baseline: Evidence) -> Effect | None:
     if not (finding.left_out_items or finding.raters):
         return None
     rest = source_without(source, set(finding.left_out_items), set(finding.raters))
     if len(rest.items) < MIN_LEFT:
         return None
-    validation = validate(rest)
-    decision, before = validation.decision, baseline.decision
-    metric = baseline.settings.metric
+    evidence = deciding_evidence(rest)
+    verdict, judge = verdict_and_judge(evidence)
     return Effect(
-        verdict=decision.verdict,
-        judge=decision.judge,
-        changes_decision=(decision.verdict, decision.judge) != (before.verdict, before.judge),
+        verdict=verdict,
+        judge=judge,
+        changes_decision=(verdict, judge) != verdict_and_judge(baseline),
         n_items=len(rest.items),
-        largest_change=_largest_change(validation, baseline, metric),
-        metric=metric,
+        largest_change=_largest_change(evidence, baseline),
+        metric=baseline.metric,
     )
 
 
@@ -93,9 +92,11 @@ def source_without(source: Source, items: set[str], raters: set[str]) -> Source:
     return replace(source, task=task, items=kept, verdicts=verdicts, planned=planned)
 
 
-def _largest_change(validation: Validation, baseline: Validation, metric: str) -> float | None:
-    after = {judge.name: judge.metrics[metric].value for judge in validation.judges}
-    pairs = [(judge.metrics[metric].value, after[judge.name]) for judge in baseline.judges]
+def _largest_change(evidence: Evidence | None, baseline: Evidence) -> float | None:
+    if evidence is None or evidence.metric != baseline.metric:
+        return None
+    after = {row.judge: row.value for row in evidence.judges}
+    pairs = [(row.value, after.get(row.judge)) for row in baseline.judges]
     changes = [abs(x - y) for x, y in pairs if x is not None and y is not None]
     return max(changes, default=None)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.analysis.decision import n_items_needed
 from harness.analysis.rater_replacement import EPS
 from harness.curation.audit.finding import Finding
 from harness.stats.alt_test.exact_test import score_test
@@ -18,7 +19,7 @@ from harness.stats.inference.proportions import wilson_interval
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.analysis.decision import Decision
+    from harness.analysis.evidence import Evidence
     from harness.curation.audit.rating_checks import RatedChoices
     from harness.tasks import Task
 
@@ -29,22 +30,22 @@ WIDE = 0.05  # half a width
 
 
 def sufficiency_findings(
-    task: Task, rated: RatedChoices, decision: Decision | None
+    task: Task, rated: RatedChoices, evidence: Evidence | None
 ) -> Iterator[Finding]:
     """Find what there is too little of for the numbers that a validation rests on."""
     yield from _specification(task)
     yield from _annotator_power(task, rated)
     yield from _interval_width(rated)
-    step = decision and decision.next_step
-    if step and step.n_items_needed and step.n_items_needed > step.n_items:
+    if evidence and (needed := n_items_needed(evidence)):
+        n_missing = needed - evidence.n_items
         yield Finding(
             kind="too_few_items",
-            what=f"{step.n_items:,} items, where {step.n_items_needed:,} detect a difference of "
-            f"{step.worth:g} between the first two judges in 80 % of data sets",
+            what=f"{evidence.n_items:,} items, where {needed:,} detect a difference of "
+            f"{evidence.margin:g} between the first two judges in 80 % of data sets",
             why="With fewer, the better of two judges often stays unproven.",
-            action=f"Rate {step.n_items_needed - step.n_items:,} more items, or name a larger "
-            "difference with harness validate --worth.",
-            n=step.n_items_needed - step.n_items,
+            action=f"Rate {n_missing:,} more items, or name a larger difference with harness "
+            "validate --worth.",
+            n=n_missing,
         )
 
 

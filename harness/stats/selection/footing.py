@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, frozen, ratio
+from harness.stats.data.item_kinds import Kinds
 from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
-from harness.stats.inference.bootstrap import Resamples
+from harness.stats.inference.bootstrap import ALIKE, Resamples
 from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.estimate import make_interval
@@ -352,6 +353,12 @@ def common_footing(
     )
 
 
+def _times_of_items(units: Units, resamples: Resamples) -> Iterator[FloatArray]:
+    """Yield how often each item was drawn, (n,), resample by resample."""
+    for by_unit in resamples.blocks():
+        yield from by_unit if units.kind == "item" else by_unit[:, units.of_item]
+
+
 def _freedom(
     raters: RaterCovariance | None, replicates: FloatArray, n_units: int
 ) -> FloatArray | None:
@@ -512,25 +519,60 @@ class Scoring:
         """
         units = resampling.units(len(shared))
         resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
-        values = self.evaluator(replies, shared, n_replies)
-        point = values(self.weights[None])[:, 0]
-        blocks = resamples.blocks() if resamples.n_replicates else iter(())
-        of_items = slice(None) if units.kind == "item" else units.of_item
-        drawn = []
-        for by_unit in blocks:
-            weights = by_unit[:, of_items]
-            if fit is None:
-                drawn.append(values(weights * self.weights))
-                continue
-            for row in weights:
-                anew = fit(row).evaluator(replies, shared, n_replies)
-                drawn.append(anew((row * self.weights)[None]))
-        every = np.concatenate(drawn, axis=1) if drawn else np.empty((len(point), 0))
+        point = self.evaluator(replies, shared, n_replies)(self.weights[None])
+        every = point[:, :0]
+        if resamples.n_replicates and fit is not None:
+            every = np.hstack(
+                [
+                    fit(times).evaluator(replies, shared, n_replies)((times * self.weights)[None])
+                    for times in _times_of_items(units, resamples)
+                ]
+            )
+        elif resamples.n_replicates:
+            every = np.hstack(list(self.in_resamples(replies, shared, n_replies, units, resamples)))
         J = len(replies)
         return (
-            {"values": point[:J], "replicates": every[:J]},
-            {"values": point[J:], "replicates": every[J:]},
+            {"values": point[:J, 0], "replicates": every[:J]},
+            {"values": point[J:, 0], "replicates": every[J:]},
         )
+
+    def in_resamples(
+        self,
+        replies: Sequence[Replies],
+        shared: BoolArray,
+        n_replies: float,
+        units: Units,
+        resamples: Resamples,
+    ) -> Iterator[FloatArray]:
+        """Yield (J + 3, b) values of judges and baselines until all resamples were drawn.
+
+        Items that are rated and answered alike are drawn together where there are few kinds.
+        """
+        kinds = self.few_kinds(replies, shared) if units.kind == "item" else None
+        if kinds is None:
+            values = self.evaluator(replies, shared, n_replies)
+            for by_unit in resamples.blocks():
+                of_items = by_unit if units.kind == "item" else by_unit[:, units.of_item]
+                yield values(of_items * self.weights)
+            return
+        at = kinds.first
+        scoring = replace(
+            self,
+            counts=self.counts[at],
+            human_vectors=self.human_vectors[at],
+            weights=self.weights[at],
+        )
+        of_kinds = [Replies(z.shares[at], z.n_samples[at]) for z in replies]
+        values = scoring.evaluator(of_kinds, shared[at], n_replies)
+        for times in resamples.of_rows(kinds.times).blocks():
+            yield values(times * scoring.weights)
+
+    def few_kinds(self, replies: Sequence[Replies], shared: BoolArray) -> Kinds | None:
+        """Tell apart items that add the same to all values; None where most differ."""
+        of_judges = [array for z in replies for array in (z.shares, z.n_samples)]
+        tables = [self.counts, self.human_vectors, self.weights, shared.astype(float), *of_judges]
+        columns = (np.nan_to_num(table, nan=-1.0) for table in tables)
+        return Kinds.few(len(shared) // ALIKE, *columns)
 
     def n_discordant(
         self, replies: Sequence[Replies], shared: BoolArray, n_replies: float, units: Units

@@ -14,9 +14,12 @@ import pytest
 from support.processes import run_harness
 from support.task_folders import TASK, write_jsonl
 
+from harness.analysis import validate
 from harness.curation.audit import audit_task, audit_text
+from harness.curation.audit.decision_effects import source_without
 from harness.curation.audit.personal_data import items_by_pattern
 from harness.curation.audit.sufficiency import annotator_power, items_needed
+from harness.sources import source_of_verdicts
 from harness.tasks import Item, load_task
 
 WORDS = ["red", "small", "loud", "quiet", "broken", "clever", "heavy", "sudden", "plain", "odd"]
@@ -214,6 +217,30 @@ def test_findings_that_change_the_decision_come_first(tmp_path):
     assert changes == sorted(changes, reverse=True)
 
 
+def test_effects_are_those_of_whole_validations(planted, tmp_path):
+    """Decision and largest change are those of `validate` on what is left."""
+    task, rng = load_task(planted), random.Random(4)
+    truth = {r.item: r.value for r in task.ratings if r.rater == "r0"}
+    rows = [
+        {"item": item, "judge": judge, "value": rated_like([key], rng, error)[0]}
+        for judge, error in (("good", 0.1), ("fair", 0.25))
+        for item, key in truth.items()
+    ]
+    write_jsonl(tmp_path / "verdicts.jsonl", rows)
+    source = source_of_verdicts(task, tmp_path / "verdicts.jsonl")
+    before = {row.judge: row.value for row in validate(source).evidence.judges}
+    findings = [row for row in audit_task(task, tmp_path / "verdicts.jsonl").findings if row.effect]
+    assert {"deviating_raters", "duplicate_items"} <= {row.kind for row in findings}
+    for row in findings:
+        rest = validate(source_without(source, set(row.left_out_items), set(row.raters)))
+        changes = [abs(judge.value - before[judge.judge]) for judge in rest.evidence.judges]
+        assert (row.effect.verdict, row.effect.judge) == (
+            rest.decision.verdict,
+            rest.decision.judge,
+        )
+        assert row.effect.largest_change == max(changes)
+
+
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
@@ -242,25 +269,39 @@ def test_power_grows_with_items_and_reaches_80_percent_where_said():
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_items_take_less_than_a_minute_and_2_gib(tmp_path):
-    """Five ratings each, in a process of its own."""
+@pytest.mark.parametrize("has_verdicts", [False, True])
+def test_a_hundred_thousand_items_take_less_than_a_minute_and_2_gib(tmp_path, *, has_verdicts):
+    """Five ratings each, in a process of its own, with and without the verdicts of two judges."""
     rng = np.random.default_rng(0)
     n, words = 100_000, np.array([f"word{i}" for i in range(5000)])
     texts = [" ".join(row) for row in words[rng.integers(0, 5000, (n, 40))]]
-    rows = [
-        {"item": f"i{i}", "rater": f"r{(i + 7 * j) % 100}", "value": "AB"[rng.integers(2)]}
-        for i in range(n)
-        for j in range(5)
-    ]
+    texts[1::1000] = [f"{text} {EMAIL}" for text in texts[1::1000]]
+    texts[-50:] = texts[:50]
+    answers = (rng.random((n, 7)) < np.where(rng.random((n, 1)) < 0.5, 0.9, 0.1)).astype(int)
+    answers[:, 4] = rng.integers(2, size=n)  # a rater unlike the others
     folder = write_task(tmp_path / "big", texts, {})
+    rows = [
+        {"item": f"i{i}", "rater": f"r{j}", "value": "AB"[answers[i, j]]}
+        for i in range(n)
+        for j in range(1 if i < 200 else 5)
+    ]
     write_jsonl(folder / "ratings.jsonl", rows)
+    verdicts = [
+        {"item": f"i{i}", "judge": f"z{j}", "value": "AB"[answers[i, j]]}
+        for i in range(n)
+        for j in (5, 6)
+    ]
+    write_jsonl(folder / "verdicts.jsonl", verdicts)
+    options = ["--verdicts", str(folder / "verdicts.jsonl")] if has_verdicts else []
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        [sys.executable, "-m", "harness", "curate", "audit", str(folder)],
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "curate", "audit", str(folder), "--json", *options],
         check=True,
         capture_output=True,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    measured = [row["kind"] for row in json.loads(ended.stdout)["findings"] if row["effect"]]
+    assert len(measured) == 5 * has_verdicts, measured
     # s of CPU, of one process with one thread: other tests run at the same time
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 60
     assert after.ru_maxrss < 2 * 2**20  # KiB

@@ -65,6 +65,25 @@ def test_judges_are_compared_on_the_items_that_all_answered():
     assert result.ranks.ranks == ((1, 2), (1, 2))
 
 
+def test_items_alike_are_drawn_together_without_changing_values_or_spread():
+    """A fourth decimal of weight makes every item differ: same values, same standard errors."""
+    rng = np.random.default_rng(4)
+    n = 3000
+    human = draws(rng, rng.beta(0.5, 0.5, n), 2)
+    judges = [table(name, draws(rng, human[:, 0] / 4 + 0.25, 1)) for name in ("first", "second")]
+    judges[0] = judges[0].masked(np.arange(n) > 100)
+    together = footing(table("human", human), judges)
+    apart = footing(table("human", human), judges, weights=1.0 + 1e-9 * np.arange(n))
+    assert together.values == pytest.approx(apart.values, abs=1e-6)
+    of_kinds, of_items = (
+        np.std(np.vstack([result.replicates, *result.baseline_replicates.values()]), axis=1)
+        for result in (together, apart)
+    )
+    assert of_kinds == pytest.approx(of_items, rel=0.2, abs=1e-12)
+    differences = [np.diff(result.replicates, axis=0).std() for result in (together, apart)]
+    assert differences[0] == pytest.approx(differences[1], rel=0.2)
+
+
 def test_a_judge_that_answered_too_little_is_not_ranked():
     """It does not take items from the others either."""
     rng = np.random.default_rng(1)
