@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
 MIN_RATERS = 5  # with fewer an interval is for these raters alone
+MIN_FREEDOM = 2.0  # Student's t has no variance then; with 4, intervals hold too rarely
 MIN_FILLED = 0.8  # share of items and raters with a rating from which raters are crossed with items
 
 
@@ -219,12 +220,14 @@ def satterthwaite(
     Returns
     -------
     variance, degrees_of_freedom : float
-        V_items + V_raters - V_cells and at least V_items; nan degrees of freedom where it is 0.
+        V_items + V_raters - V_cells and at least V_items. The degrees of freedom are at least 2:
+        large components whose difference is small would leave less than one. nan where all
+        components are 0.
     """
     variance = max(items[0] + raters[0] - cells[0], items[0])
     components = (items, raters, cells)
     spread = sum(component**2 / freedom for component, freedom in components if freedom > 0)
-    return variance, variance**2 / spread if spread > 0 else float("nan")
+    return variance, max(variance**2 / spread, MIN_FREEDOM) if spread > 0 else float("nan")
 
 
 def _jackknife(values: FloatArray, weights: FloatArray) -> FloatArray:

@@ -8,7 +8,12 @@ from scipy.special import stdtrit
 
 from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import hard
-from harness.stats.inference.crossed_raters import CrossedRatings, RaterCovariance, leave_out
+from harness.stats.inference.crossed_raters import (
+    CrossedRatings,
+    RaterCovariance,
+    leave_out,
+    satterthwaite,
+)
 from harness.stats.inference.metric import mean
 from harness.stats.metrics.confusion import hit_rate
 from harness.stats.metrics.distributional import js_divergence
@@ -101,3 +106,12 @@ def test_variance_is_never_below_that_of_items():
     judge = np.eye(2)[(np.arange(40) % 3 == 0).astype(int)]
     items, both, _ = variances(crossed(ratings), contributions_of(mse, same, judge))
     assert both == items > 0
+
+
+def test_components_that_cancel_leave_two_degrees_of_freedom():
+    """Five raters whose variance is that of single ratings left less than one degree of freedom, so
+    that intervals were six times as wide as over items."""
+    variance, freedom = satterthwaite((3e-4, 59.0), (5.8e-4, 4.0), (6.1e-4, 299.0))
+    assert variance == 3e-4
+    assert freedom == 2.0
+    assert satterthwaite((3e-4, 59.0), (5.8e-5, 4.0), (5.8e-5, 299.0))[1] > 30.0
