@@ -43,7 +43,8 @@ UNDECIDED = {
     "with_losses": "unanswered items cannot be counted as losses",
 }
 CHECK_REASONS = {
-    "too_few_groups": "fewer than 10 groups with a win or a loss",
+    "too_few_groups": "judge and rater differ in too few groups: 10 are needed, and half of all "
+    "groups or 20 of them",
     "too_few_items": "fewer than 10 items of each rater",
     "single_rating": "a single rating per item",
     "no_mean": "the metric is not a mean over items",
@@ -56,6 +57,7 @@ BASELINE_WORDS = {
     "median": "the median of all ratings",
 }
 MORE_RATINGS = "Have more items rated, by at least three raters each."
+MORE_GROUPS = "Have items of more groups rated: however many items it has, a group counts once."
 QUESTIONS = ("whether", "if", "how", "what", "which", "who", "why", "the", "a", "an")
 STEP_FOR = {
     "one_human": "Have more items rated, by at least two raters each.",
@@ -192,6 +194,8 @@ def _annotator_step(v: Validation) -> str:
     """Say whether more ratings or another judge would settle the annotator test."""
     assert v.evidence is not None
     test, section = v.evidence.judges[0].annotator_test, v.replacement
+    if v.decision.checks["annotator_test"].reason == "too_few_groups":
+        return MORE_GROUPS
     if test is None or section is None or test.low is None or test.high is None:
         return MORE_RATINGS
     advantage = with_bounds(test.advantage, test.low, test.high, 2)

@@ -74,7 +74,8 @@ def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
     assert validation.decision.verdict == "best_not_proven"
     assert validation.decision.missing == ("annotator_test",)
     assert text[0].startswith("lenient is better than the baselines, but not proven good enough:")
-    assert "the alternative annotator test is undefined (fewer than 10 groups" in text[0]
+    assert "annotator test is undefined (judge and rater differ in too few groups: 10" in text[0]
+    assert "Next: Have items of more groups rated" in " ".join(text)
 
 
 def test_judge_without_a_value_is_named_after_the_sentence_about_the_best():
@@ -392,6 +393,13 @@ def test_failed_annotator_test_says_what_would_settle_it(low, high, step):
     first = validation.evidence.judges[0]
     test = replace(first.annotator_test, advantage=-0.3, low=low, high=high)
     evidence = replace(validation.evidence, judges=(replace(first, annotator_test=test),))
-    failed = replace(validation.decision, verdict="best_not_proven", missing=("annotator_test",))
+    checks = validation.decision.checks
+    below = replace(checks["annotator_test"], passed=False, reason="winning_rate_below_threshold")
+    failed = replace(
+        validation.decision,
+        verdict="best_not_proven",
+        missing=("annotator_test",),
+        checks={**checks, "annotator_test": below},
+    )
     steps = next_steps(replace(validation, evidence=evidence, decision=failed))
     assert steps[0].startswith(step)
