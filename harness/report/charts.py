@@ -388,7 +388,9 @@ def heat_map(
         marks += [label(end + 6, y + 19, f"n {n}", "small") for n in counts]
         for j, column in enumerate(column_names):
             value, box = values[i][j], (left + cell_width * j, y, cell_width)
-            title = f"{row}, {column}: {number(value)}" + "".join(f", n {n}" for n in counts)
+            title = f"{row}, {column}: {number(value, digits)}" + "".join(
+                f", n {n}" for n in counts
+            )
             link = links[i][j] if links else ""
             marks += _heat_cell(box, value, top, digits, title=title, link=link)
             rows.append((row, column, value, *counts))

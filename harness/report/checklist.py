@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import counted, estimate, number, options, percent, share, tenths
-from harness.report.judge_charts import ranked_judges
+from harness.report.judge_charts import metric_label, ranked_judges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,7 @@ def _single_association(v: Validation, _: Details | None) -> Practice:
     instruction = "On binary data, report one association coefficient, not several names of it"
     if len(v.task.options) != 2:  # noqa: PLR2004 -- two options are binary
         return Practice(instruction, "not needed", f"{len(v.task.options)} options, so not binary")
-    printed = [n for n in _metrics(v) if n.startswith(SAME_ON_BINARY)]
+    printed = [metric_label(v, n) for n in _metrics(v) if n.startswith(SAME_ON_BINARY)]
     if len(printed) > 1:
         text = f"{', '.join(printed)} are one number on binary labels and marked so"
     else:
@@ -130,7 +130,7 @@ def _cells(confusion: Confusion) -> str:
 def _degenerate(v: Validation, _: Details | None) -> Practice:
     instruction = "State how undefined coefficients are handled"
     na = [
-        f"{judge.name}: {name} is {estimate(result)}"
+        f"{judge.name}: {metric_label(v, name)} is {estimate(result)}"
         for judge in v.judges
         for name, result in judge.metrics.items()
         if result.value is None

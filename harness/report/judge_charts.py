@@ -204,7 +204,8 @@ def constant_metrics(v: Validation) -> dict[str, list[str]]:
 def metric_label(v: Validation, name: str) -> str:
     """Return the display name of a metric, or of a coefficient of agreement."""
     facts = {row.name: row.display_name for row in v.metrics}
-    return facts.get(name) or MEASURES.get(name, name.replace("_", " "))
+    base = name.partition("(")[0]
+    return facts.get(name) or MEASURES.get(base, name.replace("_", " "))
 
 
 def option_label(v: Validation, key: str) -> str:

@@ -381,7 +381,7 @@ def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]
     rows = [
         ("task, SHA-256", v.task.content_hash),
         ("cut-off tau", f"{settings.tau:g}"),
-        ("ranking metric", settings.metric),
+        ("ranking metric", judge_charts.metric_label(v, settings.metric)),
         ("abstentions", settings.mode),
         ("aggregation", settings.level),
         ("seed", str(settings.seed)),
