@@ -2,7 +2,8 @@
 
     python tests/benchmarks/decision.py [--replicates 1000] [--processes 2] [--only WORD] [--write]
 
-Prints a Markdown table, a row per claim; ``--write`` puts it into docs/coverage.md. A `Scenario`
+Prints a Markdown table, a row per claim; ``--write`` puts it into docs/coverage.md, in the place of
+the rows there with the same data sets. A `Scenario`
 draws a data set from a seed and says of each claim whether it held; None is NA.
 """
 
@@ -783,6 +784,16 @@ def read_rows(page: str) -> list[Row]:
     return rows
 
 
+def with_published(rows: list[Row], page: Path = PAGE) -> list[Row]:
+    """Return the rows of the page, in the place of some of them new ones."""
+    by_claim = {
+        (row.scenario, row.claim): row for row in (*read_rows(page.read_text("utf-8")), *rows)
+    }
+    claims = [(scenario.name, claim) for scenario in scenarios() for claim in scenario.wanted]
+    of_size = [key for key in by_claim if key[0] == SIZE_SCENARIO]
+    return [by_claim[key] for key in (*of_size, *claims) if key in by_claim]
+
+
 def write_page(section: str, page: Path = PAGE) -> None:
     """Put the section behind what the page says first."""
     kept = page.read_text("utf-8").split(START)[0].rstrip()
@@ -802,10 +813,9 @@ def main() -> None:
     for evaluated in evaluate_all(chosen, options.replicates, options.processes):
         rows += evaluated
         print(evaluated[0].scenario, file=sys.stderr, flush=True)
-    section = render(rows)
-    print(section)
+    print(render(rows))
     if options.write:
-        write_page(section)
+        write_page(render(with_published(rows)))
     sys.exit(any(row.misses for row in rows))
 
 
