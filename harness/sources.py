@@ -18,6 +18,7 @@ from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import VERDICT_AFTER_PROSE
 from harness.judging.prompts.reply_schema import is_structured
 from harness.judging.prompts.strategies import STRUCTURED
+from harness.judging.vote_weights import WEIGHTED, vote_weights
 from harness.judging.voting import with_votes
 from harness.ratings import select_items
 from harness.tasks import Task, load_task
@@ -72,7 +73,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
             for spec in manifest.judges
         },
         seed=config.seed,
-        notes=_notes(manifest, reading),
+        notes=(*_notes(manifest, reading), *_weights_in_words(manifest, replies, task)),
         verdicts_hash=verdicts_hash,
         **config.choices.explicit(),
     )
@@ -187,6 +188,30 @@ def _unstructured(manifest: Manifest, reading: LogReading) -> list[str]:
         for judge, n in plain.items()
         if n
     ]
+
+
+def _weights_in_words(
+    manifest: Manifest, replies: Mapping[str, Sequence[Verdict]], task: Task
+) -> list[str]:
+    """Say how the members of each weighted ensemble count."""
+    ensembles = {spec.name: spec for spec in manifest.judges if spec.rule == WEIGHTED}
+    if not ensembles:
+        return []
+    by_judge = with_votes(manifest.asked_judges, replies, task)
+    notes = []
+    for name, by_kind in vote_weights(manifest.judges, by_judge, task).items():
+        for kind, halves in by_kind.items():
+            if any(set(half) != {1.0} for half in halves):
+                members = ensembles[name].members
+                shown = " and ".join(
+                    ", ".join(f"{m} {w:.2f}" for m, w in zip(members, half, strict=True))
+                    for half in halves
+                )
+                notes.append(
+                    f"{name}: weights of the members in {kind}, in each half of the items by "
+                    f"their agreement with raters in the other: {shown}"
+                )
+    return notes
 
 
 def _failures(reading: LogReading) -> Counter[tuple[str, str]]:

@@ -11,7 +11,8 @@ its votes are there:
 Ties between options, and options that exactly half endorse, are drawn: by a hash of judge, unit and
 option, so that a draw is the same in every computation and favours no option. Where the set is
 empty or not admissible, the most frequent set is taken. In a pair, set and choice are voted on
-apart.
+apart. In a weighted ensemble, answers count by the weights of their members (`vote_weights`), and
+"more than half" is more than half of the weight of those who answered.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from hashlib import sha256
 from itertools import chain
+from math import fsum
 from statistics import median
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -28,17 +31,20 @@ from harness.judging.calibration import calibrated
 from harness.judging.endorsement import endorsed
 from harness.judging.parsing.verdict import OUTCOMES, PairValue, Verdict
 from harness.judging.prompts.strategies import CALIBRATED
+from harness.judging.vote_weights import WEIGHTED, half_of, vote_weights
 from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Outcome, Value
     from harness.judging.prompts.requests import Elicitation
+    from harness.judging.vote_weights import Weights
     from harness.stats import OptionSpace
     from harness.tasks import Task
 
+NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 Answer = TypeVar("Answer", str, tuple[str, ...])
 
 
@@ -53,11 +59,12 @@ class Question(NamedTuple):
 
 
 def with_votes(
-    specs: Iterable[JudgeSpec],
+    specs: Sequence[JudgeSpec],
     verdicts: Mapping[str, Sequence[Verdict]],
     task: Task,
     *,
     look: int = 0,
+    weights: Weights | None = None,
 ) -> dict[str, Sequence[Verdict]]:
     """Return the verdicts of all judges of a run, or of a later look at it.
 
@@ -71,6 +78,8 @@ def with_votes(
         Its options, admissible sets and criteria.
     look : int
         Number of the look; 0 for the run itself.
+    weights : dict, optional
+        Of weighted ensembles; by default from these verdicts.
 
     Returns
     -------
@@ -83,7 +92,11 @@ def with_votes(
     by_judge: dict[str, Sequence[Verdict]] = {}
     for spec in specs:
         if spec.members:
-            by_judge[spec.name] = _of_members(spec, by_judge, space, look)
+            if spec.rule == WEIGHTED and weights is None:
+                weights = vote_weights(specs, by_judge, task)
+            by_judge[spec.name] = _of_members(
+                spec, by_judge, space, look, _weights_by_item(spec, weights or {}, task)
+            )
         elif spec.endorses:
             by_judge[spec.name] = endorsed(verdicts[spec.name], task.space)
         elif spec.votes > 1:
@@ -110,8 +123,28 @@ def _of_replies(
     ]
 
 
+def _weights_by_item(
+    spec: JudgeSpec, weights: Weights, task: Task
+) -> Callable[[Question], dict[str, float]]:
+    """Return a function from a question to the weights of the members: 1 each without any."""
+    own = weights.get(spec.name, {})
+    half = {item.id: half_of(item) for item in task.items} if own else {}
+
+    def of(question: Question) -> dict[str, float]:
+        if not own:
+            return {}
+        kind = "forced_choice" if question.elicitation == "forced_choice" else "response_set"
+        return dict(zip(spec.members, own[kind][half[question.item]], strict=True))
+
+    return of
+
+
 def _of_members(
-    spec: JudgeSpec, by_judge: Mapping[str, Sequence[Verdict]], space: OptionSpace | None, look: int
+    spec: JudgeSpec,
+    by_judge: Mapping[str, Sequence[Verdict]],
+    space: OptionSpace | None,
+    look: int,
+    weights: Callable[[Question], dict[str, float]],
 ) -> Sequence[Verdict]:
     votes: defaultdict[Question, list[Verdict]] = defaultdict(list)
     for verdict in chain.from_iterable(by_judge[member] for member in spec.members):
@@ -120,13 +153,18 @@ def _of_members(
     return [
         _drawn_vote(question, of_unit)
         if spec.rule == "mean"
-        else majority(question, of_unit, space)
+        else majority(question, of_unit, space, weights(question))
         for question, of_unit in votes.items()
         if len(of_unit) == len(spec.members)
     ]
 
 
-def majority(question: Question, votes: Sequence[Verdict], space: OptionSpace | None) -> Verdict:
+def majority(
+    question: Question,
+    votes: Sequence[Verdict],
+    space: OptionSpace | None,
+    weights: Mapping[str, float] = NO_WEIGHTS,
+) -> Verdict:
     """Return the verdict of the majority; the module's docstring states the rule.
 
     Parameters
@@ -137,16 +175,22 @@ def majority(question: Question, votes: Sequence[Verdict], space: OptionSpace | 
         At least one.
     space : OptionSpace or None
         Options and admissible sets of the task; None on a continuous scale.
+    weights : mapping of str to float, optional
+        Of the judges who vote; 1 each by default.
     """
     outcome = _outcome(votes)
-    values = [vote.value for vote in votes if vote.outcome == "answered"]
+    answers = [vote for vote in votes if vote.outcome == "answered"]
+    values = [vote.value for vote in answers]
+    shares = [weights.get(vote.judge, 1.0) for vote in answers]
+    if not any(shares):
+        shares = [1.0] * len(answers)
     return Verdict(
         judge=question.judge,
         item=question.item,
         elicitation=question.elicitation,
         sample=question.sample,
         outcome=outcome,
-        value=_value_of(question, values, space) if outcome == "answered" else None,
+        value=_value_of(question, values, shares, space) if outcome == "answered" else None,
         reason="a_vote_failed" if outcome == "failed" else "",
     )
 
@@ -167,49 +211,59 @@ def _outcome(votes: Sequence[Verdict]) -> Outcome:
     return max(OUTCOMES[1:], key=counts.__getitem__)
 
 
-def _value_of(question: Question, values: Sequence[Value], space: OptionSpace | None) -> Value:
+def _value_of(
+    question: Question, values: Sequence[Value], weights: Sequence[float], space: OptionSpace | None
+) -> Value:
     if space is None:
         return number_text(median(float(value) for value in values if isinstance(value, str)))
-    return _value(question, values, space)
+    return _value(question, values, weights, space)
 
 
-def _value(question: Question, values: Sequence[Value], space: OptionSpace) -> Value:
+def _value(
+    question: Question, values: Sequence[Value], weights: Sequence[float], space: OptionSpace
+) -> Value:
     options = [value for value in values if isinstance(value, str)]
     sets = [value for value in values if isinstance(value, tuple)]
     pairs = [value for value in values if isinstance(value, PairValue)]
     if options:
-        return _most_frequent(question, options)
+        return _most_frequent(question, options, weights)
     if sets:
-        return _voted_set(question, sets, space)
+        return _voted_set(question, sets, weights, space)
     return PairValue(
-        set=_voted_set(question, [pair.set for pair in pairs], space),
-        choice=_most_frequent(question, [pair.choice for pair in pairs]),
+        set=_voted_set(question, [pair.set for pair in pairs], weights, space),
+        choice=_most_frequent(question, [pair.choice for pair in pairs], weights),
     )
 
 
 def _voted_set(
-    question: Question, sets: Sequence[tuple[str, ...]], space: OptionSpace
+    question: Question,
+    sets: Sequence[tuple[str, ...]],
+    weights: Sequence[float],
+    space: OptionSpace,
 ) -> tuple[str, ...]:
     """Return the options that more than half of the sets hold; see the module's docstring."""
-    counts = Counter(chain.from_iterable(sets))
-    voted = tuple(
-        option for option in space.options if _is_in(question, option, counts[option], len(sets))
-    )
+    votes = list(zip(sets, weights, strict=True))
+    voted = tuple(option for option in space.options if _is_in(question, option, votes))
     if voted in space.sets:
         return voted
-    return _most_frequent(question, [tuple(sorted(members)) for members in sets])
+    return _most_frequent(question, [tuple(sorted(members)) for members in sets], weights)
 
 
-def _is_in(question: Question, option: str, n_endorsed: int, n_sets: int) -> bool:
-    if 2 * n_endorsed == n_sets:
-        return bool(_digest(question, option)[0] & 1)
-    return 2 * n_endorsed > n_sets
+def _is_in(question: Question, option: str, votes: Sequence[tuple[tuple[str, ...], float]]) -> bool:
+    endorsed = fsum(weight for members, weight in votes if option in members)
+    others = fsum(weight for members, weight in votes if option not in members)
+    return bool(_digest(question, option)[0] & 1) if endorsed == others else endorsed > others
 
 
-def _most_frequent(question: Question, answers: Sequence[Answer]) -> Answer:
-    counts = Counter(answers)
-    most = max(counts.values())
-    return _draw(question, [answer for answer, n in counts.items() if n == most])
+def _most_frequent(
+    question: Question, answers: Sequence[Answer], weights: Sequence[float]
+) -> Answer:
+    votes: defaultdict[Answer, list[float]] = defaultdict(list)
+    for answer, weight in zip(answers, weights, strict=True):
+        votes[answer].append(weight)
+    totals = {answer: fsum(of_answer) for answer, of_answer in votes.items()}
+    most = max(totals.values())
+    return _draw(question, [answer for answer, total in totals.items() if total == most])
 
 
 def _draw(question: Question, answers: Sequence[Answer]) -> Answer:

@@ -236,6 +236,9 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     content_free : dict of str to dict of str to dict of str to float
         By calibrated judge and content-free item, the options' probabilities in the run, by which
         all its later replies are calibrated too.
+    vote_weights : dict of str to dict of str to tuple of tuple of float
+        Weights of the members of each weighted ensemble in the run, as
+        `harness.judging.vote_weights.vote_weights` returns them; its later verdicts have them too.
     streams : tuple of StreamReplies
         The replies.
     """
@@ -255,6 +258,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     decision: DecisionFacts | None
     power: dict[str, DetectionPower] = {}
     content_free: dict[str, dict[str, dict[str, float]]] = {}
+    vote_weights: dict[str, dict[str, tuple[tuple[float, ...], tuple[float, ...]]]] = {}
     streams: tuple[StreamReplies, ...]
 
     @property

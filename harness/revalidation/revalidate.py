@@ -45,7 +45,7 @@ from harness.revalidation.occasion import (
     provider_of,
 )
 from harness.revalidation.occasion_verdicts import (
-    content_free_of,
+    FixedInRun,
     occasion_verdicts,
     with_ensembles,
 )
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from harness.revalidation.causes import Setup
     from harness.revalidation.detection_power import DetectionPower
     from harness.revalidation.history import JudgeVerdict
-    from harness.revalidation.occasion_verdicts import ContentFree
     from harness.runs import RunFolder
     from harness.tasks import Item
 
@@ -330,7 +329,8 @@ class Sitting:
         assert baseline is not None, "there is one to add to"
         ids = baseline.items
         occasion = self.history.next_occasion
-        verdicts = self.verdicts_on(answers, baseline.content_free, occasion)
+        fixed = FixedInRun(baseline.content_free, baseline.vote_weights)
+        verdicts = self.verdicts_on(answers.verdicts, fixed, occasion)
         streams = tuple(
             joined([s, stream_of(verdicts, s.judge, s.elicitation, ids, task)])
             for s in baseline.streams
@@ -354,10 +354,11 @@ class Sitting:
                 f"{self.run.path}"
             )
         logged = list(self.run.read_verdicts().final.values())
-        content_free = content_free_of(logged)
-        occasions = [self.verdicts_on(Answers(logged, {}, ExitCode.DONE), content_free, 0)]
+        fixed = FixedInRun.of(logged, manifest.judges, self.setup.task)
+        occasions = [self.verdicts_on(logged, fixed, 0)]
         if more:
-            occasions.append(self.verdicts_on(more, content_free, self.history.next_occasion))
+            occasion = self.history.next_occasion
+            occasions.append(self.verdicts_on(more.verdicts, fixed, occasion))
         streams = self.streams_of(occasions, ids)
         return Baseline(
             number=1,
@@ -372,16 +373,17 @@ class Sitting:
             alpha=ALPHA,
             decision=decision_on(self.yardstick(ids), streams, self.options.samples),
             power=self.power(streams),
-            content_free=content_free,
+            content_free=fixed.content_free,
+            vote_weights=fixed.vote_weights,
             streams=streams,
         )
 
     def verdicts_on(
-        self, answers: Answers, content_free: ContentFree, occasion: int
+        self, replies: Sequence[Verdict], fixed: FixedInRun, occasion: int
     ) -> list[Verdict]:
         """Return the verdicts of all judges on what was asked on an occasion."""
         specs, task = self.run.manifest.judges, self.setup.task
-        return occasion_verdicts(answers.verdicts, specs, task, content_free, look=occasion)
+        return occasion_verdicts(replies, specs, task, fixed, look=occasion)
 
     def streams_of(
         self, occasions: Sequence[Sequence[Verdict]], ids: Sequence[str]
@@ -490,7 +492,8 @@ class Sitting:
     ) -> Replies:
         """Collect what was asked in a look."""
         occasion, task = self.history.next_occasion, self.setup.task
-        verdicts = self.verdicts_on(answers, baseline.content_free, occasion)
+        fixed = FixedInRun(baseline.content_free, baseline.vote_weights)
+        verdicts = self.verdicts_on(answers.verdicts, fixed, occasion)
         streams = [
             stream_of(verdicts, s.judge, s.elicitation, baseline.items, task)
             for s in baseline.streams

@@ -14,6 +14,7 @@ from harness.judging.calibration import CONTENT_FREE
 ENSEMBLES = """
   panel: {kind: ensemble, members: [first, second, third@self-consistency:3]}
   pair: {kind: ensemble, members: [first, second], rule: mean}
+  scales: {kind: ensemble, members: [first, second, third], rule: weighted}
 """
 N = 30
 
@@ -62,11 +63,11 @@ def test_an_ensemble_changes_with_its_members(run_of, tmp_path, stub):
     """Votes are computed from a look's replies; a member with other parameters takes the ensemble
     out; nothing is asked for an ensemble itself."""
     tables = {name: replies(N, majority) for name in ("first", "second", "third")}
-    run = run_of(tables, "panel,pair", ENSEMBLES)
+    run = run_of(tables, "panel,pair,scales", ENSEMBLES)
     stub.reset()
-    judges = {"first", "second", "third@self-consistency:3", "panel", "pair"}
+    judges = {"first", "second", "third", "third@self-consistency:3", "panel", "pair", "scales"}
     assert verdicts(look(run)) == dict.fromkeys(judges, "stable")
-    assert stub.stats()["requests"] == N * (1 + 1 + 3)
+    assert stub.stats()["requests"] == N * (1 + 1 + 3)  # one of three is shared
     for name in ("first", "third"):
         stub.set_table(name, replies(N, lambda i: other(majority(i))))
     for _ in range(2):
@@ -74,6 +75,7 @@ def test_an_ensemble_changes_with_its_members(run_of, tmp_path, stub):
     assert verdicts(changed)["second"] == "stable"
     assert verdicts(changed)["panel"] in {"changed", "worse"}
     assert verdicts(changed)["pair"] in {"changed", "worse"}
+    assert verdicts(changed)["scales"] in {"changed", "worse"}
     file = tmp_path / "judges.yaml"
     file.write_text(file.read_text("utf-8").replace("model: first", "model: other"), "utf-8")
     outdated = look(run, "--judges-file", file)

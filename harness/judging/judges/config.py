@@ -153,7 +153,8 @@ class JudgeSpec(BaseModel):
     members : tuple of str
         Of an ensemble: the aliases, with their strategies, whose verdicts make its own.
     rule : str
-        Of an ensemble: ``majority``, or ``mean`` for the verdict of a member drawn at random.
+        Of an ensemble: ``majority``, ``weighted`` for a majority of the members' weights, or
+        ``mean`` for the verdict of a member drawn at random.
     replies : dict
         Replies of a scripted judge, by item id.
     """
@@ -182,7 +183,7 @@ class JudgeSpec(BaseModel):
     images: bool | None = None
     votes: Annotated[int, Field(ge=1, le=MAX_VOTES)] = 1
     members: tuple[str, ...] = ()
-    rule: Literal["majority", "mean"] = "majority"
+    rule: Literal["majority", "mean", "weighted"] = "majority"
     replies: Script = {}
 
     @property

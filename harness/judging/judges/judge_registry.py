@@ -109,11 +109,15 @@ def _check_number(n_judges: int, task: Task) -> None:
 def _check_named(spec: JudgeSpec, task: Task) -> None:
     """Check that a named judge can run, but for the key of a hosted one."""
     if spec.kind == ENSEMBLE:
+        if task.is_open and spec.rule == "weighted":
+            raise JudgeError(f"{spec.name}: numbers have no weighted majority; use another rule")
         return
     judge_type = _judge_type(spec.kind)
     _check_strategy(spec, judge_type)
     _check_prompts(spec, judge_type)
     _check_images(spec, judge_type, task)
+    if task.is_open and (spec.is_soft or spec.endorses):
+        raise JudgeError(f"{spec.name}: {spec.strategy} is about options, which the task lacks")
     if not spec.remote:
         judge_type.check(spec, task)
 

@@ -1,0 +1,141 @@
+"""Weights of the members of an ensemble, and the votes that they decide."""
+
+from __future__ import annotations
+
+from math import log
+
+import pytest
+from support.task_folders import make_task_folder
+
+from harness.errors import JudgeError
+from harness.judging.judges.config import JudgeSpec, load_judges
+from harness.judging.judges.judge_registry import resolve
+from harness.judging.parsing.verdict import PairValue, Verdict
+from harness.judging.vote_weights import MIN_ITEMS, half_of, vote_weights
+from harness.judging.voting import Question, majority, with_votes
+from harness.stats import OptionSpace
+from harness.tasks import Rating, load_task
+
+N = 80
+MEMBERS = ("good", "bad", "worse")
+AB = OptionSpace.powerset(("A", "B"))
+
+
+@pytest.fixture
+def task(tmp_path):
+    return load_task(str(make_task_folder(tmp_path / "small", N, response_sets=False)))
+
+
+def specs():
+    asked = [JudgeSpec(name=name, kind="random", model="uniform") for name in MEMBERS]
+    panel = JudgeSpec(name="panel", kind="ensemble", members=MEMBERS, rule="weighted")
+    return [*asked, panel]
+
+
+def majority_of(i):
+    return "A" if i % 4 >= 2 else "B"
+
+
+def members(task):
+    """One agrees with most raters, the others with few."""
+    other = {"A": "B", "B": "A"}
+    answers = {
+        "good": majority_of,
+        "bad": lambda i: other[majority_of(i)] if i % 5 else majority_of(i),
+        "worse": lambda i: other[majority_of(i)],
+    }
+    return {
+        name: [
+            Verdict(
+                item=item.id,
+                judge=name,
+                elicitation="forced_choice",
+                outcome="answered",
+                value=answer(i),
+            )
+            for i, item in enumerate(task.items)
+        ]
+        for name, answer in answers.items()
+    }
+
+
+def test_a_weight_is_the_log_odds_of_agreeing_in_the_other_half(task):
+    """By hand, from the ratings; a member that agrees less than chance weighs nothing."""
+    weights = vote_weights(specs(), members(task), task)["panel"]["forced_choice"]
+    for half in (0, 1):
+        others = [i for i, item in enumerate(task.items) if half_of(item) != half]
+        agree = sum(max(i % 4, 3 - i % 4) / 3 for i in others)
+        expected = log((agree + 0.5) / (len(others) - agree + 0.5))
+        assert weights[half] == pytest.approx((expected, 0.0, 0.0))
+
+
+def test_the_weighted_majority_follows_the_better_member(task):
+    """Two poor members outvote it without weights, and not with them."""
+    voted = with_votes(specs(), members(task), task)["panel"]
+    assert [v.value for v in voted] == [majority_of(i) for i in range(N)]
+    plain = [*specs()[:3], specs()[3].model_copy(update={"rule": "majority"})]
+    outvoted = with_votes(plain, members(task), task)["panel"]
+    assert [v.value for v in outvoted] != [v.value for v in voted]
+
+
+def test_no_verdict_depends_on_the_ratings_of_its_own_half(task):
+    """Whatever the raters of one half say, the verdicts on it stay."""
+    half = {item.id: half_of(item) for item in task.items}
+    before = with_votes(specs(), members(task), task)["panel"]
+    swapped = tuple(
+        Rating(r.item, r.rater, r.elicitation, "A" if r.value == "B" else "B")
+        if half[r.item] == 0
+        else r
+        for r in task.ratings
+    )
+    after = with_votes(specs(), members(task), task.model_copy(update={"ratings": swapped}))[
+        "panel"
+    ]
+    for old, new in zip(before, after, strict=True):
+        assert (old.value == new.value) or half[old.item] == 1
+    assert any(old.value != new.value for old, new in zip(before, after, strict=True))
+
+
+def test_few_items_make_equal_weights(task):
+    """A half with fewer than ten rated items decides nothing."""
+    few = {name: own[: MIN_ITEMS // 2] for name, own in members(task).items()}
+    weights = vote_weights(specs(), few, task)["panel"]
+    assert set(weights.values()) == {((1.0, 1.0, 1.0), (1.0, 1.0, 1.0))}
+
+
+@pytest.mark.parametrize(
+    ("values", "elicitation", "expected"),
+    [
+        (["A", "B", "B"], "forced_choice", "A"),
+        ([("A", "B"), ("B",), ("B",)], "response_set", ("A", "B")),
+        (
+            [PairValue(set=("A",), choice="A"), *[PairValue(set=("B",), choice="B")] * 2],
+            "paired",
+            PairValue(set=("A",), choice="A"),
+        ),
+    ],
+)
+def test_more_than_half_of_the_weight_decides(values, elicitation, expected):
+    """In choices, sets and pairs."""
+    votes = [
+        Verdict(item="i", judge=name, elicitation=elicitation, outcome="answered", value=value)
+        for name, value in zip(MEMBERS, values, strict=True)
+    ]
+    weights = {"good": 2.5, "bad": 1.0, "worse": 1.0}
+    verdict = majority(Question("panel", "i", elicitation, 0), votes, AB, weights)
+    assert verdict.value == expected
+
+
+def test_a_weighted_ensemble_is_named_in_judges_yaml(task, tmp_path):
+    """`+` joins by plain majority; an unknown rule is refused."""
+    path = tmp_path / "judges.yaml"
+    entry = "{kind: ensemble, members: [gpt, claude], rule: weighted}"
+    path.write_text(f"judges:\n  panel: {entry}\n")
+    resolved = resolve(["panel", "gpt+claude"], task, load_judges(path)).specs
+    assert {spec.name: spec.rule for spec in resolved if spec.members} == {
+        "panel": "weighted",
+        "gpt+claude": "majority",
+    }
+    path.write_text(f"judges:\n  panel: {entry.replace('weighted', 'best')}\n")
+    with pytest.raises(JudgeError, match=r"judges\.panel\.rule"):
+        load_judges(path)
