@@ -9,11 +9,10 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from harness.analysis.serialize import schema_of
 from harness.errors import TaskError
-from harness.stats import Estimate, Resampling
+from harness.stats import Estimate, Resampling, correlations
 from harness.stats.metrics.bradley_terry import system_estimates
 
 if TYPE_CHECKING:
@@ -237,5 +236,5 @@ def _with_tau(side: SideResult, raters: SideResult) -> SideResult:
     ]
     if side is raters or len(both) < 2:  # noqa: PLR2004 -- an order needs two
         return side
-    tau = float(kendalltau(*zip(*both, strict=True)).statistic)
-    return replace(side, kendall_tau=None if np.isnan(tau) else tau)
+    tau = correlations(*zip(*both, strict=True))["kendall_tau_b"]
+    return replace(side, kendall_tau=tau.value)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import binom
 
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.inference.metric import mean
+from harness.stats.inference.special_functions import bdtr
 from harness.stats.selection.footing import Scoring
 from harness.stats.selection.ranking import loss
 from harness.stats.selection.replies import replies_of, samples_per_item
@@ -97,7 +97,7 @@ def mcnemar(first: BoolArray, second: BoolArray) -> McNemarTest:
 def sign_test(n_first: int, n_second: int) -> float:
     """Return the exact two-sided p-value of two counts being equally likely; 1 where both are 0."""
     n = n_first + n_second
-    return min(1.0, 2.0 * float(binom.cdf(min(n_first, n_second), n, 0.5))) if n else 1.0
+    return min(1.0, 2.0 * float(bdtr(min(n_first, n_second), n, 0.5))) if n else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
