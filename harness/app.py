@@ -35,7 +35,7 @@ from harness.judging.judges.judge_registry import (
 from harness.judging.judges.pricing import price_of
 from harness.judging.prompts.demonstrations import draw_demonstrations
 from harness.judging.prompts.requests import Prompts, Unit, answer_kind
-from harness.judging.prompts.strategies import CALIBRATED, n_demonstrations
+from harness.judging.prompts.strategies import CALIBRATED, VERBALISED, n_demonstrations
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget, paid_replies
@@ -621,8 +621,9 @@ def _plan(
     )
     if of_options := [spec.name for spec in specs if spec.is_soft or spec.endorses]:
         task.require_options(of_options[0])
-    if prompts.orders and any(spec.strategy == CALIBRATED for spec in specs):
-        raise JudgeError(f"{CALIBRATED} is for one order of the options; drop --shuffle-options")
+    in_order = {spec.strategy for spec in specs} & {CALIBRATED, VERBALISED}
+    if prompts.orders and in_order:
+        raise JudgeError(f"{min(in_order)} is for one order of the options; drop --shuffle-options")
     if silent := [job.judge.spec.name for job in jobs if not job.elicitations]:
         endorses = next(s.endorses for s in specs if s.name == silent[0])
         raise JudgeError(

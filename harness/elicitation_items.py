@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis import compares_response_sets
 from harness.judging.prompts.option_orders import OptionOrders
+from harness.judging.prompts.strategies import VERBALISED
 from harness.ratings import select_items
 from harness.tasks import CANNOT_ASSESS
 
@@ -57,8 +58,11 @@ def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
 def elicitations_of(spec: JudgeSpec, planned: Iterable[Elicitation]) -> tuple[Elicitation, ...]:
     """Return those of some elicitations that apply to a judge.
 
-    Endorsements make response sets, and log-probabilities are of single options.
+    Endorsements make response sets, and log-probabilities are of single options; those of words
+    make response sets by rule.
     """
+    if spec.strategy == VERBALISED:
+        return tuple(name for name in planned if name != "paired")
     only = "response_set" if spec.endorses else "forced_choice" if spec.is_soft else None
     return tuple(name for name in planned if only in {None, name})
 

@@ -17,7 +17,7 @@ from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import VERDICT_AFTER_PROSE
 from harness.judging.prompts.reply_schema import is_structured
-from harness.judging.prompts.strategies import STRUCTURED
+from harness.judging.prompts.strategies import SOFT, STRUCTURED, VERBALISED
 from harness.judging.vote_weights import WEIGHTED, vote_weights
 from harness.judging.voting import with_votes
 from harness.ratings import select_items
@@ -152,7 +152,8 @@ def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
 
 def _outside_the_options(manifest: Manifest, reading: LogReading) -> list[str]:
     """Say how much of the probability lies outside the options, per judge that gives it."""
-    soft = {spec.name: list[float]() for spec in manifest.judges if spec.is_soft}
+    of_options = SOFT - {VERBALISED}  # words take all the probability
+    soft = {spec.name: list[float]() for spec in manifest.judges if spec.strategy in of_options}
     for verdict in reading.final.values():
         is_item = not verdict.item.startswith(CONTENT_FREE_ID)
         if verdict.judge in soft and verdict.probabilities is not None and is_item:

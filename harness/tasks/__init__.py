@@ -4,7 +4,7 @@ from harness.tasks.changelog import CHANGELOG, Change, read_changes, record_chan
 from harness.tasks.folders import available_tasks, bundled, describe, find_task, search_path
 from harness.tasks.load import load_task
 from harness.tasks.model import Item, Rating, Task
-from harness.tasks.options import CANNOT_ASSESS, Lexicon, Option
+from harness.tasks.options import CANNOT_ASSESS, Lexicon, Option, Wording
 from harness.tasks.schema import AltTestFields, TaskFile, TemplateName, task_schema
 from harness.tasks.write import write_task
 
@@ -20,6 +20,7 @@ __all__ = [
     "Task",
     "TaskFile",
     "TemplateName",
+    "Wording",
     "available_tasks",
     "bundled",
     "describe",

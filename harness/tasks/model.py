@@ -206,6 +206,18 @@ class Task(TaskFields):
             return (item.fields[self.text[0]],)
         return tuple(f"{name}:\n{item.fields[name]}" for name in self.text)
 
+    def sentence_about(self, item: Item) -> str:
+        """Return the sentence about an item that a judge with ``@verbalised`` finishes.
+
+        Raises
+        ------
+        TaskError
+            If the item lacks one of the fields in ``text``.
+        """
+        assert self.verbalised is not None, "checked with the strategy"
+        self.parts_of(item)
+        return self.verbalised.filled(item.fields)
+
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with changes, validated anew."""
         del deep  # every part is frozen

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+import re
+from math import fsum
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 CANNOT_ASSESS = "CANNOT_ASSESS"
 DEFAULT_PROPERTY = "the label that raters gave"  # of a task made from a table without --property
 MAX_KEY_CHARS = 64
 MAX_LABEL_CHARS = 200
+MAX_SENTENCE_CHARS = 4000
+FIELD_NAME = re.compile(r"\{\{(.*?)\}\}")
 PUNCTUATION = ',;[]{}"`'
 
 
@@ -95,3 +102,37 @@ class Lexicon(Frozen):
     positive: Key
     negative: Key
     cutoff: float = Field(0.05, ge=0, le=1)
+
+
+class Wording(Frozen):
+    """An unfinished sentence about an item, and for each option the word that would finish it.
+
+    Attributes
+    ----------
+    template : str
+        Text up to the word; ``{{name}}`` stands for a field of the item that judges are shown.
+    words : dict of str to str
+        Of each option.
+    weights : dict of str to float
+        Calibration: what the probability of each option's word is multiplied by; 1 if left out.
+    cutoff : float in (0, 1)
+        An option is in the response set where it has at least this share of the probability of all
+        options together.
+    """
+
+    template: str = Field(min_length=1, max_length=MAX_SENTENCE_CHARS)
+    words: dict[Key, str]
+    weights: dict[Key, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
+        default_factory=dict
+    )
+    cutoff: float = Field(0.3, gt=0, lt=1)
+
+    def filled(self, fields: Mapping[str, str]) -> str:
+        """Return the template with the fields of an item."""
+        return FIELD_NAME.sub(lambda match: fields[match[1]], self.template)
+
+    def shares(self, probabilities: Mapping[str, float]) -> dict[str, float]:
+        """Return the options' shares of their words' weighted probabilities."""
+        masses = {key: p * self.weights.get(key, 1.0) for key, p in probabilities.items()}
+        total = fsum(masses.values())
+        return {key: mass / total for key, mass in masses.items()}

@@ -19,7 +19,15 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from harness.errors import TaskError
-from harness.tasks.options import Frozen, Key, Lexicon, Option, OptionField
+from harness.tasks.options import (
+    FIELD_NAME,
+    Frozen,
+    Key,
+    Lexicon,
+    Option,
+    OptionField,
+    Wording,
+)
 from harness.tasks.strict_yaml import read_yaml
 
 if TYPE_CHECKING:
@@ -216,6 +224,8 @@ class TaskFields(Frozen):
         its group the output. On a binary scale with a positive option.
     lexicon : Lexicon or None
         Meaning of the word-list judge for this task, if any.
+    verbalised : Wording or None
+        The sentence that judges with ``@verbalised`` finish, with a word for each option.
     text : tuple of str
         Fields that judges are shown, in this order.
     image : str or None
@@ -251,6 +261,7 @@ class TaskFields(Frozen):
     pairwise: PairwiseFields | None = None
     rubric: RubricFields | None = None
     lexicon: Lexicon | None = None
+    verbalised: Wording | None = None
     text: tuple[str, ...] = Field(("text",), min_length=1)
     image: str | None = Field(None, min_length=1)
     prompts: dict[TemplateName, str] = Field(default_factory=dict)
@@ -299,6 +310,7 @@ class TaskFile(TaskFields):
 
 NESTED_FIELDS: dict[str, type[BaseModel]] = {
     "lexicon": Lexicon,
+    "verbalised": Wording,
     "alt_test": AltTestFields,
     "pairwise": PairwiseFields,
     "rubric": RubricFields,
@@ -378,6 +390,8 @@ def _check_fields(task: TaskFields) -> None:
         _check_pairwise(task, task.pairwise, keys)
     if task.lexicon:
         _check_keys("lexicon", (task.lexicon.positive, task.lexicon.negative), keys)
+    if task.verbalised:
+        _check_wording(task.verbalised, task.text, keys)
     if listed := [label for label in task.ignore_labels if label in keys]:
         raise ValueError(
             f"ignore_labels: {listed[0]!r} is an option; remove it from one of the two"

@@ -57,12 +57,16 @@ class Judge(ABC):
         Whether its requests are made from the templates, so that strategies apply.
     gives_logprobs : bool
         Whether its replies may hold log-probabilities.
+    completes_text : bool
+        Whether it can finish a sentence, as `verbalised` needs, and not only answer in a
+        conversation.
     reads_images : bool
         Whether it may rate items with images.
     """
 
     reads_prompts: ClassVar[bool] = False
     gives_logprobs: ClassVar[bool] = False
+    completes_text: ClassVar[bool] = False
     reads_images: ClassVar[bool] = False
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:

@@ -28,6 +28,7 @@ from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
     SOFT,
     STRUCTURED,
+    VERBALISED,
     ZERO_SHOT,
     check_strategy,
     combined,
@@ -55,6 +56,7 @@ COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
 JSON_MAX_TOKENS = 128  # of a reply in JSON
 _TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 _FIRST_TOKEN: dict[str, JsonValue] = {"temperature": 1.0, "logprobs": True, "top_logprobs": 20}
+_NEXT_WORD: dict[str, JsonValue] = {"temperature": 1.0, "logprobs": 20}  # of a text completion
 SAMPLES_PER_REQUEST = 10  # where the provider is known to allow several
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "litellm": {"samples": 10, "concurrency": 16, "deadline_s": 60.0, "params": _SAMPLING},
@@ -141,7 +143,8 @@ class JudgeSpec(BaseModel):
         ``json`` for replies that follow a JSON schema; ``logprob`` for the probabilities
         of the options in one call, and ``logprob-calibrated`` for these by a content-free item's;
         ``endorse`` for a call per option, with yes or no, and ``endorse-logprob`` for their
-        probabilities.
+        probabilities; ``verbalised`` for the probabilities of the words that finish the task's
+        sentence.
     prompts : dict of str to str
         Templates of its own, by the name of the bundled one that each replaces: files beside
         `judges.yaml`.
@@ -346,7 +349,8 @@ def _params_under(strategy: str, params: dict[str, JsonValue]) -> dict[str, Json
         return _with_room(params, JSON_MAX_TOKENS)
     if strategy in SOFT:
         limits = {key: 1 for key in _TOKEN_LIMITS if params.get(key) is not None}
-        return {**params, "max_tokens": 1, **limits, **_FIRST_TOKEN}
+        listed = _NEXT_WORD if strategy == VERBALISED else _FIRST_TOKEN
+        return {**params, "max_tokens": 1, **limits, **listed}
     return params
 
 

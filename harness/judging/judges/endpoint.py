@@ -15,6 +15,7 @@ from harness.judging.judges.config import current_key
 from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
 from harness.judging.parsing.verdict import Reply
+from harness.judging.prompts.strategies import VERBALISED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +33,12 @@ _DECODER = msgspec.json.Decoder()
 
 
 class EndpointJudge(HttpJudge):
-    """Sends requests to ``/chat/completions`` of a server; connections are kept open."""
+    """Sends requests to ``/chat/completions`` of a server; connections are kept open.
+
+    Under ``verbalised`` the only message is a text, which ``/completions`` goes on with.
+    """
+
+    completes_text = True
 
     def __init__(
         self,
@@ -44,7 +50,8 @@ class EndpointJudge(HttpJudge):
         params: Mapping[str, JsonValue] | None = None,
     ) -> None:
         super().__init__(spec, task, prompts, seed=seed, params=params)
-        self._url = f"{spec.base_url}/chat/completions"
+        self._path = "completions" if spec.strategy == VERBALISED else "chat/completions"
+        self._url = f"{spec.base_url}/{self._path}"
         self._price = price_of(spec)
         fields = {"model": spec.model, **self._sent_params()}
         self._body_ends = {
@@ -56,7 +63,7 @@ class EndpointJudge(HttpJudge):
         key = self._current_key()
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         n = f'"n":{len(requests)},' if len(requests) > 1 else ""
-        body = f'{{"messages":{sent_turns(requests[0])},{n}{self._body_end(requests[0])}'.encode()
+        body = f"{{{self._content(requests[0])},{n}{self._body_end(requests[0])}".encode()
         start = perf_counter()
         answer = await self.wire.post(self._url, headers, body)
         return read_answer(answer, requests, self._price, perf_counter() - start)
@@ -65,6 +72,12 @@ class EndpointJudge(HttpJudge):
     def follows_schemas(self) -> bool:
         """Whether its replies can be kept to a JSON schema: servers that cannot ignore it."""
         return True
+
+    def _content(self, request: Request) -> str:
+        """Return the messages as a member of the body, or the text that is to be completed."""
+        if self._path == "completions":
+            return f'"prompt":{json.dumps(request.messages[0].content)}'
+        return f'"messages":{sent_turns(request)}'
 
     def _body_end(self, request: Request) -> str:
         """Return what follows the messages in the body of a request."""
@@ -158,7 +171,7 @@ def _reply_of(
     content = choice.get("message")
     message = content if isinstance(content, dict) else {}
     finish_reason = choice.get("finish_reason")
-    text = text_of(message.get("content"))
+    text = text_of(message.get("content", choice.get("text")))
     if not text and message.get("refusal"):
         text, finish_reason = text_of(message["refusal"]), "content_filter"
     return Reply(

@@ -21,7 +21,12 @@ from harness.judging.judges.config import (
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.parsing.verdict import max_judges
 from harness.judging.prompts.requests import ELICITATIONS, bundled_template
-from harness.judging.prompts.strategies import ZERO_SHOT, n_demonstrations, split_strategy
+from harness.judging.prompts.strategies import (
+    VERBALISED,
+    ZERO_SHOT,
+    n_demonstrations,
+    split_strategy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,7 +118,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
             raise JudgeError(f"{spec.name}: numbers have no weighted majority; use another rule")
         return
     judge_type = _judge_type(spec.kind)
-    _check_strategy(spec, judge_type)
+    _check_strategy(spec, judge_type, task)
     _check_prompts(spec, judge_type)
     _check_images(spec, judge_type, task)
     if task.is_open and (spec.is_soft or spec.endorses):
@@ -321,7 +326,7 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
     if spec.kind == ENSEMBLE:
         return
     judge_type = _judge_type(spec.kind)
-    _check_strategy(spec, judge_type)
+    _check_strategy(spec, judge_type, task)
     if task is not None:
         _check_images(spec, judge_type, task)
     judge_type.check(spec, task)
@@ -351,7 +356,7 @@ def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:
             )
 
 
-def _check_strategy(spec: JudgeSpec, judge_type: type[Judge]) -> None:
+def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None) -> None:
     if spec.strategy != ZERO_SHOT and not judge_type.reads_prompts:
         raise JudgeUnavailable(
             f"{spec.name}: strategy {spec.strategy} needs a judge that reads prompts, and one of "
@@ -361,6 +366,16 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge]) -> None:
         raise JudgeUnavailable(
             f"{spec.name}: a judge of kind {spec.kind} gives no log-probabilities; leave "
             f"@{spec.strategy} out"
+        )
+    if spec.strategy == VERBALISED and not judge_type.completes_text:
+        raise JudgeUnavailable(
+            f"{spec.name}: a judge of kind {spec.kind} finishes no sentences; @{VERBALISED} is for "
+            "smollm2 and servers with /completions (--base-url)"
+        )
+    if spec.strategy == VERBALISED and task is not None and task.verbalised is None:
+        raise JudgeUnavailable(
+            f"{spec.name}: task {task.name!r} has no sentence to finish; add `verbalised:` with "
+            "template and words to its task.yaml"
         )
 
 

@@ -28,8 +28,11 @@ import numpy as np
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.cache_folder import cache_folder
 from harness.judging.judges.endpoint import EndpointJudge
+from harness.judging.prompts.strategies import VERBALISED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
     from pydantic import JsonValue
 
@@ -42,6 +45,9 @@ CONTEXT = 2048  # tokens of prompt and reply; the model takes four times as many
 BATCH = 256  # tokens read between two checks for cancelled requests
 Q4_1_BYTES = 20  # scale and minimum as half floats, then 32 numbers of 4 bits
 MAX_INT8 = 127
+N_PROMPTS = 2  # whose starts are kept: those of choices and of response sets take turns
+SAME_CONVERSATION = 0.8  # share of a prompt that was read; else the oldest prompt is replaced
+WORD_BIAS = 20.0  # added to the logits of words that are to be listed
 
 
 def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
@@ -78,6 +84,8 @@ class SmolLM2(EndpointJudge):
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         engine = {"engine": f"xllamacpp {version('xllamacpp')}", "weights": "unpacked to Q8_0"}
         params: dict[str, JsonValue] = {"n_ctx": CONTEXT, **spec.sent_params, **engine}
+        if spec.strategy == VERBALISED and task.verbalised:
+            params |= _raised_words(task.verbalised.words.values())
         super().__init__(spec, task, prompts, seed=seed, params=params)
         self._file = weights(spec.model)
         self._key = secrets.token_hex(16)
@@ -95,7 +103,7 @@ class SmolLM2(EndpointJudge):
         async with self._loading:
             if self._server is None:
                 self._server = await asyncio.to_thread(self._load)
-                self._url = f"{self.address}/chat/completions"
+                self._url = f"{self.address}/{self._path}"
         return await super().ask(request)
 
     @property
@@ -122,7 +130,8 @@ class SmolLM2(EndpointJudge):
         params = xllamacpp.CommonParams()
         params.model.path = str(self._unpack())
         params.model_alias = {self.spec.model}
-        params.n_parallel = self.spec.concurrency  # each has its own prompt cache
+        params.n_parallel = max(N_PROMPTS, self.spec.concurrency)  # each has its own prompt cache
+        params.slot_prompt_similarity = SAME_CONVERSATION
         params.n_ctx = self._params["n_ctx"] * params.n_parallel
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _threads()
         params.n_batch = params.n_ubatch = BATCH
@@ -147,6 +156,12 @@ class SmolLM2(EndpointJudge):
             problem = error.strerror or type(error).__name__
         hint = f"{folder}: {problem}; 150 MB must fit there, or set HARNESS_CACHE to another folder"
         raise CallFailed("model_not_loaded", stops_judge=True, hint=hint)
+
+
+def _raised_words(words: Iterable[str]) -> dict[str, JsonValue]:
+    """Return parameters that list words first: all are raised alike, which keeps their ratios."""
+    raised: list[JsonValue] = [[f" {word}", WORD_BIAS] for word in words]
+    return {"logit_bias": raised, "post_sampling_probs": True, "samplers": ["temperature"]}
 
 
 def _threads() -> int:

@@ -67,6 +67,34 @@ class OptionTokens:
         return begun[0] if len(begun) == 1 else None
 
 
+def word_probabilities(logprobs: object, words: Mapping[str, str]) -> dict[str, float] | None:
+    """Return the probability of the word of each option, as the first token.
+
+    Parameters
+    ----------
+    logprobs : JSON
+        As sent with a chat completion or a text completion; ``prob`` in place of ``logprob`` counts
+        too.
+    words : mapping of str to str
+        The word of each option.
+
+    Returns
+    -------
+    dict of str to float, or None
+        Tokens that differ in case or in spaces around them are summed. 0 for a word that is not
+        listed. None where the server sent no log-probabilities.
+    """
+    listed = dict(_first_token(logprobs))
+    if not listed:
+        return None
+    masses = dict.fromkeys(words, 0.0)
+    options = {word.casefold(): option for option, word in words.items()}
+    for token, logprob in listed.items():
+        if (option := options.get(token.strip().casefold())) is not None:
+            masses[option] += math.exp(logprob)
+    return masses
+
+
 def distribution(probabilities: Mapping[str, float]) -> dict[str, float]:
     """Return the options' shares of their probability.
 
@@ -81,14 +109,31 @@ def distribution(probabilities: Mapping[str, float]) -> dict[str, float]:
 
 def _first_token(logprobs: object) -> Iterator[tuple[str, float]]:
     """Yield the listed alternatives of the first token, with the one that was drawn."""
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    first = content[0] if isinstance(content, list) and content else None
-    if not isinstance(first, dict):
+    if not isinstance(logprobs, dict):
         return
-    alternatives = first.get("top_logprobs")
+    first = _first(logprobs.get("content")) or _of_completion(logprobs)
+    alternatives = first.get("top_logprobs", first.get("top_probs"))
     for entry in (first, *(alternatives if isinstance(alternatives, list) else ())):
         if not isinstance(entry, dict):
             continue
-        token, logprob = entry.get("token"), entry.get("logprob")
+        token, logprob = entry.get("token"), _logprob(entry)
         if isinstance(token, str) and isinstance(logprob, float | int) and logprob <= 0:
             yield token, float(logprob)
+
+
+def _of_completion(logprobs: Mapping[str, object]) -> dict[str, object]:
+    """Return the first token of a text completion, as that of a chat completion."""
+    top = _first(logprobs.get("top_logprobs"))
+    return {"top_logprobs": [{"token": token, "logprob": value} for token, value in top.items()]}
+
+
+def _first(values: object) -> dict[str, object]:
+    first = values[0] if isinstance(values, list) and values else None
+    return first if isinstance(first, dict) else {}
+
+
+def _logprob(entry: Mapping[str, object]) -> object:
+    probability = entry.get("prob")
+    if isinstance(probability, float | int) and probability > 0:
+        return math.log(probability)
+    return entry.get("logprob")

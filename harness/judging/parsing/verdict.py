@@ -31,10 +31,16 @@ from harness.judging.parsing.grammar import (
     render,
 )
 from harness.judging.parsing.number_grammar import parse_number
-from harness.judging.parsing.option_probabilities import MIN_MASS, OptionTokens, distribution
+from harness.judging.parsing.option_probabilities import (
+    MIN_MASS,
+    OptionTokens,
+    distribution,
+    word_probabilities,
+)
 from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
     SOFT,
+    VERBALISED,
     ZERO_SHOT,
     gives_reasons,
 )
@@ -45,8 +51,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.judging.prompts.option_orders import OptionOrders, Order
-    from harness.judging.prompts.requests import Unit
-    from harness.tasks import Task
+    from harness.judging.prompts.requests import Elicitation, Unit
+    from harness.tasks import Task, Wording
 
 __all__ = [
     "AWAITS_SECOND_TURN",
@@ -266,6 +272,7 @@ class Reader:
         self._gives_reasons = gives_reasons(strategy)
         self._is_soft = strategy in SOFT
         self._endorses = strategy in ENDORSEMENTS
+        self._wording = task.verbalised if strategy == VERBALISED else None
         self._tokens: dict[Order, OptionTokens] = {}
         self._parse_cached = lru_cache(maxsize=1024)(self._parse)
 
@@ -300,6 +307,9 @@ class Reader:
         order = self._order(unit)
         if unit.elicitation == "paired":
             parsed, value = self._pair(first, reply, unit.item, order)
+        elif self._wording:
+            parsed, probabilities = self._verbalised(reply, unit.elicitation, self._wording)
+            value = parsed.value
         elif self._is_soft:
             probabilities = self._probabilities(reply.logprobs, order)
             parsed = self._most_probable(reply, probabilities)
@@ -329,7 +339,7 @@ class Reader:
             latency_s=reply.latency_s,
             logprobs=reply.logprobs,
             fingerprint=reply.fingerprint,
-            derived=reply.derived,
+            derived=reply.derived or bool(self._wording and unit.elicitation == "response_set"),
             cache_key=reply.cache_key,
             cached=cached,
             reason=parsed.reason,
@@ -372,6 +382,26 @@ class Reader:
         if probabilities.get(CANNOT_ASSESS, 0.0) >= MIN_MASS:
             return Parsed("abstained")
         return Parsed("invalid", reason="outside_options")
+
+    def _verbalised(
+        self, reply: Reply, elicitation: Elicitation, wording: Wording
+    ) -> tuple[Parsed, dict[str, float] | None]:
+        """Return what the words that finish a sentence mean; of a choice, the distribution too."""
+        if reply.finish_reason == "content_filter":
+            return Parsed("refused", reason="content_filter"), None
+        words = {option.key: wording.words[option.key] for option in self._task.options}
+        masses = word_probabilities(reply.logprobs, words)
+        if masses is None:
+            return Parsed("invalid", reason="no_logprobs"), None
+        if not all(masses.values()):
+            return Parsed("invalid", reason="word_not_listed"), None
+        shares = wording.shares(masses)
+        if elicitation == "forced_choice":
+            return Parsed("answered", max(shares, key=shares.__getitem__)), shares
+        endorsed = tuple(key for key, share in shares.items() if share >= wording.cutoff)
+        if endorsed not in self._task.space.sets:
+            return Parsed("invalid", reason="not_admissible"), None
+        return Parsed("answered", endorsed), None
 
     def _turn(self, reply: Reply, elicitation: Turn, item: str, order: Order) -> Parsed:
         """Parse the reply to a turn.

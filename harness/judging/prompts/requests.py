@@ -22,6 +22,7 @@ from harness.judging.parsing.grammar import render as render_answer
 from harness.judging.prompts.demonstrations import Demonstrations
 from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
+    VERBALISED,
     ZERO_SHOT,
     gives_reasons,
     n_demonstrations,
@@ -340,6 +341,8 @@ class Prompts:
         TaskError
             If the item has no text.
         """
+        if strategy == VERBALISED:
+            return (Message("user", self._task.sentence_about(item)),)
         name = template_name(elicitation, strategy, own)
         order = self._order(item, strategy, sample)
         shared = self._parts(name, order)

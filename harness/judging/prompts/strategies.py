@@ -12,7 +12,8 @@ CALIBRATED = "logprob-calibrated"
 ENDORSEMENT = "endorse"
 SOFT_ENDORSEMENT = "endorse-logprob"
 ENDORSEMENTS = frozenset({ENDORSEMENT, SOFT_ENDORSEMENT})
-SOFT = frozenset({LOG_PROBABILITIES, CALIBRATED, SOFT_ENDORSEMENT})
+VERBALISED = "verbalised"
+SOFT = frozenset({LOG_PROBABILITIES, CALIBRATED, SOFT_ENDORSEMENT, VERBALISED})
 FEW_SHOT = re.compile(r"few-shot:([1-9][0-9]?)(@cot)?")
 SELF_CONSISTENCY = re.compile(r"self-consistency:([1-9][0-9]{0,2})")
 
@@ -35,7 +36,7 @@ def check_strategy(strategy: str) -> str:
         raise ValueError(
             "no such strategy; use one of zero-shot, cot, json, few-shot:N (N to 99), "
             "few-shot:N@cot, logprob, "
-            "logprob-calibrated, endorse, endorse-logprob"
+            "logprob-calibrated, endorse, endorse-logprob, verbalised"
         )
     return strategy
 

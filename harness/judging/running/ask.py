@@ -149,10 +149,16 @@ class Claims(NamedTuple):
 
 
 def claim_many(units: Sequence[WorkUnit], services: Services) -> Claims:
-    """Lock the requests of many units of one sample, and look their replies up once more."""
+    """Lock the requests of many units of one sample, and look their replies up once more.
+
+    Of units with the same request the first is claimed, and those that are not claimed come last.
+    """
     locks = services.locks
-    granted = locks.claim_many([unit.hashes[0] for unit in units])
-    units = [unit.with_claim(unit.hashes[0] in granted) for unit in units]
+    owner = {unit.hashes[0]: unit for unit in reversed(units)}
+    granted = locks.claim_many(list(owner))
+    owned = (unit.hashes[0] in granted and owner[unit.hashes[0]] is unit for unit in units)
+    units = [unit.with_claim(is_owned) for unit, is_owned in zip(units, owned, strict=True)]
+    units.sort(key=lambda unit: not unit.claimed)
     claimed = [unit for unit in units if unit.claimed]
     if not claimed:
         return Claims(units, (), ())
@@ -164,8 +170,8 @@ def claim_many(units: Sequence[WorkUnit], services: Services) -> Claims:
     for request in (*replies, *commands):
         locks.release(request)
     left = [unit for unit in units if not (unit.hashes[0] in replies or unit.hashes[0] in commands)]
-    stored = [(unit, replies[unit.hashes[0]]) for unit in claimed if unit.hashes[0] in replies]
-    pending = [(unit, commands[unit.hashes[0]]) for unit in claimed if unit.hashes[0] in commands]
+    stored = [(unit, replies[unit.hashes[0]]) for unit in units if unit.hashes[0] in replies]
+    pending = [(unit, commands[unit.hashes[0]]) for unit in units if unit.hashes[0] in commands]
     return Claims(left, stored, pending)
 
 
