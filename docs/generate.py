@@ -33,7 +33,7 @@ from harness.judging.parsing.verdict import (
 from harness.stats.metrics import confusion
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.registry import METRICS
-from harness.tasks.options import MAX_KEY_CHARS, MAX_LABEL_CHARS, Lexicon, Option
+from harness.tasks.options import MAX_KEY_CHARS, MAX_LABEL_CHARS, Lexicon, Option, Wording
 from harness.tasks.schema import (
     MAX_OPTIONS,
     MAX_PHRASE_CHARS,
@@ -106,6 +106,9 @@ def files() -> str:
         "#### lexicon",
         "",
         *_fields(Lexicon),
+        "#### verbalised",
+        "",
+        *_fields(Wording),
         fragment("tables"),
         *_fields(Verdict, verdict_schema()),
         fragment("run-folder"),

@@ -388,10 +388,7 @@ def _check_fields(task: TaskFields) -> None:
         raise ValueError("alt_test: raters are positional, so no rater is compared; leave it out")
     if task.pairwise:
         _check_pairwise(task, task.pairwise, keys)
-    if task.lexicon:
-        _check_keys("lexicon", (task.lexicon.positive, task.lexicon.negative), keys)
-    if task.verbalised:
-        _check_wording(task.verbalised, task.text, keys)
+    _check_words(task, keys)
     if listed := [label for label in task.ignore_labels if label in keys]:
         raise ValueError(
             f"ignore_labels: {listed[0]!r} is an option; remove it from one of the two"
@@ -418,6 +415,27 @@ def _check_open(task: TaskFields) -> None:
     if settings is not None and settings != AltTestFields(eps=settings.eps):
         raise ValueError(f"alt_test: on a {task.scale} scale it takes eps alone; remove the rest")
     _check_repeats("text", task.text)
+
+
+def _check_words(task: TaskFields, keys: Sequence[str]) -> None:
+    if task.lexicon:
+        _check_keys("lexicon", (task.lexicon.positive, task.lexicon.negative), keys)
+    if task.verbalised:
+        _check_wording(task.verbalised, task.text, keys)
+
+
+def _check_wording(wording: Wording, text: Sequence[str], keys: Sequence[str]) -> None:
+    names = FIELD_NAME.findall(wording.template)
+    if sorted(names) != sorted(text):
+        wanted = ", ".join(f"{{{{{name}}}}}" for name in text)
+        raise ValueError(f"verbalised: template must hold {wanted}, each once, and no other field")
+    if set(wording.words) != set(keys):
+        raise ValueError(f"verbalised: words: write a word for each option: {', '.join(keys)}")
+    words = [word.casefold() for word in wording.words.values()]
+    _check_repeats("verbalised: words", words, "give each option its own word")
+    if wrong := [word for word in words if not word.isalpha()]:
+        raise ValueError(f"verbalised: words: found {wrong[0]!r}; write a word of letters")
+    _check_keys("verbalised: weights", tuple(wording.weights), keys)
 
 
 def _check_options(options: Sequence[Option]) -> None:

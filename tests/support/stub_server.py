@@ -3,6 +3,7 @@
     python tests/support/stub_server.py --port 0   prints its port, then serves until it is ended
 
 POST [/ms/N][/fault/PLAN][/say/TEXT][/table/NAME][/tokens/JSON]/v1/chat/completions   OpenAI
+POST [...]/v1/completions                                                       OpenAI, text
 POST [...]/v1/messages                                                          Anthropic
 POST [...]/models/MODEL:generateContent                                         Gemini
 POST [...]/api/chat or /api/generate                                            Ollama
@@ -145,6 +146,11 @@ def with_logprobs(tokens: dict[str, float], body: dict, reply: dict) -> dict:
         listed = [{"token": token, "logprob": math.log(p)} for token, p in tokens.items()]
         listed.sort(key=lambda entry: -entry["logprob"])
         for choice in reply["choices"]:
+            if "text" in choice:
+                top = {entry["token"]: entry["logprob"] for entry in listed[: body["logprobs"]]}
+                drawn = {"tokens": [choice["text"]], "top_logprobs": [top]}
+                choice["logprobs"] = drawn | {"token_logprobs": [math.log(tokens[choice["text"]])]}
+                continue
             text = choice["message"]["content"]
             drawn = {"token": text, "logprob": math.log(tokens[text])}
             most = listed[: body.get("top_logprobs", 0)]
@@ -179,6 +185,12 @@ def openai_reply(body: dict, text: str | None, finish: str = "stop", **message) 
             "prompt_tokens_details": {"cached_tokens": n_in // 2},
         },
     }
+
+
+def completion_reply(body: dict, text: str | None, finish: str = "length", **_fields) -> dict:
+    reply = openai_reply(body, text, finish) | {"object": "text_completion"}
+    choices = [{"index": 0, "text": text, "logprobs": None, "finish_reason": finish}]
+    return reply | {"choices": choices}
 
 
 def anthropic_reply(body: dict, text: str | None, finish: str = "stop", **_message) -> dict:
@@ -238,6 +250,7 @@ def tokens(body: dict, text: str | None) -> tuple[int, int]:
 
 STYLES = {
     "/chat/completions": openai_reply,
+    "/completions": completion_reply,
     "/messages": anthropic_reply,
     ":generateContent": gemini_reply,
     "/api/chat": ollama_reply,
