@@ -263,8 +263,60 @@ def common_footing(
     scoring = Scoring.of(
         human, metric, tau=tau, positive=positive, implied=implied, weights=weights
     )
+    chosen, replies, n_replies, items = _ranked_judges(
+        scoring, judges, n_replies, min_answered, abstention
+    )
+    shared = items.shared
+    fit = None if implied_in is None else partial(scoring.with_implied, human, implied_in)
+    of_judges, of_baselines = scoring.resample(replies, shared, n_replies, resampling, fit)
+    units = resampling.units(len(shared))
+    ratings = panel.of(human, metric.human_form) if panel and implied is None else None
+    raters = None
+    if ratings is not None and replies:
+        raters = scoring.rater_covariance(ratings, replies, shared, n_replies)
+    n_units = units.n_entering(shared)
+    n_discordant = scoring.n_discordant(replies, shared, n_replies, units)
+    return Footing(
+        metric=metric,
+        n_replies=n_replies,
+        items=items,
+        judges=tuple(table.name for table in chosen),
+        values=frozen(of_judges["values"]),
+        replicates=frozen(of_judges["replicates"]),
+        baselines=dict(zip(BASELINES, of_baselines["values"].tolist(), strict=True)),
+        baseline_replicates=dict(zip(BASELINES, of_baselines["replicates"], strict=True)),
+        **_claims(
+            metric,
+            of_judges,
+            of_baselines,
+            raters,
+            resampling,
+            n_units=n_units,
+            n_discordant=n_discordant,
+        ),
+        references=tuple(scoring.reference(z, shared, resampling, ratings) for z in replies),
+        values_with_losses=frozen(
+            np.array([scoring.value_with_losses(z, n_replies) for z in replies])
+        ),
+        n_rated=int(scoring.rated.sum()),
+        min_answered=min_answered,
+        level=resampling.level,
+        unit=units.kind,
+        n_units=n_units,
+        raters=raters,
+    )
+
+
+def _ranked_judges(
+    scoring: Scoring,
+    judges: Sequence[RatingTable],
+    n_replies: float | None,
+    min_answered: float,
+    abstention: Abstention,
+) -> tuple[list[RatingTable], list[Replies], float, SharedItems]:
+    """Return the judges that answered enough, their replies, how many of them, and the items."""
     rated = scoring.rated
-    replies = [replies_of(table, metric.judge_form) for table in judges]
+    replies = [replies_of(table, scoring.metric.judge_form) for table in judges]
     if n_replies is None:
         samples = [samples_per_item(z.n_samples[rated], min_answered) for z in replies]
         n_replies = min(samples, default=1)
@@ -274,83 +326,58 @@ def common_footing(
     shared[rated] = sharing.shared if abstention == "exclude" else sharing.ranked.any()
     if abstention == "loss":
         replies = [scoring.with_worst_answers(z, n_replies) or z for z in replies]
-    chosen = [j for j in range(len(judges)) if sharing.ranked[j]]
-    ranked = [replies[j] for j in chosen]
-    fit = None if implied_in is None else partial(scoring.with_implied, human, implied_in)
-    judge_draws, baseline_draws = scoring.resample(ranked, shared, n_replies, resampling, fit)
-    losses, drawn = (loss(judge_draws[at], metric.better) for at in ("values", "replicates"))
-    baseline_losses = {at: loss(draws, metric.better) for at, draws in baseline_draws.items()}
-    defined = len(losses) > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn).all())
-    level = resampling.level
-    units = resampling.units(len(shared))
-    n_units = units.n_entering(shared)
-    ratings = panel.of(human, metric.human_form) if panel and implied is None else None
-    raters = None
-    if ratings is not None and ranked:
-        raters = scoring.rater_covariance(ratings, ranked, shared, n_replies)
-    R = len(ranked)
-    freedom = _freedom(raters, np.concatenate([drawn, baseline_losses["replicates"]]), n_units)
+    chosen = np.flatnonzero(sharing.ranked).tolist()
+    items = SharedItems(sharing.answered_fraction, sharing.ranked, shared)
+    return [judges[j] for j in chosen], [replies[j] for j in chosen], n_replies, items
+
+
+def _claims(
+    metric: Metric,
+    of_judges: Mapping[str, FloatArray],
+    of_baselines: Mapping[str, FloatArray],
+    raters: RaterCovariance | None,
+    resampling: Resampling,
+    *,
+    n_units: int,
+    n_discordant: IntArray,
+) -> dict[str, Any]:
+    """Return rank sets, the interval of the winner, and which baselines are beaten."""
+    better, R = metric.better, len(of_judges["values"])
+    losses, baseline_losses = (loss(of["values"], better) for of in (of_judges, of_baselines))
+    drawn = loss(np.concatenate([of_judges["replicates"], of_baselines["replicates"]]), better)
+    defined = R > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn[:R]).all())
+    freedom = _freedom(raters, drawn, n_units)
     if raters is not None:
-        every = np.array([*judge_draws["values"], *baseline_draws["values"]])
-        signs = (
-            np.sign(every) if metric.better == "zero" else loss(np.ones(len(every)), metric.better)
-        )
-        noise = signs[:, None] * raters.noise(drawn.shape[1], resampling.rng)
-        drawn, baseline_losses["replicates"] = (
-            drawn + noise[:R],
-            baseline_losses["replicates"] + noise[R:],
-        )
-    return Footing(
-        metric=metric,
-        n_replies=n_replies,
-        items=SharedItems(sharing.answered_fraction, sharing.ranked, shared),
-        judges=tuple(judges[j].name for j in chosen),
-        values=frozen(judge_draws["values"]),
-        replicates=frozen(judge_draws["replicates"]),
-        baselines=dict(zip(BASELINES, baseline_draws["values"].tolist(), strict=True)),
-        baseline_replicates=dict(zip(BASELINES, baseline_draws["replicates"], strict=True)),
-        ranks=rank_sets(
+        values = np.concatenate([of_judges["values"], of_baselines["values"]])
+        signs = np.sign(values) if better == "zero" else loss(np.ones(len(values)), better)
+        drawn = drawn + signs[:, None] * raters.noise(drawn.shape[1], resampling.rng)
+    judges, baselines = slice(R), slice(R, None)
+    settings: dict[str, Any] = {"level": resampling.level, "n_units": n_units}
+    claims: dict[str, Any] = {"ranks": None, "winner": None}
+    if defined:
+        claims["ranks"] = rank_sets(
             losses,
-            drawn,
-            level=level,
-            n_units=n_units,
-            freedom=None if freedom is None else freedom[:R, :R],
-            n_discordant=scoring.n_discordant(ranked, shared, n_replies, units),
+            drawn[judges],
+            freedom=None if freedom is None else freedom[judges, judges],
+            n_discordant=n_discordant,
+            **settings,
         )
-        if defined
-        else None,
-        winner=winner_interval(
+        claims["winner"] = winner_interval(
             losses,
-            drawn,
-            level=level,
-            n_units=n_units,
-            freedom=None if freedom is None else np.diag(freedom)[:R],
+            drawn[judges],
+            freedom=None if freedom is None else np.diag(freedom)[judges],
             bounds=loss_bounds(metric),
+            **settings,
         )
-        if defined
-        else None,
-        beats=beaten_baselines(
-            losses,
-            drawn,
-            baseline_losses["values"],
-            baseline_losses["replicates"],
-            level=level,
-            n_units=n_units,
-            freedom=None if freedom is None else freedom[:R, R:],
-        ),
-        references=tuple(
-            scoring.reference(replies[j], shared, resampling, ratings) for j in chosen
-        ),
-        values_with_losses=frozen(
-            np.array([scoring.value_with_losses(replies[j], n_replies) for j in chosen])
-        ),
-        n_rated=int(rated.sum()),
-        min_answered=min_answered,
-        level=level,
-        unit=units.kind,
-        n_units=n_units,
-        raters=raters,
+    claims["beats"] = beaten_baselines(
+        losses,
+        drawn[judges],
+        baseline_losses,
+        drawn[baselines],
+        freedom=None if freedom is None else freedom[judges, baselines],
+        **settings,
     )
+    return claims
 
 
 def _times_of_items(units: Units, resamples: Resamples) -> Iterator[FloatArray]:
