@@ -176,7 +176,7 @@ def test_view_in_the_place_of_the_table_is_refused(tmp_path):
 
 
 def test_replies_of_another_run_are_seen(store, tmp_path):
-    """A second look-up of a missing reply is skipped only while nobody has written."""
+    """A second look-up returns what another run has stored since the first."""
     other = ResponseCache(tmp_path / "cache")
     assert look_up(store, 1, 2) == look_up(store, 1) == {}
     other.add_many([reply(1)])
