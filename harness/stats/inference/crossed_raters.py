@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from harness.stats.data.arrays import blocks
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -58,36 +60,32 @@ class CrossedRatings:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LeftOut:
-    """Sums over items without each rater, and without each rating.
+    """Statistics of the same sums without each rater, and without each rating.
 
     Attributes
     ----------
-    sums : (n, d) array
-        What each item adds with all ratings.
-    totals : (d,) array
-        Their sums.
-    raters : (m, d) array
-        Sums without each rater.
-    cells : (C, d) array
-        Sums without one rating.
+    raters : tuple of (m,) arrays
+        Each statistic without each rater.
+    cells : tuple of (C,) arrays
+        Each statistic without one rating.
     times : (C,) array
-        How many ratings each row of ``cells`` stands for.
+        How many ratings each value of ``cells`` stands for.
     """
 
-    sums: FloatArray
-    totals: FloatArray
-    raters: FloatArray
-    cells: FloatArray
+    raters: tuple[FloatArray, ...]
+    cells: tuple[FloatArray, ...]
     times: FloatArray
 
     def __repr__(self) -> str:
-        return f"LeftOut({len(self.raters)} raters, {self.times.sum():g} ratings)"
+        return f"LeftOut({len(self.raters)} statistics, {self.times.sum():g} ratings)"
 
 
 def leave_out(
-    ratings: CrossedRatings, contributions: Callable[[IntArray, IntArray], FloatArray]
+    ratings: CrossedRatings,
+    contributions: Callable[[IntArray, IntArray], FloatArray],
+    *values: Callable[[FloatArray], FloatArray],
 ) -> LeftOut:
-    """Add up a statistic's contributions without each rater, and without each rating, in turn.
+    """Evaluate statistics without each rater, and without each rating, in turn.
 
     Parameters
     ----------
@@ -95,20 +93,37 @@ def leave_out(
         Of at least two raters.
     contributions : callable
         ``(counts, rows) -> (n', d)``: what the items at ``rows``, (n',), would add if they had
-        these (n', K) counts of ratings.
+        these (n', K) counts of ratings. Called for a block of items at a time.
+    *values : callable
+        ``totals (..., d) -> (...)``: the statistics.
     """
     n, m, K = ratings.shape
-    counts, every = ratings.counts(), np.arange(n)
-    sums = contributions(counts, every)
-    totals = sums.sum(axis=0)
-    without = [contributions(ratings.counts(without=j), every).sum(axis=0) for j in range(m)]
-    cells, times = [np.zeros((0, len(totals)))], [np.zeros(0)]
-    for k in range(K):
-        rows = np.flatnonzero(counts[:, k])
-        fewer = counts[rows] - np.eye(K, dtype=np.int64)[k]
-        cells.append(totals - sums[rows] + contributions(fewer, rows))
-        times.append(counts[rows, k].astype(np.float64))
-    return LeftOut(sums, totals, np.array(without), np.concatenate(cells), np.concatenate(times))
+    counts, runs = ratings.counts(), [np.arange(n)[run] for run in blocks(n)] or [np.arange(0)]
+    totals = _totals(contributions, counts, runs)
+    without = [_totals(contributions, ratings.counts(without=j), runs) for j in range(m)]
+    times, cells = [], []
+    for run in runs:
+        sums = contributions(counts[run], run)
+        for k in range(K):
+            rated = np.flatnonzero(counts[run, k])
+            rows = run[rated]
+            fewer = counts[rows] - np.eye(K, dtype=np.int64)[k]
+            left = totals - sums[rated] + contributions(fewer, rows)
+            cells.append([value(left) for value in values])
+            times.append(counts[rows, k].astype(np.float64))
+    return LeftOut(
+        raters=tuple(value(np.array(without)) for value in values),
+        cells=tuple(np.concatenate(of_value) for of_value in zip(*cells, strict=True)),
+        times=np.concatenate(times),
+    )
+
+
+def _totals(
+    contributions: Callable[[IntArray, IntArray], FloatArray],
+    counts: IntArray,
+    runs: Sequence[IntArray],
+) -> FloatArray:
+    return np.asarray(sum(contributions(counts[run], run).sum(axis=0) for run in runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,26 +182,15 @@ class RaterCovariance:
     def of(
         cls,
         left_out: Sequence[LeftOut],
-        value: Callable[[FloatArray], FloatArray],
         ratings: CrossedRatings,
+        statistic: int = 0,
     ) -> Self:
         """Take the covariances of a statistic of several judges with the same ratings."""
-        raters = [value(judge.raters) for judge in left_out]
-        cells = [value(judge.cells) for judge in left_out]
-        return cls.of_values(raters, cells, left_out[0].times, ratings)
-
-    @classmethod
-    def of_values(
-        cls,
-        raters: Sequence[FloatArray],
-        cells: Sequence[FloatArray],
-        times: FloatArray,
-        ratings: CrossedRatings,
-    ) -> Self:
-        """Take them of the values of J judges without each rater, (m,), and each rating, (C,)."""
         m = ratings.shape[1]
-        of_raters = _jackknife(np.array(raters), np.ones(m))
-        return cls(of_raters, _jackknife(np.array(cells), times), m, len(ratings.item))
+        raters = np.array([judge.raters[statistic] for judge in left_out])
+        cells = np.array([judge.cells[statistic] for judge in left_out])
+        of_cells = _jackknife(cells, left_out[0].times)
+        return cls(_jackknife(raters, np.ones(m)), of_cells, m, len(ratings.item))
 
     def variance(self, contrast: FloatArray) -> RaterVariance | None:
         """Return the variance of a sum of the statistics times a (J,) contrast.

@@ -650,10 +650,14 @@ class Scoring:
         """
         scored = [*replies, *(Replies.of_distribution(rows) for rows in self.fitted_baselines())]
         left_out = [
-            leave_out(ratings, partial(self.sums_of_counts, of_judge, shared, n_replies))
+            leave_out(
+                ratings,
+                partial(self.sums_of_counts, of_judge, shared, n_replies),
+                self.metric.value,
+            )
             for of_judge in scored
         ]
-        covariance = RaterCovariance.of(left_out, self.metric.value, ratings)
+        covariance = RaterCovariance.of(left_out, ratings)
         return covariance if np.isfinite(covariance.raters + covariance.cells).all() else None
 
     def fitted_baselines(self) -> Iterator[FloatArray]:
@@ -707,8 +711,8 @@ class Scoring:
         differences = sign * sides.difference[sides.used, 0]
         estimate = cluster_mean(linearized(differences, self.weights[sides.used]), clusters)
         if ratings is not None and isfinite(estimate.standard_error):
-            left_out = leave_out(ratings, partial(self.one_human_of_counts, replies, shared))
-            raters = RaterCovariance.of([left_out], mean, ratings).variance(np.ones(1))
+            left_out = leave_out(ratings, partial(self.one_human_of_counts, replies, shared), mean)
+            raters = RaterCovariance.of([left_out], ratings).variance(np.ones(1))
             estimate = _over_raters(estimate, raters)
         ends = estimate.interval(resampling.level) or (None, None)
         return HumanReference(

@@ -87,18 +87,13 @@ def rater_covariances(
         if ratings is None:
             continue
         vectors = vectors_of(human, first.human_form, tau=tau, positive=positive)
-        raters: dict[str, list[FloatArray]] = {metric.name: [] for metric in members}
-        cells: dict[str, list[FloatArray]] = {metric.name: [] for metric in members}
-        times = np.zeros(0)
-        for score in scores:  # the sums of a single judge are held at once
-            left_out = leave_out(ratings, _counted(first, score, vectors))
-            times = left_out.times
-            for metric in members:
-                raters[metric.name].append(metric.value(left_out.raters))
-                cells[metric.name].append(metric.value(left_out.cells))
+        values = [metric.value for metric in members]
+        left_out = [
+            leave_out(ratings, _counted(first, score, vectors), *values) for score in scores
+        ]
         covariances |= {
-            name: RaterCovariance.of_values(raters[name], cells[name], times, ratings)
-            for name in raters
+            metric.name: RaterCovariance.of(left_out, ratings, i)
+            for i, metric in enumerate(members)
         }
     return covariances
 
@@ -113,8 +108,8 @@ def with_rater_variance(
     completed = []
     for sums in groups:
         [metric] = sums.metrics
-        left_out = leave_out(ratings, partial(_of_counts, metric))
-        variance = RaterCovariance.of([left_out], metric.value, ratings).variance(np.ones(1))
+        left_out = leave_out(ratings, partial(_of_counts, metric), metric.value)
+        variance = RaterCovariance.of([left_out], ratings).variance(np.ones(1))
         completed.append(replace(sums, raters={metric.name: variance} if variance else {}))
     return completed
 

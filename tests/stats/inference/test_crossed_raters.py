@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from harness.stats.data.arrays import ratio
+from harness.stats.data.arrays import BLOCK, ratio
 from harness.stats.data.rating_table import hard
 from harness.stats.inference.crossed_raters import (
     CrossedRatings,
@@ -53,10 +53,11 @@ def contributions_of(metric, form, judge):
 
 def variances(ratings, contributions):
     """Variance over items, variance over items and raters, and its degrees of freedom."""
-    left_out, n = leave_out(ratings, contributions), ratings.shape[0]
-    without = mean(left_out.totals - left_out.sums)
+    left_out, n = leave_out(ratings, contributions, mean), ratings.shape[0]
+    sums = contributions(ratings.counts(), np.arange(n))
+    without = mean(sums.sum(axis=0) - sums)
     items = (n - 1) * np.var(without)
-    raters = RaterCovariance.of([left_out], mean, ratings).variance(np.ones(1))
+    raters = RaterCovariance.of([left_out], ratings).variance(np.ones(1))
     return items, *raters.with_items(items, n - 1.0)
 
 
@@ -115,3 +116,19 @@ def test_components_that_cancel_leave_two_degrees_of_freedom():
     assert variance == 3e-4
     assert freedom == 2.0
     assert satterthwaite((3e-4, 59.0), (5.8e-5, 4.0), (5.8e-5, 299.0))[1] > 30.0
+
+
+def test_items_are_left_out_a_block_at_a_time():
+    """100,000 items of ten options took 440 MB for sums without each rating."""
+    ratings = np.random.default_rng(0).integers(2, size=(2 * BLOCK + 5, 5))
+    sizes = []
+
+    def contributions(counts, rows):
+        sizes.append(len(rows))
+        return np.stack([counts[:, 0] / counts.sum(axis=1), np.ones(len(rows))], axis=1)
+
+    left_out = leave_out(crossed(ratings), contributions, mean)
+    assert max(sizes) == BLOCK
+    assert left_out.times.sum() == ratings.size
+    without = [(np.delete(ratings, j, axis=1) == 0).mean() for j in range(5)]
+    assert left_out.raters[0] == pytest.approx(without)

@@ -86,11 +86,8 @@ def test_variance_of_raters_is_that_of_the_jackknife():
         shares = counts / counts.sum(axis=1, keepdims=True)
         return find_metric("mse(s/s)", METRICS).contributions(shares, answers[rows])
 
-    left_out = leave_out(panel.forced_choice, contributions)
-    raters, cells = (
-        mean(left_out.raters),
-        np.repeat(mean(left_out.cells), left_out.times.astype(int)),
-    )
+    left_out = leave_out(panel.forced_choice, contributions, mean)
+    raters, cells = left_out.raters[0], np.repeat(left_out.cells[0], left_out.times.astype(int))
     covariance = evaluated(ratings, judges, panel).covariances["mse(s/s)"]
     variance = covariance.variance(np.array([1.0, 0.0]))
     assert variance.raters == pytest.approx((len(raters) - 1) * np.var(raters))
