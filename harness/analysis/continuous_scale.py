@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -52,17 +52,7 @@ class ContinuousScale:
     def of(cls, source: Source) -> ContinuousScale:
         """Read the numbers of a source."""
         place = {item.id: i for i, item in enumerate(source.items)}
-        panel = Panel.of(
-            (
-                (rating.item, rating.rater, float(rating.value))
-                for rating in source.task.ratings
-                if rating.item in place
-                and isinstance(rating.value, str)
-                and rating.value != CANNOT_ASSESS
-            ),
-            items=list(place),
-            rater_ids=source.task.rater_ids,
-        )
+        panel = panel_of(source, float)
         values = np.array(panel.labels, dtype=np.float64)[panel.code]
         answers = {}
         for judge in source.judges:
@@ -79,9 +69,14 @@ class ContinuousScale:
         return f"ContinuousScale({self.panel!r}, {len(self.answers)} judges)"
 
     @property
-    def score(self) -> ScoreName:
+    def score(self) -> Literal["neg_rmse"]:
         """What the annotator test compares by."""
         return "neg_rmse"
+
+    @property
+    def score_name(self) -> ScoreName:
+        """Its name."""
+        return self.score
 
     @property
     def width(self) -> float:
@@ -135,3 +130,29 @@ class ContinuousScale:
         resampling = resampling_of(self.source, groups_of(self.source))
         [estimates] = estimate_sums({"": sums}, resampling=resampling).values()
         return estimates
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the margin is, where the scale has no bounds."""
+        source = self.source
+        if source.task.bounds is not None or not source.judges:
+            return ()
+        margin = f"{source.worth:.0%} of the range of the ratings, {self.range:g}"
+        return (f"the scale has no bounds: the margin is {margin} (`bounds` in task.yaml)",)
+
+
+def panel_of(source: Source, read: Callable[[str], Hashable]) -> Panel:
+    """Return the ratings of a source that are no abstentions, each read from its text."""
+    items = [item.id for item in source.items]
+    selected = set(items)
+    return Panel.of(
+        (
+            (rating.item, rating.rater, read(rating.value))
+            for rating in source.task.ratings
+            if rating.item in selected
+            and isinstance(rating.value, str)
+            and rating.value != CANNOT_ASSESS
+        ),
+        items=items,
+        rater_ids=source.task.rater_ids,
+    )

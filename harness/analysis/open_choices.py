@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
 from harness.stats.open_scales.numeric_metrics import numeric_metrics
+from harness.stats.open_scales.text_answers import SIMILARITY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,5 +49,7 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
 
 def metrics_of(task: Task) -> tuple[Metric, ...]:
     """Return the metrics of a task on an open scale."""
+    if task.scale == "text":
+        return (SIMILARITY,)
     width = inf if task.bounds is None else task.bounds[1] - task.bounds[0]
     return numeric_metrics(width)

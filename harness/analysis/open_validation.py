@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from harness.analysis.rater_replacement import (
     why_no_test,
 )
 from harness.analysis.result import HumanResult, JudgeResult, Settings, TaskFacts, Validation
+from harness.analysis.text_scale import TextScale
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.ratings import count_outcomes
 from harness.stats import AltTestDesign, Estimate, annotator_controls, annotator_tests
@@ -41,13 +42,16 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
     from harness.stats.selection.footing import Footing
 
+OpenScale: TypeAlias = ContinuousScale | TextScale
 NO_OPTIONS = "no_options"  # why beta is NA
 
 
 def validate_open(source: Source) -> Validation:
     """Validate judges on an open scale; see `harness.analysis.validation.validate`."""
     check_open_choices(source.task, _changed(source))
-    scale = ContinuousScale.of(source)
+    scale: OpenScale = (
+        ContinuousScale.of(source) if source.task.scale == "continuous" else TextScale.of(source)
+    )
     metric = find_metric(source.metric or scale.metrics[0].name, scale.metrics)
     resampling = resampling_of(source, groups_of(source))
     evidence = _evidence(scale, metric) if source.judges else None
@@ -84,7 +88,7 @@ def _weights(source: Source) -> Any:  # noqa: ANN401 -- an array of floats
     return np.ones(len(source.items)) if weights is None else weights
 
 
-def _evidence(scale: ContinuousScale, metric: Metric) -> Evidence:
+def _evidence(scale: OpenScale, metric: Metric) -> Evidence:
     source = scale.source
     footing = open_footing(
         metric,
@@ -103,7 +107,7 @@ def _evidence(scale: ContinuousScale, metric: Metric) -> Evidence:
     )
 
 
-def _range_of(scale: ContinuousScale, metric: Metric) -> float:
+def _range_of(scale: OpenScale, metric: Metric) -> float:
     """Return the range of a metric; without bounds, as if the scale were that of the ratings."""
     low, high = metric.bounds
     if np.isfinite(high - low):
@@ -112,7 +116,7 @@ def _range_of(scale: ContinuousScale, metric: Metric) -> float:
 
 
 def _deciding_tests(
-    scale: ContinuousScale, footing: Footing
+    scale: OpenScale, footing: Footing
 ) -> tuple[str, dict[str, DecidingAnnotatorTest]]:
     source = scale.source
     if source.task.rater_ids == "positional":
@@ -124,16 +128,16 @@ def _deciding_tests(
     return "", deciding_tests(scale.panel, verdicts, _design(scale), resampling)
 
 
-def _design(scale: ContinuousScale) -> AltTestDesign:
+def _design(scale: OpenScale) -> AltTestDesign:
     source = scale.source
     return AltTestDesign(score=scale.score, eps=eps_of(source.task), unanswered=source.unanswered)
 
 
-def _replacement(scale: ContinuousScale) -> Replacement:
+def _replacement(scale: OpenScale) -> Replacement:
     source, design = scale.source, _design(scale)
     reason = why_no_test(source.task, source.judges)
     if reason:
-        return replacement_of(source.task, design, scale.score, reason, (None, ()))
+        return replacement_of(source.task, design, scale.score_name, reason, (None, ()))
     verdicts = {judge.name: scale.verdicts(judge.name) for judge in source.judges}
     resampling = resampling_of(source, groups_of(source))
     tests = annotator_tests(scale.panel, verdicts, design, resampling=resampling)
@@ -141,10 +145,12 @@ def _replacement(scale: ContinuousScale) -> Replacement:
     judges = tuple(
         judge_replacement(test, name=name, n_tied=0, joint=None) for name, test in tests.items()
     )
-    return replacement_of(source.task, design, scale.score, "", (controls_result(controls), judges))
+    return replacement_of(
+        source.task, design, scale.score_name, "", (controls_result(controls), judges)
+    )
 
 
-def _judge(scale: ContinuousScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:
+def _judge(scale: OpenScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:
     source = scale.source
     verdicts, planned = source.verdicts[facts.name], source.planned[facts.name]
     outcomes = count_outcomes(verdicts, planned)
@@ -188,7 +194,7 @@ def _judge(scale: ContinuousScale, facts: JudgeFacts, draws: Draws) -> JudgeResu
     )
 
 
-def _humans(scale: ContinuousScale) -> HumanResult:
+def _humans(scale: OpenScale) -> HumanResult:
     source = scale.source
     ids = {item.id for item in source.items}
     ratings = [rating for rating in source.task.ratings if rating.item in ids]
@@ -252,14 +258,10 @@ def _settings(source: Source, metric: Metric, unit: str) -> Settings:
     )
 
 
-def _notes(scale: ContinuousScale) -> list[str]:
+def _notes(scale: OpenScale) -> list[str]:
     source, notes = scale.source, []
     is_weighted = sampling_weights(source.items) is not None
     if sampling := on_sampling(source.items, is_weighted=is_weighted):
         notes.append(sampling)
-    if source.task.scale == "continuous" and source.task.bounds is None and source.judges:
-        notes.append(
-            f"the scale has no bounds: the margin is {source.worth:.0%} of the range of the "
-            f"ratings, {scale.range:g} (`bounds` in task.yaml)"
-        )
+    notes += scale.notes
     return notes

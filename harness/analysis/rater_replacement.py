@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.controls import Controls
     from harness.tasks import Task
 
-ScoreName: TypeAlias = Literal["accuracy", "neg_rmse"]
+ScoreName: TypeAlias = Literal["accuracy", "neg_rmse", "similarity"]
 EPS = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}  # Calderon et al. 2025, section 3.4
 SWEEP = tuple(k / 40 for k in range(21))  # 0 to 0.5
 POSITIONAL = "positional_raters"
@@ -131,7 +131,7 @@ class Replacement:
         Why there is no test at all: "positional_raters", where a rater's name is a place within the
         item and no person; "no_judges"; else "".
     score : str
-        Accuracy of labels, negative RMSE on ordered scales.
+        Accuracy of labels, negative RMSE on ordered and continuous scales, similarity of texts.
     eps : float
         The margin: that of task.yaml, else set by the kind of raters.
     q : float
@@ -205,7 +205,7 @@ def eps_of(task: Task) -> float:
     return EPS[task.raters] if settings is None or settings.eps is None else settings.eps
 
 
-def _score(scale: Scale) -> ScoreName:
+def _score(scale: Scale) -> Literal["accuracy", "neg_rmse"]:
     return "accuracy" if scale.numbers is None else "neg_rmse"
 
 

@@ -116,7 +116,7 @@ def import_(
         typer.Option(metavar="LABEL=OPTION", help="A label that means an option; repeatable."),
     ] = None,
     scale: Annotated[
-        Literal["binary", "nominal", "ordinal", "pairwise", "continuous"] | None,
+        Literal["binary", "nominal", "ordinal", "pairwise", "continuous", "text"] | None,
         typer.Option(help="Scale of the answers."),
     ] = None,
     bounds: Annotated[
@@ -466,6 +466,8 @@ def _answer_rows(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _options_rows(answers: Answers) -> list[tuple[str, str]]:
+    if answers.scale == "text":
+        return []
     if answers.scale == "continuous":
         low, high = answers.bounds or (None, None)
         return [("bounds", "none (--bounds)" if low is None else f"{low:g} to {high:g}")]

@@ -16,7 +16,7 @@ from harness.curation.cell_values import labels_of
 from harness.curation.table_columns import EMPTY, MAX_LABELS
 from harness.errors import TaskError
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
-from harness.tasks.schema import as_number, number_text
+from harness.tasks.schema import MAX_ANSWER_CHARS, OPEN_SCALES, as_number, number_text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 20  # a scale with more steps is taken for continuous
 RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
-SCALES: tuple[Scale, ...] = ("binary", "nominal", "ordinal", "pairwise", "continuous")
+SCALES: tuple[Scale, ...] = ("binary", "nominal", "ordinal", "pairwise", "continuous", "text")
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
 ORDERS = (
     ("very low", "low", "medium", "high", "very high"),
@@ -108,8 +108,8 @@ def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, La
             columns = ", ".join(mapping.raters or mapping.criteria) or mapping.label
             raise TaskError(
                 f"{reader.table.path}: found more than {MAX_LABELS} different labels in {columns}; "
-                "free text cannot be used yet. Say --scale continuous if they are numbers, or name "
-                "other columns."
+                "say --scale continuous if they are numbers, --scale text if they are free text, "
+                "or name other columns."
             )
     rater_ids = _rater_ids(reader)
     for of_criterion in counts.values():
@@ -239,12 +239,12 @@ class Answers:
     def key(self, label: str) -> str | None:
         """Return the key of a label; CANNOT_ASSESS and ignored labels stand for themselves.
 
-        On a continuous scale, the number that a label is.
+        On a continuous scale, the number that a label is; on a text scale, the label.
         """
         if self.abstain and label == CANNOT_ASSESS:
             return label
-        if self.scale == "continuous" and label.casefold() not in self.keys:
-            return self._number(label)
+        if self.scale in OPEN_SCALES and label.casefold() not in self.keys:
+            return self._number(label) if self.scale == "continuous" else label[:MAX_ANSWER_CHARS]
         return self.keys.get(label.casefold())
 
     def _number(self, label: str) -> str | None:
@@ -270,8 +270,8 @@ def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
     TaskError
         If the labels are free text or continuous numbers, or there are fewer than two.
     """
-    if settings.scale == "continuous":
-        return _continuous_answers(counts, settings, where)
+    if settings.scale in OPEN_SCALES:
+        return _open_answers(counts, settings, where)
     notes: list[str] = []
     meanings = settings.meanings()
     excluded = {*settings.ignore, CANNOT_ASSESS}
@@ -308,13 +308,16 @@ def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
     )
 
 
-def _continuous_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> Answers:
-    """Read labels as numbers; others are refused row by row."""
+def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> Answers:
+    """Read labels as numbers, of which others are refused row by row, or as texts."""
+    assert settings.scale is not None
     if settings.options or settings.positive:
-        raise TaskError(f"{where}: a continuous scale has no options; drop --options, --positive.")
+        raise TaskError(
+            f"{where}: a {settings.scale} scale has no options; drop --options and --positive."
+        )
     meanings = settings.meanings()
     answers = Answers(
-        scale="continuous",
+        scale=settings.scale,
         keys=meanings,
         labels={},
         positive=(),
@@ -323,7 +326,8 @@ def _continuous_answers(counts: LabelCounts, settings: AnswerSettings, where: st
         notes=(),
         bounds=settings.bounds,
     )
-    if not any(as_number(label) is not None for label in counts.humans):
+    numbers = (as_number(label) for label in counts.humans)
+    if settings.scale == "continuous" and all(number is None for number in numbers):
         raise TaskError(f"{where}: no rating is a number; name other columns, or another --scale.")
     return answers
 

@@ -64,7 +64,7 @@ def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]
         "# What else raters were told, if anything; judges are told the same.",
         "# instructions: ...",
         "",
-        "# binary, nominal, ordinal (options in order), pairwise or continuous.",
+        "# binary, nominal, ordinal (options in order), pairwise, continuous or text.",
         f"scale: {answers.scale}",
         *_scale_lines(answers),
         "# Whether CANNOT_ASSESS is an answer.",
@@ -95,6 +95,12 @@ def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]
 
 def _scale_lines(answers: Answers) -> list[str]:
     """Return the options or, of a continuous scale, the bounds."""
+    if answers.scale == "text":
+        return [
+            "# How similar texts are: a table with the columns text, other and similarity; without",
+            "# it, the share of their words that two texts have in common.",
+            "# similarity: similarity.csv",
+        ]
     if answers.scale == "continuous":
         low, high = map(number_text, answers.bounds or (0.0, 100.0))
         bounds = f"bounds: [{low}, {high}]"

@@ -23,7 +23,7 @@ from itertools import chain
 from math import fsum
 from statistics import median
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -43,9 +43,13 @@ if TYPE_CHECKING:
     from harness.judging.vote_weights import Weights
     from harness.stats import OptionSpace
     from harness.tasks import Task
+    from harness.tasks.schema import OpenScale
 
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 Answer = TypeVar("Answer", str, tuple[str, ...])
+
+
+Answers: TypeAlias = "OptionSpace | OpenScale"  # the scale, where there are no options
 
 
 class Question(NamedTuple):
@@ -88,7 +92,7 @@ def with_votes(
         sample s of an ensemble, of its members' samples s. Those of calibrated judges are
         calibrated, and those of judges that endorse options are put together.
     """
-    space = None if task.is_open else task.space
+    space = cast("OpenScale", task.scale) if task.is_open else task.space
     by_judge: dict[str, Sequence[Verdict]] = {}
     for spec in specs:
         if spec.members:
@@ -110,7 +114,7 @@ def with_votes(
 
 
 def _of_replies(
-    spec: JudgeSpec, replies: Sequence[Verdict], space: OptionSpace | None, look: int
+    spec: JudgeSpec, replies: Sequence[Verdict], space: Answers, look: int
 ) -> Sequence[Verdict]:
     votes: defaultdict[Question, list[Verdict]] = defaultdict(list)
     for reply in sorted(replies, key=lambda verdict: verdict.sample):
@@ -142,7 +146,7 @@ def _weights_by_item(
 def _of_members(
     spec: JudgeSpec,
     by_judge: Mapping[str, Sequence[Verdict]],
-    space: OptionSpace | None,
+    space: Answers,
     look: int,
     weights: Callable[[Question], dict[str, float]],
 ) -> Sequence[Verdict]:
@@ -162,7 +166,7 @@ def _of_members(
 def majority(
     question: Question,
     votes: Sequence[Verdict],
-    space: OptionSpace | None,
+    space: Answers,
     weights: Mapping[str, float] = NO_WEIGHTS,
 ) -> Verdict:
     """Return the verdict of the majority; the module's docstring states the rule.
@@ -173,8 +177,8 @@ def majority(
         Judge and unit of the verdict.
     votes : sequence of Verdict
         At least one.
-    space : OptionSpace or None
-        Options and admissible sets of the task; None on a continuous scale.
+    space : OptionSpace or {"continuous", "text"}
+        Options and admissible sets of the task, or its scale where it has none.
     weights : mapping of str to float, optional
         Of the judges who vote; 1 each by default.
     """
@@ -212,10 +216,14 @@ def _outcome(votes: Sequence[Verdict]) -> Outcome:
 
 
 def _value_of(
-    question: Question, values: Sequence[Value], weights: Sequence[float], space: OptionSpace | None
+    question: Question, values: Sequence[Value], weights: Sequence[float], space: Answers
 ) -> Value:
-    if space is None:
-        return number_text(median(float(value) for value in values if isinstance(value, str)))
+    texts = [value for value in values if isinstance(value, str)]
+    if space == "continuous":
+        return number_text(median(map(float, texts)))
+    if space == "text":
+        return _most_frequent(question, texts, weights)
+    assert not isinstance(space, str)
     return _value(question, values, weights, space)
 
 

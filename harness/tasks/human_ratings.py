@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, NoReturn, Self
 from harness.errors import TaskError
 from harness.tasks.model import HumanElicitation, Rating
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import MAX_POWERSET_OPTIONS, as_number, number_text, numeric_keys
+from harness.tasks.schema import (
+    MAX_ANSWER_CHARS,
+    MAX_POWERSET_OPTIONS,
+    OPEN_SCALES,
+    as_number,
+    number_text,
+    numeric_keys,
+)
 from harness.tasks.tables import parse_json, read_rows
 from harness.tasks.tables.checks import as_text, identifier, short
 
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.tasks.model import Item
-    from harness.tasks.schema import TaskFields
+    from harness.tasks.schema import Scale, TaskFields
     from harness.tasks.tables import Row
 
 COLUMNS = frozenset({"item", "rater", "elicitation", "value"})
@@ -48,7 +55,7 @@ class _Rules:
     numbers: dict[float, str]  # keys by number, on a numeric scale
     sets: frozenset[frozenset[str]] | None  # None: every set, if they can be listed at all
     foreign: frozenset[str]
-    is_open: bool
+    scale: Scale
     bounds: tuple[float, float] | None
 
     @classmethod
@@ -61,7 +68,7 @@ class _Rules:
             numbers=numeric_keys(keys) if task.scale == "ordinal" else {},
             sets=None if listed == "all" else frozenset(map(frozenset, listed)),
             foreign=frozenset(task.ignore_labels),
-            is_open=task.is_open,
+            scale=task.scale,
             bounds=task.bounds,
         )
 
@@ -91,7 +98,7 @@ def read_ratings(
     Raises
     ------
     TaskError
-        With ``reason`` ``unknown_label``, ``non_numeric_value``, ``out_of_bounds``,
+        With ``reason`` ``unknown_label``, ``non_numeric_value``, ``out_of_bounds``, ``too_long``,
         ``empty_value``, ``empty_response_set``, ``set_not_admissible``, ``duplicate_rating``,
         ``unknown_item`` or ``unrated_item``, naming line, value, item and rater; without one for
         faults of the table.
@@ -144,8 +151,8 @@ def _rating(row: Row, rules: _Rules, where: str) -> tuple[Rating, bool]:
         )
     try:
         read = _response_set if elicitation == "response_set" else _option
-        if rules.is_open:
-            read = _open_answer
+        if rules.scale in OPEN_SCALES:
+            read = _number if rules.scale == "continuous" else _text
             _check_elicitation(elicitation)
         value, is_foreign = read(row["value"], rules)
     except _BadValueError as error:
@@ -173,14 +180,29 @@ def _check_elicitation(elicitation: HumanElicitation) -> None:
 
 
 def _open_answer(value: object, rules: _Rules) -> tuple[str, bool]:
-    """Read a number, or CANNOT_ASSESS, and whether it is a foreign label instead."""
-    text = as_text(value)
-    if text in rules.answers:
-        return text, False
+    """Read an answer that is no option, and whether it is a foreign label or CANNOT_ASSESS."""
+    text = as_text(value).strip()
     if text in rules.foreign:
         return text, True
-    if not text or text == CANNOT_ASSESS:
+    if not text or (text == CANNOT_ASSESS and text not in rules.answers):
         raise _unknown(text, rules, numeric=False)
+    return text, False
+
+
+def _text(value: object, rules: _Rules) -> tuple[str, bool]:
+    """Read a text, or CANNOT_ASSESS, and whether it is a foreign label instead."""
+    text, is_foreign = _open_answer(value, rules)
+    if len(text) > MAX_ANSWER_CHARS:
+        problem = f"value {short(text)} has {len(text)} characters; at most {MAX_ANSWER_CHARS}"
+        raise _BadValueError("too_long", problem)
+    return text, is_foreign
+
+
+def _number(value: object, rules: _Rules) -> tuple[str, bool]:
+    """Read a number, or CANNOT_ASSESS, and whether it is a foreign label instead."""
+    text, is_foreign = _open_answer(value, rules)
+    if is_foreign or text in rules.answers:
+        return text, is_foreign
     number = as_number(text)
     if isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from harness.errors import TaskError
 from harness.tasks.images import Image, read_images
 from harness.tasks.schema import MAX_POWERSET_OPTIONS, TaskFields
+from harness.tasks.similarities import read_similarities
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +54,8 @@ class Rating:
     """A human rating.
 
     Its value is an option key, a tuple of them for a response set, or CANNOT_ASSESS; on a
-    continuous scale, a number as `harness.tasks.schema.number_text` writes it.
+    continuous scale, a number as `harness.tasks.schema.number_text` writes it; on a text scale, a
+    text.
     """
 
     item: str
@@ -152,6 +154,8 @@ class Task(TaskFields):
         }
         if self.image:
             content["images"] = {item: image.digest for item, image in self.images.items()}
+        if self.similarity:
+            content["similarities"] = sorted(self.similarities.items())
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -165,6 +169,17 @@ class Task(TaskFields):
             See `harness.tasks.images.read_images`.
         """
         return read_images(self.folder, self.image, self.items) if self.image else {}
+
+    @cached_property
+    def similarities(self) -> dict[tuple[str, str], float]:
+        """Similarities of texts that the task's folder gives, read when they are first needed.
+
+        Raises
+        ------
+        TaskError
+            See `harness.tasks.similarities.read_similarities`.
+        """
+        return read_similarities(self.folder, self.similarity) if self.similarity else {}
 
     def criterion_text(self, criterion: str | None) -> str:
         """Return a criterion as judges are shown it: with its description, if it has one."""

@@ -42,6 +42,7 @@ TASK_FILE = "task.yaml"
 MAX_POWERSET_OPTIONS = 10
 MAX_OPTIONS = 100
 MAX_RESPONSE_SETS = 2**MAX_POWERSET_OPTIONS - 1  # listed or not
+MAX_ANSWER_CHARS = 2000  # of a free text
 MAX_PHRASE_CHARS = 2000  # what stands on the judge card
 SHOWN_CHARS = 80
 CONTIGUOUS = "contiguous"
@@ -59,8 +60,9 @@ OF_OPTIONS: dict[str, object] = {  # fields that need options, as they are witho
 N_COMBINED_SETS = 2
 
 ClosedScale = Literal["binary", "nominal", "ordinal", "pairwise"]
-Scale = Literal[ClosedScale, "continuous"]
-OPEN_SCALES = ("continuous",)  # answers are not chosen among options
+OpenScale = Literal["continuous", "text"]
+Scale = Literal[ClosedScale, OpenScale]
+OPEN_SCALES = ("continuous", "text")  # answers are not chosen among options
 MIN_OPTIONS = 2
 TemplateName = Literal[
     "forced_choice",
@@ -187,12 +189,16 @@ class TaskFields(Frozen):
     instructions : str
         Further instructions to raters and judges.
     scale : str
-        ``binary``, ``nominal``, ``ordinal`` (options in order), ``pairwise``, or ``continuous``
-        (any number).
+        ``binary``, ``nominal``, ``ordinal`` (options in order), ``pairwise``, ``continuous``
+        (any number) or ``text`` (any text).
     options : tuple of Option
-        K of them, K >= 2; exactly 2 on a binary scale. None on a continuous scale.
+        K of them, K >= 2; exactly 2 on a binary scale. None on a continuous or text scale.
     bounds : (float, float) or None
         On a continuous scale, the least and the greatest number; None without bounds.
+    similarity : str or None
+        On a text scale, a table in the task's folder with the columns ``text``, ``other`` and
+        ``similarity``: what a text is worth beside another. None for the share of their words that
+        two texts have in common.
     positive : tuple of str
         Keys of the options that count as positive downstream.
     response_sets : "all" or tuple of tuple of str
@@ -246,6 +252,7 @@ class TaskFields(Frozen):
     scale: Scale
     options: tuple[OptionField, ...] = Field((), max_length=MAX_OPTIONS)
     bounds: tuple[FiniteFloat, FiniteFloat] | None = None
+    similarity: str | None = Field(None, min_length=1)
     positive: tuple[Key, ...] = ()
     response_sets: Literal["all"] | tuple[tuple[Key, ...], ...] = Field(
         "all", json_schema_extra=_admit_contiguous
@@ -397,6 +404,8 @@ def _check_fields(task: TaskFields) -> None:
 
 
 def _check_bounds(task: TaskFields) -> None:
+    if task.similarity is not None and task.scale != "text":
+        raise ValueError(f"similarity: the scale is {task.scale}; leave it out")
     if task.bounds is None:
         return
     if task.scale != "continuous":

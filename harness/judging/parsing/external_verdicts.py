@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from harness.errors import VerdictError
 from harness.files import bounded_lines
 from harness.judging.parsing.grammar import Parsed
-from harness.judging.parsing.number_grammar import parse_number
+from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.verdict import (
     MAX_NAME_CHARS,
     OUTCOMES,
@@ -118,7 +118,7 @@ class _Rules:
 
     def __init__(self, task: Task) -> None:
         self._items = task.by_id
-        self._is_open, self._bounds = task.is_open, task.bounds
+        self._task, self._is_open = task, task.is_open
         self._judges: set[str] = set()
         self._max_judges = max_judges(task)
         self._order = {option.key: i for i, option in enumerate(task.options)}
@@ -191,7 +191,7 @@ class _Rules:
         if elicitation == "forced_choice":
             parsed = self._choice(value)
         elif self._is_open:
-            return Parsed("invalid", reason="not_a_number"), None
+            return Parsed("invalid", reason="unreadable"), None
         elif elicitation == "response_set":
             parsed = self._set(_json(value))
         else:
@@ -200,7 +200,7 @@ class _Rules:
 
     def _choice(self, value: object) -> Parsed:
         if self._is_open:
-            return open_answer(value, self._bounds)
+            return open_answer(value, self._task)
         key = key_text(value)
         return Parsed("answered", key) if key in self._order else NOT_AN_OPTION
 
@@ -240,13 +240,13 @@ def key_text(value: object) -> str | None:
     return str(value)
 
 
-def open_answer(value: object, bounds: tuple[float, float] | None) -> Parsed:
-    """Read a cell that is to be a number."""
+def open_answer(value: object, task: Task) -> Parsed:
+    """Read a cell that is to be a number or a text."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = number_text(float(value))
     if not isinstance(value, str):
-        return Parsed("invalid", reason="not_a_number")
-    return parse_number(value, bounds, abstain=False)[0]
+        return Parsed("invalid", reason="unreadable")
+    return parse_open(value, task)[0]
 
 
 def _json(value: object) -> object:

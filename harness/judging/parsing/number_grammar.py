@@ -66,7 +66,7 @@ def parse_number(
     for form, _, has_lead in forms(body):
         if SPACED_SIGN.match(form):
             break
-        answer = _member(form) if form.startswith("{") else form
+        answer = verdict_member(form) if form.startswith("{") else form
         parsed = _answer(answer, bounds, abstain=abstain)
         if parsed is not None:
             return parsed, body if has_lead or answer != form else ""
@@ -97,7 +97,7 @@ def _number(form: str, bounds: tuple[float, float] | None) -> float | None:
     return _plain(form)
 
 
-def _member(form: str) -> str:
+def verdict_member(form: str) -> str:
     """Return the verdict in a JSON object; "" where it holds none, or several."""
     try:
         members = _DECODER.decode(form)

@@ -30,7 +30,7 @@ from harness.judging.parsing.grammar import (
     parse_without_item,
     render,
 )
-from harness.judging.parsing.number_grammar import parse_number
+from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.option_probabilities import (
     MIN_MASS,
     OptionTokens,
@@ -178,7 +178,8 @@ class Verdict(_Record, frozen=True, kw_only=True):
     outcome : str
         One of `OUTCOMES`; only ``answered`` has a value.
     value : str, tuple of str, PairValue or None
-        The key of an option, a set of keys, or both; on a continuous scale, the number as text.
+        The key of an option, a set of keys, or both; on a scale without options, the
+        answer as text.
     request : str
         Hash of the request that got the reply (of a pair: the second turn's) or, without a reply,
         of the request that failed.
@@ -441,7 +442,7 @@ class Reader:
         if self._endorses:
             return parse_without_item(text, "forced_choice", (YES, NO), abstain=task.abstain)
         if task.is_open:
-            return parse_number(text, task.bounds, abstain=task.abstain)
+            return parse_open(text, task)
         sets = None if task.response_sets == "all" else task.response_sets
         if not orders:
             return parse_without_item(

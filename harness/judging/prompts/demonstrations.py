@@ -185,7 +185,7 @@ def _candidates(task: Task, items: Iterable[Item], kind: AnswerKind) -> Sequence
 def answers_of(task: Task, kind: AnswerKind) -> dict[str, Answer]:
     """Return the answer that more raters gave than any other, by item; those with ties have none.
 
-    On a continuous scale, the raters' median.
+    On a continuous scale, the raters' median; of texts, the first of the most frequent ones.
 
     Parameters
     ----------
@@ -198,8 +198,10 @@ def answers_of(task: Task, kind: AnswerKind) -> dict[str, Answer]:
     for rating in task.ratings:
         if rating.elicitation == kind:
             counts[rating.item][rating.value] += 1
-    if task.is_open:
+    if task.scale == "continuous":
         return {item: _median(of_item) for item, of_item in counts.items()}
+    if task.scale == "text":
+        return {item: of_item.most_common(1)[0][0] for item, of_item in counts.items()}
     ranked = {item: of_item.most_common(2) for item, of_item in counts.items()}
     return {
         item: first[0]

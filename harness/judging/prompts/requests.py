@@ -47,6 +47,7 @@ ELICITATIONS: tuple[Elicitation, ...] = ("forced_choice", "response_set", "paire
 
 FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
+OPEN_TEMPLATES = {"continuous": "number", "text": "text"}  # where there are no options
 MAX_ORDERS = 1024  # of options, whose prompts are kept
 ENDORSEMENT_KEYS = ("yes", "no")
 NO_FILES: Mapping[TemplateName, str] = MappingProxyType({})
@@ -486,7 +487,7 @@ def _template_names(task: Task, strategies: Collection[str]) -> list[str]:
 
 def _default_name(task: Task, name: str) -> str:
     """Return the name of the bundled template in the place of a template."""
-    return name.replace("forced_choice", "number") if task.is_open else name
+    return name.replace("forced_choice", OPEN_TEMPLATES.get(task.scale, "forced_choice"))
 
 
 def _fenced(parts: Sequence[str]) -> dict[str, str]:
@@ -576,6 +577,8 @@ def _answers(task: Task, options: Sequence[Option]) -> list[str]:
     """Return the admissible answers, a line each."""
     if not task.is_open:
         return [option.key for option in options]
+    if task.scale == "text":
+        return ["a text"]
     if task.bounds is None:
         return ["a number"]
     low, high = map(number_text, task.bounds)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 REASONING_PARAMS = frozenset({"reasoning_effort", "reasoning", "thinking"})
-NUMBER_TOKENS = 4  # of a reply that is a number
+OPEN_TOKENS = {"continuous": 4, "text": 16}  # of a reply without options
 WORDS = re.compile(r"\w+|[^\w\s]")
 
 
@@ -119,7 +119,7 @@ def _asked_as_set(job: Job, item: str, first: Request) -> bool:
 def _reply_tokens(task: Task, elicitation: Elicitation) -> int:
     """Estimate the tokens of an average reply: one per 4 letters of a word or punctuation mark."""
     if task.is_open:
-        return NUMBER_TOKENS
+        return OPEN_TOKENS[task.scale]
     values: list[str | tuple[str, ...]] = [option.key for option in task.options]
     if elicitation == "response_set":
         values = [tuple(members) for members in task.space.sets]
