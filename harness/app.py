@@ -44,6 +44,7 @@ from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache
+from harness.judging.vote_weights import WEIGHTED
 from harness.model_versions import model_change
 from harness.ratings import select_items
 from harness.report import write_report
@@ -619,7 +620,9 @@ def _plan(
         for spec in specs
         if spec.kind != ENSEMBLE
     )
-    if of_options := [spec.name for spec in specs if spec.is_soft or spec.endorses]:
+    if of_options := [
+        spec.name for spec in specs if spec.is_soft or spec.endorses or spec.rule == WEIGHTED
+    ]:
         task.require_options(of_options[0])
     in_order = {spec.strategy for spec in specs} & {CALIBRATED, VERBALISED}
     if prompts.orders and in_order:

@@ -20,14 +20,16 @@ def response_format(task: Task, kind: AnswerKind) -> dict[str, JsonValue]:
     """Return the parameter ``response_format`` of an OpenAI-compatible server.
 
     Its schema admits ``{"verdict": KEY}``, or ``{"verdict": [KEY, ...]}`` for a response set; on a
-    continuous scale, ``{"verdict": NUMBER}``.
+    continuous scale, ``{"verdict": NUMBER}``, on a text scale ``{"verdict": TEXT}``.
     """
     keys: list[JsonValue] = [option.key for option in task.options]
     keys += [CANNOT_ASSESS] if task.abstain else []
     key: dict[str, JsonValue] = {"type": "string", "enum": keys}
     if task.is_open:
-        number: dict[str, JsonValue] = {"type": "number"}
-        key = {"anyOf": [number, key]} if task.abstain else number
+        answer: dict[str, JsonValue] = {
+            "type": "number" if task.scale == "continuous" else "string"
+        }
+        key = {"anyOf": [answer, key]} if task.abstain else answer
     keys_of_set: dict[str, JsonValue] = {"type": "array", "items": key}
     schema: dict[str, JsonValue] = {
         "type": "object",
