@@ -153,3 +153,14 @@ class Source:
     notes: tuple[str, ...] = ()
     replies_voted_on: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
     verdicts_hash: str = ""
+
+
+def shared_items(first: Sequence[Item], second: Sequence[Item]) -> tuple[Item, ...]:
+    """Return the items of the second run that are in the first, with the same text where kept."""
+    earlier = {item.id: item.fields for item in first}
+    return tuple(
+        item
+        for item in second
+        if item.id in earlier
+        and all(item.fields.get(name, text) == text for name, text in earlier[item.id].items())
+    )

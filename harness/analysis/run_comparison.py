@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.estimates import compared_tables
-from harness.analysis.inputs import JudgeFacts
+from harness.analysis.inputs import JudgeFacts, shared_items
+from harness.analysis.item_sampling import sampling_weights
 from harness.errors import TaskError
 from harness.stats import Resampling
 from harness.stats.inference.multiple_testing import holm
@@ -60,12 +61,16 @@ class RunComparison:
         By judge, then metric; the metrics that rank either run, and the usual ones.
     confidence : float
         Level of the intervals.
+    sampled : bool
+        Whether the shared items were sampled with unequal probabilities, so that the comparison,
+        which does not weight them, describes these items alone.
     """
 
     n_items: tuple[int, int]
     n_shared: int
     metrics: tuple[PairedMetric, ...]
     confidence: float
+    sampled: bool = False
 
 
 def compare_runs(first: Source, second: Source, metrics: Sequence[str] = ()) -> RunComparison:
@@ -85,13 +90,14 @@ def compare_runs(first: Source, second: Source, metrics: Sequence[str] = ()) -> 
         If the tasks have different options, or a setting does not fit them.
     """
     _check_options(first, second)
-    items = _shared_items(first.items, second.items)
+    items = shared_items(first.items, second.items)
     rows = list(_paired_metrics(first, second, items, metrics)) if items else []
     return RunComparison(
         n_items=(len(first.items), len(second.items)),
         n_shared=len(items),
         metrics=tuple(_adjusted(rows)),
         confidence=second.confidence,
+        sampled=sampling_weights(items) is not None,
     )
 
 
@@ -102,17 +108,6 @@ def _check_options(first: Source, second: Source) -> None:
             f"the first run has the options {ours} (task {first.task.name}) and the second the "
             f"options {theirs} (task {second.task.name}); compare two runs of one task."
         )
-
-
-def _shared_items(first: Sequence[Item], second: Sequence[Item]) -> tuple[Item, ...]:
-    """Return the items of the second run that are in the first, with the same text where kept."""
-    earlier = {item.id: item.fields for item in first}
-    return tuple(
-        item
-        for item in second
-        if item.id in earlier
-        and all(item.fields.get(name, text) == text for name, text in earlier[item.id].items())
-    )
 
 
 def _paired_metrics(

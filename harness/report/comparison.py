@@ -32,6 +32,10 @@ SECTIONS = (
     ("differences", "Differences in setup"),
 )
 TESTS = {"mcnemar": "McNemar's test", "sign": "sign test", "": "no test"}
+SAMPLED = (
+    " These items were sampled with unequal probabilities, which are not weighted here: the "
+    "comparison describes the sample."
+)
 HEADS = ("judge", "first", "second", "change", "better", "worse", "p")
 
 
@@ -94,10 +98,11 @@ def scope(names: tuple[str, str], paired: RunComparison) -> str:
     if not paired.metrics:
         return f"{items}, but no judge answered them in both runs."
     n_tests = sum(row.p_adjusted is not None for row in paired.metrics)
+    sampled = SAMPLED if paired.sampled else ""
     return (
         f"{items}, both runs scored by the ratings and settings of {names[1]}. Change: second "
         f"minus first, with {paired.confidence:.0%} intervals. Better, worse: items on which the "
-        f"second run is. p: exact, adjusted for {counted([n_tests], 'test')} (Holm)."
+        f"second run is. p: exact, adjusted for {counted([n_tests], 'test')} (Holm).{sampled}"
     )
 
 

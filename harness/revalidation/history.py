@@ -225,6 +225,8 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
         Ids of the anchor's items.
     n_items_in_run : int
         Of which the anchor is a part.
+    sampled : bool
+        Whether these were sampled with unequal probabilities.
     hashes : dict of str to str
         Of the task, its items and ratings, the prompts and the parser.
     parameters : dict of str to str
@@ -260,6 +262,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     content_free: dict[str, dict[str, dict[str, float]]] = {}
     vote_weights: dict[str, dict[str, tuple[tuple[float, ...], tuple[float, ...]]]] = {}
     streams: tuple[StreamReplies, ...]
+    sampled: bool = False
 
     @property
     def judges(self) -> tuple[str, ...]:

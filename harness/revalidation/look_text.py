@@ -33,6 +33,11 @@ RETEST = (
     "with --samples 5 in the run or --baseline-replies 5 in the first look."
 )
 
+SAMPLED = (
+    "The items were sampled with unequal probabilities. Metrics and the decision weight them by "
+    "the inverse; flips, the tests of judges and changes over all looks describe the sample."
+)
+
 
 def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
     """Render a look: a verdict per judge, flips and outcomes, the metric that ranks, the decision.
@@ -50,6 +55,8 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         parts.append(paragraph(ALL_ALIKE))
     if baseline.n_replies == 1:
         parts.append(paragraph(RETEST))
+    if baseline.sampled:
+        parts.append(paragraph(SAMPLED))
     asked = [result for result in look.results if look.stream(result.judge, result.elicitation)]
     if asked:
         parts += [_flip_table(asked), _metric_table(look, details=details)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from harness.analysis.item_sampling import sampling_weights
 from harness.app import how_to_resume
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, RunError
@@ -367,6 +368,7 @@ class Sitting:
             n_occasions=len(occasions),
             items=ids,
             n_items_in_run=len(self.run_items()),
+            sampled=sampling_weights(self.run_items()) is not None,
             hashes=hashes_of(self.setup, ids),
             parameters=current_parameters(manifest.judges, None),
             providers=_providers(logged),

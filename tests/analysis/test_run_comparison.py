@@ -10,6 +10,7 @@ from support.analysis_inputs import source_of, task_of
 
 from harness.analysis.run_comparison import compare_runs
 from harness.errors import TaskError
+from harness.report.comparison import scope
 from harness.stats.inference.multiple_testing import holm
 
 N = 60
@@ -51,6 +52,25 @@ def test_a_run_compared_with_itself_differs_in_nothing():
     for row in compare_runs(source, source).metrics:
         assert row.result.difference == 0.0
         assert row.result.p in {None, 1.0}
+
+
+def test_comparisons_of_sampled_items_say_that_they_describe_the_sample():
+    """Items that were equally likely need no such sentence."""
+
+    def sampled(probabilities):
+        source = run_of({"y": 0.8})
+        items = [
+            replace(item, fields={**item.fields, "inclusion_probability": probabilities[i % 2]})
+            for i, item in enumerate(source.items)
+        ]
+        return replace(source, items=tuple(items))
+
+    unequal, equal = (
+        compare_runs(source, source) for source in map(sampled, [("0.5", "0.25"), ("0.5", "0.5")])
+    )
+    assert (unequal.sampled, equal.sampled) == (True, False)
+    assert scope(("a", "b"), unequal).endswith("the comparison describes the sample.")
+    assert "sample" not in scope(("a", "b"), equal)
 
 
 def test_items_whose_text_changed_are_not_shared():

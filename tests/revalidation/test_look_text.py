@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from harness.revalidation.detection_power import DetectionPower
 from harness.revalidation.history import (
     Baseline,
@@ -65,6 +67,14 @@ def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
     assert cells == ["gpt", "$0.2500", "1-2 to NA", "0.50 s to NA", "gpt-1 to gpt-2", "fp"]
     assert "gpt: changed since look 1 (estimate), p < 0.001" in text
     assert "$0.2500" not in look_text(look, BASELINE)
+
+
+def test_looks_at_sampled_items_say_what_describes_the_sample():
+    """Metrics are weighted; flips and tests are not."""
+    look = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=())
+    words = "changes over all looks describe the sample."
+    assert words in " ".join(look_text(look, replace(BASELINE, sampled=True)).split())
+    assert words not in " ".join(look_text(look, BASELINE).split())
 
 
 def test_what_is_not_comparable_is_not_said_to_have_changed():
