@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import chain
 from math import fsum
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from harness.analysis import Choices, JudgeFacts, Source
+from harness.analysis.inputs import shared_items
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import RunError
 from harness.judging.calibration import PREFIX as CONTENT_FREE_ID
@@ -21,6 +23,7 @@ from harness.judging.prompts.strategies import SOFT, STRUCTURED, VERBALISED
 from harness.judging.vote_weights import WEIGHTED, vote_weights
 from harness.judging.voting import with_votes
 from harness.ratings import select_items
+from harness.runs import RunFolder
 from harness.tasks import Task, load_task
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
     from harness.judging.storage.verdict_log import LogReading
-    from harness.runs import Manifest, RunFolder
+    from harness.runs import Manifest
 
 
 def source_of(folder: RunFolder, task: Task | None = None) -> Source:
@@ -272,6 +275,38 @@ def source_of_verdicts(
         notes=_note_left_out(n_left_out, by_judge),
         **(choices or Choices()).explicit(),
     )
+
+
+def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
+    """Read verdicts on the items of a task: a file from another tool, or a run of the same items.
+
+    Parameters
+    ----------
+    task : Task
+        Its ratings are used, not those of the run's copy.
+    verdicts : Path
+        A file, as for `source_of_verdicts`, or a run folder.
+    seed : int
+        Of the resampling.
+
+    Raises
+    ------
+    RunError
+        If items or options of the run are not those of the task.
+    HarnessError
+        If the file or the run cannot be read.
+    """
+    if not verdicts.is_dir():
+        return source_of_verdicts(task, verdicts, seed=seed)
+    source = source_of(RunFolder.open(verdicts))
+    items = shared_items(source.items, task.items)
+    if len(items) < len(source.items) or source.task.options != task.options:
+        what = "options" if len(items) == len(source.items) else "items"
+        raise RunError(
+            f"{verdicts}: the {what} of this run of task {source.task.name} are not those of task "
+            f"{task.name}; give verdicts on the same items."
+        )
+    return replace(source, task=task, items=items, seed=seed)
 
 
 def _note_left_out(n_left_out: Mapping[str, int], judges: Container[str]) -> tuple[str, ...]:

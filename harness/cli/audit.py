@@ -21,8 +21,8 @@ def audit(
     verdicts: Annotated[
         Path | None,
         typer.Option(
-            help="Verdicts of judges, to measure what findings do to the decision; by default "
-            "verdicts.csv of the task."
+            help="Verdicts of judges (a file or a run folder), to measure what findings do to the "
+            "decision; by default verdicts.csv of the task."
         ),
     ] = None,
     fix: Annotated[

@@ -5,18 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from harness.judging.parsing.verdict import Verdict
-    from harness.tasks import Task
 
 EVIDENCE = {
     "consistency": "Simulated against random items at equal budget: less error of consistency from "
@@ -55,6 +49,9 @@ def next_ratings(
     chance that the raters' beta is on the wrong side of the break-even (break-even); or the growth
     of what the annotator test rests on (annotator-test). Repeat it with the new ratings.
 
+    Of up to 20 raters, "raters" names those who have not rated the item so; harness annotate asks
+    no rater again, and takes new ones.
+
     \b
     Examples:
       harness curate next ./mine --budget 100 --queue queue.csv
@@ -62,15 +59,16 @@ def next_ratings(
     """
     from harness.cli.lists import show
     from harness.curation.rating_queue import next_ratings as best_ratings
-    from harness.curation.rating_queue import queue_csv
+    from harness.curation.rating_queue import queue_csv, rows_of_queue
     from harness.errors import RunError
     from harness.files import write_file
     from harness.report.text_table import paragraph
+    from harness.sources import source_on_task
     from harness.tasks import load_task
 
     loaded = load_task(task)
-    given = {} if verdicts is None else _verdicts(loaded, verdicts)
-    queue = best_ratings(loaded, budget, quantity=quantity, verdicts=given, tau=tau, seed=seed)
+    by_judge = source_on_task(loaded, verdicts).verdicts if verdicts else {}
+    queue = best_ratings(loaded, budget, quantity=quantity, verdicts=by_judge, tau=tau, seed=seed)
     if queue_file is not None:
         try:
             write_file(queue_file, queue_csv(queue).encode())
@@ -80,19 +78,9 @@ def next_ratings(
         echo(f"Wrote {queue_file}: {len(queue)} ratings, {n_pairs} of them pairs.")
         echo(paragraph(EVIDENCE[quantity]))
         return
-    rows = [asdict(row) for row in queue]
     if as_json:
-        echo_json(json.dumps(rows, indent=2))
+        echo_json(json.dumps([asdict(row) for row in queue], indent=2))
         return
     nothing = f"No rating changes what is expected for {quantity}."
-    show([row | {"value": f"{row['value']:.4f}"} for row in rows], as_json=False, empty=nothing)
+    show(rows_of_queue(queue), as_json=False, empty=nothing)
     echo(f"\n{paragraph(EVIDENCE[quantity])}")
-
-
-def _verdicts(task: Task, path: Path) -> Mapping[str, Sequence[Verdict]]:
-    from harness.runs import RunFolder
-    from harness.sources import source_of, source_of_verdicts
-
-    if path.is_dir():
-        return source_of(RunFolder.open(path)).verdicts
-    return source_of_verdicts(task, path).verdicts

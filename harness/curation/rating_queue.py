@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -25,7 +25,7 @@ from harness.stats.planning.next_rating import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.judging.parsing.verdict import Verdict
     from harness.stats import RatingTable
@@ -37,6 +37,8 @@ NEED_VERDICTS = ("decision", "break-even")
 GOAL = "decision_consistency"
 ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
 MIN_RATERS = 3
+MOST_NAMED = 20  # raters
+FORMS = {"forced_choice": ("forced_choice",), "paired": ("forced_choice", "response_set")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,16 @@ class QueuedRating:
         Which rating it is, and what there is so far.
     value : float
         What it does for the quantity, per answer; a pair is two answers.
+    raters : tuple of str
+        Raters of the task who have not rated the item so; none where ratings name no raters, or
+        there are more than 20 of them.
     """
 
     item: str
     elicitation: str
     reason: str
     value: float
+    raters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -164,10 +170,29 @@ def next_ratings(
         rng=np.random.default_rng(seed),
     )
     if quantity == "annotator-test":
-        return _for_annotator_test(ratings, budget)
+        return _with_raters(task, _for_annotator_test(ratings, budget))
     if quantity == "break-even":
-        return _for_break_even(ratings, budget)
-    return _for_decisions(ratings, budget, choose=quantity == "decision")
+        return _with_raters(task, _for_break_even(ratings, budget))
+    return _with_raters(task, _for_decisions(ratings, budget, choose=quantity == "decision"))
+
+
+def _with_raters(task: Task, queue: tuple[QueuedRating, ...]) -> tuple[QueuedRating, ...]:
+    """Name the raters who have not rated the items as they are queued."""
+    raters = sorted({rating.rater for rating in task.ratings})
+    if task.rater_ids == "positional" or len(raters) > MOST_NAMED:
+        return queue
+    rated = {(r.item, r.rater, r.elicitation) for r in task.ratings}
+    return tuple(
+        replace(
+            row,
+            raters=tuple(
+                rater
+                for rater in raters
+                if any((row.item, rater, form) not in rated for form in FORMS[row.elicitation])
+            ),
+        )
+        for row in queue
+    )
 
 
 def _answering_judges(
@@ -258,5 +283,13 @@ def queue_csv(queue: tuple[QueuedRating, ...]) -> str:
     columns = [field.name for field in fields(QueuedRating)]
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(row) | {"value": f"{row.value:.5f}"} for row in queue)
+    writer.writerows(rows_of_queue(queue))
     return out.getvalue()
+
+
+def rows_of_queue(queue: Iterable[QueuedRating]) -> list[dict[str, str]]:
+    """Return a queue as rows of texts."""
+    return [
+        asdict(row) | {"value": f"{row.value:.5f}", "raters": ", ".join(row.raters)}
+        for row in queue
+    ]

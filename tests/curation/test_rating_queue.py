@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pytest
 from benchmarks.next_ratings import errors, standard_errors
 from support.known_answers import load_dataset, truth_folders
-from support.processes import invoke
+from support.processes import invoke, run_harness
 from support.task_folders import make_task_folder
 
 from harness.curation.rating_queue import next_ratings
@@ -174,7 +175,7 @@ def test_a_third_rater_is_wanted_where_two_have_rated(task, tmp_path):
 
 @pytest.mark.slow
 def test_the_verdicts_of_a_run_are_read(tmp_path, monkeypatch):
-    """A run folder serves as a file of verdicts does, and the table ends with what was shown."""
+    """A run folder serves as a file of verdicts does; that of another task is refused."""
     monkeypatch.chdir(tmp_path)
     judges = ("--judges", "random,lexicon", "--limit", 20, "--out", "runs")
     assert invoke("run", "--task", "toxicity", *judges).exit_code == 0
@@ -183,23 +184,34 @@ def test_the_verdicts_of_a_run_are_read(tmp_path, monkeypatch):
     result = invoke("curate", "next", "toxicity", *options, "--verdicts", folder)
     assert result.exit_code == 0, result.output
     assert "random items" in " ".join(result.output.split())
+    other = make_task_folder(tmp_path / "small", 12)
+    for command in (("next", other, *options), ("audit", other)):
+        result = run_harness("curate", *map(str, command), "--verdicts", str(folder), cwd=tmp_path)
+        assert result.returncode == 2
+        assert "items of this run of task toxicity are not those of task" in result.stderr
 
 
 def test_the_queue_is_read_by_annotate(tmp_path):
-    """Item, elicitation, reason and value; undecided items first where choices hide nothing."""
+    """Who has not rated the item stands beside it; undecided items first where nothing hides."""
     task, queue = make_task_folder(tmp_path / "small", 12), tmp_path / "queue.csv"
     yaml = (task / "task.yaml").read_text(encoding="utf-8")
     yaml = yaml.replace("sensitivity: {B: [A]}", "sensitivity: {}")
     (task / "task.yaml").write_text(yaml, encoding="utf-8")
     assert invoke("curate", "next", task, "--budget", 6, "--queue", queue).exit_code == 0
     rows = list(csv.DictReader(queue.read_text(encoding="utf-8").splitlines()))
-    assert list(rows[0]) == ["item", "elicitation", "reason", "value"]
+    assert list(rows[0]) == ["item", "elicitation", "reason", "value", "raters"]
     assert {row["reason"].split(", ")[1] for row in rows} == {
         "1 of 3 positive",
         "2 of 3 positive",
     }
     values = [float(row["value"]) for row in rows]
     assert values == sorted(values, reverse=True)
+    assert {row["raters"] for row in rows} == {""}  # all three have rated all items
+    first, *others = (task / "ratings.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (task / "ratings.jsonl").write_text("".join(others), encoding="utf-8")
+    result = invoke("curate", "next", task, "--budget", 12, "--for", "annotator-test", "--json")
+    waiting = {row["item"]: row["raters"] for row in json.loads(result.stdout) if row["raters"]}
+    assert waiting == {json.loads(first)["item"]: [json.loads(first)["rater"]]}
 
 
 def consistency_error(ratings, *, by_value, seed, tau=0.5, rounds=4):

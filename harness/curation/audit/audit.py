@@ -23,7 +23,7 @@ from harness.curation.audit.rating_checks import (
 from harness.curation.audit.sufficiency import sufficiency_findings
 from harness.curation.task_export import verdicts_of
 from harness.report.formatting import counted
-from harness.sources import source_of_verdicts
+from harness.sources import source_on_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
     task : Task
         What is audited.
     verdicts : Path, optional
-        Verdicts of judges, as for `harness.sources.source_of_verdicts`, by default the
+        Verdicts of judges, as for `harness.sources.source_on_task`, by default the
         ``verdicts.csv`` of the task's folder. With them, findings are ordered by what leaving
         their items or raters out does to the decision.
     seed : int
@@ -55,8 +55,8 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
 
     Raises
     ------
-    VerdictError
-        If the verdicts cannot be read.
+    HarnessError
+        If the verdicts cannot be read, or are of a run of other items.
     TaskError
         If the task has no options.
     TaskError
@@ -67,7 +67,7 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
     rated = RatedChoices.of(task)
     facts = rater_facts(task, rated) if task.rater_ids == "real" and rated.raters else ()
     verdicts = verdicts or verdicts_of(task)
-    source = source_of_verdicts(task, verdicts, seed=seed) if verdicts else None
+    source = source_on_task(task, verdicts, seed=seed) if verdicts else None
     evidence = deciding_evidence(source) if source else None
     decision, judge = verdict_and_judge(evidence) if source else (None, None)
     findings = [*(suspected_errors(source) if source else ()), *_data_findings(task, facts)]
