@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness.analysis.estimates import on_shared_items
-from harness.analysis.judge_confidence import confidences
+from harness.analysis.judge_confidence import as_probabilities, confidences
 from harness.analysis.option_scale import Scale, shares
 from harness.stats import (
     Estimate,
@@ -31,6 +31,7 @@ from harness.stats.metrics.association import (
 )
 from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
 from harness.stats.metrics.downstream import win_rate_metrics, win_sums
+from harness.stats.subsets.calibration_curve import calibration_curve
 from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
 from harness.stats.subsets.strata import StratumResult  # noqa: TC001 -- read at run time
 
@@ -114,6 +115,35 @@ class RiskCurve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Whether raters agree with a judge as often as its confidence says; see `CalibrationCurve`.
+
+    Attributes
+    ----------
+    score : str
+        As of a `RiskCurve`, read as a probability.
+    brier, log_loss : float or None
+        Proper scores; lower is better. None where undefined.
+    brier_low, brier_high : float or None
+        Interval of the Brier score.
+    reason : str
+        Why there is no curve.
+    """
+
+    score: str
+    confidence: tuple[float, ...]
+    agreement: tuple[float, ...]
+    n_items: tuple[int, ...]
+    brier: float | None
+    brier_low: float | None
+    brier_high: float | None
+    log_loss: float | None
+    reason: str
+    n_used: int
+    n_excluded: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCertainty:
     """One judge by human certainty.
 
@@ -132,6 +162,8 @@ class JudgeCertainty:
         One per score that the verdicts carry.
     risk_coverage_reason : str
         Why there is none.
+    calibration : tuple of Calibration
+        One per score that the verdicts carry.
     """
 
     judge: str
@@ -143,6 +175,7 @@ class JudgeCertainty:
     win_rates: dict[str, Estimate]
     risk_coverage: tuple[RiskCurve, ...]
     risk_coverage_reason: str
+    calibration: tuple[Calibration, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,7 +391,30 @@ def _risk(p: Prepared, table: RatingTable) -> dict[str, Any]:
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)
     scores = confidences(table, p.source.verdicts[table.name])
     curves = tuple(_curve(name, score, correct, rated) for name, score in scores.items())
-    return {"risk_coverage": curves, "risk_coverage_reason": "" if curves else NO_SCORE}
+    raters, own = (shares(side.forced_choice.astype(np.float64)) for side in (p.human, table))
+    agreement = np.asarray((raters * own).sum(axis=1))
+    calibration = tuple(_calibration(p, name, s, agreement) for name, s in scores.items())
+    reason = "" if curves else NO_SCORE
+    return {"risk_coverage": curves, "risk_coverage_reason": reason, "calibration": calibration}
+
+
+def _calibration(p: Prepared, name: str, score: FloatArray, agreement: FloatArray) -> Calibration:
+    units = Units.of(len(score), p.groups)
+    curve = calibration_curve(as_probabilities(name, score), agreement, units.of_item)
+    low, high = (curve.brier and curve.brier.interval(p.source.confidence)) or (None, None)
+    return Calibration(
+        score=name,
+        confidence=tuple(curve.confidence.tolist()),
+        agreement=tuple(curve.agreement.tolist()),
+        n_items=tuple(curve.n_items.tolist()),
+        brier=curve.brier.mean if curve.brier else None,
+        brier_low=low,
+        brier_high=high,
+        log_loss=curve.log_loss.mean if curve.log_loss else None,
+        reason=curve.reason,
+        n_used=curve.n_used,
+        n_excluded=curve.n_excluded,
+    )
 
 
 def _curve(name: str, score: FloatArray, correct: FloatArray, rated: BoolArray) -> RiskCurve:

@@ -55,6 +55,22 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
     return {name: score for name, score in scores.items() if not np.isnan(score).all()}
 
 
+def as_probabilities(name: str, score: FloatArray) -> FloatArray:
+    """Return a score as a probability: percentages are divided by 100, logarithms undone.
+
+    Parameters
+    ----------
+    name : str
+        Of the score, see `confidences`.
+    score : (n,) array
+        The score.
+    """
+    if name == "logprob":
+        return np.exp(score)
+    is_percentage = name == "verbal_confidence" and np.nanmax(score, initial=0.0) > 1.0
+    return score / 100.0 if is_percentage else score
+
+
 def _means(
     verdicts: Sequence[Verdict], row: Mapping[str, int], score: Callable[[Verdict], float | None]
 ) -> FloatArray:

@@ -14,7 +14,7 @@ from harness.report.charts import (
     interval_ends,
     line_chart,
 )
-from harness.report.formatting import counted, percent, tenths
+from harness.report.formatting import counted, percent, tenths, with_bounds
 from harness.report.item_links import items_link
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
@@ -238,9 +238,41 @@ def binned_charts(v: Validation) -> list[Chart]:
 
 
 def risk_charts(v: Validation) -> list[Chart]:
-    """Draw the risk of each judge that answers only where its score is high enough."""
+    """Draw what each confidence is worth: risk by coverage, and agreement by confidence."""
     scores = dict.fromkeys(c.score for result in _ranked_results(v) for c in result.risk_coverage)
-    return [_risk(v, score) for score in scores]
+    return [chart for score in scores for chart in (_risk(v, score), _calibration(v, score))]
+
+
+def _calibration(v: Validation, score: str) -> Chart:
+    styles = judge_styles(v)
+    curves = [
+        (result.judge, curve)
+        for result in _ranked_results(v)
+        for curve in result.calibration
+        if curve.score == score
+    ]
+    series = [
+        Series(judge, tuple(zip(c.confidence, c.agreement, strict=True)), styles[judge])
+        for judge, c in curves
+        if c.confidence
+    ]
+    briers = [
+        f"{judge} {with_bounds(c.brier, c.brier_low, c.brier_high)} ({c.n_used} items)"
+        if c.brier is not None
+        else f"{judge} NA ({c.reason.replace('_', ' ')})"
+        for judge, c in curves
+    ]
+    name = score.replace("_", " ")
+    titles = Titles(
+        f"calibration-{slug(score)}",
+        f"Calibration of {name}",
+        f"Share of raters who agree with the judge against its {name} as a probability, in bins of "
+        "about equally many items; the line of a calibrated judge is the diagonal. Brier score "
+        f"(lower is better): {', '.join(briers)}.",
+        x=f"{name} as a probability, {counted(c.n_used for _, c in curves)}",
+        y="share of raters who agree",
+    )
+    return line_chart(titles, series)
 
 
 def _risk(v: Validation, score: str) -> Chart:

@@ -198,6 +198,24 @@ def test_said_confidence_is_read_from_replies():
     assert (result.n_used, result.n_excluded, result.n_thresholds) == (4, 0, 3)
 
 
+def test_a_stated_confidence_is_compared_with_the_raters():
+    """As a probability: percentages are divided by 100; what raters say is the event."""
+    for scale in (1, 100):
+        task = task_of(ratings_of(["AAA", "AAB", "BBB", "BBB"]))
+        source = source_of(task, {"z": {}})
+        for item, value, sure in (("i0", "A", 0.9), ("i1", "A", 0.6), ("i2", "A", 0.3)):
+            reply = f'{{"answer": "{value}", "confidence": {sure * scale}}}'
+            source.verdicts["z"].append(verdict_of("z", item, 0, value, reply=reply))
+        [curve] = human_certainty.section(prepare(source)).judges[0].calibration
+        assert curve.score == "verbal_confidence"
+        assert curve.confidence == pytest.approx((0.3, 0.6, 0.9))
+        assert curve.agreement == pytest.approx((0, 2 / 3, 1))
+        by_hand = (0.09 + (2 / 3 - 0.6) ** 2 + 2 / 9 + 0.01) / 3
+        assert curve.brier == pytest.approx(by_hand)
+        assert curve.brier_low < curve.brier < curve.brier_high
+        assert (curve.n_used, curve.n_excluded) == (3, 1)
+
+
 @pytest.mark.parametrize(
     ("reply", "logprobs"),
     [

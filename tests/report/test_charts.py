@@ -202,6 +202,10 @@ def test_charts_of_certainty_hold_the_strata_bins_and_curves(charts, validated):
             rows = charts[f"risk-{curve.score.replace('_', '-')}"].rows
             points = [row[1:] for row in rows if row[0] == result.judge]
             assert points == list(zip(curve.answered_fraction, curve.risk, strict=True))
+        for curve in result.calibration:
+            rows = charts[f"calibration-{curve.score.replace('_', '-')}"].rows
+            points = [row[1:] for row in rows if row[0] == result.judge]
+            assert points == list(zip(curve.confidence, curve.agreement, strict=True))
         for row, stratum in zip(certainty.strata, result.strata, strict=True):
             if row.n_items:
                 start = f"{stratum_words(row.stratum)} ·"
