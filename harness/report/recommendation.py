@@ -80,7 +80,7 @@ def sentences(v: Validation) -> list[str]:
     if decision.reason == "no_verdicts":
         return ["There are no verdicts of judges: only the human ratings are described."]
     if decision.leader is None:
-        return [_undefined(v), *_notice(v)]
+        return [_undefined(v), _next(v), *_notice(v)]
     leader = v.judge(decision.leader)
     parts = [
         _choice(v, leader),
