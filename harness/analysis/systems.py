@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,14 @@ import numpy as np
 
 from harness.analysis.serialize import schema_of
 from harness.errors import TaskError
-from harness.stats import Estimate, Resampling, correlations
+from harness.stats import Estimate, Metric, Resampling, correlations
+from harness.stats.data.arrays import ratio, row_products
+from harness.stats.inference.estimate import ItemSums, estimate_sums
+from harness.stats.inference.metric import SHARE, mean, no_items
 from harness.stats.metrics.bradley_terry import system_estimates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harness.analysis.inputs import Source
     from harness.stats.data.arrays import FloatArray
@@ -72,6 +75,10 @@ class SideResult:
         Items of each pair of systems, and the shares of the answers.
     kendall_tau : float or None
         Rank correlation (tau-b) of the strengths with those of the raters; None where NA.
+    agreement : dict of str to Estimate
+        Of a judge: the chance that its answer and a rater's agree, mean over items, by what a tie
+        is: ``class`` (an answer of its own), ``left_out`` (only answers that prefer one side) and
+        ``half`` (either side with probability 1/2). Empty for the raters.
     """
 
     side: str
@@ -79,6 +86,7 @@ class SideResult:
     systems: tuple[SystemResult, ...]
     pairs: tuple[PairResult, ...]
     kendall_tau: float | None
+    agreement: dict[str, Estimate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +125,11 @@ def rank_systems(source: Source) -> SystemRanking:
     compared = {item.id: _systems_of(item, pairwise.systems, source) for item in source.items}
     names = sorted({system for pair in compared.values() for system in pair})
     sides = [_side(side, by_item, compared, names, source) for side, by_item in answers.items()]
+    shares = {side: _all_shares(by_item, source) for side, by_item in answers.items()}
+    sides[1:] = [
+        replace(side, agreement=_agreement(shares["raters"], shares[side.side], source))
+        for side in sides[1:]
+    ]
     return SystemRanking(
         task=source.task.name, sides=tuple(_with_tau(side, sides[0]) for side in sides)
     )
@@ -154,6 +167,39 @@ def _shares(counts: Counter[str], options: Sequence[str], pairwise: PairwiseFiel
     n = sum(counts[option] for option in options)
     first, second = counts[pairwise.first], counts[pairwise.second]
     return np.array([first, second, n - first - second]) / (n or np.nan)
+
+
+def _all_shares(answers: Mapping[str, Counter[str]], source: Source) -> FloatArray:
+    """Return (n, 3): the shares (first, second, tied) of the answers to each item."""
+    assert source.task.pairwise is not None, "checked by rank_systems"
+    options = [option.key for option in source.task.options]
+    rows = [_shares(answers[item.id], options, source.task.pairwise) for item in source.items]
+    return np.array(rows, dtype=np.float64).reshape(-1, 3)
+
+
+def _agreement(raters: FloatArray, judge: FloatArray, source: Source) -> dict[str, Estimate]:
+    """Return the chance that a rater and a judge agree, by the convention for ties."""
+    estimates = {}
+    for convention, read in TIES.items():
+        agreeing = row_products(read(raters), read(judge))
+        defined = ~np.isnan(agreeing)
+        sums = np.column_stack([np.nan_to_num(agreeing), defined]).astype(np.float64)
+        metric = Metric(name=convention, value=mean, reason=no_items, bounds=SHARE)
+        items = ItemSums(contributions=sums, metrics=(metric,), used=defined)
+        resampling = Resampling(rng=np.random.default_rng(source.seed), groups=_groups(source))
+        estimates[convention] = estimate_sums({"": items}, resampling=resampling)[""][convention]
+    return estimates
+
+
+def _without_ties(shares: FloatArray) -> FloatArray:
+    return ratio(shares[:, :2], shares[:, :2].sum(axis=1, keepdims=True))
+
+
+TIES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "class": lambda shares: shares,
+    "left_out": _without_ties,
+    "half": lambda shares: shares[:, :2] + shares[:, 2:] / 2.0,
+}
 
 
 def _side(

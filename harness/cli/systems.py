@@ -23,13 +23,17 @@ def systems(
     verdicts: Annotated[
         Path | None, typer.Option(help="With --task: the verdicts, jsonl, csv or parquet.")
     ] = None,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Print a table of every pair of systems, too.")
+    ] = False,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
     """Rank the systems that a pairwise task compares, by its raters and by each judge.
 
-    Win rates and strengths of the Bradley-Terry model, with intervals; --json adds every pair of
-    systems. task.yaml names the fields with the systems under `pairwise`.
+    Win rates and strengths of the Bradley-Terry model, and the agreement of each judge with a
+    rater under three conventions for ties, with intervals. task.yaml names the fields with the
+    systems under `pairwise`.
 
     \b
     Examples:
@@ -45,7 +49,7 @@ def systems(
     if as_json:
         echo_json(to_json(ranking))
     else:
-        echo(systems_text(ranking))
+        echo(systems_text(ranking, pairs=pairs))
 
 
 def _source(run: str | None, task: str | None, verdicts: Path | None, out: Path | None) -> Source:

@@ -28,7 +28,7 @@ from harness.probe.perturbations import (
 from harness.stats import Estimate
 from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.estimate import ItemSums, estimate_sums
-from harness.stats.inference.metric import Metric, no_items
+from harness.stats.inference.metric import SHARE, Metric, no_items
 from harness.stats.inference.metric import mean as item_mean
 from harness.stats.inference.proportions import wilson_interval
 
@@ -88,6 +88,9 @@ class JudgeFlips(_Frozen):
         In the probe of position, the share of verdicts that prefer the first answer less that of
         those that prefer the second, over both orders of the answers: mean over items, 0 without
         bias, in [-1, 1].
+    position_consistency : Estimate or None
+        In the probe of position, the share of items with the same verdict in both orders of the
+        answers: mean over items, with its interval.
     kinds : dict of str to FlipRates
         By kind of perturbation.
     n_excluded : int
@@ -101,6 +104,7 @@ class JudgeFlips(_Frozen):
     effect: Estimate
     positive_shift: Estimate
     position_bias: Estimate | None = None
+    position_consistency: Estimate | None = None
     kinds: dict[str, FlipRates]
     n_excluded: int
 
@@ -231,6 +235,7 @@ def _judge_flips(
         effect=_effect(changed, controls, level),
         positive_shift=_positive_shift(changed, frozenset(task.positive), level),
         position_bias=_position_bias(changed, task.pairwise, level),
+        position_consistency=_position_consistency(changed, level),
         kinds={
             kind: _rates([pair for pair in pairs if pair.kind == kind], level)
             for kind in kinds
@@ -314,6 +319,17 @@ def _position_bias(
     return mean_change(list(_by_item(answered, bias).values()), level)
 
 
+def _position_consistency(pairs: Sequence[_Pair], level: float) -> Estimate | None:
+    if any(pair.kind != SWAPPED for pair in pairs):
+        return None
+
+    def same(pair: _Pair) -> float:  # what is swapped was mirrored back
+        return float(pair.unchanged.value == pair.perturbed.value)
+
+    answered = [pair for pair in pairs if pair.perturbed.outcome == "answered"]
+    return mean_change(list(_by_item(answered, same).values()), level, bounds=SHARE)
+
+
 def _by_item(pairs: Sequence[_Pair], measure: Callable[[_Pair], float]) -> dict[str, float]:
     """Return the mean of a measure over the pairs of each item."""
     values: dict[str, list[float]] = {}
@@ -322,12 +338,14 @@ def _by_item(pairs: Sequence[_Pair], measure: Callable[[_Pair], float]) -> dict[
     return {item: mean(measured) for item, measured in values.items()}
 
 
-def mean_change(changes: Sequence[float], level: float) -> Estimate:
+def mean_change(
+    changes: Sequence[float], level: float, *, bounds: tuple[float, float] = (-1.0, 1.0)
+) -> Estimate:
     """Return the mean of changes of a share, one per item, with its score interval."""
     if not len(changes):
         return Estimate(value=None, reason="no_items", n_used=0)
     rows = [[change, 1.0] for change in changes]
-    metric = Metric(name="change", value=item_mean, reason=no_items, bounds=(-1.0, 1.0))
+    metric = Metric(name="change", value=item_mean, reason=no_items, bounds=bounds)
     sums = ItemSums(contributions=np.array(rows), metrics=(metric,))
     resampling = Resampling(rng=np.random.default_rng(0), level=level)
     return estimate_sums({"": sums}, resampling=resampling)[""]["change"]
@@ -380,8 +398,9 @@ def summaries(judge: JudgeFlips) -> Iterator[str]:
     )
     if judge.position_bias is not None:
         yield (
-            f"The verdict is the same in both orders in {1 - flipped.value:.0%}. Preference for "
-            f"the answer that stands first: {_points_on_items(judge.position_bias)}."
+            f"The verdict is the same in both orders in {_in_items(judge.position_consistency)}. "
+            "Preference for the answer that stands first: "
+            f"{_points_on_items(judge.position_bias)}."
         )
     if judge.positive_shift.value is not None:
         yield f"Change of the share of positive verdicts: {_points_on_items(judge.positive_shift)}."
@@ -428,6 +447,15 @@ def points(estimate: Estimate) -> str:
     interval = estimate.interval
     ends = f" [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]" if interval else ""
     return f"{100 * estimate.value:+.0f}{ends}"
+
+
+def _in_items(share: Estimate | None) -> str:
+    """Return a share of items with its interval."""
+    if share is None or share.value is None:
+        return "NA"
+    ends = share.interval
+    interval = f" [{ends.low:.0%}, {ends.high:.0%}]" if ends else ""
+    return f"{share.value:.0%}{interval} of {share.n_used} items"
 
 
 def _points_on_items(estimate: Estimate) -> str:

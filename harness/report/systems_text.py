@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.report.formatting import counted, estimate, number
+from harness.report.formatting import counted, estimate, number, percent
 from harness.report.text_table import draw_table, paragraph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness.analysis.systems import SideResult, SystemRanking
 
+PAIR_HEADS = ("first", "second", "items", "first won", "tied", "second won")
+TIES = {
+    "class": "with a tie as an answer of its own",
+    "left_out": "with ties left out",
+    "half": "with a tie as half of each side",
+}
 HEADS = ("rank", "system", "win rate", "strength")
 LEGEND = (
     "Strength: of the Bradley-Terry model, in logits, mean 0; a tie is half a win. 95% intervals. "
@@ -18,10 +26,35 @@ LEGEND = (
 )
 
 
-def systems_text(ranking: SystemRanking) -> str:
-    """Return a table for the raters and one for each judge."""
-    parts = [part for side in ranking.sides for part in (_headline(side), _table(side))]
+def systems_text(ranking: SystemRanking, *, pairs: bool = False) -> str:
+    """Return a table for the raters and one for each judge, and one of each pair of systems."""
+    parts = [part for side in ranking.sides for part in _parts(side, pairs=pairs)]
     return "\n\n".join([f"{ranking.task}: compared systems", *parts, paragraph(LEGEND)])
+
+
+def _parts(side: SideResult, *, pairs: bool) -> Iterator[str]:
+    yield _headline(side)
+    yield _table(side)
+    if pairs:
+        yield _pair_table(side)
+    if side.agreement:
+        named = [f"{estimate(side.agreement[key], 2)} {words}" for key, words in TIES.items()]
+        yield paragraph(f"Agreement with a rater: {'; '.join(named)}.")
+
+
+def _pair_table(side: SideResult) -> str:
+    rows = [
+        (
+            pair.first,
+            pair.second,
+            str(pair.n_items),
+            percent(pair.first_won),
+            percent(pair.tied),
+            percent(pair.second_won),
+        )
+        for pair in side.pairs
+    ]
+    return draw_table(PAIR_HEADS, rows)
 
 
 def _headline(side: SideResult) -> str:

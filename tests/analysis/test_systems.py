@@ -109,3 +109,36 @@ def test_systems_that_are_not_named_are_asked_for(battles, truth):
     (battles / "task.yaml").write_text(json.dumps(description), encoding="utf-8")
     refused = invoke("systems", "--task", str(battles))
     assert "write 'pairwise' with" in str(refused.exception)
+
+
+def test_agreement_is_stated_for_three_conventions_of_ties(tmp_path):
+    """By hand: a tie as an answer of its own, left out, and as half of each side."""
+    description = {
+        "name": "duels",
+        "property": "which answer is better",
+        "scale": "pairwise",
+        "options": ["A", "B", "tie"],
+        "text": ["a", "b"],
+        "pairwise": {"answers": ["a", "b"], "first": "A", "second": "B", "systems": ["x", "y"]},
+    }
+    (tmp_path / "task.yaml").write_text(json.dumps(description), encoding="utf-8")
+    items = [{"id": f"i{i}", "a": "1", "b": "2", "x": "m", "y": "n"} for i in range(4)]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, items)), encoding="utf-8")
+    ratings = zip("iiii", "0123", ("A", "A", "tie", "B"), strict=True)
+    rows = [f"{letter}{number},r,{value}" for letter, number, value in ratings]
+    (tmp_path / "ratings.csv").write_text("item,rater,value\n" + "\n".join(rows), encoding="utf-8")
+    verdicts = tmp_path / "verdicts.csv"
+    answers = zip("0123", ("A", "tie", "tie", "A"), strict=True)
+    verdicts.write_text(
+        "item,judge,value\n" + "".join(f"i{i},j,{value}\n" for i, value in answers),
+        encoding="utf-8",
+    )
+    _, judge = rank_systems(source_of_verdicts(str(tmp_path), verdicts)).sides
+    agreement = {name: (e.value, e.n_used) for name, e in judge.agreement.items()}
+    assert agreement == {"class": (0.5, 4), "left_out": (0.5, 2), "half": (0.5, 4)}
+    shown = invoke("systems", "--task", tmp_path, "--verdicts", verdicts, "--pairs").stdout
+    assert "with ties left out" in " ".join(shown.split())
+    assert [line.split() for line in shown.splitlines() if line.startswith("m ")] == [
+        ["m", "n", "4", "50.0%", "25.0%", "25.0%"],
+        ["m", "n", "4", "50.0%", "50.0%", "0.0%"],
+    ]

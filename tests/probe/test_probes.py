@@ -397,6 +397,8 @@ def test_judge_that_prefers_the_first_answer_is_consistent_in_no_item(pairwise):
     assert (biased.perturbed.flipped.value, biased.position_bias.value) == (1.0, 1.0)
     assert (fair.perturbed.flipped.value, fair.position_bias.value) == (0.0, 0.0)
     assert biased.effect.value == 1.0
+    assert (biased.position_consistency.value, fair.position_consistency.value) == (0.0, 1.0)
+    assert biased.position_consistency.interval.low == 0.0
     assert "the same in both orders in 0%" in " ".join(summaries(biased))
     ties = dict.fromkeys(first, "tie")
     [tied] = measure_flips(probe, verdicts_of(ties), {"j": 1}, ["forced_choice"]).judges
@@ -412,6 +414,10 @@ def test_position_is_probed_from_the_command_line(pairwise, tmp_path, monkeypatc
     done = invoke(*words, str(pairwise.folder))
     assert done.exit_code == 0, done.output
     assert "stands first: +100" in " ".join(done.stdout.split())
+    assert "the same in both orders in 0% [0%," in " ".join(done.stdout.split())
+    [probe] = (tmp_path / "runs").glob("*/probe.json")
+    [judge] = json.loads(probe.read_text(encoding="utf-8"))["judges"]
+    assert judge["position_consistency"]["value"] == 0.0
     make_task_folder(tmp_path / "task", 2)
     refused = invoke(*words, "task")
     assert isinstance(refused.exception, TaskError)
