@@ -8,7 +8,7 @@ kind, continuous ones included, and never builds a matrix over pairs of values.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
@@ -292,22 +292,26 @@ def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
 
 
 def _of_labels(array: NDArray[np.generic], level: Level) -> Estimate:
-    unit, codes, labels, n_units = _long(array)
-    pairable = np.bincount(unit, minlength=n_units)[unit] >= MIN_RATERS
-    unit, codes = unit[pairable], codes[pairable]
-    m = np.bincount(unit, minlength=n_units).astype(np.float64)
+    unit, values = _long(array)
+    if level != "nominal":
+        values = _numbers(values)
+    m = np.bincount(unit, minlength=len(array)).astype(np.float64)
+    m[m < MIN_RATERS] = 0.0
+    if not m.all():
+        pairable = m[unit] > 0
+        unit, values = unit[pairable], values[pairable]
     if level == "nominal":
-        value = _nominal(unit, codes, m)
+        value = _nominal(unit, _codes(values), m)
     elif level == "ordinal":
-        _numbers(labels)
-        n_c = np.bincount(codes, minlength=len(labels))
+        codes = _codes(values)
+        n_c = np.bincount(codes)
         value = _interval(unit, (np.cumsum(n_c) - n_c / 2.0)[codes], m)
     elif level == "interval":
-        value = _interval(unit, _numbers(labels)[codes], m)
+        value = _interval(unit, values, m)
     else:
-        value = _ratio(unit, _numbers(labels)[codes], m)
+        value = _ratio(unit, values, m)
     n_pairable = int((m > 0).sum())
-    return _described(value, n_pairable, n_units, len(unit))
+    return _described(value, n_pairable, len(array), len(unit))
 
 
 def _described(alpha: float, n_pairable: int, n_units: int, n_values: int) -> Estimate:
@@ -323,8 +327,14 @@ def _described(alpha: float, n_pairable: int, n_units: int, n_values: int) -> Es
     )
 
 
-def _long(array: NDArray[np.generic]) -> tuple[IntArray, IntArray, NDArray[np.generic], int]:
-    """Return unit and label code of each rating, the sorted labels, and the number of units."""
+def _codes(values: NDArray[np.generic]) -> IntArray:
+    """Return the rank of each rating among the different ratings."""
+    codes: IntArray = np.unique(values, return_inverse=True)[1].ravel()
+    return codes
+
+
+def _long(array: NDArray[np.generic]) -> tuple[IntArray, NDArray[Any]]:
+    """Return the unit of each rating, and the ratings."""
     if array.dtype.kind in "OUS":
         present = [[not (rating is None or rating != rating) for rating in row] for row in array]  # noqa: PLR0124 -- nan is not itself
         rated = np.array(present)
@@ -334,16 +344,14 @@ def _long(array: NDArray[np.generic]) -> tuple[IntArray, IntArray, NDArray[np.ge
     values = array[rated]
     if values.dtype.kind == "O":
         values = np.array(values.tolist() or [], dtype=None)
-    labels, codes = np.unique(values, return_inverse=True)
-    return np.nonzero(rated)[0], codes.ravel(), labels, len(array)
+    return np.nonzero(rated)[0], values
 
 
-def _numbers(labels: NDArray[np.generic]) -> FloatArray:
-    if labels.size and labels.dtype.kind not in "buif":
-        raise ValueError(
-            f"non_numeric_value: {labels[0].item()!r}; only nominal alpha takes such labels"
-        )
-    return labels.astype(np.float64)
+def _numbers(values: NDArray[np.generic]) -> FloatArray:
+    if values.size and values.dtype.kind not in "buif":
+        first = np.sort(values)[0].item()
+        raise ValueError(f"non_numeric_value: {first!r}; only nominal alpha takes such labels")
+    return values.astype(np.float64)
 
 
 def _nominal(unit: IntArray, codes: IntArray, m: FloatArray) -> float:
