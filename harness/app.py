@@ -40,6 +40,7 @@ from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget, paid_replies
 from harness.judging.running.cost_estimate import quote_of, quote_of_ensemble
+from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
@@ -56,7 +57,7 @@ from harness.tasks import Item, Task, load_task
 from harness.tasks.options import DEFAULT_PROPERTY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from harness.analysis import Validation
@@ -66,8 +67,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.demonstrations import AnswerKind, Demonstrations
     from harness.judging.prompts.requests import Request
     from harness.judging.running.cost_estimate import JudgeQuote
-    from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.services import Cache, Observer
+    from harness.judging.running.services import Cache, Executor, Observer
     from harness.judging.storage.verdict_log import LogReading
 
 
@@ -318,6 +318,7 @@ def run_plan(
     cache: Path | None = None,
     use_cache: bool = True,
     store: str | None = None,
+    executor: str = "local",
     verb: str = "run",
     stop: StopRequests | None = None,
 ) -> RunResult:
@@ -340,6 +341,8 @@ def run_plan(
     store : str, optional
         Address of a PostgreSQL database that takes the place of the cache and is shared with runs
         on other machines.
+    executor : str
+        ``local``, or ``ray`` or ``ray://HOST:PORT`` to ask on a Ray cluster, with a store.
     verb : str
         The command that resumes such a run with ``--resume``.
     stop : StopRequests, optional
@@ -364,6 +367,7 @@ def run_plan(
             cache=cache,
             use_cache=use_cache,
             store=store,
+            executor=executor,
             verb=verb,
             stop=stop,
         )
@@ -381,6 +385,7 @@ def execute(
     cache: Path | None = None,
     use_cache: bool = True,
     store: str | None = None,
+    executor: str = "local",
     retry: RetryPolicy | None = None,
     verb: str = "run",
     stop: StopRequests | None = None,
@@ -398,6 +403,7 @@ def execute(
         replies = _shared_store(store, plan, folder, observer)
     else:
         replies = ResponseCache(cache or cache_folder(), observer.say) if use_cache else NoCache()
+    on_ray = partial(_ray_executor, plan, folder, store or "", executor, retry)
     asked = ask_open_units(
         plan,
         folder,
@@ -405,6 +411,7 @@ def execute(
         observer=observer,
         retry=retry,
         stop=stop,
+        make_executor=None if executor == "local" else on_ray,
     )
     if asked.exit_code != ExitCode.DONE:
         command = resume_command(folder.path, cache, verb, store)
@@ -430,6 +437,7 @@ def ask_open_units(
     observer: Observer,
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
+    make_executor: Callable[[Cache], Callable[[Session], Executor]] | None = None,
 ) -> Asked:
     """Ask what the log of a run folder does not answer.
 
@@ -437,6 +445,8 @@ def ask_open_units(
     ----------
     store : Cache
         Where replies are looked up and stored; it is closed at the end.
+    make_executor : callable, optional
+        Returns for the store what makes the executor; by default units are asked in this process.
     plan, folder, observer, retry, stop
         See `execute`.
 
@@ -461,6 +471,8 @@ def ask_open_units(
             "retry": retry,
             **limits,
         }
+        if make_executor is not None:
+            parts["executor"] = make_executor(store)
         ends, asking_s = _ask(_session(plan, folder, parts), folder, store, observer, stop)
     exit_code = _exit_code(ends, budget, stop)
     folder.update(
@@ -478,6 +490,38 @@ def _shared_store(address: str, plan: Plan, folder: RunFolder, observer: Observe
 
     longest_call_s = max(spec.deadline_s for spec in plan.specs)
     return open_store(address, folder.path.name, longest_call_s, observer.say)
+
+
+def _ray_executor(  # noqa: PLR0917 -- bound by position
+    plan: Plan,
+    folder: RunFolder,
+    address: str,
+    executor: str,
+    retry: RetryPolicy | None,
+    store: Cache,
+) -> Callable[[Session], Executor]:
+    """Return what makes the executor of a session on a Ray cluster."""
+    from harness.judging.cluster.ray_cluster import cluster_address  # noqa: PLC0415 -- an extra
+    from harness.judging.cluster.ray_executor import RayExecutor  # noqa: PLC0415 -- the same
+    from harness.judging.cluster.ray_worker import (  # noqa: PLC0415 -- the same
+        WorkerDescription,
+        without_items,
+    )
+
+    description = WorkerDescription(
+        task=without_items(plan.task),
+        specs=plan.specs,
+        templates=plan.prompts.templates,
+        demonstrations=plan.prompts.demonstrations,
+        orders=plan.prompts.orders,
+        seed=plan.config.seed,
+        retry=retry or RetryPolicy(),
+        store=address,
+        run=folder.path.name,
+        driver=str(cast("SharedStore", store).lease.id),
+        max_cost=plan.config.max_cost,
+    )
+    return partial(RayExecutor, description=description, address=cluster_address(executor))
 
 
 def _limits(store: Cache, limit_usd: float | None, spent_usd: float) -> dict[str, Any]:

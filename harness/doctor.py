@@ -83,16 +83,17 @@ def examine(
     cache: Path | None = None,
     out: Path | None = None,
     store: str | None = None,
+    executor: str = "local",
     contact: bool = False,
 ) -> list[Finding]:
-    """Check judges, packages, cache, shared store and disk.
+    """Check judges, packages, cache, shared store, cluster and disk.
 
     Parameters
     ----------
     judges : sequence of str, optional
         Judges that must be usable; by default all aliases are checked and none must be.
-    judges_file, base_url, key_env, cache, out, store
-        As in ``harness run``; a store is contacted.
+    judges_file, base_url, key_env, cache, out, store, executor
+        As in ``harness run``; a store and a cluster are contacted.
     contact : bool
         Whether servers at the user's own addresses are asked for their models.
 
@@ -123,6 +124,8 @@ def examine(
     findings += _check_cache(cache or cache_folder(), fault)
     if store is not None:
         findings.append(_check_store(store))
+    if executor != "local":
+        findings.append(_check_cluster(executor))
     findings.append(_check_disk("cache", cache or cache_folder(), fault))
     fault = _fault(out or os.environ.get("HARNESS_RUNS"))
     findings.append(_check_disk("runs", out or default_out(), fault))
@@ -293,6 +296,23 @@ def _check_store(address: str) -> Finding:
         f"{opened_ms:.0f} ms"
     )
     return Finding("store", store.lease.name, "ok", message)
+
+
+def _check_cluster(executor: str) -> Finding:
+    """Check a Ray cluster, which is started if it is one on this machine."""
+    from harness.judging.cluster.ray_cluster import describe_cluster  # noqa: PLC0415 -- an extra
+
+    started_s = time.monotonic()
+    try:
+        message, other_versions = describe_cluster(executor)
+    except RunError as error:
+        problem, _, advice = str(error).partition("; ")
+        return Finding("cluster", executor, "unusable", problem, advice)
+    message += f"; connected in {time.monotonic() - started_s:.0f} s"
+    if other_versions:
+        advice = "install the same versions on all nodes"
+        return Finding("cluster", executor, "unusable", f"{message}; {other_versions}", advice)
+    return Finding("cluster", executor, "ok", message)
 
 
 def _check_database(folder: Path, fault: State) -> Finding:

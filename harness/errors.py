@@ -18,7 +18,8 @@ of an item or a reply. `harness.stats` raises `ValueError` alone.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,6 +127,10 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         self.stops_judge = stops_judge
         self.paid = paid
         self.hint = hint
+
+    def __reduce__(self) -> tuple[partial[Self], tuple[()]]:
+        """Pickle with all attributes, to be sent to another process."""
+        return partial(type(self), **self.__dict__), ()
 
 
 class PluginError(HarnessError):

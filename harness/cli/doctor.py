@@ -26,6 +26,7 @@ def doctor(
     judges_file: options.JudgesFile = None,
     cache: options.Cache = None,
     store: options.Store = None,
+    executor: options.Executor = "local",
     out: options.Out = None,
     contact: Annotated[
         bool,
@@ -45,7 +46,7 @@ def doctor(
       harness doctor
       harness doctor --judges gpt,claude
       harness doctor --judges m --base-url http://127.0.0.1:8000/v1 --contact
-      harness doctor --store postgresql://db.example.org/judges
+      harness doctor --store postgresql://db.example.org/judges --executor ray
     """
     from harness.cli.lists import show
     from harness.doctor import examine
@@ -58,6 +59,7 @@ def doctor(
         key_env=key_env,
         cache=cache,
         store=store,
+        executor=executor,
         out=out,
         contact=contact,
     )

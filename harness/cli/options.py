@@ -213,6 +213,14 @@ Store = Annotated[
         "postgresql://HOST/DATABASE. Takes the place of the cache.",
     ),
 ]
+Executor = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Where judges are asked: in this process (local), or by the workers of a Ray cluster "
+        "(ray, or ray://HOST:PORT) that share a --store.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Details = Annotated[
     bool,
@@ -236,6 +244,7 @@ WITH_RESUME = frozenset(
         "cache",
         "use_cache",
         "store",
+        "executor",
         "quiet",
         "as_json",
         "details",
@@ -256,8 +265,16 @@ def check_resume(ctx: typer.Context, *, resume: bool, run_name: str | None) -> N
         )
 
 
-def check_store(store: str | None, cache: Path | None, *, use_cache: bool) -> None:
-    """Refuse a store beside a cache, or beside none."""
+def check_store(
+    store: str | None, cache: Path | None, *, use_cache: bool, executor: str = "local"
+) -> None:
+    """Refuse a store beside a cache, or beside none, and a cluster without a store."""
+    if executor != "local":
+        from harness.judging.cluster.ray_cluster import cluster_address
+
+        cluster_address(executor)
+        if store is None:
+            raise typer.BadParameter("workers on a cluster need a shared store; add --store")
     if store is not None and (cache is not None or not use_cache):
         option = "--cache" if cache is not None else "--no-cache"
         raise typer.BadParameter(f"a store takes the place of the cache; leave {option} out")

@@ -83,6 +83,7 @@ def run(
     out: options.Out = None,
     cache: options.Cache = None,
     store: options.Store = None,
+    executor: options.Executor = "local",
     use_cache: Annotated[
         bool, typer.Option("--cached/--no-cache", help="Use the response cache.")
     ] = True,
@@ -110,7 +111,7 @@ def run(
 
     options.check_resume(ctx, resume=resume, run_name=run_name)
     options.check_fail_unless(fail_unless)
-    options.check_store(store, cache, use_cache=use_cache)
+    options.check_store(store, cache, use_cache=use_cache, executor=executor)
     if resume:
         rest = plan_unfinished(
             run_name,
@@ -168,7 +169,13 @@ def run(
     for plan in plans:
         limited = _with_rest(plan, spent_usd) if finished else plan
         result = run_with_progress(
-            limited, out=out, cache=cache, use_cache=use_cache, quiet=quiet, store=store
+            limited,
+            out=out,
+            cache=cache,
+            use_cache=use_cache,
+            quiet=quiet,
+            store=store,
+            executor=executor,
         )
         spent_usd += result.cost_usd
         codes += [result.exit_code, options.exit_code_of(result.validation, fail_unless)]
@@ -225,6 +232,7 @@ def run_with_progress(
     use_cache: bool,
     quiet: bool,
     store: str | None = None,
+    executor: str = "local",
     verb: str = "run",
 ) -> RunResult:
     """Run a plan with progress bars, or with lines where there is no terminal."""
@@ -238,6 +246,7 @@ def run_with_progress(
             cache=cache,
             use_cache=use_cache,
             store=store,
+            executor=executor,
             verb=verb,
         )
 

@@ -17,13 +17,13 @@ from harness.judging.storage.verdict_log import read_log
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 JUDGES = """\
 judges:
   local: {{kind: endpoint, model: stub, base_url: "{url}", samples: 1, \
-concurrency: {concurrency}, deadline_s: 5, {more}params: {{max_tokens: 8}}}}
+concurrency: {concurrency}, deadline_s: {deadline_s}, {more}params: {{max_tokens: 8}}}}
 """
 
 
@@ -39,23 +39,32 @@ class Machine:
     """
 
     def __init__(
-        self, folder: Path, url: str, *, n: int, concurrency: int = 8, more: str = ""
+        self,
+        folder: Path,
+        url: str,
+        *,
+        n: int,
+        concurrency: int = 8,
+        deadline_s: float = 5,
+        more: str = "",
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.name = folder.name
         self.runs = folder / "runs"
         self._home = folder
+        self._more_env = dict(env or {})
         self._processes: list[subprocess.Popen[str]] = []
         task = folder.parent / "task"
         if not task.exists():
             make_task_folder(task, n)
         folder.mkdir()
         self._task = task
-        judges = JUDGES.format(url=url, concurrency=concurrency, more=more)
+        judges = JUDGES.format(url=url, concurrency=concurrency, deadline_s=deadline_s, more=more)
         (folder / "judges.yaml").write_text(judges, encoding="utf-8")
 
     def run(self, store: str, *arguments: object, resume: bool = False) -> subprocess.Popen[str]:
         """Start a run with a store, or resume the last one."""
-        home = {
+        home = self._more_env | {
             "HOME": str(self._home),
             "XDG_CACHE_HOME": str(self._home / "cache"),
             "XDG_CONFIG_HOME": str(self._home / "config"),

@@ -21,6 +21,8 @@ def open_store(
     run: str,
     longest_call_s: float = 0.0,
     say: Callable[[str], None] = lambda _: None,
+    *,
+    driver: str | None = None,
 ) -> SharedStore:
     """Open the shared store at an address; see `SharedStore`.
 
@@ -35,16 +37,21 @@ def open_store(
     from harness.judging.cluster.shared_store import SharedStore  # noqa: PLC0415
     from harness.judging.cluster.store_address import store_address  # noqa: PLC0415
 
-    return SharedStore(store_address(address), run, longest_call_s, say)
+    return SharedStore(store_address(address), run, longest_call_s, say, driver=driver)
 
 
-def session_limits(store: SharedStore, limit_usd: float | None, spent_usd: float) -> dict[str, Any]:
-    """Return budget and rate limits of a session that hold for all workers of its run."""
+def session_limits(
+    store: SharedStore, limit_usd: float | None, spent_usd: float | None = None
+) -> dict[str, Any]:
+    """Return budget and rate limits of a session that hold for all workers of its run.
+
+    ``spent_usd`` opens the budget of the run; its workers on a cluster leave that out.
+    """
     from harness.judging.cluster.shared_limits import SharedBudget, shared_gate  # noqa: PLC0415
 
-    if limit_usd is not None:
+    if limit_usd is not None and spent_usd is not None:
         store.open_budget(limit_usd, spent_usd)
     return {
-        "budget": SharedBudget(limit_usd, spent_usd, store),
+        "budget": SharedBudget(limit_usd, spent_usd or 0.0, store),
         "make_gate": partial(shared_gate, store),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from hashlib import sha256
+from math import inf
 from typing import TYPE_CHECKING
 
 from harness.errors import BudgetSpent, CallFailed
@@ -101,12 +102,13 @@ class SharedRate:
 class SharedGate(RateGate):
     """Rate limit of one judge whose requests and tokens per minute hold for all workers.
 
-    Calls wait while the lease of this process is not fresh; when it has lapsed, the judge stops.
+    Calls wait while the store does not permit any; when the lease of this process has lapsed, the
+    judge stops.
     """
 
     def __init__(self, gate: RateGate, store: SharedStore, spec: JudgeSpec) -> None:
         super().__init__(gate.rate, gate._breaker)  # noqa: SLF001 -- takes the gate's place
-        self._lease = store.lease
+        self._store = store
         name = sha256(f"{spec.model} {spec.base_url}".encode()).hexdigest()
         self._requests = spec.rpm and SharedRate(store, f"requests {name}", spec.rpm)
         self._tokens = spec.tpm and SharedRate(store, f"tokens {name}", spec.tpm)
@@ -133,11 +135,11 @@ class SharedGate(RateGate):
             late_s = BURST_S
             while rate and late_s >= BURST_S:  # what begun too long ago has passed
                 late_s = await self._take(rate, n)
-        while not self._lease.is_fresh:
-            if self._lease.has_lapsed:
+        while not self._store.may_send:
+            if self._store.lease.has_lapsed:
                 raise CallFailed("store_lost", stops_judge=True)
             await self.sleep(POLL_S)
-        if self._lease.has_lapsed:
+        if self._store.lease.has_lapsed:
             raise CallFailed("store_lost", stops_judge=True)
 
     async def _take(self, rate: SharedRate, n: float) -> float:
@@ -173,6 +175,7 @@ class SharedBudget(CostBudget):
         self._allowance_usd = 0.0
         self._promised_usd: dict[str, float] = {}  # by request, until it is sent
         self._exchange = asyncio.Lock()
+        self._is_stopped = False
         store.at_close.append(self.close)
 
     async def wait_for_room(self, spec: JudgeSpec, request: Request, n: int = 1) -> None:
@@ -180,9 +183,9 @@ class SharedBudget(CostBudget):
         if self.limit_usd is None or request.hash in self._promised_usd:
             return
         cost_usd = self._worst_cost(spec, request, n)
-        while self._allowance_usd < cost_usd and not self.exhausted:
+        while self._lacks(cost_usd):
             async with self._exchange:
-                if self._allowance_usd < cost_usd and not self.exhausted:
+                if self._lacks(cost_usd):
                     await self._exchange_allowance(cost_usd)
         if self._allowance_usd >= cost_usd:
             self._allowance_usd -= cost_usd
@@ -211,13 +214,35 @@ class SharedBudget(CostBudget):
             self._allowance_usd += reserved_usd - cost_usd
             self._note_held()
 
+    def stop(self) -> None:
+        """Let no call wait any more: nothing is sent."""
+        self._is_stopped = True
+
+    async def return_allowance(self) -> None:
+        """Return what is left of the allowance while no call is to come: others may need it."""
+        async with self._exchange:
+            if returned_usd := self._take_all():
+                try:
+                    await asyncio.to_thread(self._store.exchange_budget, returned_usd, inf)
+                except StoreAway:
+                    self._allowance_usd += returned_usd
+            self._note_held()
+
     def close(self) -> None:
         """Return what is left of the allowance."""
-        left_usd, self._allowance_usd = self._allowance_usd, 0.0
-        left_usd += sum(self._promised_usd.values())
+        if left_usd := self._take_all():
+            self._store.exchange_budget(left_usd, inf)
+
+    def _take_all(self) -> float:
+        """Take what is left of the allowance, and what was promised to calls that were not sent."""
+        left_usd = self._allowance_usd + sum(self._promised_usd.values())
+        self._allowance_usd = 0.0
         self._promised_usd.clear()
-        if left_usd:
-            self._store.exchange_budget(left_usd, float("inf"))
+        return left_usd
+
+    def _lacks(self, cost_usd: float) -> bool:
+        """Whether a call has to wait for another allowance."""
+        return self._allowance_usd < cost_usd and not (self.exhausted or self._is_stopped)
 
     async def _exchange_allowance(self, cost_usd: float) -> None:
         returned_usd, self._allowance_usd = self._allowance_usd, 0.0

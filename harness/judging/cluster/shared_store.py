@@ -16,6 +16,7 @@ from harness.errors import RunError, VerdictError
 from harness.files import reader
 from harness.judging.cache_folder import cache_folder
 from harness.judging.cluster.database import StoreAway
+from harness.judging.cluster.driver_lease import DriverLease
 from harness.judging.cluster.shared_locks import RELEASE, SharedLocks
 from harness.judging.cluster.stored_replies import MAX_REPLY_BYTES, decode_reply, encode_reply
 from harness.judging.cluster.worker_lease import WorkerLease
@@ -66,6 +67,7 @@ DESCRIBE = (
 )
 ROOM = "SELECT limit_usd - taken_usd FROM harness_budget WHERE run = %s FOR UPDATE"
 TAKE_BUDGET = "UPDATE harness_budget SET taken_usd = taken_usd + %s WHERE run = %s"
+HOLD = "UPDATE harness_worker SET held_usd = %s WHERE worker = %s"
 HELD = "SELECT coalesce(sum(held_usd), 0) FROM harness_worker WHERE run = %s AND worker <> %s"
 ALLOWANCES = 32  # what is left of a budget is taken in so many parts
 
@@ -83,6 +85,8 @@ class SharedStore:
         The longest time that a call of the run may take.
     say : callable
         Receives one line for each worker that holds what has been waited for.
+    driver : str, optional
+        Id of the lease of the process that started the run, where that is another one.
 
     Raises
     ------
@@ -98,14 +102,24 @@ class SharedStore:
         run: str,
         longest_call_s: float,
         say: Callable[[str], None] = lambda _: None,
+        *,
+        driver: str | None = None,
     ) -> None:
         self.lease = WorkerLease(address, run, longest_call_s)
+        self._driver = DriverLease(driver, self.lease.lease_s) if driver else None
+        if self._driver:
+            self.lease.background.append(self._driver.look)
         self.locks = SharedLocks(self.lease, say)
         self.batches: PendingRequests = NoCache()
         self._notes = RunNotes(cache_folder() / "store-logs")
         self._log: Path | None = None
         self._behind = False
         self.at_close: list[Callable[[], None]] = []
+
+    @property
+    def may_send(self) -> bool:
+        """Whether the leases of this process and of the run's driver were renewed just now."""
+        return self.lease.is_fresh and (self._driver is None or self._driver.is_fresh)
 
     def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
         """Return stored replies by request hash; those of claimed requests are known already.
@@ -240,5 +254,7 @@ def _exchange_budget(
         room_usd = (row[0] if row else 0.0) + returned_usd
         allowance_usd = max(needed_usd, room_usd / ALLOWANCES) if needed_usd <= room_usd else 0.0
         connection.execute(TAKE_BUDGET, (allowance_usd - returned_usd, lease.run_name))
+        lease.held_usd += allowance_usd - returned_usd
+        connection.execute(HOLD, (lease.held_usd, lease.id))  # at once: others count on it
         held = connection.execute(HELD, (lease.run_name, lease.id)).fetchone()
     return allowance_usd, room_usd + (held[0] if held else 0.0)

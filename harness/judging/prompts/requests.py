@@ -248,6 +248,11 @@ class Prompts:
         drawn = b"" if demonstrations is None else demonstrations.to_json(item_text=True)
         self.hash = hashlib.sha256(texts.encode() + drawn).hexdigest()
 
+    @property
+    def templates(self) -> Mapping[str, Template]:
+        """The templates by name, from which the same prompts can be made in another process."""
+        return self._templates
+
     @classmethod
     def load(
         cls,

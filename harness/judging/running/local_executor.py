@@ -138,7 +138,7 @@ class WorkerPool:
         size = LOOKUP_BATCH // samples * samples or LOOKUP_BATCH  # keeps an item's samples together
         open_units = self._judge.open_units()
         while batch := list(islice(open_units, size)):
-            units = deque(_grouped(self._claim(batch), self._samples_per_request))
+            units = deque(grouped(self._claim(batch), self._samples_per_request))
             try:
                 while units:
                     unit = units.popleft()
@@ -213,7 +213,7 @@ class Deadline:
         return f"Deadline({self._seconds:g} s, {len(self._ends)} calls)"
 
 
-def _grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
+def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
     """Join units that differ in the sample alone, at most ``most`` at a time; pairs stay alone."""
     if most == 1:
         return list(units)

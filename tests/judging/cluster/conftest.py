@@ -1,4 +1,4 @@
-"""A database per test, on a PostgreSQL server of the session."""
+"""A database per test, on a PostgreSQL server of the session, and a Ray cluster."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 from support.postgres import postgres_running
+from support.ray_running import ray_running
 
 _numbers = count()
 
@@ -21,3 +22,10 @@ def postgres():
 def database(postgres):
     """Address of an empty database."""
     return postgres.create_database(f"store{next(_numbers)}")
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A running Ray cluster with a worker per processor."""
+    with ray_running() as cluster:
+        yield cluster

@@ -1,0 +1,183 @@
+"""Runs units of work on a Ray cluster; this process sends them out and writes the verdicts.
+
+Plain async actors serve better here than a map of Ray Data: units are sent as places become free,
+outcomes come back as they finish and not by blocks, a worker that died gets no block again but only
+what it had not finished, and a run that is stopped ends calls that wait. What was paid for is
+guarded by the shared store alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import HarnessError
+from harness.judging.cluster.ray_cluster import connected
+from harness.judging.cluster.ray_worker import UnitWorker, WorkerDescription
+from harness.judging.running.services import NotAsked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.judging.prompts.requests import Unit
+    from harness.judging.running.services import WorkUnit
+    from harness.judging.running.session import JudgeRun, Session
+
+ROOM = 64  # units that a worker holds beyond twice its calls in flight
+IDLE_S = 0.2  # between looks for units that a dead worker held
+RESTART_S = 0.5  # after a worker died; Ray starts it again
+
+
+class RayExecutor:
+    """An `Executor` over Ray actors: one per processor, at most one per call in flight.
+
+    Parameters
+    ----------
+    session : Session
+        Whose units are asked.
+    description : WorkerDescription
+        What the workers are made from; calls in flight are shared out among them.
+    address : str or None
+        Of the cluster; None starts Ray on this machine for the time of the run.
+    """
+
+    def __init__(
+        self, session: Session, *, description: WorkerDescription, address: str | None
+    ) -> None:
+        self._session = session
+        self._description = description
+        self._address = address
+
+    async def run(self, judges: Sequence[JudgeRun]) -> None:
+        """Ask all open units of some judges."""
+        async with connected(self._address) as ray:
+            workers = self._workers(ray)
+            await asyncio.gather(*(worker.call("start") for worker in workers))
+            async with asyncio.TaskGroup() as group:
+                for judge in judges:
+                    group.create_task(self._ask_all(judge, workers))
+            closing = (worker.call("close") for worker in workers)
+            await asyncio.gather(*closing, return_exceptions=True)
+
+    def _workers(self, ray: Any) -> list[_Worker]:  # noqa: ANN401 -- Ray is imported late
+        """Start the workers."""
+        specs = self._description.specs
+        n_cpus = int(ray.cluster_resources().get("CPU", 1))
+        n = max(1, min(n_cpus, max(spec.concurrency for spec in specs)))
+        actor = ray.remote(num_cpus=1, max_restarts=-1)(UnitWorker)
+        workers = []
+        for i in range(n):
+            shares = [spec.concurrency // n + (i < spec.concurrency % n) for spec in specs]
+            own = tuple(
+                spec.model_copy(update={"concurrency": share})
+                for spec, share in zip(specs, shares, strict=True)
+                if share
+            )
+            description = replace(self._description, specs=own)
+            rooms = {spec.name: 2 * spec.concurrency + ROOM for spec in own}
+            workers.append(_Worker(actor.remote(description), rooms, ray.exceptions))
+        return workers
+
+    async def _ask_all(self, judge: JudgeRun, workers: Sequence[_Worker]) -> None:
+        """Ask all open units of one judge."""
+        asking = [worker for worker in workers if judge.name in worker.rooms]
+        units = _OpenUnits(judge)
+        stopping = asyncio.create_task(_stop_when_shut(judge, asking))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for worker in asking:
+                    group.create_task(self._feed(judge, worker, units))
+        finally:
+            stopping.cancel()
+        judge.end()
+
+    async def _feed(self, judge: JudgeRun, worker: _Worker, units: _OpenUnits) -> None:
+        """Send units to a worker and record what it returns, until none is open."""
+        held: dict[Unit, WorkUnit] = {}
+        room = worker.rooms[judge.name]
+        while True:
+            batch = [] if judge.gate.is_shut else units.take(room - len(held))
+            held.update((unit.unit(), unit) for unit in batch)
+            if not held:
+                if judge.gate.is_shut or units.are_finished:
+                    return
+                await asyncio.sleep(IDLE_S)
+                continue
+            try:
+                finished, exhausted = await worker.call("exchange", judge.name, batch)
+            except worker.errors.RayActorError:
+                units.put_back(held.values())
+                held.clear()
+                await asyncio.sleep(RESTART_S)
+                continue
+            self._session.budget.exhausted |= exhausted
+            self._session.budget.spent_usd += sum(part.cost_usd for part in finished)
+            await asyncio.gather(*(judge.record_outcome(part.outcome) for part in finished))
+            for unit in (unit for part in finished for unit in part.units):
+                units.finish(held.pop(unit, None))
+
+
+class _Worker:
+    """An actor, and the units of each judge that it may hold."""
+
+    def __init__(self, actor: Any, rooms: dict[str, int], errors: Any) -> None:  # noqa: ANN401
+        self._actor = actor
+        self.rooms = rooms
+        self.errors = errors
+
+    async def call(self, method: str, *arguments: object) -> Any:  # noqa: ANN401 -- as it returns
+        """Call a method; errors of the harness are raised as they were there."""
+        try:
+            return await getattr(self._actor, method).remote(*arguments)
+        except self.errors.RayTaskError as error:
+            if isinstance(error.cause, HarnessError):
+                raise error.cause from None
+            raise
+
+
+class _OpenUnits:
+    """Open units of a judge, taken by several feeds; what a dead worker held comes back."""
+
+    def __init__(self, judge: JudgeRun) -> None:
+        self._units = judge.open_units()
+        self._together = judge.job.samples if judge.judge.spec.n_per_request > 1 else 1
+        self._returned: deque[WorkUnit] = deque()
+        self._n_held = 0
+        self._at_end = False
+
+    @property
+    def are_finished(self) -> bool:
+        """Whether all were asked."""
+        return self._at_end and not self._returned and not self._n_held
+
+    def take(self, n: int) -> list[WorkUnit]:
+        """Return at most ``n`` units; samples that one request may ask for stay together."""
+        n -= n % self._together
+        taken = [self._returned.popleft() for _ in range(min(n, len(self._returned)))]
+        fresh = list(islice(self._units, n - len(taken)))
+        self._at_end |= len(taken) + len(fresh) < n
+        self._n_held += len(taken) + len(fresh)
+        return taken + fresh
+
+    def finish(self, unit: WorkUnit | None) -> None:
+        """Note that a unit was asked; None if it was put back before."""
+        self._n_held -= unit is not None
+
+    def put_back(self, units: Iterable[WorkUnit]) -> None:
+        """Take back units that were not finished."""
+        n_before = len(self._returned)
+        self._returned += units
+        self._n_held -= len(self._returned) - n_before
+
+
+async def _stop_when_shut(judge: JudgeRun, workers: Sequence[_Worker]) -> None:
+    """Pass on that a judge is asked nothing more."""
+    with suppress(NotAsked):
+        while True:
+            await judge.gate.sleep(3600)
+    stopping = (worker.call("stop", judge.name) for worker in workers)
+    await asyncio.gather(*stopping, return_exceptions=True)

@@ -1,0 +1,146 @@
+"""Asking on a Ray cluster: the same verdicts as in one process, whatever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from ipaddress import ip_address
+
+import pytest
+from support.machines import Machine, ended
+from support.processes import run_harness
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+N, CONCURRENCY = 500, 8
+IN_FLIGHT = CONCURRENCY + 2 * CONCURRENCY  # sent and not stored, at most
+ON_RAY = ("--executor", "ray")
+FAULTS = "429*1,409*1"  # 500 might have the server given up
+PROVENANCE = {"verdicts_hash"}  # the order of its lines
+
+
+@pytest.fixture
+def machine(tmp_path, stub, cluster):
+    """Make machines; what still runs there is killed in the end."""
+    machines = []
+
+    def make(name, url, **options):
+        machines.append(Machine(tmp_path / name, url, env=cluster.env, **options))
+        return machines[-1]
+
+    stub.reset()
+    yield make
+    for made in machines:
+        made.kill_all()
+
+
+def contents(machine):
+    return {(*key, v.outcome, str(v.value)) for key, v in machine.verdicts().items()}
+
+
+def metrics(machine):
+    values = json.loads(machine.log.with_name("metrics.json").read_text())
+    return json.dumps({name: value for name, value in values.items() if name not in PROVENANCE})
+
+
+def test_cluster_on_this_machine_listens_on_loopback_alone(cluster):
+    """No process of it can be reached from elsewhere."""
+    addresses = {ip_address(text) for text in cluster.listens_at()}
+    assert addresses
+    assert all((getattr(a, "ipv4_mapped", None) or a).is_loopback for a in addresses)
+
+
+def test_same_verdicts_and_metrics_as_in_one_process(machine, stub, postgres, database):
+    """500 units on a server with faults: verdicts and all that is computed from them are equal."""
+    other = postgres.create_database(f"{database.rpartition('/')[2]}_other")
+    local, on_ray = (machine(name, stub.url(fault=FAULTS), n=N, deadline_s=30) for name in "ab")
+    ended(local.run(other))
+    stub.reset()
+    ended(on_ray.run(database, *ON_RAY))
+    assert stub.stats()["requests"] == 3 * N
+    assert len(contents(local)) == N
+    assert contents(on_ray) == contents(local)
+    assert metrics(on_ray) == metrics(local)
+
+
+def test_pairs_and_samples_are_asked_as_in_one_process(machine, stub, postgres, database):
+    """Response sets, pairs that continue them, and two samples in shuffled orders."""
+    other = postgres.create_database(f"{database.rpartition('/')[2]}_other")
+    options = ("--elicitation", "forced_choice,response_set,paired", "--samples", "2")
+    options += ("--shuffle-options",)
+    local, on_ray = (machine(name, stub.url(), n=20) for name in "ab")
+    ended(local.run(other, *options))
+    n_requests = stub.stats()["requests"]
+    stub.reset()
+    ended(on_ray.run(database, *ON_RAY, *options))
+    assert stub.stats()["requests"] == n_requests
+    assert contents(on_ray) == contents(local)
+
+
+def test_killed_worker_loses_nothing(machine, stub, cluster, database):
+    """What it held is asked by others, or by its successor, when its lease is over."""
+    on_ray = machine("a", stub.url(ms=50), n=N)
+    run = on_ray.run(database, *ON_RAY)
+    on_ray.wait_for_verdicts(60)
+    os.kill(cluster.workers()[0], signal.SIGKILL)
+    ended(run)
+    assert len(contents(on_ray)) == N
+    assert all(v.outcome == "answered" for v in on_ray.verdicts().values())
+    assert N <= stub.stats()["requests"] <= N + IN_FLIGHT
+
+
+def test_killed_driver_stops_its_workers(machine, stub, database):
+    """Five seconds later nothing is sent; resumed on one machine, nothing stored is paid again."""
+    on_ray = machine("a", stub.url(ms=200), n=N)
+    run = on_ray.run(database, *ON_RAY)
+    on_ray.wait_for_verdicts(40)
+    run.kill()
+    run.wait()
+    time.sleep(5)
+    n_requests = stub.stats()["requests"]
+    assert n_requests < N
+    time.sleep(3)
+    assert stub.stats()["requests"] == n_requests
+    ended(on_ray.run(database, resume=True))
+    assert len(contents(on_ray)) == N
+    assert stub.stats()["requests"] <= N + IN_FLIGHT
+
+
+def test_stopped_run_goes_on_there_and_back(machine, stub, database):
+    """Begun on one machine and stopped, resumed on Ray and stopped, resumed on one machine."""
+    alone = machine("a", stub.url(ms=50), n=N, deadline_s=30)
+    for executor in ((), ON_RAY):
+        n_before = len(alone.verdicts()) if executor else 0
+        run = alone.run(database, *executor, resume=bool(executor))
+        alone.wait_for_verdicts(n_before + 40)
+        run.send_signal(signal.SIGINT)
+        ended(run, code=130)
+        assert n_before + 40 <= len(alone.verdicts()) < N
+    ended(alone.run(database, resume=True))
+    assert len(contents(alone)) == N
+    assert stub.stats()["requests"] == N
+
+
+def test_budget_holds_for_all_workers(machine, stub, database):
+    """Both workers stop when it is spent; their replies cost no more than it allows."""
+    more = "price: {input: 0, output: 100000}, "
+    on_ray = machine("a", stub.url(ms=5), n=100, deadline_s=30, more=more)
+    ended(on_ray.run(database, *ON_RAY, "--max-cost", "8"), code=4)
+    costs = [v.cost_usd for v in on_ray.verdicts().values()]
+    assert 0 < len(costs) < 100
+    assert stub.stats()["requests"] == len(costs)
+    assert sum(costs) <= 8
+
+
+def test_doctor_describes_the_cluster(cluster, tmp_path):
+    """It names Ray's version and what the cluster has; an address that is refused is advised on."""
+    env = os.environ | cluster.env
+    result = run_harness("doctor", *ON_RAY, "--judges", "lexicon", cwd=tmp_path, env=env)
+    assert "cluster ray: Ray 2." in result.stdout
+    assert "processors on 1 nodes" in result.stdout
+    assert result.returncode == 0
+    result = run_harness("doctor", "--executor", "ray://8.8.8.8:10001", cwd=tmp_path, env=env)
+    assert "8.8.8.8 is a public address" in result.stdout
+    assert result.returncode == 1
