@@ -25,7 +25,7 @@ LAYERS = (
     ("judging.voting",),
     ("judging.running",),
     ("judging.cluster",),
-    ("ratings",),
+    ("ratings", "shards"),
     ("analysis",),
     ("runs",),
     ("elicitation_items",),

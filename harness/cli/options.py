@@ -229,6 +229,7 @@ Details = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alone.")]
 
 
+WITH_SHARDS = frozenset({"task", "shards", "seed", "confidence", "as_json", "quiet"})
 WITH_RESUME = frozenset(
     {
         "task",
@@ -278,6 +279,19 @@ def check_store(
     if store is not None and (cache is not None or not use_cache):
         option = "--cache" if cache is not None else "--no-cache"
         raise typer.BadParameter(f"a store takes the place of the cache; leave {option} out")
+
+
+def check_shards(ctx: typer.Context) -> None:
+    """Refuse options that say nothing about shards."""
+    if "task" not in _named(ctx):
+        raise typer.BadParameter("--shards needs the task that was rated; add --task")
+    for option in _options_beside(ctx, WITH_SHARDS):
+        raise typer.BadParameter(f"{option} is not for shards; leave it out")
+
+
+def _named(ctx: typer.Context) -> set[str]:
+    """Return the parameters that were given a value."""
+    return {name for name, value in ctx.params.items() if value is not None}
 
 
 def check_without_table(ctx: typer.Context) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def validate(
+    ctx: typer.Context,
     run: Annotated[
         Path | None, typer.Argument(help="A run folder; its metrics and report are rewritten.")
     ] = None,
@@ -24,6 +26,13 @@ def validate(
         Path | None,
         typer.Option(
             help="Verdicts of another tool: jsonl, csv or parquet with item, judge, value."
+        ),
+    ] = None,
+    shards: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of shards, each a folder with ratings.parquet and verdicts.parquet, for "
+            "more items than fit into memory."
         ),
     ] = None,
     limit: options.Limit = None,
@@ -54,6 +63,7 @@ def validate(
     Examples:
       harness validate --task diagnoses
       harness validate --task ./my-task --verdicts verdicts.csv
+      harness validate --task ./my-task --shards ./shards
       harness validate runs/toxicity-20260101T120000Z-1a2b3c
       harness validate runs/toxicity-20260101T120000Z-1a2b3c --beta 0.3 --tau 0.4
     """
@@ -61,6 +71,10 @@ def validate(
     from harness.report.text import render
     from harness.runs import RunFolder
 
+    if shards is not None:
+        options.check_shards(ctx)
+        _print_shards(task or "", shards, seed=seed, level=confidence or 0.95, as_json=as_json)
+        return
     options.check_fail_unless(fail_unless)
     choices = options.choices(
         tau=tau,
@@ -94,3 +108,35 @@ def validate(
     else:
         echo(render(validation, details=details and not quiet))
     raise typer.Exit(options.exit_code_of(validation, fail_unless))
+
+
+def _print_shards(task: str, folder: Path, *, seed: int, level: float, as_json: bool) -> None:
+    from harness.cli.lists import show
+    from harness.shards import validate_shards
+
+    validation = validate_shards(task, folder, seed=seed, level=level)
+    if as_json:
+        echo_json(json.dumps(validation.to_json(), indent=2))
+        return
+    metric = validation.ranking.metric
+    rows = []
+    for ranked in validation.ranking.rows:
+        estimate, counts = ranked.estimate, validation.outcomes[ranked.judge]
+        interval = estimate.interval
+        rows.append(
+            {
+                "judge": ranked.judge,
+                metric: "NA" if estimate.value is None else f"{estimate.value:.4f}",
+                "interval": f"[{interval.low:.4f}, {interval.high:.4f}]" if interval else "none",
+                "items": estimate.n_used,
+                "answered": counts["answered"],
+                "not": sum(counts.values()) - counts["answered"],
+            }
+        )
+    show(rows, as_json=False)
+    echo(
+        f"{validation.n_items} rated items, {validation.n_compared} of which all judges answered; "
+        f"{100 * level:g} % intervals over {validation.n_blocks} blocks of items"
+    )
+    if validation.n_foreign:
+        echo(f"{validation.n_foreign} verdicts on items without ratings were left out")

@@ -1,0 +1,387 @@
+"""Validation of more items than fit into memory: shards are counted one by one, then added up.
+
+A shard is a folder with ``ratings.parquet`` (columns item, rater, value, optionally group) and
+``verdicts.parquet`` (item, judge, value, optionally sample and outcome), or the same as ``.arrow``.
+All rows of an item stand in one shard. Each is read in a process of its own with bounded memory.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from harness.errors import TaskError, VerdictError
+from harness.stats.data.rating_table import ELICITATION_OF, OUTCOMES
+from harness.stats.inference.bootstrap import Resampling
+from harness.stats.metrics.registry import metrics_for
+from harness.stats.selection.block_sums import N_BLOCKS, BlockCounts, evaluate_blocks
+from harness.stats.selection.evaluation import RANKS_ON_ORDERED_SCALES, RANKS_WITHOUT_SETS
+from harness.stats.selection.ranking import Ranking, largest_difference, rank
+from harness.tasks import CANNOT_ASSESS, Task, find_task
+from harness.tasks.folders import path_inside
+from harness.tasks.schema import TASK_FILE, TaskFields, read_task_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from harness.stats.data.arrays import BoolArray, IntArray
+    from harness.stats.inference.estimate import Estimate
+    from harness.stats.metrics.registry import Scale
+
+MEMORY_BYTES = 2 << 30  # of a worker, beside what it has when it starts
+ENDINGS = (".parquet", ".arrow")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardCounts:
+    """What is added up over shards.
+
+    Attributes
+    ----------
+    n_items : int
+        Items with ratings.
+    n_foreign : int
+        Verdicts on other items, which are left out.
+    outcomes : dict of str to (5,) int array
+        Verdicts of each judge by `OUTCOMES`.
+    judges : dict of str to BlockCounts
+        Over the items that were rated and that all judges answered.
+    """
+
+    n_items: int
+    n_foreign: int
+    outcomes: dict[str, IntArray]
+    judges: dict[str, BlockCounts]
+
+    @classmethod
+    def merged(cls, parts: Sequence[ShardCounts]) -> ShardCounts:
+        """Add up shards, in any order.
+
+        Raises
+        ------
+        VerdictError
+            If they do not hold the same judges.
+        """
+        names = sorted({name for part in parts for name in part.outcomes})
+        if any(sorted(part.outcomes) != names for part in parts):
+            raise VerdictError("--shards: not every shard has verdicts of every judge; add them.")
+        return cls(
+            n_items=sum(part.n_items for part in parts),
+            n_foreign=sum(part.n_foreign for part in parts),
+            outcomes={
+                name: np.sum([part.outcomes[name] for part in parts], axis=0) for name in names
+            },
+            judges={
+                name: BlockCounts.merged([part.judges[name] for part in parts]) for name in names
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedValidation:
+    """Judges against humans on the items of all shards.
+
+    Attributes
+    ----------
+    n_items, n_compared, n_blocks, n_foreign : int
+        Rated items; those that all judges answered; blocks of these, which are resampled; verdicts
+        on items without ratings.
+    outcomes : dict of str to dict of str to int
+        By judge and outcome.
+    estimates : dict of str to dict of str to Estimate
+        By judge and metric.
+    ranking : Ranking
+        Of the judges.
+    """
+
+    n_items: int
+    n_compared: int
+    n_blocks: int
+    n_foreign: int
+    seed: int
+    outcomes: dict[str, dict[str, int]]
+    estimates: dict[str, dict[str, Estimate]]
+    ranking: Ranking
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"schema_version": 1} | asdict(self)
+
+
+def validate_shards(
+    task: str, folder: Path, *, seed: int = 0, level: float = 0.95, n_workers: int = 1
+) -> ShardedValidation:
+    """Validate the verdicts of all shards in a folder.
+
+    Parameters
+    ----------
+    task : str
+        Name or path of a task; only its ``task.yaml`` is read.
+    folder : Path
+        Holds the shards.
+    seed : int
+        Of the resampling.
+    level : float
+        Confidence level.
+    n_workers : int
+        Shards that are counted at a time.
+
+    Raises
+    ------
+    TaskError, VerdictError
+        If the task or a shard is wrong, or a shard takes too much memory.
+    """
+    file = read_task_file(path_inside(find_task(task), TASK_FILE, "task.yaml"))
+    fields = {name: getattr(file, name) for name in TaskFields.model_fields}
+    described = Task.model_construct(**fields, items=(), ratings=())
+    shards = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    if not shards:
+        raise VerdictError(f"{folder}: found no shards; write a folder for each.")
+    counts = ShardCounts.merged(_count_all(shards, described, n_workers))
+    return validate_counts(described, counts, seed=seed, level=level)
+
+
+def validate_counts(
+    task: Task, counts: ShardCounts, *, seed: int, level: float
+) -> ShardedValidation:
+    """Validate from what was counted in all shards; see `validate_shards`."""
+    if not task.options:
+        raise TaskError(f"task {task.name}: shards are for tasks with options; use --verdicts.")
+    resampling = Resampling(rng=np.random.default_rng(seed), level=level)
+    metrics = [
+        metric
+        for metric in metrics_for(
+            task.space, scale=cast("Scale", task.scale), positive=task.positive
+        )
+        if {ELICITATION_OF[metric.human_form], ELICITATION_OF[metric.judge_form]}
+        == {"forced_choice"}
+    ]
+    results, n_blocks = evaluate_blocks(
+        counts.judges,
+        space=task.space,
+        metrics=metrics,
+        tau=task.tau,
+        positive=task.positive,
+        resampling=resampling,
+    )
+    name = RANKS_ON_ORDERED_SCALES if task.scale == "ordinal" else RANKS_WITHOUT_SETS
+    [ranked] = [metric for metric in metrics if metric.name == name]
+    ranking = rank(
+        name,
+        ranked.better,
+        list(results),
+        [of_judge[name].estimate for of_judge in results.values()],
+        np.array([of_judge[name].replicates for of_judge in results.values()]),
+        level=level,
+        unit="group",
+        n_units=n_blocks,
+        largest=largest_difference(ranked),
+    )
+    return ShardedValidation(
+        n_items=counts.n_items,
+        n_compared=next(iter(counts.judges.values())).n_items,
+        n_blocks=n_blocks,
+        n_foreign=counts.n_foreign,
+        seed=seed,
+        outcomes={
+            judge: dict(zip(OUTCOMES, map(int, numbers), strict=True))
+            for judge, numbers in counts.outcomes.items()
+        },
+        estimates={
+            judge: {metric: row.estimate for metric, row in of_judge.items()}
+            for judge, of_judge in results.items()
+        },
+        ranking=ranking,
+    )
+
+
+def _count_all(shards: Sequence[Path], task: Task, n_workers: int) -> list[ShardCounts]:
+    """Count shards, each in a process that ends with it."""
+    options = tuple(option.key for option in task.options)
+    with ProcessPoolExecutor(
+        n_workers, get_context("spawn"), initializer=_bound_memory, max_tasks_per_child=1
+    ) as pool:
+        try:
+            return list(pool.map(count_shard, shards, [options] * len(shards)))
+        except BrokenProcessPool:
+            raise VerdictError(
+                "--shards: a process that read a shard ended; its file is damaged, or too large."
+            ) from None
+
+
+def _bound_memory() -> None:
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # others reserve 1 GiB at once
+    with suppress(OSError, ValueError):  # a lower limit is set, or the system has none
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+def count_shard(folder: Path, options: tuple[str, ...]) -> ShardCounts:
+    """Count how the items of a shard were rated.
+
+    Raises
+    ------
+    VerdictError
+        If a file is missing, lacks a column or cannot be read, a rating is no option, a rating or
+        verdict stands twice, or the shard takes more than `MEMORY_BYTES`.
+    """
+    try:
+        ratings = _Columns.read(folder, "ratings", ("item", "rater", "value"))
+        verdicts = _Columns.read(folder, "verdicts", ("item", "judge", "value"))
+        return _count(folder, options, ratings, verdicts)
+    except MemoryError:
+        problem = f"takes more than {MEMORY_BYTES >> 20} MiB of memory"
+        raise VerdictError(f"{folder}: {problem}; split the shard.") from None
+
+
+def _count(
+    folder: Path, options: tuple[str, ...], ratings: _Columns, verdicts: _Columns
+) -> ShardCounts:
+    items, of_rating = ratings.codes("item")
+    ratings.check_once(folder / "ratings", ("item", "rater"))
+    verdicts.check_once(folder / "verdicts", ("item", "judge", "sample"))
+    human = _answers(of_rating, ratings.answers(options), len(items), len(options))
+    if human[:, len(options) + OUTCOMES.index("invalid")].any():
+        raise VerdictError(f"{folder}/ratings: a value is no option of the task; correct it.")
+    place = {item: i for i, item in enumerate(items)}
+    own, of_verdict = verdicts.codes("item")
+    rows = np.array([place.get(item, -1) for item in own], dtype=np.int64)[of_verdict]
+    names, of_judge = verdicts.codes("judge")
+    answers = verdicts.answers(options)
+    counted: dict[str, IntArray] = {}
+    for code in np.argsort(names):
+        mine = (of_judge == code) & (rows >= 0)
+        counted[names[code]] = _answers(rows[mine], answers[mine], len(items), len(options))
+    compared = _answered(human, len(options))
+    for of_items in counted.values():
+        compared &= _answered(of_items, len(options))
+    blocks = _blocks(ratings.groups(items, of_rating))
+    return ShardCounts(
+        n_items=len(items),
+        n_foreign=int((rows < 0).sum()),
+        outcomes={
+            name: of_items[:, len(options) :].sum(axis=0) for name, of_items in counted.items()
+        },
+        judges={
+            name: BlockCounts.of(human[compared], of_items[compared], blocks[compared])
+            for name, of_items in counted.items()
+        },
+    )
+
+
+def _answers(items: IntArray, answers: IntArray, n_items: int, n_options: int) -> IntArray:
+    """Return (n, K + 5): how often each option was chosen, and each outcome occurred."""
+    width = n_options + len(OUTCOMES)
+    cells = np.bincount(items * width + answers, minlength=n_items * width)
+    table = cells.reshape(n_items, width).astype(np.int32)
+    table[:, n_options] = table[:, :n_options].sum(axis=1)  # answered
+    return table
+
+
+def _answered(table: IntArray, n_options: int) -> BoolArray:
+    return np.asarray(table[:, n_options] > 0)
+
+
+def _blocks(keys: Sequence[str]) -> IntArray:
+    """Return the block of each item: a hash of its id, or of its group."""
+    digests = b"".join(blake2b(key.encode(), digest_size=4).digest() for key in keys)
+    return np.frombuffer(digests, dtype=">u4").astype(np.int64) % N_BLOCKS
+
+
+class _Columns:
+    """Columns of a table, as codes and the values that they stand for."""
+
+    def __init__(self, columns: dict[str, tuple[list[Any], IntArray]], n_rows: int) -> None:
+        self._columns = columns
+        self._n_rows = n_rows
+
+    @classmethod
+    def read(cls, folder: Path, name: str, needed: tuple[str, ...]) -> _Columns:
+        """Read a table of a shard."""
+        paths = [folder / f"{name}{ending}" for ending in ENDINGS]
+        path = next((path for path in paths if path.exists()), None)
+        if path is None:
+            raise VerdictError(f"{folder}: found no {name}.parquet or {name}.arrow; write one.")
+        wanted = (*needed, "sample", "outcome", "group")
+        try:
+            table = _arrow_table(path, wanted)
+        except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+            raise VerdictError(f"{path}: cannot be read ({type(error).__name__}).") from None
+        if missing := [column for column in needed if column not in table.column_names]:
+            raise VerdictError(f"{path}: lacks the column {missing[0]!r}; add it.")
+        columns = {}
+        for column in table.column_names:
+            encoded = table.column(column).combine_chunks().dictionary_encode()
+            codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            columns[column] = (encoded.dictionary.to_pylist(), codes.astype(np.int64))
+        if any((columns[column][1] < 0).any() for column in needed[:2]):
+            raise VerdictError(f"{path}: an {needed[0]} or {needed[1]} is missing; fill it in.")
+        return cls(columns, table.num_rows)
+
+    def codes(self, column: str) -> tuple[list[str], IntArray]:
+        """Return the values of a column as texts, and which of them each row has."""
+        values, codes = self._columns[column]
+        return list(map(str, values)), codes
+
+    def answers(self, options: tuple[str, ...]) -> IntArray:
+        """Return for each row the place of its option, or K and that of its outcome."""
+        places = {option: i for i, option in enumerate(options)}
+        places |= {outcome: len(options) + i for i, outcome in enumerate(OUTCOMES)}
+        invalid = places["invalid"]
+        values, codes = self.codes("value")
+        of_value = [
+            places["abstained"] if value == CANNOT_ASSESS
+            else places[value] if value in options
+            else invalid
+            for value in values
+        ]  # fmt: skip
+        answers = np.array([*of_value, invalid], dtype=np.int64)[codes]
+        if "outcome" in self._columns:
+            outcomes, of_row = self.codes("outcome")
+            named = [places.get(outcome, invalid) for outcome in outcomes]
+            unvalued = codes < 0
+            answers[unvalued] = np.array([*named, invalid], dtype=np.int64)[of_row[unvalued]]
+        return answers
+
+    def groups(self, items: Sequence[str], of_row: IntArray) -> Sequence[str]:
+        """Return the group of each item, or its id where it has none."""
+        if "group" not in self._columns:
+            return items
+        groups, codes = self.codes("group")
+        of_item = np.full(len(items), -1)
+        of_item[of_row] = codes
+        return [
+            groups[code] if code >= 0 else item for item, code in zip(items, of_item, strict=True)
+        ]
+
+    def check_once(self, path: Path, key: tuple[str, ...]) -> None:
+        """Refuse a second row with the same key."""
+        rows: IntArray = np.zeros(self._n_rows, dtype=np.int64)
+        for column in key:
+            if column in self._columns:
+                values, codes = self._columns[column]
+                rows = rows * (len(values) + 1) + codes + 1
+        if len(np.unique(rows)) < len(rows):
+            raise VerdictError(f"{path}: two rows have the same {', '.join(key)}; leave one.")
+
+
+def _arrow_table(path: Path, columns: tuple[str, ...]) -> Any:  # noqa: ANN401 -- pyarrow is untyped
+    """Read the columns of a table that are there."""
+    from pyarrow import ipc, parquet  # noqa: PLC0415 -- heavy, and used in workers alone
+
+    if path.suffix == ".arrow":
+        with ipc.open_file(path) as file:
+            table = file.read_all()
+            return table.select([name for name in columns if name in table.column_names])
+    file = parquet.ParquetFile(path)
+    present = [name for name in columns if name in file.schema_arrow.names]
+    return file.read(columns=present, use_threads=False)
