@@ -82,7 +82,7 @@ def read_roles(
         return Roles(mapping)
     best, rivals = _best(ranked)
     questions = [*_layout_questions(best, rivals), *best.questions]
-    mapping, who_questions = _judges(table, best.mapping, fixed, remarks)
+    mapping, who_questions = _judges(table, best.mapping, fixed)
     questions += who_questions
     if "group" not in fixed:
         mapping = replace(mapping, group=evidence.group_column(table, mapping))
@@ -131,10 +131,9 @@ def _columns_of(candidate: Candidate) -> str:
 
 
 def _judges(
-    table: Table, mapping: ColumnMapping, fixed: dict[str, Any], remarks: Collection[str]
+    table: Table, mapping: ColumnMapping, fixed: dict[str, Any]
 ) -> tuple[ColumnMapping, list[str]]:
     """Find the judges beside people, where the user named none."""
-    del remarks
     if mapping.layout in {"wide", "pattern"} or "judges" in fixed:
         return mapping, []
     questions: list[str] = []

@@ -85,8 +85,8 @@ def candidates(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -
         Labels that are no options.
     """
     proposals: list[Candidate | None] = [
-        *_long(table, mapping, remarks),
-        _pattern(table, mapping, remarks),
+        *_long(table, mapping),
+        _pattern(table, mapping),
         _wide(table, mapping, remarks),
         _counts(table, mapping),
         _votes(table, mapping),
@@ -117,9 +117,9 @@ def names_of(columns: Sequence[str]) -> str:
 # A row per rating, and a row per item and rater with a column per criterion
 
 
-def _long(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -> Iterator[Candidate]:
+def _long(table: Table, mapping: ColumnMapping) -> Iterator[Candidate]:
     for name, points in _rater_columns(table, mapping):
-        if (candidate := _long_with(table, mapping, remarks, name, points)) is not None:
+        if (candidate := _long_with(table, mapping, name, points)) is not None:
             yield candidate
 
 
@@ -179,7 +179,7 @@ def _are_names(column: Column) -> bool:
 
 
 def _long_with(
-    table: Table, mapping: ColumnMapping, remarks: Collection[str], rater: str, name_points: float
+    table: Table, mapping: ColumnMapping, rater: str, name_points: float
 ) -> Candidate | None:
     mapping = replace(mapping, rater=rater)
     if not mapping.elicitation and "elicitation" in mapping.unused(table):
@@ -204,7 +204,7 @@ def _long_with(
         points.append((0.3, "most pairs of item and rater stand once"))
     if _are_names(table.columns[rater]):
         points.append((0.15, f"the values of {rater!r} have the form of names"))
-    ratings, questions = _ratings_of_long(table, mapping, remarks)
+    ratings, questions = _ratings_of_long(table, mapping)
     if not ratings:
         return None
     points.append((0.2, f"{names_of(ratings)} may hold ratings"))
@@ -215,9 +215,7 @@ def _long_with(
     return Candidate(mapping, tuple(points), tuple(questions))
 
 
-def _ratings_of_long(
-    table: Table, mapping: ColumnMapping, remarks: Collection[str]
-) -> tuple[list[str], list[str]]:
+def _ratings_of_long(table: Table, mapping: ColumnMapping) -> tuple[list[str], list[str]]:
     """Return the rating, or one column per criterion, of a table with a row per item and rater."""
     if mapping.label or mapping.criteria:
         return list(mapping.criteria) or [mapping.label], []
@@ -236,7 +234,7 @@ def _ratings_of_long(
     differing = [n for n in possible if _differs_between_raters(table, mapping, n)]
     plain = [n for n in differing if not _is_margin(n)]
     if not plain:
-        return (named[:1], []) if len(named) == 1 else (_only(named or list(possible), remarks), [])
+        return (named[:1], []) if len(named) == 1 else (_only(named or list(possible)), [])
     chosen = plain
     if len(plain) > 1 and len(only := [n for n in plain if n in named]) == 1:
         return only, [_which_ratings(plain, only[0])]
@@ -256,8 +254,7 @@ def _is_text(column: Column) -> bool:
     return bool(named) or column.mean_chars > MAX_RATING_CHARS
 
 
-def _only(names: list[str], remarks: Collection[str]) -> list[str]:
-    del remarks
+def _only(names: list[str]) -> list[str]:
     return names if len(names) == 1 else []
 
 
@@ -404,13 +401,12 @@ def _who_question(raters: Sequence[str], unclear: Sequence[str], models: Sequenc
     )
 
 
-def _pattern(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -> Candidate | None:
+def _pattern(table: Table, mapping: ColumnMapping) -> Candidate | None:
     if mapping.pattern:
         ids = _wide_id(table, mapping, mapping.raters, mapping.judges)
         return Candidate(replace(mapping, id=ids), ((1.0, "named by --pattern"),))
     if mapping.raters:
         return None
-    del remarks
     columns = [
         c.name
         for c in evidence.free_columns(table, mapping)
