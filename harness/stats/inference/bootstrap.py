@@ -449,6 +449,15 @@ def replicate(
 ) -> list[list[Replicated]]:
     """Evaluate metrics of the same items on the data and on one set of resamples.
 
+    Parameters
+    ----------
+    sums : sequence of ItemSums
+        All over the same n items.
+    units : Units
+        What is resampled of these items.
+    resamples : Resamples
+        Of these units.
+
     All contributions enter one matrix product, so that replicate ``b`` of any two metrics saw the
     same items: differences between them are paired. Columns that are 0 everywhere are not
     resampled.

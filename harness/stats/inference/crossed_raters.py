@@ -221,6 +221,11 @@ def satterthwaite(
 ) -> tuple[float, float]:
     """Combine components of variance, each with its degrees of freedom.
 
+    Parameters
+    ----------
+    items, raters, cells : (variance, degrees_of_freedom)
+        Over items, over raters, and over single ratings, which both of the others count.
+
     Returns
     -------
     variance, degrees_of_freedom : float

@@ -153,7 +153,20 @@ def make_interval(
     method: IntervalMethod = "score",
     estimand: str = DESIGN_VALUE,
 ) -> tuple[Interval | None, str]:
-    """Return the interval of a value, or None and the reason; as in `Estimate`."""
+    """Return the interval of a value.
+
+    Parameters
+    ----------
+    sampled : Sampled
+        The value and its resamples.
+    level, unit, method, estimand
+        As in `Interval`.
+
+    Returns
+    -------
+    interval, reason : Interval or None, str
+        As in `Estimate`.
+    """
     if np.isnan(sampled.value):
         return None, ""
     if not sampled.has_enough_units:
@@ -247,9 +260,23 @@ def estimate_all(
     resampling: Resampling,
     resamples: Resamples | None = None,
 ) -> list[dict[str, Estimated]]:
-    """Evaluate the metrics of all groups on the same resamples: per group, by metric name.
+    """Evaluate the metrics of all groups on the same resamples.
 
-    Those are drawn unless others of the same units are to be used.
+    Parameters
+    ----------
+    groups : sequence of iterable of ItemSums
+        All over the same n items.
+    units : Units
+        What is resampled of these items.
+    resampling : Resampling
+        How intervals are made.
+    resamples : Resamples, optional
+        Of these units, shared with other metrics. Default: new ones.
+
+    Returns
+    -------
+    list of dict of str to Estimated
+        Per group, by name of the metric.
     """
     groups = [tuple(group) for group in groups]
     drawn = resampling.draw(units) if resamples is None else resamples

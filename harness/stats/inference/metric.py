@@ -194,7 +194,19 @@ def average_metric(
     symmetric: bool = False,
     **about: Any,  # noqa: ANN401 -- further fields of Metric
 ) -> Metric:
-    """Make the metric of a mean over items from ``forms``, the judge's and the humans'."""
+    """Make the metric of a mean over items.
+
+    Parameters
+    ----------
+    name : str
+        With its forms, judge/human.
+    contributions : callable
+        ``(human, judge) -> (n, 2)``: value and weight of each item.
+    forms : (judge_form, human_form)
+        Which aggregations make the rating vectors.
+    family, paper, better, bounds, symmetric, **about
+        Fields of `Metric`.
+    """
     return Metric(
         name=name,
         contributions=contributions,
@@ -222,7 +234,12 @@ def infinite_metric(
 ) -> Metric:
     """Make the metric of a mean in nats that one impossible answer makes infinite.
 
-    ``contributions`` are (n, 3): nats, weight, and the number of cells that are infinite.
+    Parameters
+    ----------
+    contributions : callable
+        ``(human, judge) -> (n, 3)``: nats, weight, and the number of cells that are infinite.
+    name, forms, family, paper, **about
+        As in `average_metric`.
     """
     return Metric(
         name=name,

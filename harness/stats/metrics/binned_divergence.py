@@ -85,6 +85,13 @@ def bins_of(
 ) -> tuple[FloatArray, tuple[str | float, ...]]:
     """Return how far each item is in each bin, (n, B), and the bins' labels.
 
+    Parameters
+    ----------
+    human : (n, K) array
+        How often each option was chosen.
+    by, options, scale
+        As in `binned_divergence`.
+
     Raises
     ------
     ValueError

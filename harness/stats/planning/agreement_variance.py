@@ -199,6 +199,17 @@ def sample_size_for_width(
 ) -> int | None:
     """Return the items at which the interval of a mean is expected to be this wide.
 
+    Parameters
+    ----------
+    sd : float
+        Standard deviation over items.
+    width : float
+        Of the interval, from end to end, in the unit of ``sd``.
+    level : float, optional
+        Confidence level of the interval.
+    design_effect : float, optional
+        As in `sample_size_for_difference`.
+
     Returns
     -------
     int or None

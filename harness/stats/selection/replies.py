@@ -109,7 +109,20 @@ def replies_of(table: RatingTable, form: Form) -> Replies:
 
 
 def vectors_of(table: RatingTable, form: Form, *, tau: float, positive: Sequence[str]) -> Vectors:
-    """Return a function from (n, W) shares of answers, and their numbers, to rating vectors."""
+    """Return how answers become rating vectors.
+
+    Parameters
+    ----------
+    table : RatingTable
+        Whose answers they are.
+    form, tau, positive
+        As in `aggregate`.
+
+    Returns
+    -------
+    callable
+        ``(shares, numbers) -> (n, D)``, from (n, W) shares of answers and (n,) numbers of them.
+    """
     space, choices = table.space, ELICITATION_OF[form] == "forced_choice"
 
     def vectors(shares: FloatArray, n_ratings: FloatArray | None = None) -> FloatArray:
