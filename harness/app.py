@@ -26,6 +26,7 @@ from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import ENSEMBLE, judges_folder, load_judges
 from harness.judging.judges.judge_registry import (
+    announcement_of,
     build,
     check,
     check_destinations,
@@ -358,6 +359,8 @@ def run_plan(
     check_judges(plan)
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")
+    for line in dict.fromkeys(filter(None, map(announcement_of, plan.specs))):
+        observer.say(line)
     folder = plan.folder or start(plan, out or default_out())
     try:
         return execute(

@@ -10,13 +10,17 @@ from support.doc_pages import Page, blocks, run_command
 README = Path(__file__).resolve().parents[2] / "README.md"
 BLOCKS = blocks(README.read_text(encoding="utf-8"))
 QUICK_START = next(block for block in BLOCKS if block.note == "setup")
+QUICK_START_RUN = (
+    "harness run --task toxicity --elicitation response_set "
+    "--judges smollm2,smollm2@few-shot:4,smollm2@verbalised,lexicon"
+)
 
 
 def test_quick_start_has_two_lines():
     """The first sets up and runs the main job, the second passes the tests."""
     first, second = QUICK_START.text.splitlines()
     assert first.startswith("python3 -m venv .venv && ")
-    assert first.endswith(".venv/bin/uv run harness run --task toxicity")
+    assert f".venv/bin/uv run {QUICK_START_RUN}" in first
     assert second == ".venv/bin/uv run pytest"
 
 
@@ -36,13 +40,16 @@ def test_main_output_in_the_readme_has_the_shape_of_a_run(tmp_path, monkeypatch)
     """The pasted output of the main job has the lines that a run has today."""
     shown = BLOCKS[BLOCKS.index(QUICK_START) + 1].text
     monkeypatch.chdir(tmp_path)
-    _, printed, _ = run_command("harness run --task toxicity --judges lexicon --limit 5", tmp_path)
+    _, printed, _ = run_command(
+        "harness run --task toxicity --elicitation response_set --judges lexicon --limit 5",
+        tmp_path,
+    )
     for line in printed.splitlines():
         if line.startswith((" ", "rank ")):
             head = line.strip().split("  ")[0].strip()
             assert head in shown
-    ranked = set(re.findall(r"^\d(?:-\d)?\s+(\w+)", shown, re.MULTILINE))
-    assert ranked == {"smollm2", "lexicon"}
+    ranked = set(re.findall(r"^\d(?:-\d)?\s+(\S+)", shown, re.MULTILINE))
+    assert ranked == set(QUICK_START_RUN.rpartition(" ")[2].split(","))
     assert "authored probe, ratings simulated" in shown
 
 

@@ -90,6 +90,12 @@ class Judge(ABC):
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair, given the first reply."""
 
+    @classmethod
+    def announcement(cls, spec: JudgeSpec) -> str:
+        """Return what asking will first do to this machine, in one line; mostly empty."""
+        del spec
+        return ""
+
     async def prepare(self) -> None:  # noqa: B027 -- most kinds need nothing
         """Load what `ask` needs; awaited before every call, outside its deadline."""
 

