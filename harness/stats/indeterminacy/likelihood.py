@@ -38,7 +38,7 @@ RANK = 1e-10  # directions in which the likelihood is flatter than this share of
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class CommonF:
+class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
     """F common to all items, and how much it rests on.
 
     Attributes
@@ -63,6 +63,14 @@ class CommonF:
     n_forced: int
     n_sets: int
     converged: bool
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all fields are equal, undefined entries of F included."""
+        if not isinstance(other, CommonF):
+            return NotImplemented
+        names = ("reasons", "n_items", "n_forced", "n_sets", "converged")
+        alike = all(getattr(self, name) == getattr(other, name) for name in names)
+        return alike and np.array_equal(self.F, other.F, equal_nan=True)
 
     def __repr__(self) -> str:
         calls = f"{self.n_forced} forced and {self.n_sets} set calls"
