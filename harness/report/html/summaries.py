@@ -177,11 +177,10 @@ def _named(names: Sequence[str]) -> str:
 
 def _sensitivity(v: Validation) -> str:
     parts = []
-    firm = not v.decision.not_distinguishable
-    even = v.sensitivity.break_evens.get(CONSISTENCY) if v.sensitivity and firm else None
+    even = v.decision.break_even
     if v.humans.beta.value is not None:
         parts.append(f"the raters' beta is {number(v.humans.beta.value, 2)}")
-    if even is not None and even.pieces:
+    if even is not None:
         n_changes = len(even.pieces) - 1
         times = counted([n_changes], "time")
         parts.append(f"the best judge changes {times} over beta" if n_changes else
