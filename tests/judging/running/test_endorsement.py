@@ -144,6 +144,10 @@ def test_what_needs_whole_replies_is_refused(task):
         resolve(["gpt@endorse+claude"], task, registry)
     with pytest.raises(JudgeError, match="add --elicitation response_set"):
         plan_run(task, ["gpt@endorse"], elicitations=("forced_choice",))
+    numbers = {"scale": "continuous", "options": (), "positive": (), "sensitivity": {}, "items": ()}
+    lengths = task.model_copy(update=numbers | {"abstain": False, "ratings": ()})
+    with pytest.raises(JudgeError, match="endorse is about options, which the task lacks"):
+        resolve(["gpt@endorse"], lengths, registry)
     own = task.folder / "own.txt"
     own.write_text("[user]\nRate.\n{{fence}}\n{{text}}\n{{fence}}\n")
     task = task.model_copy(update={"prompts": {"endorsement": "own.txt"}})
