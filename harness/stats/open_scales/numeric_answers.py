@@ -36,7 +36,8 @@ class NumericRatings:
     value : (R,) array
         The ratings less ``centre``.
     centre : float
-        The mean of all ratings: sums of squares lose no digits to it.
+        The mean of all ratings, rounded: sums of squares lose no digits to it, and means of whole
+        numbers that are equal stay so.
     n_items : int
         n.
     """
@@ -49,7 +50,7 @@ class NumericRatings:
     @classmethod
     def of(cls, item: IntArray, value: FloatArray, n_items: int) -> NumericRatings:
         """Centre the ratings."""
-        centre = float(value.mean()) if len(value) else 0.0
+        centre = float(np.round(value.mean())) if len(value) else 0.0
         return cls(item, value - centre, centre, n_items)
 
     def __repr__(self) -> str:
