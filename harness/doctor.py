@@ -168,7 +168,8 @@ def address_of(spec: JudgeSpec) -> str:
     if not spec.remote:
         return ""
     if spec.base_url:
-        return f"{spec.base_url} (its own base_url)"
+        more = f" and {len(spec.other_urls)} more" if spec.other_urls else ""
+        return f"{spec.base_url}{more} (its own base_url)"
     provider = PROVIDERS.get(provider_of(spec.model))
     if provider is None:
         return f"wherever litellm sends {provider_of(spec.model)!r} models"
@@ -208,6 +209,7 @@ def _origin(variable: str) -> str:
 
 async def _contact_all(specs: Sequence[JudgeSpec], fault: State) -> list[Finding]:
     servers = [(spec, url) for spec in specs if (url := _own_address(spec)) is not None]
+    servers += [(spec, url) for spec in specs for url in spec.other_urls]
     return list(await asyncio.gather(*(_contact(*server, fault) for server in servers)))
 
 

@@ -109,7 +109,9 @@ class JudgeSpec(BaseModel):
     model : str
         Name of the model at its provider.
     base_url : str or None
-        Address of the server, without a user name or a query.
+        Address of the server, without a user name or a query. Of an endpoint it may be a list.
+    other_urls : tuple of str
+        The other addresses of such a list: servers of the same model. Requests name the first.
     params : dict
         Sent with each call, on top of the defaults of the kind; ``null`` removes a default.
     key_env : str or None
@@ -168,6 +170,7 @@ class JudgeSpec(BaseModel):
     kind: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
     model: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,500}$")]
     base_url: str | None = None
+    other_urls: tuple[str, ...] = ()
     params: dict[str, JsonValue] = {}
     key_env: str | None = None
     samples: Annotated[int, Field(ge=1, le=10_000)] = 1
@@ -234,6 +237,8 @@ class JudgeSpec(BaseModel):
     def _set_defaults(cls, fields: Any) -> Any:  # noqa: ANN401 -- any input of pydantic
         if not isinstance(fields, dict):
             return fields
+        if isinstance(urls := fields.get("base_url"), list) and urls:
+            fields = fields | {"base_url": urls[0], "other_urls": urls[1:]}
         kind = fields.get("kind", "endpoint" if fields.get("base_url") else "litellm")
         defaults = _DEFAULTS.get(kind, {}) if isinstance(kind, str) else {}
         filled = {**defaults, **fields, "kind": kind}
@@ -276,6 +281,11 @@ class JudgeSpec(BaseModel):
             raise ValueError("must hold no user name, password, query or fragment")
         return url.rstrip("/")
 
+    @field_validator("other_urls")
+    @classmethod
+    def _check_other_urls(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(cls._check_base_url(url) or "" for url in urls)
+
     @field_validator("strategy")
     @classmethod
     def _check_strategy(cls, strategy: str) -> str:
@@ -297,6 +307,8 @@ class JudgeSpec(BaseModel):
             raise ValueError("base_url is missing; an endpoint needs the address of its server")
         if self.base_url and not self.remote:
             raise ValueError(f"base_url means nothing to a judge of kind {self.kind}")
+        if self.other_urls and self.kind != "endpoint":
+            raise ValueError(f"base_url of a judge of kind {self.kind} is one address, not a list")
         return self
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from harness.judging.judges.base import KINDS, HttpJudge, sent_turns
 from harness.judging.judges.config import current_key
 from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
+from harness.judging.judges.server_choice import ServerChoice
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.strategies import VERBALISED
 
@@ -52,6 +53,8 @@ class EndpointJudge(HttpJudge):
         super().__init__(spec, task, prompts, seed=seed, params=params)
         self._path = "completions" if spec.strategy == VERBALISED else "chat/completions"
         self._url = f"{spec.base_url}/{self._path}"
+        urls = [self._url, *(f"{url}/{self._path}" for url in spec.other_urls)]
+        self._servers = ServerChoice(urls) if spec.other_urls else None
         self._price = price_of(spec)
         fields = {"model": spec.model, **self._sent_params()}
         self._body_ends = {
@@ -65,8 +68,16 @@ class EndpointJudge(HttpJudge):
         n = f'"n":{len(requests)},' if len(requests) > 1 else ""
         body = f"{{{self._content(requests[0])},{n}{self._body_end(requests[0])}".encode()
         start = perf_counter()
-        answer = await self.wire.post(self._url, headers, body)
+        answer = await self._post(headers, body)
         return read_answer(answer, requests, self._price, perf_counter() - start)
+
+    async def _post(self, headers: Mapping[str, str], body: bytes) -> Answer:
+        if self._servers is None:
+            return await self.wire.post(self._url, headers, body)
+        with self._servers.call() as server:
+            answer = await self.wire.post(server.url, headers, body)
+            self._servers.note(server, answer)
+        return answer
 
     @property
     def follows_schemas(self) -> bool:

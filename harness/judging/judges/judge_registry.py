@@ -280,7 +280,7 @@ def _under_strategy(strategy: str, registry: Mapping[str, JudgeSpec]) -> set[tup
 def _destination(spec: JudgeSpec) -> tuple[object, ...]:
     """Return what decides where the requests of a judge go, and with which key."""
     if spec.kind == "endpoint":
-        return (spec.base_url, spec.key_env)
+        return (spec.base_url, spec.key_env, *spec.other_urls)
     params = json.dumps(spec.params, sort_keys=True)
     fixed = (spec.kind, spec.model, spec.allow_redirects)
     return (spec.base_url, spec.key_env, *fixed, params)
@@ -298,7 +298,7 @@ def _confirmed(
 
 def _confirmation(spec: JudgeSpec) -> str:
     """Return the options that confirm the destination of a judge."""
-    if spec.kind != "endpoint":
+    if spec.kind != "endpoint" or spec.other_urls:
         return "--judges-file FILE, a judges.yaml with this judge."
     options = ["--base-url", spec.base_url or ""]
     options += ["--key-env", spec.key_env] if spec.key_env else []
