@@ -173,6 +173,8 @@ class RunOptions(ValidationOptions, total=False):
     out: str | Path | None
     cache: str | Path | None
     use_cache: bool
+    store: str | None
+    executor: str
     observer: Observer | None
 
 
@@ -286,12 +288,18 @@ def run(
         resume : bool, str or Path
             A run to resume, by name or path; True for the newest unfinished one. A resumed run
             takes no task, judges or other options but ``max_cost``, ``out``, ``cache``,
-            ``use_cache`` and ``observer``; one that was made elsewhere also ``task``,
-            ``base_url``, ``key_env`` and ``judges_file``, which confirm what its folder says.
+            ``use_cache``, ``store``, ``executor`` and ``observer``; one that was made elsewhere
+            also ``task``, ``base_url``, ``key_env`` and ``judges_file``, which confirm what its
+            folder says.
         out : str or Path
             Folder of the run folders: ``$HARNESS_RUNS`` or ``./runs`` by default.
         cache, use_cache
             Folder of the response cache, and whether it is used (True).
+        store : str
+            Address of a PostgreSQL database that takes the place of the cache and is shared with
+            runs on other machines.
+        executor : str
+            ``local``, or ``ray`` or ``ray://HOST:PORT`` to ask on a Ray cluster, with a store.
         observer : Observer
             Is informed of progress; by default what the user should know is logged under
             ``"harness"``.
@@ -552,6 +560,7 @@ def _run(
 ) -> Run:
     cache = options.pop("cache", None)
     use_cache = options.pop("use_cache", True)
+    store, executor = options.pop("store", None), options.pop("executor", "local")
     observer = options.pop("observer", None) or _LogObserver()
     out = _out(options.pop("out", None))
     if options.get("resume"):
@@ -566,6 +575,8 @@ def _run(
             out=out,
             cache=None if cache is None else Path(cache),
             use_cache=use_cache,
+            store=store,
+            executor=executor,
             stop=stop,
         )
     run = Run(result.folder)

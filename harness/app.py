@@ -402,6 +402,8 @@ def execute(
     RunError
         If the run folder or the cache cannot be used.
     """
+    if executor != "local" and store is None:
+        raise RunError("workers on a cluster need a shared store; name one, postgresql://...")
     if store is not None:
         replies = _shared_store(store, plan, folder, observer)
     else:

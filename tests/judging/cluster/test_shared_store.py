@@ -15,6 +15,7 @@ from support.machines import linked
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
+import harness
 from harness.errors import BudgetSpent, RunError
 from harness.judging.cluster import open_store
 from harness.judging.cluster.database import SCHEMA
@@ -289,3 +290,14 @@ def test_silent_database_does_not_hold_up_the_event_loop(postgres, database):
             assert time.monotonic() - start_s < 2 * ASK_S
             link.mend()
             wait_until(lambda: store.locks.claim(request_hash(2)))
+
+
+def test_python_interface_takes_a_store(database, tmp_path):
+    """A second run reads what the first stored; a cluster without a store is refused."""
+    folder = make_task_folder(tmp_path / "task", 5)
+    options = {"judges": "random", "store": database, "out": tmp_path / "runs"}
+    runs = [harness.run(folder, **options) for _ in range(2)]
+    verdicts = [run.path.joinpath("verdicts.jsonl").read_text() for run in runs]
+    assert ['"cached":true' in text for text in verdicts] == [False, True]
+    with pytest.raises(RunError, match="shared store"):
+        harness.run(folder, judges="random", executor="ray", out=tmp_path / "runs")
