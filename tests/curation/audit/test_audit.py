@@ -269,6 +269,7 @@ def test_power_grows_with_items_and_reaches_80_percent_where_said():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # the bound is of CPU; other tests run at the same time
 @pytest.mark.parametrize("has_verdicts", [False, True])
 def test_a_hundred_thousand_items_take_less_than_a_minute_and_2_gib(tmp_path, *, has_verdicts):
     """Five ratings each, in a process of its own, with and without the verdicts of two judges."""
@@ -302,6 +303,6 @@ def test_a_hundred_thousand_items_take_less_than_a_minute_and_2_gib(tmp_path, *,
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     measured = [row["kind"] for row in json.loads(ended.stdout)["findings"] if row["effect"]]
     assert len(measured) == 5 * has_verdicts, measured
-    # s of CPU, of one process with one thread: other tests run at the same time
+    # s of CPU, of one process with one thread
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 60
     assert after.ru_maxrss < 2 * 2**20  # KiB
