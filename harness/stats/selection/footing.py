@@ -390,7 +390,7 @@ def _freedom(
     raters: RaterCovariance | None, replicates: FloatArray, n_units: int
 ) -> FloatArray | None:
     """Return (J, J) degrees of freedom of differences, those of values on the diagonal."""
-    if raters is None:
+    if raters is None or replicates.shape[1] == 0:
         return None
     J = len(replicates)
     freedom = np.full((J, J), n_units - 1.0)

@@ -135,3 +135,21 @@ def test_rank_sets_and_one_human_are_over_raters_too():
     assert of_both.ranks.ranks == ((1, 2), (1, 2))
     reaches = [f.references[1].high - f.references[1].low for f in (of_items, of_both)]
     assert reaches[1] > reaches[0]
+
+
+def test_one_group_of_items_gives_no_rank_sets_and_no_warning():
+    """Where all items are one group nothing is resampled, with crossed raters too."""
+    ratings, judges = draw(0)
+    footing = common_footing(
+        table("raters", ratings),
+        [table(f"j{k}", labels[:, None]) for k, labels in enumerate(judges)],
+        HIT_RATE,
+        tau=0.5,
+        positive=("A",),
+        resampling=stats.Resampling(
+            rng=np.random.default_rng(0), groups=np.zeros(60, int), n_resamples=100
+        ),
+        panel=panel_of(ratings),
+    )
+    assert footing.ranks is None
+    assert np.isfinite(footing.values).all()
