@@ -711,9 +711,7 @@ outside the wanted range, and {n_missed} by more than two standard errors; these
 - An interval should hold the design value, the statistic on {large:,} items. With *crossed raters*,
   who rate all items with a severity of their own, it is over items and raters and should hold the
   expectation over both.
-- With raters a sample, degrees of freedom are at least 2. That bound is younger than the rows of
-  300 items with crossed raters, of ten equal, of good and of marginal judges with raters a sample;
-  in the others it moved one share, by 0.3 %.
+- With raters a sample, degrees of freedom are at least 2.
 - Rows say *a sample* where the raters are named, so that comparisons allow for other raters, too;
   in the others, raters are not named or fewer than five.
 
