@@ -136,6 +136,7 @@ def connect(address: StoreAddress) -> psycopg.Connection:
     }
     connection = psycopg.connect(**(address.parameters | limits), autocommit=True)  # type: ignore[arg-type]  # libpq checks them
     connection.execute(f"SET statement_timeout = {int(STATEMENT_S * 1000)}")
+    connection.execute(f"SET idle_in_transaction_session_timeout = {int(STATEMENT_S * 1000)}")
     connection.execute("SET client_encoding = 'UTF8'")
     return connection
 

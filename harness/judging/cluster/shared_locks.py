@@ -122,12 +122,9 @@ class SharedLocks:
     def _claim(self, connection: Connection, requests: Sequence[str]) -> set[str]:
         """Insert locks and, in a later statement, look up which are ours and have a reply."""
         keys = sorted(map(bytes.fromhex, requests))
-        with connection.pipeline():
-            connection.execute(CLAIM, (keys, self._lease.id))
-            cursor = connection.execute(
-                LOOK_UP, (MAX_REPLY_BYTES, keys, self._lease.id), binary=True
-            )
-        return self._note_claimed(cursor.fetchall())
+        connection.execute(CLAIM, (keys, self._lease.id))
+        values = (MAX_REPLY_BYTES, keys, self._lease.id)
+        return self._note_claimed(connection.execute(LOOK_UP, values, binary=True).fetchall())
 
     def _note_claimed(self, rows: Sequence[tuple[Any, ...]]) -> set[str]:
         replies = {

@@ -17,7 +17,7 @@ from harness.files import reader
 from harness.judging.cache_folder import cache_folder
 from harness.judging.cluster.database import StoreAway
 from harness.judging.cluster.driver_lease import DriverLease
-from harness.judging.cluster.shared_locks import RELEASE, SharedLocks
+from harness.judging.cluster.shared_locks import SharedLocks
 from harness.judging.cluster.stored_replies import MAX_REPLY_BYTES, decode_reply, encode_reply
 from harness.judging.cluster.worker_lease import WorkerLease
 from harness.judging.running.services import NoCache
@@ -39,9 +39,10 @@ PAGE = 1000  # replies that are copied at a time
 FIND = (
     "SELECT request, reply FROM harness_reply WHERE request = ANY(%b) AND octet_length(reply) <= %s"
 )
-STORE = (
-    "INSERT INTO harness_reply (request, reply) SELECT * FROM unnest(%b::bytea[], %b::bytea[]) "
-    "ON CONFLICT DO NOTHING"
+STORE = (  # in one statement: a transaction that is cut off would hold its locks
+    "WITH stored AS (INSERT INTO harness_reply (request, reply) "
+    "SELECT * FROM unnest(%b::bytea[], %b::bytea[]) ON CONFLICT DO NOTHING) "
+    "DELETE FROM harness_lock WHERE request = ANY(%b) AND worker = %s"
 )
 PAGE_AFTER = (
     "SELECT request, reply FROM harness_reply WHERE request > %b AND octet_length(reply) <= %s "
@@ -152,9 +153,7 @@ class SharedStore:
         self.locks.forget(reply.request for reply in replies)
 
     def _store(self, connection: Connection, keys: list[bytes], values: list[bytes]) -> None:
-        with connection.pipeline(), connection.transaction():
-            connection.execute(STORE, (keys, values))
-            connection.execute(RELEASE, (keys, self.lease.id))
+        connection.execute(STORE, (keys, values, keys, self.lease.id))
 
     def follow(self, log: Path, ledger: Path | None = None) -> None:
         """Register the verdict log of this run; what it holds from a killed process is stored.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Event
 
 import psycopg
@@ -18,7 +18,7 @@ from support.task_folders import make_task_folder
 import harness
 from harness.errors import BudgetSpent, RunError
 from harness.judging.cluster import open_store
-from harness.judging.cluster.database import SCHEMA
+from harness.judging.cluster.database import SCHEMA, StoreAway
 from harness.judging.cluster.shared_limits import SharedBudget, SharedRate
 from harness.judging.cluster.worker_lease import ASK_S, LEASE_MARGIN_S
 from harness.judging.judges.config import JudgeSpec
@@ -30,6 +30,10 @@ from harness.judging.storage.response_cache import ResponseCache
 from harness.tasks import load_task
 
 pytestmark = pytest.mark.cluster
+OPEN_TRANSACTIONS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'judge-harness' "
+    "AND xact_start < clock_timestamp() - interval '30 ms'"
+)
 
 
 def request_hash(i):
@@ -59,6 +63,17 @@ def wait_until(condition, timeout_s=30.0):
     while not condition():
         assert time.monotonic() < give_up_s
         time.sleep(0.02)
+
+
+def claim_and_store_until(stop, store):
+    """Claim and store five replies at a time."""
+    for first in range(0, 1_000_000, 5):
+        numbers = range(first, first + 5)
+        if stop.is_set():
+            return
+        with suppress(StoreAway):
+            store.locks.claim_many([request_hash(i) for i in numbers])
+            store.add_many([reply_to(i) for i in numbers])
 
 
 def test_tables_are_created_once_by_processes_that_start_at_once(database):
@@ -301,3 +316,21 @@ def test_python_interface_takes_a_store(database, tmp_path):
     assert ['"cached":true' in text for text in verdicts] == [False, True]
     with pytest.raises(RunError, match="shared store"):
         harness.run(folder, judges="random", executor="ray", out=tmp_path / "runs")
+
+
+def test_cut_link_leaves_no_transaction_open(postgres, database):
+    """Whenever a link is cut, the server waits for no more of a transaction, which held locks."""
+    with linked(postgres.port) as link, ExitStack() as stack:
+        address = postgres.address(database.rpartition("/")[2], link.port)
+        [store] = stack.enter_context(opened(address))
+        stop = Event()
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        stack.callback(stop.set)
+        pool.submit(claim_and_store_until, stop, store)
+        direct = stack.enter_context(psycopg.connect(database, autocommit=True))
+        for i in range(40):
+            time.sleep(0.01 + 0.001 * i)
+            link.cut()
+            time.sleep(0.05)
+            assert direct.execute(OPEN_TRANSACTIONS).fetchone() == (0,)
+            link.mend()
