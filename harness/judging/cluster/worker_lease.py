@@ -96,13 +96,15 @@ class WorkerLease:
             self._renewing.close()
             raise
         self._renewed_s = time.monotonic()
-        self._ended = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._renew_regularly, name="store lease", daemon=True),
-            threading.Thread(target=self._end_late_exchanges, name="store watchdog", daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._ended, self._unwatched = threading.Event(), threading.Event()
+        self._renewal = threading.Thread(
+            target=self._renew_regularly, name="store lease", daemon=True
+        )
+        self._watchdog = threading.Thread(
+            target=self._end_late_exchanges, name="store watchdog", daemon=True
+        )
+        self._renewal.start()
+        self._watchdog.start()
 
     @property
     def is_fresh(self) -> bool:
@@ -124,13 +126,14 @@ class WorkerLease:
     def close(self) -> None:
         """End the lease, and with it all locks."""
         self._ended.set()
-        for thread in self._threads:
-            thread.join()
+        self._renewal.join()
         if not self.is_away:
             with suppress(RunError):
                 self._renewing.run(
                     lambda c: c.execute("DELETE FROM harness_worker WHERE worker = %s", [self.id])
                 )
+        self._unwatched.set()
+        self._watchdog.join()
         for database in (self._asking, self._storing, self._renewing):
             database.close()
 
@@ -171,7 +174,7 @@ class WorkerLease:
         self.is_away = False
 
     def _end_late_exchanges(self) -> None:
-        while not self._ended.wait(TICK_S):
+        while not self._unwatched.wait(TICK_S):
             for database in (self._asking, self._storing, self._renewing):
                 database.end_late_exchange()
 

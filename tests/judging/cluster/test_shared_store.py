@@ -18,7 +18,7 @@ from support.task_folders import make_task_folder
 import harness
 from harness.errors import BudgetSpent, RunError
 from harness.judging.cluster import open_store
-from harness.judging.cluster.database import SCHEMA, StoreAway
+from harness.judging.cluster.database import EXCHANGE_S, SCHEMA, StoreAway
 from harness.judging.cluster.shared_limits import SharedBudget, SharedRate
 from harness.judging.cluster.worker_lease import ASK_S, LEASE_MARGIN_S
 from harness.judging.judges.config import JudgeSpec
@@ -334,3 +334,14 @@ def test_cut_link_leaves_no_transaction_open(postgres, database):
             time.sleep(0.05)
             assert direct.execute(OPEN_TRANSACTIONS).fetchone() == (0,)
             link.mend()
+
+
+def test_store_is_closed_while_the_database_is_silent(postgres, database):
+    """The exchange that waits when the link is cut ends like any other."""
+    with linked(postgres.port) as link:
+        address = postgres.address(database.rpartition("/")[2], link.port)
+        store = open_store(address, "run", 1.0)
+        link.cut()
+        start_s = time.monotonic()
+        store.close()
+        assert time.monotonic() - start_s < 2 * EXCHANGE_S
