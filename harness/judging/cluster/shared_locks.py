@@ -64,7 +64,7 @@ class SharedLocks:
     def claim(self, request: str) -> bool:
         """Take the right to send a request; False while anybody holds it or the store is away."""
         with self._mutex:
-            if request in self._waited_for:
+            if request in self._waited_for and not self._lease.has_lapsed:
                 self._waited_for[request] = time.monotonic()
                 return False
             if self._granted.pop(request, None) is not None:

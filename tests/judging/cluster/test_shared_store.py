@@ -345,3 +345,14 @@ def test_store_is_closed_while_the_database_is_silent(postgres, database):
         start_s = time.monotonic()
         store.close()
         assert time.monotonic() - start_s < 2 * EXCHANGE_S
+
+
+def test_worker_without_lease_waits_for_nobody(database):
+    """What it has waited for is handed to the rate limit, which ends the run."""
+    with opened(database, n=2) as [holder, waiting], psycopg.connect(database) as direct:
+        assert holder.locks.claim(request_hash(1))
+        assert not waiting.locks.claim(request_hash(1))
+        direct.execute("DELETE FROM harness_worker WHERE worker = %s", [waiting.lease.id])
+        direct.commit()
+        wait_until(lambda: waiting.locks.claim(request_hash(1)))
+        assert waiting.lease.has_lapsed
