@@ -259,8 +259,8 @@ def _count(
     answers = verdicts.answers(options)
     counted: dict[str, IntArray] = {}
     for code in np.argsort(names):
-        mine = (of_judge == code) & (rows >= 0)
-        counted[names[code]] = _answers(rows[mine], answers[mine], len(items), len(options))
+        selected = (of_judge == code) & (rows >= 0)
+        counted[names[code]] = _answers(rows[selected], answers[selected], len(items), len(options))
     compared = _answered(human, len(options))
     for of_items in counted.values():
         compared &= _answered(of_items, len(options))

@@ -61,8 +61,8 @@ class ContinuousScale:
                 for verdict in source.verdicts[judge.name]
                 if isinstance(verdict.value, str) and verdict.item in place
             ]
-            items, given = zip(*numbers, strict=True) if numbers else ((), ())
-            answers[judge.name] = np.array(items, dtype=np.int64), np.array(given, dtype=np.float64)
+            items = np.array([item for item, _ in numbers], dtype=np.int64)
+            answers[judge.name] = items, np.array([x for _, x in numbers], dtype=np.float64)
         return cls(source, panel, NumericRatings.of(panel.of_item, values, len(place)), answers)
 
     def __repr__(self) -> str:

@@ -17,7 +17,12 @@ from harness.analysis.inputs import Source
 from harness.analysis.item_sampling import on_sampling, sampling_weights
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.open_choices import OF_OPTIONS, check_open_choices
-from harness.analysis.ranking_and_facts import metric_facts, notes_on_ratings, ranking_of
+from harness.analysis.ranking_and_facts import (
+    metric_facts,
+    notes_on_ratings,
+    ranking_of,
+    task_facts,
+)
 from harness.analysis.rater_replacement import (
     controls_result,
     eps_of,
@@ -25,7 +30,7 @@ from harness.analysis.rater_replacement import (
     replacement_of,
     why_no_test,
 )
-from harness.analysis.result import HumanResult, JudgeResult, Settings, TaskFacts, Validation
+from harness.analysis.result import HumanResult, JudgeResult, Settings, Validation
 from harness.analysis.text_scale import TextScale
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.ratings import count_outcomes
@@ -61,7 +66,7 @@ def validate_open(source: Source) -> Validation:
     judges = tuple(_judge(scale, facts, draws) for facts in source.judges)
     parts = {"choosing": None, "sensitivity": None, "errors": None}
     return Validation(
-        task=_task_facts(source),
+        task=task_facts(source),
         settings=_settings(source, metric, units.kind),
         humans=humans,
         judges=judges,
@@ -220,22 +225,6 @@ def _humans(scale: OpenScale) -> HumanResult:
         agreement=scale.agreement(),
         beta=Estimate(value=None, reason=NO_OPTIONS, n_used=0),
         F=None,
-    )
-
-
-def _task_facts(source: Source) -> TaskFacts:
-    task = source.task
-    return TaskFacts(
-        name=task.name,
-        scale=task.scale,
-        property=task.property,
-        notice=task.notice,
-        content_hash=task.content_hash,
-        options={},
-        response_sets=(),
-        positive=(),
-        n_items=len(source.items),
-        n_items_in_task=len(task.items),
     )
 
 

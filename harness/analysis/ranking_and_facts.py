@@ -1,4 +1,4 @@
-"""Parts of a validation that do not depend on the scale: the ranking, metrics, and notes."""
+"""Parts of a validation that do not depend on the scale: ranking, task, metrics and notes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.result import MetricFacts, RankedJudge, Ranking
+from harness.analysis.result import MetricFacts, RankedJudge, Ranking, TaskFacts
 from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.selection.ranking import loss
 
 if TYPE_CHECKING:
     from harness.analysis.evidence import Evidence
+    from harness.analysis.inputs import Source
     from harness.analysis.result import HumanResult
     from harness.stats import Metric
 
@@ -39,6 +40,23 @@ def ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
             RankedJudge(judge=row.judge, rank=places.get(row.judge), difference=row.difference)
             for row in evidence.judges
         ),
+    )
+
+
+def task_facts(source: Source, response_sets: tuple[tuple[str, ...], ...] = ()) -> TaskFacts:
+    """Return what the numbers need of a task; an open scale has no options and no sets."""
+    task = source.task
+    return TaskFacts(
+        name=task.name,
+        scale=task.scale,
+        property=task.property,
+        notice=task.notice,
+        content_hash=task.content_hash,
+        options={option.key: option.label for option in task.options},
+        response_sets=response_sets,
+        positive=task.positive,
+        n_items=len(source.items),
+        n_items_in_task=len(task.items),
     )
 
 

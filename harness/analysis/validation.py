@@ -20,12 +20,16 @@ from harness.analysis.item_sampling import on_sampling
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.open_validation import validate_open
 from harness.analysis.order_bias import order_bias, order_notes
-from harness.analysis.ranking_and_facts import metric_facts, notes_on_ratings, ranking_of
+from harness.analysis.ranking_and_facts import (
+    metric_facts,
+    notes_on_ratings,
+    ranking_of,
+    task_facts,
+)
 from harness.analysis.result import (
     HumanResult,
     JudgeResult,
     Settings,
-    TaskFacts,
     Validation,
 )
 from harness.analysis.serialize import rows_of
@@ -45,7 +49,6 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.ratings import OutcomeCounts
     from harness.stats import Metric, RatingTable
-    from harness.stats.data.option_space import OptionSpace
     from harness.stats.selection.evaluation import TableTranslation
 
 
@@ -85,7 +88,7 @@ def validate(source: Source) -> Validation:
     ranking = ranking_of(common, p.evaluation.row(p.metric)) if common else None
     parts = {name: sections[name] for name in DECIDING}
     return Validation(
-        task=_task_facts(p.source, p.human.space),
+        task=task_facts(p.source, p.human.space.sets),
         settings=_settings(p),
         humans=humans,
         judges=judges,
@@ -226,22 +229,6 @@ def _on_reconstruction(p: Prepared) -> str:
     elif sets.by_default:
         instead = "--humans rated uses only the sets that raters gave"
     return "; ".join(filter(None, [basis, _beta_of_pairs(p), noise, instead]))
-
-
-def _task_facts(source: Source, space: OptionSpace) -> TaskFacts:
-    task = source.task
-    return TaskFacts(
-        name=task.name,
-        scale=task.scale,
-        property=task.property,
-        notice=task.notice,
-        content_hash=task.content_hash,
-        options={option.key: option.label for option in task.options},
-        response_sets=space.sets,
-        positive=task.positive,
-        n_items=len(source.items),
-        n_items_in_task=len(task.items),
-    )
 
 
 def _human_result(p: Prepared, errors: Errors) -> HumanResult:

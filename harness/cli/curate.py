@@ -195,8 +195,8 @@ def import_(
     )
     if recipe:
         roles = recipe.roles() | roles
-        given = {field: value for field, value in asdict(settings).items() if value}
-        settings = AnswerSettings(**recipe.answers.model_dump() | given)
+        changed = {field: value for field, value in asdict(settings).items() if value}
+        settings = AnswerSettings(**recipe.answers.model_dump() | changed)
     draft = _Draft(
         name=folder.name,
         table=read_source(source, recipe=recipe),

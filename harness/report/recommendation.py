@@ -332,14 +332,14 @@ def _cheaper(v: Validation) -> str:
     assert v.decision.leader is not None
     own = v.judge(v.decision.leader).cost.usd_per_answered
     costs = {name: v.judge(name).cost.usd_per_answered for name in v.decision.not_distinguishable}
-    known = {name: usd for name, usd in costs.items() if usd is not None}
-    if not own or not known:
+    priced = {name: usd for name, usd in costs.items() if usd is not None}
+    if not own or not priced:
         return ""
-    name = min(known, key=known.__getitem__)
-    if known[name] >= own:
+    name = min(priced, key=priced.__getitem__)
+    if priced[name] >= own:
         return ""
     subject = "" if len(costs) == 1 else f" {name}"
-    return f" and{subject} costs {known[name] / own:.0%} as much"
+    return f" and{subject} costs {priced[name] / own:.0%} as much"
 
 
 def _differences(v: Validation) -> str:

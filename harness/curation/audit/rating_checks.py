@@ -228,9 +228,10 @@ def rating_times(task: Task) -> dict[tuple[str, str], float]:
     name = read_task_file(task.folder / TASK_FILE).ratings
     path = table_path(task.folder, "ratings", name)
     times: dict[tuple[str, str], float] = {}
-    has_times = path is not None and b"rated_at" in path.read_bytes()
-    for _, row in read_rows(path) if path and has_times else ():
-        if "rated_at" not in row and path and path.suffix != ".jsonl":
+    if path is None or b"rated_at" not in path.read_bytes():
+        return times
+    for _, row in read_rows(path):
+        if "rated_at" not in row and path.suffix != ".jsonl":
             break
         if row.get("rated_at") and row.get("elicitation") in {None, "", "forced_choice"}:
             with suppress(ValueError):
