@@ -83,4 +83,5 @@ def next_ratings(
         return
     nothing = f"No rating changes what is expected for {quantity}."
     show(rows_of_queue(queue), as_json=False, empty=nothing)
-    echo(f"\n{paragraph(EVIDENCE[quantity])}")
+    if queue:
+        echo(f"\n{paragraph(EVIDENCE[quantity])}")

@@ -38,6 +38,7 @@ GOAL = "decision_consistency"
 ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
 MIN_RATERS = 3
 MOST_NAMED = 20  # raters
+ROUNDING = 1e-9  # below which a value is none
 FORMS = {"forced_choice": ("forced_choice",), "paired": ("forced_choice", "response_set")}
 
 
@@ -273,8 +274,8 @@ def _for_annotator_test(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
 
 
 def _greatest(values: FloatArray, n: int) -> list[int]:
-    """Return at most n items of a value above 0, the greatest first."""
-    return [int(i) for i in np.argsort(-values, kind="stable")[:n] if values[i] > 0]
+    """Return at most n items of a value above rounding errors, the greatest first."""
+    return [int(i) for i in np.argsort(-values, kind="stable")[:n] if values[i] > ROUNDING]
 
 
 def queue_csv(queue: tuple[QueuedRating, ...]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -171,6 +172,20 @@ def test_a_third_rater_is_wanted_where_two_have_rated(task, tmp_path):
     unnamed = task.model_copy(update={"rater_ids": "positional"})
     with pytest.raises(TaskError, match="name their raters"):
         next_ratings(unnamed, 24, quantity="annotator-test")
+
+
+def test_items_that_differ_no_more_than_chance_allows_are_not_queued(task):
+    """Where all items seem alike, as beside a rater who says the opposite, nothing is queued."""
+    ratings = [r for r in task.ratings if r.elicitation == "forced_choice"]
+    keys = [option.key for option in task.options]
+    majority = {item.id: keys[i % 2] for i, item in enumerate(task.items)}
+    opposite = {item.id: keys[1 - i % 2] for i, item in enumerate(task.items)}
+    last = max(r.rater for r in ratings)
+    values = [
+        replace(r, value=(opposite if r.rater == last else majority)[r.item]) for r in ratings
+    ]
+    alike = task.model_copy(update={"ratings": tuple(values), "sensitivity": {}})
+    assert next_ratings(alike, 20, quantity="consistency", tau=0.2) == ()
 
 
 @pytest.mark.slow
