@@ -33,6 +33,7 @@ from harness.judging.parsing.verdict import (
 from harness.stats.metrics import confusion
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.registry import METRICS
+from harness.tasks.dataset_fields import DatasetFields
 from harness.tasks.options import MAX_KEY_CHARS, MAX_LABEL_CHARS, Lexicon, Option, Wording
 from harness.tasks.schema import (
     MAX_OPTIONS,
@@ -109,6 +110,9 @@ def files() -> str:
         "#### verbalised",
         "",
         *_fields(Wording),
+        "#### datasets",
+        "",
+        *_fields(DatasetFields),
         fragment("tables"),
         *_fields(Verdict, verdict_schema()),
         fragment("run-folder"),

@@ -13,6 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from harness.analysis import Choices, check_choices, validate
+from harness.cache_folder import cache_folder, resume_command
 from harness.elicitation_items import elicitations_of, items_by_elicitation, orders_of
 from harness.errors import (
     ExitCode,
@@ -22,7 +23,6 @@ from harness.errors import (
     RunError,
     TaskError,
 )
-from harness.judging.cache_folder import cache_folder, resume_command
 from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import ENSEMBLE, judges_folder, load_judges
 from harness.judging.judges.judge_registry import (

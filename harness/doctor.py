@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
+from harness.cache_folder import cache_folder
 from harness.errors import JudgeError, JudgeUnavailable, RunError
-from harness.judging.cache_folder import cache_folder
 from harness.judging.judges.config import bundled_judges, load_judges, user_file
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
 from harness.judging.judges.model_list import list_models

@@ -16,9 +16,9 @@ HARNESS = Path(__file__).resolve().parent.parent / "harness"
 LAYERS = (
     ("stats",),
     ("plugins", "files", "plain_text"),
-    ("checksummed_log", "state_folder"),
+    ("checksummed_log", "state_folder", "cache_folder"),
     ("tasks",),
-    ("judging.cache_folder", "judging.prompts", "judging.parsing"),
+    ("judging.prompts", "judging.parsing"),
     ("judging.calibration", "judging.endorsement"),
     ("judging.judges",),
     ("judging.storage", "judging.vote_weights"),

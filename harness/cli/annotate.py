@@ -73,6 +73,7 @@ def annotate(
     if merge and export:
         raise typer.BadParameter("give --export or --merge, not both")
     loaded = load_task(task, unrated=True)
+    _check_own_files(loaded.folder)
     if export:
         echo(_summary("Wrote", export_ratings(loaded, export, rater=rater)))
     elif merge:
@@ -84,6 +85,18 @@ def annotate(
         raise typer.BadParameter("name the rater, e.g. --rater ann", param_hint="--rater")
     else:
         _rate(loaded, task, rater, elicitation, queue=queue, checks=checks, seed=seed, port=port)
+
+
+def _check_own_files(folder: Path) -> None:
+    """Refuse a task whose ratings are those of a data set: there is no file to add others to."""
+    from harness.errors import TaskError
+    from harness.tasks.schema import TASK_FILE, read_task_file
+
+    if read_task_file(folder / TASK_FILE).datasets:
+        raise TaskError(
+            f"{folder}: its ratings are those of a data set; to add others, make files of it with "
+            "`harness curate export` and `harness curate import`."
+        )
 
 
 def _rate(

@@ -31,8 +31,8 @@ def cache(ctx: typer.Context, *, folder: Folder = None, as_json: options.Json = 
       harness cache copy ~/.cache/judge-harness postgresql://db.example.org/judges
     """
     if ctx.invoked_subcommand is None:
+        from harness.cache_folder import cache_folder
         from harness.cli.lists import show
-        from harness.judging.cache_folder import cache_folder
         from harness.judging.storage.response_cache import measure_cache
 
         path = folder or cache_folder()
@@ -52,7 +52,7 @@ def clear(
       harness cache clear
       harness cache clear --yes
     """
-    from harness.judging.cache_folder import cache_folder
+    from harness.cache_folder import cache_folder
     from harness.judging.storage.response_cache import ResponseCache, measure_cache
 
     path = folder or cache_folder()

@@ -11,7 +11,7 @@ from harness.cli.output import echo
 from harness.errors import TaskError
 
 if TYPE_CHECKING:
-    from harness.curation.import_recipe import HubDataset
+    from harness.tasks.dataset_fields import HubDataset
 
 
 def download(
@@ -25,6 +25,9 @@ def download(
             help="Commit of the data set: 40 hexadecimal digits. The recipe's if it has one."
         ),
     ] = None,
+    configuration: Annotated[
+        str | None, typer.Option(help="Configuration of the data set, where it has several.")
+    ] = None,
     split: Annotated[
         str | None, typer.Option(help="The split to write: train, or the recipe's.")
     ] = None,
@@ -34,7 +37,7 @@ def download(
 ) -> None:
     """Write a split of a data set of the Hugging Face hub as parquet, for curate import.
 
-    This command alone contacts the hub. The commit is fixed, so that everybody gets the same rows.
+    The commit is fixed, so that everybody gets the same rows.
     Data sets of csv, json, parquet and arrow files are read; no code of a data set is run.
 
     \b
@@ -42,16 +45,36 @@ def download(
       harness curate download OWNER/NAME --revision COMMIT --split test
       harness curate download mt-bench --revision COMMIT
     """
-    from harness.curation.hub_download import download_split
-    from harness.curation.import_recipe import HubDataset
+    from harness.tasks.dataset_fields import HUB
+    from harness.tasks.hub_download import download_split
 
-    dataset = HubDataset.model_construct(name=name) if "/" in name else _of_recipe(name)
-    revision, split = revision or dataset.revision, split or dataset.split
-    if revision is None:
-        raise TaskError(f"{dataset.name}: give the commit with --revision: a branch may change.")
-    file = output or Path(f"{dataset.name.rpartition('/')[2]}-{split}.parquet")
-    n_rows = download_split(dataset.name, revision, split, file)
+    options = {"configuration": configuration, "split": split, "revision": revision}
+    dataset = _dataset(name, {key: value for key, value in options.items() if value is not None})
+    if dataset.revision is None:
+        address = f"{HUB}/{dataset.name}"
+        raise TaskError(
+            f"{dataset.name}: give --revision COMMIT: a branch may change. "
+            f"`git ls-remote {address} HEAD` prints the newest."
+        )
+    file = output or Path(f"{dataset.name.rpartition('/')[2]}-{dataset.split}.parquet")
+    n_rows = download_split(dataset.name, dataset, file)
     echo(f"{file}: {n_rows} rows")
+
+
+def _dataset(name: str, options: dict[str, str]) -> HubDataset:
+    """Return a data set of the hub, or that of a recipe, with the options of the command."""
+    from pydantic import ValidationError
+
+    from harness.tasks.dataset_fields import HubDataset
+
+    fields = {"name": name} if "/" in name else _of_recipe(name).model_dump()
+    try:
+        return HubDataset.model_validate(fields | options)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        field = problem["loc"][0]
+        expected = "write OWNER/NAME" if field == "name" else problem["msg"]
+        raise TaskError(f"{field}: found {problem['input']!r}; {expected}.") from None
 
 
 def _of_recipe(name: str) -> HubDataset:

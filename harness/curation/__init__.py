@@ -1,6 +1,5 @@
 """New task folders: a commented example, or tasks made from a table."""
 
-from harness.curation.column_mapping import LAYOUTS, ColumnMapping
 from harness.curation.convert import (
     ImportSummary,
     MaxRejected,
@@ -12,7 +11,8 @@ from harness.curation.import_plan import Plan, make_plans
 from harness.curation.option_guess import SCALES, Answers, AnswerSettings
 from harness.curation.source_formats import read_source
 from harness.curation.starter import write_starter
-from harness.curation.table_columns import Column, Table
+from harness.tasks.columns.column_mapping import LAYOUTS, ColumnMapping
+from harness.tasks.columns.table_columns import Column, Table
 
 __all__ = [
     "LAYOUTS",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.curation import column_words
-from harness.curation.cell_values import (
+from harness.curation.name_evidence import is_model, who_are
+from harness.tasks.columns import column_words
+from harness.tasks.columns.cell_values import (
     counts_of,
     is_address,
     is_date,
@@ -13,15 +14,14 @@ from harness.curation.cell_values import (
     is_number,
     list_of,
 )
-from harness.curation.column_words import contains_word, parts, stem
-from harness.curation.name_evidence import is_model, who_are
-from harness.curation.table_columns import without_labels
+from harness.tasks.columns.column_words import contains_word, parts, stem
+from harness.tasks.columns.table_columns import without_labels
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from harness.curation.column_mapping import ColumnMapping
-    from harness.curation.table_columns import Column, Table
+    from harness.tasks.columns.column_mapping import ColumnMapping
+    from harness.tasks.columns.table_columns import Column, Table
 
 SHARED = 0.8  # share of a column's labels that a family of columns must have in common
 UNIQUE = 0.99  # share of rows that a key must tell apart

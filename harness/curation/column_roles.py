@@ -7,20 +7,20 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from harness.curation import column_evidence as evidence
-from harness.curation import column_words
-from harness.curation.cell_values import is_number
-from harness.curation.column_mapping import LAYOUTS, ColumnMapping
-from harness.curation.column_words import contains_word
 from harness.curation.layout_evidence import ACCEPTED, MARGIN, candidates, names_of
 from harness.curation.name_evidence import is_model, who_are
 from harness.plain_text import visible
+from harness.tasks.columns import column_words
+from harness.tasks.columns.cell_values import is_number
+from harness.tasks.columns.column_mapping import LAYOUTS, ColumnMapping
+from harness.tasks.columns.column_words import contains_word
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from harness.curation.column_mapping import Layout
     from harness.curation.layout_evidence import Candidate
-    from harness.curation.table_columns import Table
+    from harness.tasks.columns.column_mapping import Layout
+    from harness.tasks.columns.table_columns import Table
 
 FLAGS: Mapping[Layout, str] = {
     "wide": "--raters",

@@ -7,15 +7,15 @@ import json
 import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from harness.curation.cell_values import label_of, labels_of, name_of, readable
 from harness.curation.import_hash import imported_hash
 from harness.curation.task_description import describe_task
 from harness.errors import TaskError
 from harness.files import write_file
 from harness.tasks.changelog import record_change
+from harness.tasks.columns.cell_values import labels_of, name_of, readable
+from harness.tasks.columns.table_columns import JOINT, item_names
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import TASK_FILE
 from harness.tasks.tables.checks import MAX_ID_CHARS
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.curation.answer_cells import Answer
     from harness.curation.import_plan import Plan
-    from harness.curation.table_columns import Table
+    from harness.tasks.columns.answer_cells import Answer
 
 N_LISTED = 10  # rejected rows, and items without text, that are kept in memory
 RATING = ("item", "rater", "elicitation", "value")
 VERDICT = ("item", "judge", "elicitation", "value")
-JOINT = "__"
 REJECTED_FILE = "rejected.csv"
 USED, REFUSED = 1, 2  # marks of a row
 MAX_REJECTED = 0.05  # share of the answers that may be rejected by default
@@ -202,30 +200,6 @@ def _write(plan: Plan, part: Path) -> ImportSummary:
     if not summary.n_rejected:
         (part / REJECTED_FILE).unlink()
     return summary
-
-
-def item_names(table: Table, columns: Sequence[str]) -> list[str]:
-    """Return the name of each row's item; "" where a cell is empty.
-
-    Without columns, rows are named by their lines. A name that is too long or has line breaks
-    becomes a short digest.
-    """
-    if not columns:
-        return [f"row-{line}" for line in table.lines.tolist()]
-    cells = []
-    for name in columns:
-        column = table.columns[name]
-        labels = [label_of(text) for text in column.texts]
-        cells.append([labels[code] for code in column.codes.tolist()])
-    if len(cells) == 1:
-        return [_short(name) for name in cells[0]]
-    return [_short(JOINT.join(parts)) if all(parts) else "" for parts in zip(*cells, strict=True)]
-
-
-def _short(name: str) -> str:
-    if len(name) <= MAX_ID_CHARS and name.isprintable():
-        return name
-    return f"text-{sha256(name.encode()).hexdigest()[:16]}"
 
 
 class _Writer:

@@ -104,6 +104,8 @@ def croissant(task: Task, folder: Path) -> str:
 def task_tables(task: Task) -> dict[str, Path]:
     """Return the tables of a task's folder that there are, by their kind."""
     file = read_task_file(task.folder / TASK_FILE)
+    if file.datasets and file.datasets.file:
+        return {"datasets": task.folder / file.datasets.file}
     paths = {kind: table_path(task.folder, kind, getattr(file, kind)) for kind in TABLES}
     return {kind: path for kind, path in paths.items() if path is not None}
 

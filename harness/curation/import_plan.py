@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from harness.curation.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader
-from harness.curation.cell_values import list_of
-from harness.curation.column_mapping import ColumnMapping, check, mapping_fields
 from harness.curation.column_roles import Roles, read_roles
-from harness.curation.column_words import parts
 from harness.curation.option_guess import (
     Answers,
     AnswerSettings,
@@ -19,13 +15,17 @@ from harness.curation.option_guess import (
     guess_answers,
     merged,
 )
+from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader
+from harness.tasks.columns.cell_values import list_of
+from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_fields
+from harness.tasks.columns.column_words import parts
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import OPEN_SCALES, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.curation.table_columns import Table
+    from harness.tasks.columns.table_columns import Table
 
 Kind = Literal["expert", "skilled", "crowd"]
 RESERVED = ("id", "group", "criterion")

@@ -6,13 +6,13 @@ mean. ``harness curate import FILE --recipe NAME`` reads a file of that form wit
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from harness.errors import TaskError
+from harness.tasks.dataset_fields import HubDataset, Names, derived
 from harness.tasks.strict_yaml import read_yaml
 
 if TYPE_CHECKING:
@@ -21,28 +21,6 @@ if TYPE_CHECKING:
     from harness.tasks.tables import Row
 
 BUNDLED = Path(__file__).with_name("recipes")
-COMPLEMENT = re.compile(r"1 - (\S+)")
-Names = str | tuple[str, ...]
-
-
-class HubDataset(BaseModel):
-    """A split of a data set of the Hugging Face hub.
-
-    Attributes
-    ----------
-    name : str
-        OWNER/NAME.
-    split : str
-        Of the data set.
-    revision : str or None
-        Commit that the recipe is for, 40 hexadecimal digits; None leaves it to the user.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
-    split: str = "train"
-    revision: Annotated[str, Field(pattern="^[0-9a-f]{40}$")] | None = None
 
 
 class AnswerFields(BaseModel):
@@ -75,10 +53,9 @@ class Recipe(BaseModel):
     datasets : HubDataset or None
         Where it is on the hub.
     derive : dict of str to str
-        New columns: ``a.b`` for field b of the objects in column a, ``1 - c`` for the complement of
-        the share in column c.
+        New columns; see `harness.tasks.dataset_fields.derived`.
     columns : dict of str to str or tuple of str
-        Columns by role, as in `harness.curation.column_mapping.ColumnMapping`.
+        Columns by role, as in `harness.tasks.columns.column_mapping.ColumnMapping`.
     answers : AnswerFields
         What the labels mean.
     property, kind, rater_ids
@@ -109,10 +86,7 @@ class Recipe(BaseModel):
 
     def derived(self, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
         """Yield rows with the new columns; the objects that they are fields of are left out."""
-        objects = {path.partition(".")[0] for path in self.derive.values() if "." in path}
-        for line, row in rows:
-            new = {name: _value(row, path) for name, path in self.derive.items()}
-            yield line, {name: row[name] for name in row if name not in objects} | new
+        return derived(self.derive, rows)
 
 
 def recipe_names() -> list[str]:
@@ -145,13 +119,3 @@ def read_recipe(name: str) -> Recipe:
         problem = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, problem["loc"]))
         raise TaskError(f"{path}: {place}: {problem['msg']}.") from None
-
-
-def _value(row: Row, path: str) -> Any:  # noqa: ANN401 -- a cell
-    if match := COMPLEMENT.fullmatch(path):
-        share = row.get(match[1])
-        return None if share is None or share == "" else 1.0 - float(share)
-    value: Any = row
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value

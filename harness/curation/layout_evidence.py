@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.curation import column_evidence as evidence
-from harness.curation import column_words
-from harness.curation.answer_cells import OPTION_MARKS
-from harness.curation.cell_values import counts_of, is_number, list_of
-from harness.curation.column_mapping import PLACEHOLDERS, ColumnMapping, pattern_of
-from harness.curation.column_words import contains_word, parts
 from harness.curation.name_evidence import FILLERS, is_model, who_are
+from harness.tasks.columns import column_words
+from harness.tasks.columns.answer_cells import OPTION_MARKS
+from harness.tasks.columns.cell_values import counts_of, is_number, list_of
+from harness.tasks.columns.column_mapping import PLACEHOLDERS, ColumnMapping, pattern_of
+from harness.tasks.columns.column_words import contains_word, parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from harness.curation.column_mapping import Layout
-    from harness.curation.table_columns import Column, Table
+    from harness.tasks.columns.column_mapping import Layout
+    from harness.tasks.columns.table_columns import Column, Table
 
 ACCEPTED = 0.75
 CONCEIVABLE = 0.5  # layouts with less are not proposed

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-from harness.curation import column_words
-from harness.curation.column_words import parts, stem
+from harness.tasks.columns import column_words
+from harness.tasks.columns.column_words import parts, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

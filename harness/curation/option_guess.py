@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from harness.curation import column_words
-from harness.curation.cell_values import labels_of
-from harness.curation.table_columns import EMPTY, MAX_LABELS
 from harness.errors import TaskError
+from harness.tasks.columns import column_words
+from harness.tasks.columns.cell_values import labels_of
+from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
 from harness.tasks.schema import MAX_ANSWER_CHARS, OPEN_SCALES, as_number, number_text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from harness.curation.answer_cells import AnswerReader
+    from harness.tasks.columns.answer_cells import AnswerReader
     from harness.tasks.schema import Scale
 
 MAX_STEPS = 20  # a scale with more steps is taken for continuous

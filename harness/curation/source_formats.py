@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from harness.curation.annotation_exports import rows_of_json
 from harness.curation.arrow_files import arrow_rows, saved_rows
 from harness.curation.excel import excel_rows
-from harness.curation.table_columns import Table, encode
 from harness.errors import TaskError
+from harness.tasks.columns.table_columns import Table, encode
 from harness.tasks.tables import LIMITS, parse_json, read_rows
 from harness.tasks.tables.checks import PlaceError, check_lengths, check_size, too_many_rows
 from harness.tasks.tables.delimited import BOM, csv_rows

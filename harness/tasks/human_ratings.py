@@ -21,7 +21,7 @@ from harness.tasks.tables import parse_json, read_rows
 from harness.tasks.tables.checks import as_text, identifier, short
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from harness.tasks.model import Item
@@ -83,6 +83,40 @@ def read_ratings(
     path : Path
         A table with the columns ``item``, ``rater``, ``value`` and, optionally, ``elicitation``.
         When and how a rating was made (`PROVENANCE`) may stand beside it.
+    task, items, unrated
+        See `check_ratings`.
+
+    Returns
+    -------
+    ratings, ignored : tuple of Rating
+        See `check_ratings`.
+
+    Raises
+    ------
+    TaskError
+        See `check_ratings`; also for faults of the table.
+    """
+    table = read_rows(path, required=("item", "rater", "value"))
+    rows = ((f"{path}: line {line}", row) for line, row in table)
+    return check_ratings(rows, str(path), task, items, unrated=unrated)
+
+
+def check_ratings(
+    rows: Iterable[tuple[str, Row]],
+    where: str,
+    task: TaskFields,
+    items: Sequence[Item] | None,
+    *,
+    unrated: bool = False,
+) -> tuple[tuple[Rating, ...], tuple[Rating, ...]]:
+    """Check human ratings in long form.
+
+    Parameters
+    ----------
+    rows : iterable of (str, dict)
+        Place and cells of each rating, by column.
+    where : str
+        What the rows are from.
     task : TaskFields
         Says which values there are.
     items : sequence of Item or None
@@ -93,33 +127,31 @@ def read_ratings(
     Returns
     -------
     ratings, ignored : tuple of Rating
-        In file order; ``ignored`` holds those whose value is one of the task's ``ignore_labels``.
+        In order; ``ignored`` holds those whose value is one of the task's ``ignore_labels``.
 
     Raises
     ------
     TaskError
         With ``reason`` ``unknown_label``, ``non_numeric_value``, ``out_of_bounds``, ``too_long``,
         ``empty_value``, ``empty_response_set``, ``set_not_admissible``, ``duplicate_rating``,
-        ``unknown_item`` or ``unrated_item``, naming line, value, item and rater; without one for
-        faults of the table.
+        ``unknown_item`` or ``unrated_item``, naming place, value, item and rater.
     """
     rules = _Rules.of(task)
     item_ids = None if items is None else {item.id for item in items}
     rated: set[tuple[str, str, str]] = set()
     ratings: list[Rating] = []
     ignored: list[Rating] = []
-    for line, row in read_rows(path, required=("item", "rater", "value")):
-        where = f"{path}: line {line}"
-        rating, is_foreign = _rating(row, rules, where)
+    for place, row in rows:
+        rating, is_foreign = _rating(row, rules, place)
         key = (rating.item, rating.rater, rating.elicitation)
         if key in rated:
-            _refuse(where, rating, "duplicate_rating", "this rating is there twice; keep one row")
+            _refuse(place, rating, "duplicate_rating", "this rating is there twice; keep one row")
         if item_ids is not None and rating.item not in item_ids:
-            _refuse(where, rating, "unknown_item", "the items file has no such item; add it there")
+            _refuse(place, rating, "unknown_item", "the items file has no such item; add it there")
         rated.add(key)
         (ignored if is_foreign else ratings).append(rating)
     if not unrated:
-        _check_rated(path, items or (), {item for item, _, _ in rated})
+        _check_rated(where, items or (), {item for item, _, _ in rated})
     return tuple(ratings), tuple(ignored)
 
 
@@ -128,11 +160,11 @@ def _refuse(where: str, rating: Rating, reason: str, problem: str) -> NoReturn:
     raise TaskError(f"{place}: {problem}.", reason=reason)
 
 
-def _check_rated(path: Path, items: Sequence[Item], rated: set[str]) -> None:
+def _check_rated(where: str, items: Sequence[Item], rated: set[str]) -> None:
     if unrated := [item.id for item in items if item.id not in rated]:
         more = f" ({len(unrated) - 1} more like it)" if len(unrated) > 1 else ""
         problem = f"item {unrated[0]!r} has no ratings{more}; rate it or remove it from the items."
-        raise TaskError(f"{path}: {problem}", reason="unrated_item")
+        raise TaskError(f"{where}: {problem}", reason="unrated_item")
 
 
 def _rating(row: Row, rules: _Rules, where: str) -> tuple[Rating, bool]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from harness.errors import TaskError
 from harness.tasks.folders import find_task, path_inside
-from harness.tasks.human_ratings import read_ratings
+from harness.tasks.human_ratings import check_ratings, read_ratings
 from harness.tasks.model import Item, Task
 from harness.tasks.schema import (
     TASK_FILE,
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from harness.tasks.model import Rating
     from harness.tasks.schema import TaskFile
     from harness.tasks.tables import Row
+
+    Content: TypeAlias = tuple[tuple[Item, ...], tuple[Rating, ...], tuple[Rating, ...]]
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
 
@@ -55,6 +57,21 @@ def load_task(
     """
     folder = find_task(str(name_or_path), search=search)
     file = read_task_file(path_inside(folder, TASK_FILE, "task.yaml"))
+    read = _from_dataset if file.datasets else _from_tables
+    items, ratings, ignored = read(folder, file, unrated=unrated)
+    _check_text(folder, file, items)
+    _check_content(folder, file, items, ratings)
+    fields = {name: getattr(file, name) for name in TaskFields.model_fields}
+    if file.datasets:
+        fields["source"] = "; ".join(filter(None, (file.source, file.datasets.origin)))
+    task = Task(**fields, items=items, ratings=ratings, ignored=ignored, folder=folder)
+    if file.image:
+        _ = task.images  # raises if one is wrong
+    return task
+
+
+def _from_tables(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
+    """Read items and ratings from the files of a task."""
     items_path = table_path(folder, "items", file.items)
     groups_path = table_path(folder, "groups", file.groups)
     ratings_path = table_path(folder, "ratings", file.ratings)
@@ -73,13 +90,23 @@ def load_task(
     if items is None:
         names = dict.fromkeys(rating.item for rating in (*ratings, *ignored))
         items = tuple(Item(name, {}) for name in names)
-    _check_text(folder, file, items)
-    _check_content(folder, file, items, ratings)
-    fields = {name: getattr(file, name) for name in TaskFields.model_fields}
-    task = Task(**fields, items=items, ratings=ratings, ignored=ignored, folder=folder)
-    if file.image:
-        _ = task.images  # raises if one is wrong
-    return task
+    return items, ratings, ignored
+
+
+def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
+    """Read items and ratings from the data set that a task names."""
+    from harness.tasks.dataset_table import DatasetTable  # noqa: PLC0415 -- numpy, when needed
+
+    for kind in ("items", "groups", "ratings"):
+        if path := table_path(folder, kind, getattr(file, kind)):
+            raise TaskError(
+                f"{path}: {TASK_FILE} names a data set, which holds items and ratings; remove one "
+                "of the two."
+            )
+    table = DatasetTable(file, folder)
+    items = table.items()
+    ratings, ignored = check_ratings(table.ratings(), table.where, file, items, unrated=unrated)
+    return items, ratings, ignored
 
 
 def table_path(folder: Path, kind: str, name: str | None) -> Path | None:

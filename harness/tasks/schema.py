@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from harness.errors import TaskError
+from harness.tasks.dataset_fields import COUNTED, DatasetFields
 from harness.tasks.options import (
     FIELD_NAME,
     Frozen,
@@ -308,11 +309,35 @@ class TaskFile(TaskFields):
     items, groups, ratings : str or None
         Files inside the task's folder, by default ``items``, ``groups`` and ``ratings`` with
         one of the endings .jsonl, .csv and .parquet. Items and groups may be absent.
+    datasets : DatasetFields or None
+        Instead of these files, a data set of the hub or a table of another form, and which of its
+        columns hold what. Judges are then shown its ``text`` columns, and raters of ``counts`` or
+        ``votes`` are ``positional``, unless the task says otherwise.
     """
 
     items: str | None = Field(None, min_length=1)
     groups: str | None = Field(None, min_length=1)
     ratings: str | None = Field(None, min_length=1)
+    datasets: DatasetFields | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _set_defaults(cls, fields: Any) -> Any:  # noqa: ANN401 -- any input of pydantic
+        source = fields.get("datasets") if isinstance(fields, dict) else None
+        columns = source.get("columns") if isinstance(source, dict) else None
+        if not isinstance(columns, dict):
+            return fields
+        text = columns.get("text")
+        defaults = {"text": [text] if isinstance(text, str) else text} if text else {}
+        if not columns.keys().isdisjoint(COUNTED):
+            defaults["rater_ids"] = "positional"
+        return defaults | fields
+
+    @model_validator(mode="after")
+    def _check_raters(self) -> Self:
+        if self.datasets and self.datasets.is_counted and self.rater_ids == "real":
+            raise ValueError("rater_ids: the data set does not say who gave a rating; leave it out")
+        return self
 
 
 NESTED_FIELDS: dict[str, type[BaseModel]] = {
@@ -321,6 +346,7 @@ NESTED_FIELDS: dict[str, type[BaseModel]] = {
     "alt_test": AltTestFields,
     "pairwise": PairwiseFields,
     "rubric": RubricFields,
+    "datasets": DatasetFields,
 }
 
 

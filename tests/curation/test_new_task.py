@@ -16,11 +16,11 @@ from support.processes import run_harness
 
 from harness.app import plan_run, validate_verdicts
 from harness.curation import AnswerSettings, MaxRejected, make_plans, make_task, read_source
-from harness.curation.cell_values import labels_of
 from harness.errors import TaskError
 from harness.judging.parsing.external_verdicts import read_external
 from harness.runs import RunConfig
 from harness.tasks import CANNOT_ASSESS, load_task, read_changes
+from harness.tasks.columns.cell_values import labels_of
 from harness.tasks.provenance import read_provenance
 from harness.tasks.tables import Limits
 

@@ -186,11 +186,9 @@ def test_recipes_are_checked(tmp_path):
     with pytest.raises(TaskError, match=r"own\.yaml: column: Extra inputs"):
         read_recipe(str(own))
     pinned = own.read_text().replace("column: {}", "datasets: {name: a/b, revision: main}")
-    with pytest.raises(TaskError, match=r"datasets\.revision: String should match"):
+    with pytest.raises(TaskError, match=r"datasets\.revision: give the 40 hexadecimal"):
         read_recipe(str(write(own, pinned)))
     result = invoke("curate", "download", "qags")
     assert "it is not on the hub" in str(result.exception)
     result = invoke("curate", "download", "mt-bench")
-    assert "lmsys/mt_bench_human_judgments: give the commit with --revision" in str(
-        result.exception
-    )
+    assert "lmsys/mt_bench_human_judgments: give --revision COMMIT" in str(result.exception)

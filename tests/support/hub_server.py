@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+from contextlib import contextmanager
 from hashlib import sha1
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
@@ -64,6 +66,16 @@ def entry(name, content):
 
 def folder_entry(name):
     return {"type": "directory", "path": name, "size": 0, "oid": "0" * 40}
+
+
+@contextmanager
+def serve(**files):
+    """Serve the files of one commit, in a process of its own; give its address."""
+    with subprocess.Popen(
+        [sys.executable, __file__, json.dumps(files)], stdout=subprocess.PIPE, text=True
+    ) as server:
+        yield server.stdout.readline().strip()
+        server.kill()
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from harness.cache_folder import cache_folder
 from harness.errors import RunError, VerdictError
 from harness.files import reader
-from harness.judging.cache_folder import cache_folder
 from harness.judging.cluster.database import StoreAway
 from harness.judging.cluster.driver_lease import DriverLease
 from harness.judging.cluster.shared_locks import SharedLocks

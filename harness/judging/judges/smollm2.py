@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.cache_folder import cache_folder
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.cache_folder import cache_folder
 from harness.judging.judges.endpoint import EndpointJudge
 from harness.judging.prompts.strategies import VERBALISED
 

@@ -8,9 +8,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.cache_folder import resume_command
 from harness.errors import RunError
 from harness.files import read_file, write_file
-from harness.judging.cache_folder import resume_command
 from harness.judging.storage.run_notes import RunNotes
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.cache_folder import resume_command
 from harness.checksummed_log import ChecksummedLog
 from harness.errors import RunError, VerdictError
 from harness.files import bounded_lines, reader
-from harness.judging.cache_folder import resume_command
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header, decode, encode
 
 if TYPE_CHECKING:

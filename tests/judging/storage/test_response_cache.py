@@ -10,8 +10,8 @@ import diskcache
 import msgspec
 import pytest
 
+from harness.cache_folder import cache_folder
 from harness.errors import RunError
-from harness.judging.cache_folder import cache_folder
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Message, Request
 from harness.judging.storage.response_cache import (

@@ -7,14 +7,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.curation.cell_values import counts_of, is_number, label_of, labels_of, name_of
-from harness.curation.column_words import COUNT_MARKS, parts
+from harness.tasks.columns.cell_values import counts_of, is_number, label_of, labels_of, name_of
+from harness.tasks.columns.column_words import COUNT_MARKS, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from harness.curation.column_mapping import ColumnMapping
-    from harness.curation.table_columns import Column, Table
+    from harness.tasks.columns.column_mapping import ColumnMapping
+    from harness.tasks.columns.table_columns import Column, Table
 
     _Cells = tuple[str, str, str, list[str]]
 

@@ -11,7 +11,7 @@ from harness.errors import TaskError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.curation.table_columns import Table
+    from harness.tasks.columns.table_columns import Table
 
 Layout = Literal["wide", "pattern", "long", "criteria", "counts", "votes"]
 LAYOUTS: Mapping[Layout, str] = {

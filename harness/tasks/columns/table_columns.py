@@ -6,13 +6,14 @@ from array import array
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.curation.cell_values import labels_of, name_of, text_of
-from harness.curation.column_words import is_remark
 from harness.errors import TaskError
+from harness.tasks.columns.cell_values import label_of, labels_of, name_of, text_of
+from harness.tasks.columns.column_words import is_remark
 from harness.tasks.tables.checks import MAX_ID_CHARS
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MAX_LABELS = 100  # a column with more distinct values holds no labels
 MAX_LABEL_CHARS = 200
 EMPTY = 0  # code of an empty cell
+JOINT = "__"  # between the parts of an item's name
 
 
 @dataclass(frozen=True)
@@ -229,3 +231,27 @@ def without_labels(column: Column, remarks: Collection[str]) -> Mapping[str, int
         label: n for label, n in labels.items() if label not in remarks and not is_remark(label)
     }
     return kept or labels
+
+
+def item_names(table: Table, columns: Sequence[str]) -> list[str]:
+    """Return the name of each row's item; "" where a cell is empty.
+
+    Without columns, rows are named by their lines. A name that is too long or has line breaks
+    becomes a short digest.
+    """
+    if not columns:
+        return [f"row-{line}" for line in table.lines.tolist()]
+    cells = []
+    for name in columns:
+        column = table.columns[name]
+        labels = [label_of(text) for text in column.texts]
+        cells.append([labels[code] for code in column.codes.tolist()])
+    if len(cells) == 1:
+        return [_short(name) for name in cells[0]]
+    return [_short(JOINT.join(parts)) if all(parts) else "" for parts in zip(*cells, strict=True)]
+
+
+def _short(name: str) -> str:
+    if len(name) <= MAX_ID_CHARS and name.isprintable():
+        return name
+    return f"text-{sha256(name.encode()).hexdigest()[:16]}"

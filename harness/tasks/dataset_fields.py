@@ -1,0 +1,191 @@
+"""The data set that a task or a recipe is read from, and which of its columns hold what."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from harness.tasks.options import Frozen, Key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from harness.tasks.tables import Row
+
+COMMIT = re.compile(r"[0-9a-f]{40}")
+COMPLEMENT = re.compile(r"1 - (\S+)")
+HUB = "https://huggingface.co/datasets"
+COUNTED = frozenset({"counts", "votes"})  # how often options were chosen, not by whom
+LAYOUTS = ("raters", "rater", *sorted(COUNTED))  # how the ratings stand in a table
+Role = Literal[
+    "id",
+    "text",
+    "raters",
+    "rater",
+    "label",
+    "elicitation",
+    "counts",
+    "votes",
+    "total",
+    "group",
+    "criterion",
+]
+SEVERAL = frozenset({"id", "text", "raters", "counts"})
+RESERVED = frozenset({"id", "group", "criterion"})  # of an item; no fields
+Names = str | tuple[str, ...]
+HubName = Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+
+
+def _admit_names(schema: dict[str, Any]) -> None:
+    """Let a name stand for a list of one."""
+    names = schema["additionalProperties"]
+    schema["additionalProperties"] = {"anyOf": [{"type": "string"}, names]}
+
+
+class Split(Frozen):
+    """A split of a data set of the Hugging Face hub.
+
+    Attributes
+    ----------
+    configuration : str or None
+        Of the data set; None for its only one.
+    split : str
+        Of the configuration.
+    revision : str or None
+        Hash of a commit, of 40 hexadecimal digits: a branch or tag may change.
+    """
+
+    configuration: Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f]{1,100}$")] | None = None
+    split: Annotated[str, Field(pattern=r"^\w+(\.\w+)*$")] = "train"
+    revision: str | None = None
+
+    @field_validator("revision")
+    @classmethod
+    def _check_revision(cls, revision: str | None) -> str | None:
+        if revision is not None and not COMMIT.fullmatch(revision):
+            raise PydanticCustomError(
+                "revision", "give the 40 hexadecimal digits of a commit: a branch or tag may change"
+            )
+        return revision
+
+
+class HubDataset(Split):
+    """A split of a named data set of the hub.
+
+    Attributes
+    ----------
+    name : str
+        OWNER/NAME.
+    """
+
+    name: HubName
+
+
+class DatasetFields(Split):
+    """The table that a task is read from instead of files of items and ratings.
+
+    Attributes
+    ----------
+    name : str or None
+        OWNER/NAME of a data set of the hub; it needs a ``revision``.
+    file : str or None
+        Instead of it, a csv, jsonl or parquet file in the task's folder.
+    derive : dict of str to str
+        New columns: ``a.b`` for field b of the objects in column a, ``a`` for column a under another
+        name, ``1 - c`` for the complement of the share in column c.
+    columns : dict of str to tuple of str
+        Columns by role: ``id`` (several are joined; without, rows are numbered), ``text`` (the
+        fields of the items), ``group``, ``criterion``, and where the ratings are: ``raters`` (a
+        column per rater), ``rater`` and ``label`` (a row per rating; ``elicitation`` if they
+        differ), ``counts`` (a column per option) or ``votes`` (a column of lists or counts), the
+        last two with ``total`` where they are shares.
+    n_raters : int or None
+        Raters of every item, where ``counts`` or ``votes`` are shares and no column says it.
+    rename : dict of str to str
+        Labels that are neither key nor label of an option, and the key that each stands for.
+    """
+
+    name: HubName | None = None
+    file: Annotated[str, Field(min_length=1)] | None = None
+    derive: dict[str, str] = Field(default_factory=dict)
+    columns: dict[Role, tuple[str, ...]] = Field(json_schema_extra=_admit_names)
+    n_raters: Annotated[int, Field(ge=1)] | None = None
+    rename: dict[Key, Key] = Field(default_factory=dict)
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _list_names(cls, columns: object) -> object:
+        if not isinstance(columns, dict):
+            return columns
+        return {role: [n] if isinstance(n, str) else n for role, n in columns.items()}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.name is None) is (self.file is None):
+            raise ValueError("name: name a data set of the hub as OWNER/NAME, or else a file")
+        if self.name and self.revision is None:
+            raise ValueError(
+                "revision: not found; add the commit that `git ls-remote "
+                f"{HUB}/{self.name} HEAD` prints, 40 hexadecimal digits"
+            )
+        if self.file and {"configuration", "split", "revision"} & self.model_fields_set:
+            raise ValueError("file: it has no configuration, split or revision; remove them")
+        layouts = [role for role in LAYOUTS if role in self.columns]
+        if len(layouts) != 1:
+            named = " and ".join(layouts) or "none"
+            raise ValueError(f"columns: found {named}; name one of {', '.join(LAYOUTS)}")
+        if ("rater" in self.columns) is not ("label" in self.columns):
+            raise ValueError("columns: rater and label go together; name both or none")
+        for role, names in self.columns.items():
+            if len(names) > 1 and role not in SEVERAL:
+                raise ValueError(f"columns: found {len(names)} for {role}; name one")
+        if reserved := RESERVED.intersection(self.columns.get("text", ())):
+            name = min(reserved)
+            raise ValueError(f"columns: text: {name!r} is no field; rename it under 'derive'")
+        if "rater" in self.columns and "id" not in self.columns:
+            raise ValueError("columns: id not found; name what tells items apart")
+        return self
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the table says how often options were chosen, and not by whom."""
+        return not self.columns.keys().isdisjoint(COUNTED)
+
+    @property
+    def origin(self) -> str:
+        """Where the table is, in a phrase."""
+        if self.file:
+            return self.file
+        configuration = f", {self.configuration}" if self.configuration else ""
+        return f"{self.name}{configuration}, split {self.split}, commit {self.revision}"
+
+
+def derived(
+    derive: Mapping[str, str], rows: Iterable[tuple[int, Row]]
+) -> Iterator[tuple[int, Row]]:
+    """Yield rows with new columns; the objects that they are fields of are left out.
+
+    Parameters
+    ----------
+    derive : mapping of str to str
+        By name; see `DatasetFields`.
+    rows : iterable of (int, dict)
+        Line and cells by column.
+    """
+    objects = {path.partition(".")[0] for path in derive.values() if "." in path}
+    for line, row in rows:
+        new = {name: _value(row, path) for name, path in derive.items()}
+        yield line, {name: row[name] for name in row if name not in objects} | new
+
+
+def _value(row: Row, path: str) -> Any:  # noqa: ANN401 -- a cell
+    if match := COMPLEMENT.fullmatch(path):
+        share = row.get(match[1])
+        return None if share is None or share == "" else 1.0 - float(share)
+    value: Any = row
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value

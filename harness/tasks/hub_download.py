@@ -1,0 +1,119 @@
+"""Splits of data sets of the Hugging Face hub, at a fixed commit, as parquet."""
+
+from __future__ import annotations
+
+import logging
+import os
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from harness.cache_folder import cache_folder
+from harness.errors import TaskError
+from harness.files import write_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from harness.tasks.dataset_fields import Split
+
+BUILDERS = ("csv", "json", "parquet", "arrow")  # those that read tables alone
+CACHED = "cache"  # what reads a data set of the library's cache where the hub is out of reach
+
+NOT_CACHED = (
+    "the hub cannot be reached, and this commit is not in the cache; connect once "
+    "(HF_HUB_OFFLINE must not be set)."
+)
+
+
+def cached_split(name: str, split: Split) -> Path:
+    """Return the file of a split, downloaded at its first use.
+
+    Parameters
+    ----------
+    name : str
+        OWNER/NAME of the data set.
+    split : Split
+        With a revision.
+
+    Raises
+    ------
+    TaskError
+        See `download_split`.
+    """
+    assert split.revision is not None, "checked with the task"
+    file = f"{split.configuration or 'default'}-{split.split}.parquet"
+    path = cache_folder() / "datasets" / name.replace("/", "--") / split.revision / file
+    if not path.exists():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TaskError(f"{path.parent}: cannot be made ({error.strerror}).") from None
+        download_split(name, split, path)
+    return path
+
+
+def download_split(name: str, split: Split, file: Path) -> int:
+    """Download a split into a parquet file; no code of the data set is run.
+
+    Parameters
+    ----------
+    name : str
+        OWNER/NAME of the data set.
+    split : Split
+        With a revision.
+    file : Path
+        What is written.
+
+    Returns
+    -------
+    n_rows : int
+        Rows of the split.
+
+    Raises
+    ------
+    TaskError
+        If the data set is no csv, json, parquet or arrow files, or if it cannot be downloaded or
+        written.
+    """
+    table = _split_table(name, split)
+    import pyarrow.parquet as pq  # noqa: PLC0415 -- heavy, and only this needs it
+
+    buffer = BytesIO()
+    pq.write_table(table.replace_schema_metadata(None), buffer)
+    try:
+        write_file(file, buffer.getvalue())
+    except OSError as error:
+        raise TaskError(f"{file}: cannot be written ({error.strerror}).") from None
+    return int(table.num_rows)
+
+
+def _split_table(name: str, split: Split) -> pa.Table:
+    os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")  # contacts another server
+    from datasets import disable_progress_bars, load_dataset_builder  # noqa: PLC0415 -- heavy
+
+    disable_progress_bars()
+    for library in ("huggingface_hub", "datasets"):
+        logging.getLogger(library).setLevel(logging.ERROR)
+    try:
+        builder = load_dataset_builder(name, split.configuration, revision=split.revision)
+        kind = builder.name
+        is_other = kind == CACHED and builder.hash != split.revision  # the newest in the cache
+        if kind in (*BUILDERS, CACHED) and not is_other:
+            builder.download_and_prepare()
+            return builder.as_dataset(split.split).with_format("arrow")[:]
+    except Exception as error:  # noqa: BLE001 -- of the hub, the network or the files
+        raise TaskError(f"{name}: {_problem(error)}") from None
+    if is_other:
+        raise TaskError(f"{name}: {NOT_CACHED}")
+    raise TaskError(f"{name}: is made of {kind}; only {', '.join(BUILDERS)} are read.")
+
+
+def _problem(error: Exception) -> str:
+    if "script" in str(error):
+        return "is read by a script of its own, and no code of a data set is run; use another."
+    if isinstance(error, ConnectionError):
+        return NOT_CACHED
+    kind = type(error).__name__
+    return f"cannot be downloaded ({kind}); check name, configuration, split and revision."
