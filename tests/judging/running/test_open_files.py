@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
 from collections import Counter
 from contextlib import contextmanager
+from itertools import count, islice
+from pathlib import Path
 
 import pytest
 from support.judge_calls import ask, judge_at
@@ -36,9 +37,9 @@ N_ITEMS, N_JUDGES = 40, 2
 def files_left(n: int):
     """This process may open ``n`` more files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest_free = os.open(os.devnull, os.O_RDONLY)
-    os.close(lowest_free)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free + n, hard))
+    opened = {int(path.name) for path in Path("/dev/fd").iterdir()}
+    limit = next(islice((fd for fd in count() if fd not in opened), n, None))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     try:
         yield
     finally:
