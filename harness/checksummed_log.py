@@ -55,6 +55,8 @@ class ChecksummedLog:
     ----------
     path : Path
         Created if it does not exist.
+    header : bytes
+        First line of a new file.
     mode : int
         Permissions of a new file, reduced by the umask.
     durable : bool
@@ -73,13 +75,17 @@ class ChecksummedLog:
         If it cannot be opened, read or written.
     """
 
-    def __init__(self, path: Path, *, mode: int = 0o644, durable: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, header: bytes = b"", mode: int = 0o644, durable: bool = False
+    ) -> None:
         self.path = path
         self._durable = durable
         self._descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, mode)
         try:
             self._lock()
             self.size = self._cut_torn_line()
+            if header and self.size == 0:
+                self.write(header)
         except BaseException:
             self.close()
             raise

@@ -25,7 +25,7 @@ from harness.judging.judges.config import bundled_judges, load_judges, user_file
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
 from harness.judging.judges.model_list import list_models
 from harness.judging.judges.providers import PROVIDERS, provider_of
-from harness.judging.storage.response_cache import explain, read_stats
+from harness.judging.storage.response_cache import ADVICE, CacheUnusable, measure_cache
 from harness.runs import default_out
 
 if TYPE_CHECKING:
@@ -322,19 +322,12 @@ def _check_database(folder: Path, fault: State) -> Finding:
         return Finding("cache", str(folder), state, message, advice)
 
     try:
-        stats = read_stats(folder, timeout_s=LOCK_TIMEOUT_S)
-    except sqlite3.OperationalError as error:
-        return finding(fault, *explain(error))
-    except sqlite3.DatabaseError as error:
-        advice = (
-            "nothing: the next run moves it aside and starts a new one; "
-            "replies of finished runs are in their run folders"
-        )
-        return finding(fault, f"damaged ({error})", advice)
+        stats = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S)
+    except CacheUnusable as error:
+        return finding(fault, error.problem, error.advice)
     message = f"sound, {stats.n_replies} replies, {_size(folder)}"
     if _is_locked(folder / "cache.db"):
-        problem, advice = explain(sqlite3.OperationalError("database is locked"))
-        return finding(fault, f"{problem}; {message}", advice)
+        return finding(fault, f"database is locked; {message}", ADVICE)
     if stats.n_unreadable:
         message += f"; {stats.n_unreadable} foreign rows"
         return finding("note", message, "nothing: they are ignored")

@@ -186,7 +186,8 @@ class RatingLog(ChecksummedLog):
         path = log_path(task, rater)
         try:
             path.parent.mkdir(mode=OWNER_FOLDER, exist_ok=True)
-            log = cls(path, mode=OWNER_FILE, durable=True)
+            header = msgspec.json.encode(LogHeader(SCHEMA_VERSION, task.name, rater))
+            log = cls(path, header=with_checksum(header), mode=OWNER_FILE, durable=True)
         except BlockingIOError:
             raise TaskError(
                 f"{path}: another process is writing to this log; end it, or rate under "
@@ -195,8 +196,6 @@ class RatingLog(ChecksummedLog):
         except OSError as error:
             raise TaskError(f"{path}: cannot be written ({error.strerror}).") from None
         try:
-            if log.size == 0:
-                log._append(LogHeader(SCHEMA_VERSION, task.name, rater))
             logged = read_answers(path, task)
             _check_rater(logged.rater, rater, path)
         except BaseException:
@@ -212,11 +211,8 @@ class RatingLog(ChecksummedLog):
         TaskError
             If it could not be written; earlier answers are kept.
         """
-        self._append(answer)
-
-    def _append(self, record: LogHeader | Answer) -> None:
         try:
-            self.write(with_checksum(msgspec.json.encode(record)))
+            self.write(with_checksum(msgspec.json.encode(answer)))
         except OSError as error:
             raise TaskError(
                 f"{self.path}: cannot be written ({error.strerror}); free some space. "

@@ -47,5 +47,5 @@ def test_what_is_no_cache_is_one_line(tmp_path):
     (tmp_path / "cache.db").write_bytes(b"no database" * 100)
     for arguments in (["cache"], ["cache", "clear", "--yes"]):
         result = invoke(*arguments, "--cache", tmp_path)
-        assert "cannot be read as a cache" in str(result.exception)
+        assert "cannot be used as a cache" in str(result.exception)
     assert (tmp_path / "cache.db").read_bytes().startswith(b"no database")

@@ -214,8 +214,8 @@ def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how):
     folder = filled_cache(tmp_path / "cache")
     with locked(folder / "cache.db", how):
         [finding] = found(doctor.examine(cache=folder), "cache")
-    assert (finding.state, "locked by another program" in finding.message) == ("unusable", True)
-    assert "wait for it" in finding.advice
+    assert (finding.state, "database is locked" in finding.message) == ("unusable", True)
+    assert "choose another" in finding.advice
     (tmp_path / "cache.damaged-1").mkdir()
     [aside, sound] = found(doctor.examine(cache=folder), "cache")
     assert "moved aside" in aside.message

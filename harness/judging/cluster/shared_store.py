@@ -13,17 +13,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.cache_folder import cache_folder
-from harness.errors import RunError, VerdictError
-from harness.files import reader
+from harness.errors import RunError
 from harness.judging.cluster.database import StoreAway
 from harness.judging.cluster.driver_lease import DriverLease
 from harness.judging.cluster.shared_locks import SharedLocks
 from harness.judging.cluster.stored_replies import MAX_REPLY_BYTES, decode_reply, encode_reply
 from harness.judging.cluster.worker_lease import WorkerLease
 from harness.judging.running.services import NoCache
-from harness.judging.storage.response_cache import recover_replies
-from harness.judging.storage.run_notes import RunNotes, identity_of, note_name
-from harness.judging.storage.verdict_log import replay
+from harness.judging.storage.run_notes import RunNotes, note_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -166,11 +163,9 @@ class SharedStore:
         if ledger is not None:
             raise RunError("--batch cannot be used with --store; leave one of the two out.")
         self._log = log.absolute()
-        note = self._notes.read(note_name(self._log))
-        if note is not None and note.identity == identity_of(self._log):
-            with suppress(VerdictError), reader(self._log) as file:
-                recover_replies(replay(file, self._log), self.add_many)
         try:
+            if note := self._notes.read(note_name(self._log)):
+                note.recover(self.add_many)
             cache_folder().mkdir(parents=True, exist_ok=True)
             self._notes.leave(self._log)
         except OSError as error:

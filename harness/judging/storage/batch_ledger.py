@@ -141,10 +141,10 @@ class OutstandingBatches:
     def _find(self, requests: Sequence[str], judge: str) -> dict[str, str]:
         commands: dict[str, str] = {}
         try:
-            notes = [self._notes.read(name) for name in self._notes.names()]
+            notes = self._notes.read_all()
         except OSError as error:
             raise _unreadable(self._cache / "batches", error) from None
-        for ledger in (note.path for note in notes if note):
+        for ledger in (note.path for note in notes):
             for owner, outstanding in self._read(ledger).items():
                 if ledger != self._own or owner != judge:
                     command = resume_command(ledger.parent, self._cache)

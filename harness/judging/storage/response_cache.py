@@ -12,20 +12,18 @@ import sqlite3
 import time
 from contextlib import closing, suppress
 from datetime import UTC, datetime
-from itertools import islice
+from errno import EINVAL
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import diskcache
 import msgspec
 from diskcache.core import DBNAME, MODE_RAW
 
-from harness.errors import RunError, VerdictError
-from harness.files import reader
+from harness.errors import RunError
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.batch_ledger import OutstandingBatches
 from harness.judging.storage.request_locks import FileLocks
-from harness.judging.storage.run_notes import RunNotes, identity_of, note_name
-from harness.judging.storage.verdict_log import LogReading, replay, replies_of
+from harness.judging.storage.run_notes import RunNotes, note_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 10.0  # for a write of another process to end
-REPLIES_PER_TRANSACTION = 1000  # when a log is read back
 OPENING = "f" * 64  # stands for a request: held while the database is opened or replaced
 DATABASE_FILES = (DBNAME, f"{DBNAME}-journal", f"{DBNAME}-shm", f"{DBNAME}-wal")
 SETTINGS = {
@@ -60,8 +57,25 @@ _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(list[Reply]).decode
 
 
+ADVICE = "choose another with --cache DIR, or use --no-cache"
+WHEN_DAMAGED = (
+    "nothing: the next run moves it aside and starts a new one; replies of finished runs are in "
+    "their run folders"
+)
+
+
 class CacheUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
     """Replies could not be stored now; they stand in the verdict log."""
+
+
+class CacheUnusable(RunError):  # noqa: N818
+    """A cache cannot be opened or read: ``problem`` says why, ``advice`` what to do about it."""
+
+    def __init__(self, folder: Path, error: sqlite3.Error | OSError) -> None:
+        problem = str(error.strerror if isinstance(error, OSError) else error)  # without its path
+        self.problem = f"damaged ({problem})" if _is_damage(error) else problem
+        self.advice = WHEN_DAMAGED if _is_damage(error) else ADVICE
+        super().__init__(f"{folder}: cannot be used as a cache: {self.problem}; {self.advice}.")
 
 
 class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
@@ -139,7 +153,7 @@ class ResponseCache:
 
     Raises
     ------
-    RunError
+    CacheUnusable
         If the folder cannot be written, or holds another program's database; or if its path names
         an environment variable, which diskcache would replace.
     """
@@ -148,11 +162,9 @@ class ResponseCache:
 
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
         if os.path.expandvars(folder.absolute()) != str(folder.absolute()):
-            raise RunError(
-                f"{folder}: cannot be used as a cache: its path names an environment variable, "
-                "which would be replaced; choose another with --cache DIR, or use --no-cache."
-            )
+            raise CacheUnusable(folder, OSError(EINVAL, "its path names an environment variable"))
         self.folder = folder
+        self._path: Path = folder / DBNAME
         self._say = say
         self._notes = RunNotes(folder / "logs")
         self._log: Path | None = None
@@ -163,39 +175,24 @@ class ResponseCache:
             self._open()
             self.batches = OutstandingBatches(folder, say)
         except (sqlite3.Error, OSError) as error:
-            raise self._unusable(error) from None
+            raise CacheUnusable(folder, error) from None
 
     def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
-        """Return cached replies by request hash; an entry that cannot be read holds none.
+        """Return cached replies by request hash, of requests given by cache key and hash.
 
-        Parameters
-        ----------
-        requests : sequence of (str, str)
-            Cache key and hash of each request.
-
-        Raises
-        ------
-        RunError
-            If the cache cannot be read.
+        An entry that cannot be read holds none. What killed runs had logged is stored first.
         """
-        replies = self._get(requests)
-        if len(replies) < len(requests) and self._adopt_logs():
-            return self._get(requests)
-        return replies
-
-    def _get(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
+        self._adopt_logs()
         keys, hashes = {key for key, _ in requests}, {request for _, request in requests}
         try:
             entries = self._retried(lambda database: database.get_many(keys))
         except (sqlite3.Error, OSError) as error:
-            raise self._unusable(error) from None
+            raise CacheUnusable(self.folder, error) from None
         cached = (reply for entry in entries.values() for reply in _read(entry))
         return {reply.request: reply for reply in cached if reply.request in hashes}
 
     def add_many(self, replies: Sequence[Reply]) -> None:
-        """Store replies under the hash of their request, in one transaction.
-
-        A stored reply is never replaced.
+        """Store replies in one transaction; a stored reply is never replaced.
 
         Raises
         ------
@@ -219,11 +216,6 @@ class ResponseCache:
 
         If the process is killed, the next look-up of another run stores what its log holds; that of
         a run that was killed before is stored here.
-
-        Raises
-        ------
-        RunError
-            If they cannot be registered.
         """
         self._log = log.absolute()
         name = note_name(self._log)
@@ -234,39 +226,31 @@ class ResponseCache:
             if ledger is not None:
                 self.batches.register(ledger)
         except OSError as error:
-            raise self._unusable(error) from None
+            raise CacheUnusable(self.folder, error) from None
 
-    def _adopt_logs(self) -> bool:
-        """Store the replies that killed runs had logged; return whether there were such runs."""
-        orphans: list[str] = []
+    def _adopt_logs(self) -> None:
+        """Store the replies that killed runs had logged."""
+        names: list[str] = []
         with suppress(OSError):
-            orphans = [name for name in self._notes.names() if self.locks.claim(name)]
-        for name in orphans if self.locks.supported else ():
-            try:
+            names = self._notes.names()
+        for name in names:
+            if self.locks.claim(name):
                 with suppress(CacheUnwritable, OSError):  # the note stays for another time
                     self._adopt(name)
-            finally:
                 self.locks.release(name)
-        return bool(orphans)
 
     def _adopt(self, name: str) -> None:
-        """Store what the log of a killed run holds, if it is still that run's; remove its note."""
-        note = self._notes.read(name)
-        if note is None:
-            return
-        if note.identity == identity_of(note.path):
-            with suppress(VerdictError), reader(note.path) as file:
-                recover_replies(replay(file, note.path), self.add_many)
-        self._notes.remove(note.path)
+        if note := self._notes.read(name):
+            note.recover(self.add_many)
+            self._notes.remove(note.path)
 
     def _say_holder(self, process: int) -> None:
         """Say which run has been waited for, and since when it has been running."""
-        notes = (note for note in map(self._notes.read, self._notes.names()) if note)
-        run = next((note for note in notes if note.process == process), None)
         holder = f"process {process}"
-        if run is not None:
-            since = datetime.fromtimestamp(run.since_s, UTC).astimezone()
-            holder = f"{run.path.parent} ({holder}, running since {since:%Y-%m-%d %H:%M:%S})"
+        for run in self._notes.read_all():
+            if run.process == process:
+                since = datetime.fromtimestamp(run.since_s, UTC).astimezone()
+                holder = f"{run.path.parent} ({holder}, running since {since:%Y-%m-%d %H:%M:%S})"
         self._say(
             f"waiting for requests that {holder} has begun; if it is stopped, continue it (fg) "
             f"or end it (kill {process})"
@@ -275,16 +259,10 @@ class ResponseCache:
     def replies(self) -> Iterator[Reply]:
         """Yield all cached replies."""
         for key in self._database.iterkeys():
-            yield from _read(self._database.get_many([key]).get(key))
+            yield from _read(self._database.get(key))
 
     def clear(self) -> None:
-        """Remove all replies.
-
-        Raises
-        ------
-        CacheUnwritable
-            If they cannot be removed now.
-        """
+        """Remove all replies; CacheUnwritable if that is not possible now."""
         try:
             self._database.clear()
             self._database.vacuum()
@@ -300,24 +278,26 @@ class ResponseCache:
         self._database.close()
         self.locks.close()
 
-    def _open(self) -> None:
+    def _open(self, damaged: os.stat_result | None = None) -> None:
         """Open the database, or a new one in the place of a damaged one."""
-        with self.locks.held(OPENING):
-            try:
-                self._connect()
-            except sqlite3.DatabaseError as error:
-                if not _is_damage(error):
-                    raise
-                self._move_aside()
-                self._connect()
+        self.locks.wait_for(OPENING)
+        try:
+            if damaged and os.path.samestat(self._path.stat(), damaged):
+                self._move_aside()  # else another run has done so
+            self._connect()
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            self._move_aside()
+            self._connect()
+        finally:
+            self.locks.release(OPENING)
 
     def _connect(self) -> None:
-        path = self.folder / DBNAME
-        with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as plain:
-            reset_settings(plain)
-        directory = str(self.folder.absolute())
-        self._database = BulkCache(directory, timeout=BUSY_TIMEOUT_S, disk=BytesDisk, **SETTINGS)
-        self._file = path.stat()
+        reset_settings(self._path)
+        folder = str(self.folder.absolute())
+        self._database = BulkCache(folder, timeout=BUSY_TIMEOUT_S, disk=BytesDisk, **SETTINGS)
+        self._file = self._path.stat()
 
     def _retried(self, action: Callable[[BulkCache], T]) -> T:
         """Run an action; if the database is damaged, once more on a new one."""
@@ -327,11 +307,7 @@ class ResponseCache:
             if not _is_damage(error):
                 raise
         self._database.close()
-        with self.locks.held(OPENING):
-            path = self.folder / DBNAME
-            if path.exists() and os.path.samestat(path.stat(), self._file):
-                self._move_aside()  # else another run has done so
-            self._connect()
+        self._open(damaged=self._file)
         return action(self._database)
 
     def _move_aside(self) -> None:
@@ -342,92 +318,57 @@ class ResponseCache:
                 (self.folder / name).rename(aside / name)
         self._say(f"The cache was damaged and was moved to {aside}; its replies are asked again.")
 
-    def _unusable(self, error: sqlite3.Error | OSError) -> RunError:
-        problem, advice = explain(error)
-        return RunError(
-            f"{self.folder}: cannot be used as a cache: {problem}; {advice}, or use --no-cache."
-        )
-
     def __repr__(self) -> str:
         return f"ResponseCache({str(self.folder)!r})"
 
 
-def recover_replies(log: LogReading, add_many: Callable[[Sequence[Reply]], None]) -> None:
-    """Store the replies that a verdict log holds, through a store's ``add_many``."""
-    verdicts = (verdict for verdict in log.final.values() if not verdict.cached)
-    replies = (reply for verdict in verdicts for reply in replies_of(verdict))
-    while batch := list(islice(replies, REPLIES_PER_TRANSACTION)):
-        add_many(batch)
-
-
-def read_stats(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats:
+def measure_cache(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats:
     """Count what a cache holds, without writing to it; nothing where there is none.
 
     Raises
     ------
-    sqlite3.DatabaseError
-        If it cannot be read, is damaged, or is another program's; see `explain`.
+    CacheUnusable
+        If it cannot be read, is damaged, or is another program's.
     """
     path = folder / DBNAME
     if not path.exists():
         return CacheStats(0, 0, 0, 0)
-    address = f"{path.absolute().as_uri()}?mode=ro"
     disk = BytesDisk(str(folder))
-    with closing(sqlite3.connect(address, uri=True, timeout=timeout_s)) as connection:
-        [integrity] = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if integrity != "ok":
-            raise sqlite3.DatabaseError("integrity check failed")
-        query = "SELECT mode, filename, value FROM Cache"
-        rows = connection.execute(query) if check_schema(connection) else ()
-        n_replies = [len(_read(disk.fetch(*row))) for row in rows]
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=timeout_s)) as connection:
+            [integrity] = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if integrity != "ok":
+                raise sqlite3.DatabaseError(integrity)
+            query = "SELECT mode, filename, value FROM Cache"
+            rows = connection.execute(query) if check_schema(connection) else ()
+            n_replies = [len(_read(disk.fetch(*row))) for row in rows]
+    except sqlite3.Error as error:
+        raise CacheUnusable(folder, error) from None
     files = [folder / name for name in DATABASE_FILES]
     n_bytes = sum(file.stat().st_size for file in files if file.exists())
     n_requests = sum(map(bool, n_replies))
     return CacheStats(n_requests, sum(n_replies), len(n_replies) - n_requests, n_bytes)
 
 
-def measure_cache(folder: Path) -> CacheStats:
-    """Count what a cache holds; RunError if it cannot be read."""
-    try:
-        return read_stats(folder)
-    except sqlite3.Error as error:
-        problem, advice = explain(error)
-        problem = "it is damaged" if _is_damage(error) else problem
-        raise RunError(f"{folder}: cannot be read as a cache: {problem}; {advice}.") from None
-
-
 def check_schema(connection: sqlite3.Connection) -> bool:
     """Return whether a database is a diskcache; False if it is new, an error if another's."""
     types = dict(connection.execute("SELECT name, type FROM sqlite_master").fetchall())
     if types and (SCHEMA.items() - types.items() or "view" in types.values()):
-        raise sqlite3.OperationalError("no such table: Cache of a diskcache")
+        raise sqlite3.OperationalError("it is a database of another program")
     return bool(types)
 
 
-def reset_settings(connection: sqlite3.Connection) -> None:
+def reset_settings(path: Path) -> None:
     """Remove the settings of a diskcache, which it would apply unchecked; counts are kept."""
-    connection.execute("BEGIN IMMEDIATE")
-    if check_schema(connection):
-        connection.execute(
-            "DELETE FROM Settings WHERE typeof(value) != 'integer' "
-            "OR key NOT IN ('count', 'size', 'hits', 'misses')"
-        )
-    connection.execute("COMMIT")
-
-
-PROBLEMS = {  # by a part of SQLite's message: what is wrong, and what to do
-    "locked": ("locked by another program", "wait for it, choose another with --cache DIR"),
-    "no such": ("a database of another program", "choose another with --cache DIR"),
-    "full": ("its disk is full", "free some space, choose another with --cache DIR"),
-    "space": ("its disk is full", "free some space, choose another with --cache DIR"),
-    "": ("it cannot be opened", "check who may read and write it, choose another with --cache DIR"),
-}
-
-
-def explain(error: sqlite3.Error | OSError) -> tuple[str, str]:
-    """Return what is wrong with a cache, and what to do about it."""
-    message = str(error.strerror if isinstance(error, OSError) else error)  # without its path
-    return next(problem for part, problem in PROBLEMS.items() if part in message)
+    with closing(sqlite3.connect(path, BUSY_TIMEOUT_S, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if check_schema(connection):
+            connection.execute(
+                "DELETE FROM Settings WHERE typeof(value) != 'integer' "
+                "OR key NOT IN ('count', 'size', 'hits', 'misses')"
+            )
+        connection.execute("COMMIT")
 
 
 def _read(entry: bytes | None) -> list[Reply]:
@@ -454,5 +395,5 @@ def _merged(entry: bytes | None, replies: Sequence[Reply]) -> bytes:
     return _ENCODE(list(merged.values()))
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
+def _is_damage(error: Exception) -> bool:
     return type(error) is sqlite3.DatabaseError  # its subclasses have other causes

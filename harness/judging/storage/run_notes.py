@@ -1,4 +1,7 @@
-"""Notes in the cache: which files of runs in progress hold what other runs must know."""
+"""Notes in a cache: which files of runs in progress hold what other runs must know.
+
+A note on a verdict log that is left by a run that was killed says where its replies are.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,21 @@ import hashlib
 import os
 import re
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from harness.errors import VerdictError
 from harness.files import NO_DESCRIPTORS, reader, write_file
+from harness.judging.storage.verdict_log import replay, replies_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harness.judging.parsing.verdict import Reply
 
 NAME = re.compile(r"[0-9a-f]{64}")
+REPLIES_PER_TRANSACTION = 1000  # when a log is read back
 
 
 class RunNote(NamedTuple):
@@ -21,6 +33,22 @@ class RunNote(NamedTuple):
     identity: str
     process: int
     since_s: float
+
+    def recover(self, add_many: Callable[[Sequence[Reply]], None]) -> None:
+        """Store the replies in the verdict log that this is on, unless another run's lies there.
+
+        Raises
+        ------
+        OSError
+            If the log cannot be read now.
+        """
+        if self.identity != identity_of(self.path):
+            return
+        with suppress(VerdictError):
+            final = replay(self.path).final.values()
+            replies = (r for verdict in final if not verdict.cached for r in replies_of(verdict))
+            while batch := list(islice(replies, REPLIES_PER_TRANSACTION)):
+                add_many(batch)
 
 
 class RunNotes:
@@ -51,6 +79,10 @@ class RunNotes:
                 raise
             return None
         return note if name == note_name(path) else None
+
+    def read_all(self) -> list[RunNote]:
+        """Read all notes."""
+        return [note for name in self.names() if (note := self.read(name))]
 
     def leave(self, file: Path) -> None:
         """Leave a note on a file of this process's run."""

@@ -18,7 +18,7 @@ from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-    from typing import BinaryIO, Self
+    from typing import Self
 
     from harness.judging.prompts.requests import Elicitation
 
@@ -75,22 +75,22 @@ def read_log(path: Path) -> LogReading:
         If the file cannot be opened or has a format of another version.
     """
     try:
-        with reader(path) as file:
-            return replay(file, path)
+        return replay(path)
     except OSError as error:
         raise VerdictError(f"{path}: cannot be read ({error.strerror}).") from None
 
 
-def replay(file: BinaryIO, path: Path) -> LogReading:
-    """Replay an open log; see `read_log`. OSError if a line is too long."""
-    lines = bounded_lines(file)
-    check_header(next(lines, b""), path)
+def replay(path: Path) -> LogReading:
+    """Replay a log file as `read_log`; OSError if it cannot be opened or a line is too long."""
     reading = LogReading()
-    for line in lines:
-        try:
-            reading.add(decode(line))
-        except VerdictError:
-            reading.damaged.append(line)
+    with reader(path) as file:
+        lines = bounded_lines(file)
+        check_header(next(lines, b""), path)
+        for line in lines:
+            try:
+                reading.add(decode(line))
+            except VerdictError:
+                reading.damaged.append(line)
     return reading
 
 
@@ -107,20 +107,13 @@ class VerdictLog(ChecksummedLog):
             If another process has it open, or the folder cannot be written to.
         """
         try:
-            log = cls(path)
+            return cls(path, header=HEADER)
         except BlockingIOError:
             raise RunError(
                 f"{path.parent}: another process is writing to this run; wait for it."
             ) from None
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
-        try:
-            if log.size == 0:
-                log._append(HEADER)
-        except RunError:
-            log.close()
-            raise
-        return log
 
     def append(self, verdicts: Iterable[Verdict]) -> None:
         """Write verdicts in one call; they are safe when it returns.
@@ -130,11 +123,8 @@ class VerdictLog(ChecksummedLog):
         RunError
             If not all could be written. Earlier lines and those written whole stay readable.
         """
-        self._append(b"".join(map(encode, verdicts)))
-
-    def _append(self, lines: bytes) -> None:
         try:
-            self.write(lines)
+            self.write(b"".join(map(encode, verdicts)))
         except OSError as error:
             raise RunError(
                 f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "

@@ -34,7 +34,7 @@ from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage import response_cache
 from harness.judging.storage.request_locks import FileLocks
-from harness.judging.storage.response_cache import CacheUnwritable, ResponseCache, recover_replies
+from harness.judging.storage.response_cache import CacheUnwritable, ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.runs import RunConfig, RunFolder
 from harness.tasks import load_task
@@ -431,13 +431,17 @@ def test_a_lease_is_one_callers_until_it_is_given_back(tmp_path):
 
 
 def test_a_lock_in_the_middle_of_a_run_costs_no_reply(tmp_path, task, soon):
-    """What is received under the lock stands in the log and is stored when the lock is gone."""
+    """What is received under the lock stands in the log, where the next run finds it."""
+    path = tmp_path / "log.jsonl"
+    VerdictLog.open(path).close()
     store = ResponseCache(filled_cache(tmp_path / "cache"))
+    store.follow(path)
     with locked(tmp_path / "cache" / "cache.db"):
-        n_asked, lines = run(task, tmp_path / "log.jsonl", store)
+        n_asked, lines = run(task, path, store)
+    store.close()
     assert (n_asked, len(lines)) == (N, 1)
     assert "the replies are safe in" in lines[0]
-    recover_replies(read_log(tmp_path / "log.jsonl"), store.add_many)
+    store = ResponseCache(tmp_path / "cache")
     assert run(task, tmp_path / "second.jsonl", store)[0] == 0
     store.close()
 
