@@ -27,6 +27,7 @@ from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import ENSEMBLE, judges_folder, load_judges
 from harness.judging.judges.judge_registry import (
     announcement_of,
+    asks_in_both_orders,
     build,
     check,
     check_destinations,
@@ -134,6 +135,7 @@ def plan_run(
     base_url: str | None = None,
     key_env: str | None = None,
     pool: Task | None = None,
+    both_orders: bool = True,
     **settings: Any,  # noqa: ANN401 -- checked by RunConfig
 ) -> Plan:
     """Check everything that a new run needs; nothing is asked and nothing is written.
@@ -150,6 +152,8 @@ def plan_run(
         See `harness.judging.judges.judge_registry.resolve`.
     pool : Task, optional
         Where demonstrations of few-shot judges are drawn from, by default the task.
+    both_orders : bool
+        Whether the answers of pairwise items are shown in both orders.
     **settings
         Fields of `RunConfig`.
 
@@ -173,7 +177,7 @@ def plan_run(
         base_url=base_url,
         key_env=key_env,
     )
-    specs = tuple(_configured(spec, config) for spec in resolved.specs)
+    specs = tuple(_configured(spec, config, loaded, both_orders) for spec in resolved.specs)
     _check_property(loaded, specs)
     strategies = {spec.strategy for spec in specs}
     drawn = _drawn(pool or loaded, items_by_elicitation(loaded, config), strategies, config.seed)
@@ -607,9 +611,17 @@ def logged_cost_usd(log: LogReading) -> float:
     )
 
 
-def _configured(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
+def _configured(
+    spec: JudgeSpec,
+    config: RunConfig,
+    task: Task,
+    both_orders: bool,  # noqa: FBT001 -- a value, not an option
+) -> JudgeSpec:
     """Apply the run's options to a judge; in a batch it has the batch's price."""
-    changes: dict[str, object] = {"allow_redirects": spec.allow_redirects or config.allow_redirects}
+    changes: dict[str, object] = {
+        "allow_redirects": spec.allow_redirects or config.allow_redirects,
+        "both_orders": both_orders and asks_in_both_orders(spec, task),
+    }
     if config.batch and batch_api_of(spec) is not None:
         price = price_of(spec)
         changes |= {"price": price and price.in_batch(), "n_per_request": 1}

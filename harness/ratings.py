@@ -125,17 +125,19 @@ class _TableBuilder:
         self.forced_choice[:, self.space.option_index(option)] += self.times(rows)
 
     def set_distribution(
-        self, row: int, elicitation: Elicitation, probabilities: Mapping[str, float]
+        self, row: int, elicitation: Elicitation, replies: Sequence[Mapping[str, float]]
     ) -> None:
-        """Set the shares of the options, or of the sets, of an item: computed, not counted."""
+        """Set the shares of the options, or of the sets, of an item: their mean over replies."""
         if not self.exact:
             self.forced_choice = self.forced_choice.astype(np.float64)
             self.response_set, self.exact = self.response_set.astype(np.float64), True
-        if elicitation == "response_set":
-            self.response_set[row] = set_distribution(probabilities, self.space)
-            return
-        for option, share in distribution(probabilities).items():
-            self.forced_choice[row, self.space.option_index(option)] = share
+        for probabilities in replies:
+            if elicitation == "response_set":
+                shares = set_distribution(probabilities, self.space)
+                self.response_set[row] += shares / len(replies)
+                continue
+            for option, share in distribution(probabilities).items():
+                self.forced_choice[row, self.space.option_index(option)] += share / len(replies)
 
     def add_sets(self, rows: Sequence[int], endorsed: tuple[str, ...]) -> None:
         self.response_set[:, self.space.set_index(endorsed)] += self.times(rows)
@@ -266,7 +268,7 @@ def judge_table(
     was not asked for these on their own: a choice made after naming a set is not the choice made
     unprompted, and the first turn of a pair may be the very reply that answered the set alone. Of
     verdicts with probabilities, the distribution over the options, or over the sets, counts, as of
-    endless samples.
+    endless samples; of several on an item, their mean.
 
     Parameters
     ----------
@@ -287,6 +289,7 @@ def judge_table(
     builder = _TableBuilder(task.space, items)
     elicitations = {verdict.elicitation for verdict in verdicts}
     rows: dict[tuple[Elicitation, Outcome, Value], list[int]] = defaultdict(list)
+    soft: dict[tuple[int, Elicitation], list[Mapping[str, float]]] = defaultdict(list)
     at = [0]
     try:
         for verdict in verdicts:
@@ -294,9 +297,12 @@ def judge_table(
                 continue
             value, at = verdict.value, [row]
             if value is not None and verdict.probabilities is not None:
-                builder.set_distribution(row, verdict.elicitation, verdict.probabilities)
+                soft[row, verdict.elicitation].append(verdict.probabilities)
                 value = None
             rows[verdict.elicitation, verdict.outcome, value].append(row)
+        for (row, elicitation), replies in soft.items():
+            at = [row]
+            builder.set_distribution(row, elicitation, replies)
         for (elicitation, outcome, value), at in rows.items():
             builder.add_outcomes(at, elicitation, outcome)
             _add_value(builder, at, value, elicitations)

@@ -154,6 +154,11 @@ class Source:
     replies_voted_on: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
     verdicts_hash: str = ""
 
+    def own_replies(self, judge: str) -> Sequence[Verdict]:
+        """Return a judge's verdicts on single replies; those of an ensemble are its members'."""
+        replies = self.replies_voted_on.get(judge, self.verdicts[judge])
+        return [verdict for verdict in replies if verdict.judge == judge]
+
 
 def shared_items(first: Sequence[Item], second: Sequence[Item]) -> tuple[Item, ...]:
     """Return the items of the second run that are in the first, with the same text where kept."""

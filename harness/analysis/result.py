@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from harness.analysis.answer_positions import PositionEffects  # noqa: TC001 -- msgspec reads it
 from harness.analysis.beta_sensitivity import Sensitivity  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.decision import Decision  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.error_analysis import Errors  # noqa: TC001 -- msgspec reads it at run time
@@ -205,6 +206,8 @@ class JudgeResult:
         As in `HumanResult`.
     order_bias : tuple of PlaceBias
         By place; empty where the options were not shuffled.
+    position : PositionEffects or None
+        Of a pairwise task whose answers were shown in both orders.
     """
 
     name: str
@@ -222,6 +225,7 @@ class JudgeResult:
     translated: Translated | None = None
     cost: Cost
     order_bias: tuple[PlaceBias, ...] = ()
+    position: PositionEffects | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.analysis.answer_positions import PositionEffects, position_effects
+from harness.analysis.item_means import item_mean
 from harness.analysis.serialize import schema_of
 from harness.errors import TaskError
-from harness.stats import Estimate, Metric, Resampling, correlations
+from harness.stats import Estimate, Resampling, correlations
 from harness.stats.data.arrays import ratio, row_products
-from harness.stats.inference.estimate import ItemSums, estimate_sums
-from harness.stats.inference.metric import SHARE, mean, no_items
 from harness.stats.metrics.bradley_terry import system_estimates
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class SideResult:
         Of a judge: the chance that its answer and a rater's agree, mean over items, by what a tie
         is: ``class`` (an answer of its own), ``left_out`` (only answers that prefer one side) and
         ``half`` (either side with probability 1/2). Empty for the raters.
+    position : PositionEffects or None
+        Of a judge that was asked in both orders of the answers.
     """
 
     side: str
@@ -87,6 +89,7 @@ class SideResult:
     pairs: tuple[PairResult, ...]
     kendall_tau: float | None
     agreement: dict[str, Estimate] = field(default_factory=dict)
+    position: PositionEffects | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +130,13 @@ def rank_systems(source: Source) -> SystemRanking:
     sides = [_side(side, by_item, compared, names, source) for side, by_item in answers.items()]
     shares = {side: _all_shares(by_item, source) for side, by_item in answers.items()}
     sides[1:] = [
-        replace(side, agreement=_agreement(shares["raters"], shares[side.side], source))
+        replace(
+            side,
+            agreement=_agreement(shares["raters"], shares[side.side], source),
+            position=position_effects(
+                source.own_replies(side.side), source.task, source.items, source.confidence
+            ),
+        )
         for side in sides[1:]
     ]
     return SystemRanking(
@@ -181,13 +190,8 @@ def _agreement(raters: FloatArray, judge: FloatArray, source: Source) -> dict[st
     """Return the chance that a rater and a judge agree, by the convention for ties."""
     estimates = {}
     for convention, read in TIES.items():
-        agreeing = row_products(read(raters), read(judge))
-        defined = ~np.isnan(agreeing)
-        sums = np.column_stack([np.nan_to_num(agreeing), defined]).astype(np.float64)
-        metric = Metric(name=convention, value=mean, reason=no_items, bounds=SHARE)
-        items = ItemSums(contributions=sums, metrics=(metric,), used=defined)
         resampling = Resampling(rng=np.random.default_rng(source.seed), groups=_groups(source))
-        estimates[convention] = estimate_sums({"": items}, resampling=resampling)[""][convention]
+        estimates[convention] = item_mean(row_products(read(raters), read(judge)), resampling)
     return estimates
 
 

@@ -14,6 +14,7 @@ from harness.analysis import (
     rater_replacement,
     rubric,
 )
+from harness.analysis.answer_positions import position_effects, position_notes
 from harness.analysis.decision import decide
 from harness.analysis.estimates import Prepared, is_ordinal, prepare
 from harness.analysis.item_sampling import on_sampling
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
     from harness.analysis.error_analysis import Errors
     from harness.analysis.inputs import JudgeFacts, Source
-    from harness.judging.parsing.verdict import Verdict
     from harness.ratings import OutcomeCounts
     from harness.stats import Metric, RatingTable
     from harness.stats.selection.evaluation import TableTranslation
@@ -100,6 +100,7 @@ def validate(source: Source) -> Validation:
             *notes_on_ratings(humans),
             *_notes(p),
             *order_notes({judge.name: judge.order_bias for judge in judges}),
+            *position_notes({judge.name: judge.position for judge in judges}),
         ),
         verdicts_hash=source.verdicts_hash,
         **sections,
@@ -260,6 +261,7 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
     n_planned = sum(counts.planned for counts in serving)
     n_answered = sum(counts.answered for counts in serving)
     derived = {verdict.elicitation for verdict in verdicts if verdict.derived}
+    replies = source.own_replies(facts.name)
     return JudgeResult(
         name=facts.name,
         kind=facts.kind,
@@ -275,14 +277,9 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
         F=_matrix(translation),
         translated=translated(p, table),
         cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
-        order_bias=order_bias(_own_replies(source, facts.name), source.items, source.confidence),
+        order_bias=order_bias(replies, source.items, source.confidence),
+        position=position_effects(replies, source.task, source.items, source.confidence),
     )
-
-
-def _own_replies(source: Source, judge: str) -> Sequence[Verdict]:
-    """Return a judge's verdicts on single replies; those of an ensemble are its members'."""
-    replies = source.replies_voted_on.get(judge, source.verdicts[judge])
-    return [verdict for verdict in replies if verdict.judge == judge]
 
 
 def _serving(outcomes: Sequence[OutcomeCounts], row: Metric) -> Sequence[OutcomeCounts]:

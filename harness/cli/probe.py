@@ -132,6 +132,7 @@ def _ask_probe(
             key_env=key_env,
             judges_file=judges_file,
             pool=loaded,
+            both_orders=False,
         )
     if any(spec.strategy == CALIBRATED for spec in plan.specs):
         raise JudgeError(f"a probe asks no judge with @{CALIBRATED}; use @logprob.")

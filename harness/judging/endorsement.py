@@ -34,7 +34,7 @@ def endorsed(replies: Sequence[Verdict], space: OptionSpace) -> list[Verdict]:
     Parameters
     ----------
     replies : sequence of Verdict
-        Sample s of an item is made of its replies Ks to Ks + K - 1, in the order of the options.
+        Sample s of an item is made of its replies Ks to Ks + K - 1, one for each option.
     space : OptionSpace
         The K options, and the admissible sets.
 
@@ -87,20 +87,24 @@ def _verdict(replies: Sequence[Verdict], sample: int, space: OptionSpace) -> Ver
         sample=sample,
         outcome=worst.outcome,
         reason=worst.reason,
+        swapped=worst.swapped,
     )
     if worst.outcome != "answered":
         return whole
     if replies[0].probabilities is not None:
         return _most_probable(whole, replies, space)
-    value = tuple(option for reply in replies if reply.value for option in reply.shown)
+    chosen = {option for reply in replies if reply.value for option in reply.shown}
+    value = tuple(option for option in space.options if option in chosen)
     if value not in space.sets:
         return replace(whole, outcome="invalid", reason=NOT_ADMISSIBLE)
     return replace(whole, value=value)
 
 
 def _most_probable(whole: Verdict, replies: Sequence[Verdict], space: OptionSpace) -> Verdict:
-    shares = [distribution(reply.probabilities or {}).get(YES, 0.0) for reply in replies]
-    endorsements = dict(zip(space.options, shares, strict=True))
+    shares = {
+        reply.shown: distribution(reply.probabilities or {}).get(YES, 0.0) for reply in replies
+    }
+    endorsements = {option: shares[option,] for option in space.options}
     theta = set_distribution(endorsements, space)
     if not theta.any():
         return replace(whole, outcome="invalid", reason=NOT_ADMISSIBLE)

@@ -7,11 +7,12 @@ from statistics import mean
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict
 
+from harness.analysis.answer_positions import CHANGE, OrderPair, bias, consistency, in_words
+from harness.analysis.item_means import item_mean, points_on_items
 from harness.errors import RunError
-from harness.judging.parsing.verdict import PairValue
+from harness.judging.parsing.verdict import PairValue, with_swapped_answers
 from harness.judging.prompts.requests import Elicitation
 from harness.probe.perturbations import (
     CONTROL,
@@ -23,13 +24,10 @@ from harness.probe.perturbations import (
     PROBES,
     SWAPPED,
     ProbeName,
-    mirrored,
 )
 from harness.stats import Estimate
 from harness.stats.inference.bootstrap import Resampling
-from harness.stats.inference.estimate import ItemSums, estimate_sums
-from harness.stats.inference.metric import SHARE, Metric, no_items
-from harness.stats.inference.metric import mean as item_mean
+from harness.stats.inference.metric import SHARE
 from harness.stats.inference.proportions import wilson_interval
 
 if TYPE_CHECKING:
@@ -267,7 +265,7 @@ def _in_first_order(verdict: Verdict, kind: str, task: Task) -> Verdict:
     """Return a verdict on swapped answers as one on the answers in their first order."""
     if kind != SWAPPED:
         return verdict
-    return replace(verdict, value=mirrored(verdict.value, task))
+    return with_swapped_answers(verdict, task)
 
 
 def _rates(pairs: Sequence[_Pair], level: float) -> FlipRates:
@@ -309,25 +307,23 @@ def _position_bias(
     if pairwise is None or any(pair.kind != SWAPPED for pair in pairs):
         return None
 
-    def prefers_first(value: Value) -> int:
-        return _endorses(value, pairwise.first) - _endorses(value, pairwise.second)
-
-    def bias(pair: _Pair) -> float:  # what is swapped was mirrored back
-        return (prefers_first(pair.unchanged.value) - prefers_first(pair.perturbed.value)) / 2
-
-    answered = [pair for pair in pairs if pair.perturbed.outcome == "answered"]
-    return mean_change(list(_by_item(answered, bias).values()), level)
+    by_item = _order_pairs(pairs)
+    return mean_change([bias(of_item, pairwise) for of_item in by_item], level)
 
 
 def _position_consistency(pairs: Sequence[_Pair], level: float) -> Estimate | None:
     if any(pair.kind != SWAPPED for pair in pairs):
         return None
+    return mean_change(list(map(consistency, _order_pairs(pairs))), level, bounds=SHARE)
 
-    def same(pair: _Pair) -> float:  # what is swapped was mirrored back
-        return float(pair.unchanged.value == pair.perturbed.value)
 
-    answered = [pair for pair in pairs if pair.perturbed.outcome == "answered"]
-    return mean_change(list(_by_item(answered, same).values()), level, bounds=SHARE)
+def _order_pairs(pairs: Sequence[_Pair]) -> Sequence[Sequence[OrderPair]]:
+    """Return the answered verdicts in both orders, turned back, item by item."""
+    by_item: dict[str, list[OrderPair]] = {}
+    for pair in pairs:
+        if pair.perturbed.outcome == "answered":
+            by_item.setdefault(pair.item, []).append((pair.unchanged, pair.perturbed))
+    return list(by_item.values())
 
 
 def _by_item(pairs: Sequence[_Pair], measure: Callable[[_Pair], float]) -> dict[str, float]:
@@ -339,16 +335,11 @@ def _by_item(pairs: Sequence[_Pair], measure: Callable[[_Pair], float]) -> dict[
 
 
 def mean_change(
-    changes: Sequence[float], level: float, *, bounds: tuple[float, float] = (-1.0, 1.0)
+    changes: Sequence[float], level: float, *, bounds: tuple[float, float] = CHANGE
 ) -> Estimate:
     """Return the mean of changes of a share, one per item, with its score interval."""
-    if not len(changes):
-        return Estimate(value=None, reason="no_items", n_used=0)
-    rows = [[change, 1.0] for change in changes]
-    metric = Metric(name="change", value=item_mean, reason=no_items, bounds=bounds)
-    sums = ItemSums(contributions=np.array(rows), metrics=(metric,))
     resampling = Resampling(rng=np.random.default_rng(0), level=level)
-    return estimate_sums({"": sums}, resampling=resampling)[""]["change"]
+    return item_mean(changes, resampling, bounds=bounds)
 
 
 def _is_flipped(pair: _Pair) -> bool:
@@ -394,16 +385,13 @@ def summaries(judge: JudgeFlips) -> Iterator[str]:
     yield (
         f"{name}: {_percent(flipped)} of {flipped.counts['n']:.0f} verdicts flip (baseline flip "
         f"rate {_percent(judge.control.flipped)}); most under {worst_kind} "
-        f"({rates[worst_kind]:.0%}). Effect: {_points_on_items(judge.effect)}."
+        f"({rates[worst_kind]:.0%}). Effect: {points_on_items(judge.effect)}."
     )
-    if judge.position_bias is not None:
-        yield (
-            f"The verdict is the same in both orders in {_in_items(judge.position_consistency)}. "
-            "Preference for the answer that stands first: "
-            f"{_points_on_items(judge.position_bias)}."
-        )
+    if judge.position_bias is not None and judge.position_consistency is not None:
+        effects = in_words(judge.position_consistency, judge.position_bias)
+        yield f"Order of the answers: {effects}."
     if judge.positive_shift.value is not None:
-        yield f"Change of the share of positive verdicts: {_points_on_items(judge.positive_shift)}."
+        yield f"Change of the share of positive verdicts: {points_on_items(judge.positive_shift)}."
     if judge.n_excluded:
         yield (
             f"{judge.n_excluded} verdicts on changed items are left out: the unchanged item was "
@@ -438,27 +426,3 @@ def _percent(estimate: Estimate) -> str:
     if estimate.value is None or estimate.interval is None:
         return "NA"
     return f"{estimate.value:.0%} [{estimate.interval.low:.0%}, {estimate.interval.high:.0%}]"
-
-
-def points(estimate: Estimate) -> str:
-    """Write a change of a share in percentage points, with its interval."""
-    if estimate.value is None:
-        return "NA"
-    interval = estimate.interval
-    ends = f" [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]" if interval else ""
-    return f"{100 * estimate.value:+.0f}{ends}"
-
-
-def _in_items(share: Estimate | None) -> str:
-    """Return a share of items with its interval."""
-    if share is None or share.value is None:
-        return "NA"
-    ends = share.interval
-    interval = f" [{ends.low:.0%}, {ends.high:.0%}]" if ends else ""
-    return f"{share.value:.0%}{interval} of {share.n_used} items"
-
-
-def _points_on_items(estimate: Estimate) -> str:
-    if estimate.value is None:
-        return "NA"
-    return f"{points(estimate)} points on {estimate.n_used} items"

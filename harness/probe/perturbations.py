@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from harness.errors import TaskError
-from harness.judging.parsing.verdict import PairValue
+from harness.judging.parsing.verdict import mirrored
 from harness.tasks import CANNOT_ASSESS, Item, bundled
 from harness.tasks.tables import read_rows
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from harness.judging.parsing.verdict import Value
     from harness.tasks import Option, Rating, Task
 
 TextProbe = Literal["injection", "authority", "verbosity", "format"]
@@ -173,41 +172,17 @@ def swapped_task(task: Task, items: Sequence[Item]) -> Task:
             f"{task.folder}: 'position' needs to know which answer each option prefers; write "
             "'pairwise' with answers, first and second into task.yaml (scale: pairwise)."
         )
-    last_answer = task.pairwise.answers[1]
-    paired_fields = (task.pairwise.answers, task.pairwise.systems or ())
+    pairwise = task.pairwise
+    last_answer = pairwise.answers[1]
 
     def variants(item: Item) -> Iterator[Item]:
         yield _variant(item, "position")
-        swapped = {
-            name: item.fields.get(opposite, "")
-            for fields in paired_fields
-            for name, opposite in zip(fields, reversed(fields), strict=True)
-        }
+        swapped = pairwise.swapped_fields(item.fields)
         yield _variant(item, "position", SWAPPED, SWAPPED, changed=swapped)
         spaced = {last_answer: f"{item.fields[last_answer]}\n"}
         yield _variant(item, "position", CONTROL, CONTROL, changed=spaced)
 
     return _task_of_variants(task, items, variants, "position")
-
-
-def mirrored(value: Value, task: Task) -> Value:
-    """Return a verdict or rating as it would be, were the two answers of its item swapped."""
-    if task.pairwise is None or value is None:
-        return value
-    first, second = task.pairwise.first, task.pairwise.second
-    swap = {first: second, second: first}
-    if isinstance(value, str):
-        return swap.get(value, value)
-    if isinstance(value, PairValue):
-        return PairValue(
-            set=_mirrored_set(value.set, task, swap), choice=swap.get(value.choice, value.choice)
-        )
-    return _mirrored_set(value, task, swap)
-
-
-def _mirrored_set(members: Sequence[str], task: Task, swap: Mapping[str, str]) -> tuple[str, ...]:
-    chosen = {swap.get(key, key) for key in members}
-    return tuple(option.key for option in task.options if option.key in chosen)
 
 
 def _ratings_by_item(task: Task) -> defaultdict[str, list[Rating]]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from harness.analysis.item_means import points
 from harness.errors import RunError
-from harness.probe.flip_rates import points
 from harness.stats import Estimate, Resampling
 from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.inference.estimate import ItemSums, estimate_sums

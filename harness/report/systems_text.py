@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.analysis.answer_positions import in_words
 from harness.report.formatting import counted, estimate, number, percent
 from harness.report.text_table import draw_table, paragraph
 
@@ -40,6 +41,9 @@ def _parts(side: SideResult, *, pairs: bool) -> Iterator[str]:
     if side.agreement:
         named = [f"{estimate(side.agreement[key], 2)} {words}" for key, words in TIES.items()]
         yield paragraph(f"Agreement with a rater: {'; '.join(named)}.")
+    if side.position:
+        effects = in_words(side.position.consistency, side.position.bias)
+        yield paragraph(f"Order of the answers: {effects}.")
 
 
 def _pair_table(side: SideResult) -> str:

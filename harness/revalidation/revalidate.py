@@ -468,7 +468,12 @@ class Sitting:
         verdicts = run.read_verdicts().final.values() if run.verdicts.exists() else ()
         task, orders = self.setup.task, self.setup.prompts.orders
         readers = {
-            spec.name: Reader(task, spec.strategy, orders if shuffles(spec) else None)
+            spec.name: Reader(
+                task,
+                spec.strategy,
+                orders if shuffles(spec) else None,
+                both_orders=bool(spec.both_orders),
+            )
             for spec in run.manifest.asked_judges
         }
         causes = changed_causes(baseline.hashes, now_in_use, readers, verdicts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -220,6 +220,11 @@ class Task(TaskFields):
         if len(self.text) == 1:
             return (item.fields[self.text[0]],)
         return tuple(f"{name}:\n{item.fields[name]}" for name in self.text)
+
+    def with_swapped_answers(self, item: Item) -> Item:
+        """Return an item of a pairwise task with its two answers swapped."""
+        assert self.pairwise is not None, "checked by the caller"
+        return replace(item, fields=self.pairwise.swapped_fields(item.fields))
 
     def sentence_about(self, item: Item) -> str:
         """Return the sentence about an item that a judge with ``@verbalised`` finishes.

@@ -32,7 +32,7 @@ from harness.tasks.options import (
 from harness.tasks.strict_yaml import read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
@@ -121,6 +121,19 @@ class PairwiseFields(Frozen):
     first: Key
     second: Key
     systems: tuple[str, str] | None = None
+
+    def swapped_key(self, key: str) -> str:
+        """Return the option that means the same where the answers are swapped."""
+        return {self.first: self.second, self.second: self.first}.get(key, key)
+
+    def swapped_fields(self, fields: Mapping[str, str]) -> dict[str, str]:
+        """Return the fields of an item with its answers, and their systems, swapped."""
+        swapped = {
+            name: fields.get(other, "")
+            for pair in (self.answers, self.systems or ())
+            for name, other in zip(pair, reversed(pair), strict=True)
+        }
+        return {**fields, **swapped}
 
 
 class CriterionFields(Frozen):
@@ -225,7 +238,8 @@ class TaskFields(Frozen):
         How the alternative annotator test is done, where not by default: ``eps``, ``expert``,
         ``gold``, ``quality``, ``combine``.
     pairwise : PairwiseFields or None
-        On a pairwise scale, which answer each option prefers, for ``harness probe position``.
+        On a pairwise scale, which answer each option prefers: judges are then asked in both orders
+        of the answers.
     rubric : RubricFields or None
         Criteria that every item is rated on, one unit each: an item is an output and a criterion,
         its group the output. On a binary scale with a positive option.
@@ -586,6 +600,13 @@ def _check_pairwise(task: TaskFields, pairwise: PairwiseFields, keys: Sequence[s
     _check_repeats("pairwise", pairwise.answers)
     if hidden := [name for name in pairwise.answers if name not in task.text]:
         raise ValueError(f"pairwise: {hidden[0]!r} is not among the fields under 'text'; add it")
+    listed = [] if task.response_sets == "all" else [set(members) for members in task.response_sets]
+    for members in listed:
+        if (swapped := set(map(pairwise.swapped_key, members))) not in listed:
+            raise ValueError(
+                f"response_sets: {', '.join(sorted(swapped))} is missing, which "
+                f"{', '.join(sorted(members))} becomes where the answers are swapped; add it"
+            )
 
 
 def _check_sensitivity(task: TaskFields, keys: Sequence[str]) -> None:

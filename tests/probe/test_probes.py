@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.processes import invoke
-from support.task_folders import make_task_folder
+from support.task_folders import make_pairwise_folder, make_task_folder
 
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.parsing.verdict import PairValue, Verdict
+from harness.judging.parsing.verdict import PairValue, Verdict, mirrored
 from harness.judging.prompts.requests import Prompts
 from harness.judging.storage.verdict_log import unit_key
 from harness.probe import (
@@ -23,7 +23,6 @@ from harness.probe import (
     Probe,
     flip_table,
     measure_flips,
-    mirrored,
     perturbed_task,
     read_perturbations,
     summaries,
@@ -332,26 +331,7 @@ def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypat
 @pytest.fixture
 def pairwise(tmp_path):
     """A pairwise task: two answers to a question, and ties."""
-    folder = tmp_path / "pairs"
-    folder.mkdir()
-    description = {
-        "name": "pairs",
-        "property": "which answer is better",
-        "scale": "pairwise",
-        "options": ["A", "B", "tie"],
-        "text": ["question", "answer_a", "answer_b"],
-        "pairwise": {"answers": ["answer_a", "answer_b"], "first": "A", "second": "B"},
-    }
-    (folder / "task.yaml").write_text(json.dumps(description), encoding="utf-8")
-    items = [
-        {"id": f"i{i}", "question": f"q{i}", "answer_a": f"long {i}", "answer_b": f"short {i}"}
-        for i in range(8)
-    ]
-    rows = "\n".join(map(json.dumps, items))
-    (folder / "items.jsonl").write_text(rows, encoding="utf-8")
-    ratings = ["item,rater,value", *(f"i{i},r{r},{'AB'[r]}" for i in range(8) for r in range(2))]
-    (folder / "ratings.csv").write_text("\n".join(ratings), encoding="utf-8")
-    return load_task(folder)
+    return load_task(make_pairwise_folder(tmp_path / "pairs"))
 
 
 def test_answers_are_swapped_and_ratings_mirrored(pairwise):
@@ -406,11 +386,15 @@ def test_judge_that_prefers_the_first_answer_is_consistent_in_no_item(pairwise):
 
 
 def test_position_is_probed_from_the_command_line(pairwise, tmp_path, monkeypatch):
-    """A scripted judge that always answers A; a task that names no answers is refused."""
+    """A scripted judge that always answers A; a task that names no answers is refused.
+
+    Items are asked in both orders, their samples in one.
+    """
     monkeypatch.chdir(tmp_path)
     judges = {"judges": {"first": {"kind": "scripted", "replies": {"*": "A"}}}}
     (tmp_path / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
-    words = ("probe", "position", "--judges", "first", "--judges-file", "judges.yaml", "--task")
+    words = ("probe", "position", "--judges", "first", "--judges-file", "judges.yaml")
+    words += ("--samples", 2, "--task")
     done = invoke(*words, str(pairwise.folder))
     assert done.exit_code == 0, done.output
     assert "stands first: +100" in " ".join(done.stdout.split())

@@ -60,6 +60,28 @@ def make_task_folder(
     return folder
 
 
+def make_pairwise_folder(folder: Path, n: int = 8, **fields: object) -> Path:
+    """Write a pairwise task: two answers to a question, which two raters prefer in turn."""
+    folder.mkdir(parents=True)
+    description = {
+        "name": "pairs",
+        "property": "which answer is better",
+        "scale": "pairwise",
+        "options": ["A", "B", "tie"],
+        "text": ["question", "answer_a", "answer_b"],
+        "pairwise": {"answers": ["answer_a", "answer_b"], "first": "A", "second": "B"},
+    }
+    (folder / "task.yaml").write_text(json.dumps(description | fields), encoding="utf-8")
+    items = [
+        {"id": f"i{i}", "question": f"q{i}", "answer_a": f"long {i}", "answer_b": f"short {i}"}
+        for i in range(n)
+    ]
+    write_jsonl(folder / "items.jsonl", items)
+    ratings = ["item,rater,value", *(f"i{i},r{r},{'AB'[r]}" for i in range(n) for r in range(2))]
+    (folder / "ratings.csv").write_text("\n".join(ratings), encoding="utf-8")
+    return folder
+
+
 def write_jsonl(path: Path, rows: list[dict]) -> None:
     """Write one JSON object per line."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

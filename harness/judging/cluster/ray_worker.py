@@ -167,7 +167,12 @@ class UnitWorker:
         gate = make_gate(judge, d.retry, spec.concurrency)
         return Services(
             judge=judge,
-            reader=Reader(d.task, spec.strategy, d.orders if shuffles(spec) else None),
+            reader=Reader(
+                d.task,
+                spec.strategy,
+                d.orders if shuffles(spec) else None,
+                both_orders=bool(spec.both_orders),
+            ),
             store=self._store,
             locks=self._store.locks,
             pending=self._store.batches,

@@ -181,6 +181,7 @@ class PromptedJudge(Judge):
             self._strategy,
             unit.sample,
             own=self.spec.prompts,
+            both_orders=bool(self.spec.both_orders),
         )
         empty = self._empty_requests[answer_kind(unit.elicitation)]
         return empty.with_messages(messages).for_sample(unit.sample)

@@ -23,6 +23,7 @@ from harness import plugins
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.prompts.answer_orders import N_ORDERS
 from harness.judging.prompts.strategies import (
     CALIBRATED,
     ENDORSEMENTS,
@@ -117,7 +118,8 @@ class JudgeSpec(BaseModel):
     key_env : str or None
         Name of the environment variable that holds the key.
     samples : int
-        Calls per item and elicitation, unless the command line says otherwise.
+        Calls per item and elicitation, unless the command line says otherwise; at least two where
+        answers are shown in both orders.
     n_per_request : int
         Maximum number of samples in a request (``n``), so that its prompt is paid for once. By
         default 10 for OpenAI's own models, else 1. Where a server gives fewer, the others are
@@ -150,6 +152,10 @@ class JudgeSpec(BaseModel):
     prompts : dict of str to str
         Templates of its own, by the name of the bundled one that each replaces: files beside
         `judges.yaml`.
+    both_orders : bool or None
+        Whether the replies to an item of a pairwise task are asked for in both orders of its
+        answers in turn. By default so where the task has ``pairwise``, the judge reads prompts, and
+        it is not ``logprob-calibrated``, which corrects for what it favours. A run records which.
     images : bool or None
         Whether the model reads images. By default that of litellm's list for hosted models, and
         true for other servers.
@@ -186,6 +192,7 @@ class JudgeSpec(BaseModel):
     allow_redirects: bool = False
     strategy: str = ZERO_SHOT
     prompts: dict[TemplateName, str] = {}
+    both_orders: bool | None = None
     images: bool | None = None
     votes: Annotated[int, Field(ge=1, le=MAX_VOTES)] = 1
     members: tuple[str, ...] = ()
@@ -219,7 +226,8 @@ class JudgeSpec(BaseModel):
 
     def n_samples(self, wanted: int | None) -> int:
         """Return the verdicts per item and elicitation where so many are wanted."""
-        return 1 if self.is_soft else wanted or self.samples
+        n_orders = N_ORDERS if self.both_orders else 1
+        return n_orders if self.is_soft else wanted or max(self.samples, n_orders)
 
     @property
     def sent_params(self) -> dict[str, JsonValue]:

@@ -236,6 +236,7 @@ class ScriptedJudge(Judge):
                 self.spec.strategy,
                 unit.sample,
                 own=self.spec.prompts,
+                both_orders=bool(self.spec.both_orders),
             ),
             sample=unit.sample,
         )

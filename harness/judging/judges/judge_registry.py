@@ -22,6 +22,7 @@ from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.parsing.verdict import max_judges
 from harness.judging.prompts.requests import ELICITATIONS, bundled_template
 from harness.judging.prompts.strategies import (
+    CALIBRATED,
     VERBALISED,
     ZERO_SHOT,
     n_demonstrations,
@@ -382,6 +383,13 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
 def shuffles(spec: JudgeSpec) -> bool:
     """Return whether a judge is shown the options in an order that may change."""
     return _judge_type(spec.kind).reads_prompts and not spec.endorses
+
+
+def asks_in_both_orders(spec: JudgeSpec, task: Task) -> bool:
+    """Return whether a judge is asked in both orders of the answers of pairwise items."""
+    if task.pairwise is None or spec.kind == ENSEMBLE or spec.strategy == CALIBRATED:
+        return False
+    return _judge_type(spec.kind).reads_prompts and spec.both_orders is not False
 
 
 def announcement_of(spec: JudgeSpec) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from harness.checksummed_log import DamagedLine, with_checksum, without_checksum
 from harness.errors import VerdictError
@@ -37,6 +38,7 @@ from harness.judging.parsing.option_probabilities import (
     distribution,
     word_probabilities,
 )
+from harness.judging.prompts.answer_orders import is_swapped, turn_of
 from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
     SOFT,
@@ -71,10 +73,12 @@ __all__ = [
     "decode",
     "encode",
     "failed",
+    "mirrored",
     "parse",
     "read_reply",
     "render",
     "verdict_schema",
+    "with_swapped_answers",
 ]
 
 SCHEMA_VERSION = 1
@@ -215,6 +219,9 @@ class Verdict(_Record, frozen=True, kw_only=True):
     shown : tuple of str
         The keys of the options by the place at which the prompt showed them; empty where it showed
         them in the task's order. A single one where the reply says whether that is endorsed.
+    swapped : bool
+        Whether the prompt showed the two answers of a pairwise item in the other order; value,
+        probabilities and ``shown`` are turned back to the order of the item.
     """
 
     item: str
@@ -242,6 +249,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     reason: str = ""
     probabilities: dict[str, float] | None = None
     shown: tuple[str, ...] = ()
+    swapped: bool = False
 
     def __repr__(self) -> str:
         unanswered = f"{self.outcome} {self.reason}".strip()
@@ -263,12 +271,21 @@ class Reader:
         that the sample is about, or as the empty set.
     orders : OptionOrders, optional
         How the options were shuffled; verdicts are the options' own keys.
+    both_orders : bool
+        Whether the answers of pairwise items were shown in both orders in turn.
     """
 
     def __init__(
-        self, task: Task, strategy: str = ZERO_SHOT, orders: OptionOrders | None = None
+        self,
+        task: Task,
+        strategy: str = ZERO_SHOT,
+        orders: OptionOrders | None = None,
+        *,
+        both_orders: bool = False,
     ) -> None:
         self._task = task
+        self._strategy = strategy
+        self._both_orders = both_orders
         self._orders = orders
         self._gives_reasons = gives_reasons(strategy)
         self._is_soft = strategy in SOFT
@@ -321,7 +338,7 @@ class Reader:
             value = parsed.value
         if self._endorses and value is not None:
             value = order if value == YES.key else ()
-        return Verdict(
+        verdict = Verdict(
             item=unit.item,
             judge=judge,
             elicitation=unit.elicitation,
@@ -347,6 +364,12 @@ class Reader:
             probabilities=probabilities,
             shown=order,
         )
+        return with_swapped_answers(verdict, self._task) if self._is_swapped(unit) else verdict
+
+    def _is_swapped(self, unit: Unit) -> bool:
+        if not self._both_orders:
+            return False
+        return is_swapped(unit.item, turn_of(unit.sample, self._strategy, self._task))
 
     def _order(self, unit: Unit) -> Order:
         """Return the options as the prompt showed them; of an endorsement, the single option."""
@@ -486,6 +509,40 @@ def _with_own_keys(parsed: Parsed, orders: OptionOrders, order: Order) -> Parsed
         [own] = orders.own_keys(order, [parsed.value])
         return Parsed(parsed.outcome, own, parsed.reason)
     return Parsed(parsed.outcome, orders.own_keys(order, parsed.value), parsed.reason)
+
+
+def with_swapped_answers(verdict: Verdict, task: Task) -> Verdict:
+    """Return a verdict as it is on the item with its answers in the other order."""
+    assert task.pairwise is not None, "checked by the caller"
+    key = task.pairwise.swapped_key
+    probabilities = verdict.probabilities
+    if probabilities is not None:
+        probabilities = {key(name): mass for name, mass in probabilities.items()}
+    return replace(
+        verdict,
+        value=mirrored(verdict.value, task),
+        probabilities=probabilities,
+        shown=tuple(map(key, verdict.shown)),
+        swapped=not verdict.swapped,
+    )
+
+
+def mirrored(value: Value, task: Task) -> Value:
+    """Return a verdict or rating as it would be, were the two answers of its item swapped."""
+    if task.pairwise is None or value is None:
+        return value
+    key = task.pairwise.swapped_key
+    if isinstance(value, str):
+        return key(value)
+    if isinstance(value, PairValue):
+        return PairValue(set=_mirrored_set(value.set, task), choice=key(value.choice))
+    return _mirrored_set(value, task)
+
+
+def _mirrored_set(members: Sequence[str], task: Task) -> tuple[str, ...]:
+    assert task.pairwise is not None, "checked by mirrored"
+    chosen = set(map(task.pairwise.swapped_key, members))
+    return tuple(option.key for option in task.options if option.key in chosen)
 
 
 def read_reply(

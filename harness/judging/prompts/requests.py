@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 from harness.errors import PromptError
 from harness.files import write_file
 from harness.judging.parsing.grammar import render as render_answer
+from harness.judging.prompts.answer_orders import is_swapped, turn_of
 from harness.judging.prompts.demonstrations import Demonstrations
 from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
@@ -336,24 +337,29 @@ class Prompts:
         sample: int = 0,
         *,
         own: Mapping[TemplateName, str] = NO_FILES,
+        both_orders: bool = False,
     ) -> tuple[Message, ...]:
         """Return the messages that ask for an item; of a pair, the first turn.
 
-        The sample decides the order of the options, where that is shuffled, and the option that an
-        endorsement is about; ``own`` are the files of the judge's own templates.
+        The sample decides the order of the options, where that is shuffled, the option that an
+        endorsement is about, and the order of the answers of a pairwise item, where ``both_orders``
+        are asked for; ``own`` are the files of the judge's own templates.
 
         Raises
         ------
         TaskError
             If the item has no text.
         """
+        asked = item
+        if both_orders and is_swapped(item.id, turn_of(sample, strategy, self._task)):
+            item = self._task.with_swapped_answers(item)
         if strategy == VERBALISED:
             return (Message("user", self._task.sentence_about(item)),)
         name = template_name(elicitation, strategy, own)
         order = self._order(item, strategy, sample)
         shared = self._parts(name, order)
         text = self._shown_text(shared, name, self._task.parts_of(item), item.criterion)
-        demonstrations = self._shown(item, elicitation, strategy)
+        demonstrations = self._shown(asked, elicitation, strategy)
         image = self._task.images.get(item.id) if self._task.image else None
         if not demonstrations:
             return (*shared.opening, Message("user", shared.head + text, image))

@@ -71,7 +71,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
     is_long = bool(REASONING_PARAMS & spec.params.keys()) or gives_reasons(spec.strategy)
     for elicitation in job.elicitations:
         paired = elicitation == "paired"
-        n = 1 if paired or job.varies else spec.n_per_request
+        n = 1 if paired else spec.n_per_request
         reply = _reply_tokens(task, elicitation)
         for item in job.items_of(elicitation):
             first = job.judge.request(Unit(item=item.id, elicitation=elicitation))
@@ -79,7 +79,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
                 if paired and request is first and _asked_as_set(job, item.id, first):
                     continue
                 tokens = estimate(spec, request)
-                sent = math.ceil(job.samples / n)
+                sent = sum(math.ceil(n_alike / n) for n_alike in job.samples_alike)
                 calls += sent
                 prompt += sent * tokens.prompt
                 completion += job.samples * tokens.completion

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from harness.judging.prompts.answer_orders import N_ORDERS
 from harness.judging.prompts.requests import Unit
 
 if TYPE_CHECKING:
@@ -66,7 +67,17 @@ class Job:
     @property
     def varies(self) -> bool:
         """Whether the prompts of an item's samples differ."""
-        return self.orders is not None or self.judge.spec.endorses
+        return len(self.samples_alike) > 1
+
+    @property
+    def samples_alike(self) -> tuple[int, ...]:
+        """Number of an item's samples with the same prompt, for each of the prompts."""
+        spec = self.judge.spec
+        if self.orders is not None or spec.endorses:
+            return (1,) * self.samples
+        if spec.both_orders and self.samples > 1:
+            return (self.samples - self.samples // N_ORDERS, self.samples // N_ORDERS)
+        return (self.samples,)
 
     def items_of(self, elicitation: Elicitation) -> tuple[Item, ...]:
         """Return the items of an elicitation."""

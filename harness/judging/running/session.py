@@ -164,7 +164,10 @@ class JudgeRun:
         self.job = job
         self.judge = job.judge
         self.name = job.judge.spec.name
-        self.reader = Reader(session.task, job.judge.spec.strategy, job.orders)
+        spec = job.judge.spec
+        self.reader = Reader(
+            session.task, spec.strategy, job.orders, both_orders=bool(spec.both_orders)
+        )
         self.session = session
         self.gate = session.make_gate(job.judge, session.retry, ceiling)
         self.stop_reason = ""
@@ -190,16 +193,23 @@ class JudgeRun:
                 yield unit._replace(first=first, bought=True) if first else unit
 
     def _requests(self, item: str, elicitation: Elicitation) -> Iterator[tuple[int, Request, str]]:
-        """Yield each sample with a request for it and the request's hash."""
+        """Yield each sample with a request for it and the request's hash.
+
+        Samples with the same prompt follow each other, so that one call may ask for them.
+        """
         job = self.job
         if not job.varies:
             request = self.judge.request(Unit(item, elicitation)).for_look(job.look)
             for sample, request_hash in enumerate(request.hashes(job.samples)):
                 yield sample, request, request_hash
             return
+        alike: dict[str, list[Request]] = {}
         for sample in range(job.samples):
             request = self.judge.request(Unit(item, elicitation, sample)).for_look(job.look)
-            yield sample, request, request.hash
+            alike.setdefault(request.cache_key, []).append(request)
+        for requests in alike.values():
+            for request in requests:
+                yield request.sample, requests[0], request.hash
 
     def without_stored(self, units: Sequence[WorkUnit]) -> list[WorkUnit]:
         """Record the units whose reply is stored; return the others and all pairs."""

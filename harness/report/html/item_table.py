@@ -283,6 +283,12 @@ def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> Bo
     return np.array(members, dtype=np.bool_).reshape(len(strata), len(counts))
 
 
+def _reply_text(verdict: Verdict) -> str:
+    """Return a reply, which says in which order the answers were where that was turned back."""
+    order = "(answers shown in the other order) " if verdict.swapped else ""
+    return order + cut(verdict.reply or "", MAX_REPLY)
+
+
 def _full_items(
     source: Source,
     items: Iterable[Item],
@@ -293,7 +299,7 @@ def _full_items(
     labels, size = option_labels(source), 0
     for item in items:
         replies = [
-            Answer(name, v.elicitation, _verdict_text(v, labels), cut(v.reply or "", MAX_REPLY))
+            Answer(name, v.elicitation, _verdict_text(v, labels), _reply_text(v))
             for name, by_item in verdicts.items()
             for v in by_item.get(item.id, ())
         ]
