@@ -409,7 +409,7 @@ def execute(
     if executor != "local" and store is None:
         raise RunError("workers on a cluster need a shared store; name one, postgresql://...")
     if store is not None:
-        replies = _shared_store(store, plan, folder, observer)
+        replies = shared_store(store, plan, folder.path.name, observer)
     else:
         replies = ResponseCache(cache or cache_folder(), observer.say) if use_cache else NoCache()
     on_ray = partial(_ray_executor, plan, folder, store or "", executor, retry)
@@ -493,12 +493,20 @@ def ask_open_units(
     return Asked(exit_code, budget.spent_usd)
 
 
-def _shared_store(address: str, plan: Plan, folder: RunFolder, observer: Observer) -> Cache:
-    """Return the store at an address; only then is the database's client imported."""
+def shared_store(
+    address: str, plan: Plan, run: str, observer: Observer, *, is_private: bool = False
+) -> Cache:
+    """Return the store at an address for a run of some name; see `SharedStore`.
+
+    Raises
+    ------
+    RunError
+        If it cannot be used.
+    """
     from harness.judging.cluster import open_store  # noqa: PLC0415 -- psycopg is an extra
 
     longest_call_s = max(spec.deadline_s for spec in plan.specs)
-    return open_store(address, folder.path.name, longest_call_s, observer.say)
+    return open_store(address, run, longest_call_s, observer.say, is_private=is_private)
 
 
 def _ray_executor(  # noqa: PLR0917 -- bound by position

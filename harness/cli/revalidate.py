@@ -87,6 +87,7 @@ def revalidate(
     key_env: options.KeyEnv = None,
     seed: Seed = 0,
     max_cost: options.MaxCost = None,
+    store: options.Store = None,
     dry_run: options.DryRun = False,
     out: options.Out = None,
     details: options.Details = False,
@@ -123,6 +124,7 @@ def revalidate(
         task=task,
         seed=seed,
         max_cost=max_cost,
+        store=store,
     )
     if if_due is not None and _not_due(folder, if_due):
         return
@@ -189,7 +191,8 @@ def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) ->
     from harness.cli.progress import watch
     from harness.revalidation.revalidate import plan_look, revalidate
 
-    command = shlex.join(["harness", "revalidate", str(folder.path)])
+    named = ["--store", look_options.store] if look_options.store else []
+    command = shlex.join(["harness", "revalidate", str(folder.path), *named])
     with watch(plan_look(folder, look_options).n_planned, quiet=quiet) as observer:
         return revalidate(folder, look_options, observer, command=command)
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from harness.analysis.judge_costs import cost_of, median_latency_s
-from harness.app import Plan, ask_open_units
+from harness.app import Plan, ask_open_units, shared_store
 from harness.elicitation_items import elicitations_of
 from harness.errors import ExitCode, JudgeUnavailable, RunError
 from harness.judging.judges.judge_registry import build, check, shuffles
@@ -127,16 +127,23 @@ def plan_occasion(run: RunFolder, questions: Questions, occasion: int) -> Plan:
     return Plan(setup.task, config, setup.prompts, tuple(jobs), skipped)
 
 
-def ask_occasion(run: RunFolder, plan: Plan, occasion: int, observer: Observer) -> Answers:
+def ask_occasion(
+    run: RunFolder, plan: Plan, occasion: int, observer: Observer, *, store: str | None = None
+) -> Answers:
     """Ask what an occasion has not answered yet; its replies are fresh.
 
-    Its cache is its own: it holds what this occasion received.
+    Its cache is its own and holds what this occasion received. In a shared store, too, no other
+    occasion finds them.
     """
     folder = _folder(run, plan, occasion)
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")
-    store = ResponseCache(folder.path / CACHE, observer.say)
-    asked = ask_open_units(plan, folder, store, observer=observer)
+    if store is not None:
+        name = f"{run.path.name} {folder.path.name} {folder.manifest.created}"
+        replies = shared_store(store, plan, name, observer, is_private=True)
+    else:
+        replies = ResponseCache(folder.path / CACHE, observer.say)
+    asked = ask_open_units(plan, folder, replies, observer=observer)
     verdicts = list(folder.read_verdicts().final.values())
     return Answers(verdicts, {**plan.skipped, **folder.manifest.ended}, asked.exit_code)
 

@@ -92,6 +92,8 @@ class LookOptions:
         Of the anchor of a new baseline.
     max_cost : float or None
         Limit of an occasion in USD.
+    store : str or None
+        Address of a store whose rate limits hold for this look, too, and that keeps its replies.
     """
 
     anchor: int | None = None
@@ -104,6 +106,7 @@ class LookOptions:
     task: str | None = None
     seed: int = 0
     max_cost: float | None = None
+    store: str | None = None
 
 
 class Revalidation(NamedTuple):
@@ -305,7 +308,7 @@ class Sitting:
         plan = plan_occasion(
             self.run, self.questions(self.run.manifest.asked_judges, n_missing), occasion
         )
-        answers = ask_occasion(self.run, plan, occasion, observer)
+        answers = self.ask(plan, occasion, observer)
         if not answers.is_over:
             return answers.exit_code
         more = self.first_baseline(answers) if baseline is None else self.topped_up(answers)
@@ -451,7 +454,7 @@ class Sitting:
         if specs:
             questions = self.questions(specs, self.options.samples)
             plan = plan_occasion(self.run, questions, occasion)
-            answers = ask_occasion(self.run, plan, occasion, observer)
+            answers = self.ask(plan, occasion, observer)
             if not answers.is_over:
                 return answers.exit_code
         replies = self.replies_of(baseline, answers, causes, left_out)
@@ -459,6 +462,10 @@ class Sitting:
         self.append(assess_look(baseline, earlier, replies, yardstick, margin=self.options.margin))
         close_occasion(self.run, occasion)
         return None
+
+    def ask(self, plan: Plan, occasion: int, observer: Observer) -> Answers:
+        """Ask what an occasion has not answered yet."""
+        return ask_occasion(self.run, plan, occasion, observer, store=self.options.store)
 
     def not_comparable(
         self, baseline: Baseline

@@ -17,7 +17,7 @@ from harness.judging.storage.verdict_log import read_log
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 JUDGES = """\
@@ -28,7 +28,7 @@ concurrency: {concurrency}, deadline_s: {deadline_s}, {more}params: {{max_tokens
 
 
 class Machine:
-    """A home folder with a judge and a task; `run` starts ``harness run`` there.
+    """A home folder with a judge and a task; `run` starts ``harness run`` there, `start` anything.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Machine:
         *,
         n: int,
         concurrency: int = 8,
-        deadline_s: float = 5,
+        deadline_s: float = 30,
         more: str = "",
         env: Mapping[str, str] | None = None,
     ) -> None:
@@ -64,19 +64,21 @@ class Machine:
 
     def run(self, store: str, *arguments: object, resume: bool = False) -> subprocess.Popen[str]:
         """Start a run with a store, or resume the last one."""
+        task = ["--resume"] if resume else ["--task", self._task, "--judges", "local"]
+        if not resume:
+            task += ["--judges-file", self._home / "judges.yaml"]
+            task += ["--elicitation", "forced_choice", "--details"]
+        return self.start("run", *task, "--store", store, *arguments)
+
+    def start(self, *arguments: object) -> subprocess.Popen[str]:
+        """Start ``harness`` with these arguments."""
         home = self._more_env | {
             "HOME": str(self._home),
             "XDG_CACHE_HOME": str(self._home / "cache"),
             "XDG_CONFIG_HOME": str(self._home / "config"),
             "HARNESS_RUNS": str(self.runs),
         }
-        task = ["--resume"] if resume else ["--task", self._task, "--judges", "local"]
-        if not resume:
-            task += ["--judges-file", self._home / "judges.yaml"]
-            task += ["--elicitation", "forced_choice", "--details"]
-        process = start_harness(
-            "run", *task, "--store", store, *arguments, cwd=self._home, env=os.environ | home
-        )
+        process = start_harness(*arguments, cwd=self._home, env=os.environ | home)
         self._processes.append(process)
         return process
 
@@ -92,10 +94,7 @@ class Machine:
 
     def wait_for_verdicts(self, n: int, timeout_s: float = 120) -> None:
         """Wait until the only run has at least ``n`` verdicts."""
-        give_up_s = time.monotonic() + timeout_s
-        while self._n_logged() < n:
-            assert time.monotonic() < give_up_s
-            time.sleep(0.05)
+        wait_until(lambda: self._n_logged() >= n, timeout_s)
 
     def kill_all(self) -> None:
         """Kill every run that was started and is not over."""
@@ -106,6 +105,14 @@ class Machine:
     def _n_logged(self) -> int:
         logs = list(self.runs.glob("*/verdicts.jsonl"))
         return logs[0].read_bytes().count(b"\n") - 1 if logs else 0
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    """Wait until a condition holds."""
+    give_up_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.02)
 
 
 def ended(process: subprocess.Popen[str], code: int = 0, timeout_s: float = 200) -> str:

@@ -111,6 +111,14 @@ class Server:
         """Forget all requests and faults so far."""
         self.post("/reset")
 
+    def hold_after(self, n: int) -> None:
+        """Let ``n`` more requests through; the others wait until `release`."""
+        self.post(f"/hold/{n}")
+
+    def release(self) -> None:
+        """Let all requests through."""
+        self.post("/release")
+
     def set_table(self, name: str, replies: Mapping[str, list[str]], **more: str) -> None:
         """Set the replies at ``url(table=name)``; ``more`` is model, fingerprint and fault."""
         self.post(f"/tables/{name}", {"replies": replies, **more})

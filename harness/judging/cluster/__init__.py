@@ -23,6 +23,7 @@ def open_store(
     say: Callable[[str], None] = lambda _: None,
     *,
     driver: str | None = None,
+    is_private: bool = False,
 ) -> SharedStore:
     """Open the shared store at an address; see `SharedStore`.
 
@@ -37,7 +38,9 @@ def open_store(
     from harness.judging.cluster.shared_store import SharedStore  # noqa: PLC0415
     from harness.judging.cluster.store_address import store_address  # noqa: PLC0415
 
-    return SharedStore(store_address(address), run, longest_call_s, say, driver=driver)
+    return SharedStore(
+        store_address(address), run, longest_call_s, say, driver=driver, is_private=is_private
+    )
 
 
 def session_limits(

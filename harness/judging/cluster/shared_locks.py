@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.judging.cluster.database import StoreAway
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
+    from harness.judging.cluster.stored_replies import RequestKeys
     from harness.judging.cluster.worker_lease import WorkerLease
     from harness.judging.parsing.verdict import Reply
 
@@ -24,9 +25,13 @@ CLAIM = (
     "ON CONFLICT DO NOTHING"
 )
 LOOK_UP = (
-    "SELECT request, CASE WHEN octet_length(reply) <= %s THEN reply END "
+    "SELECT request, CASE WHEN octet_length(reply) > %s THEN '' ELSE reply END "
     "FROM harness_lock LEFT JOIN harness_reply USING (request) "
     "WHERE request = ANY(%b) AND worker = %s"
+)
+REMOVE_UNREADABLE = (
+    "DELETE FROM harness_reply WHERE request = ANY(%b) "
+    "AND (reply = ANY(%b::bytea[]) OR octet_length(reply) > %s)"
 )
 RELEASE = "DELETE FROM harness_lock WHERE request = ANY(%b) AND worker = %s"
 HOLDER = (
@@ -45,12 +50,17 @@ class SharedLocks:
     ----------
     lease : WorkerLease
         Of this process.
+    keys : RequestKeys
+        Of requests in the tables.
     say : callable
         Receives one line for each worker that holds what has been waited for.
     """
 
-    def __init__(self, lease: WorkerLease, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, lease: WorkerLease, keys: RequestKeys, say: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._lease = lease
+        self._keys = keys
         self._say = say
         self._mutex = threading.Lock()
         self._held: set[str] = set()
@@ -106,7 +116,7 @@ class SharedLocks:
 
     def report_holder(self, request: str) -> None:
         """Report the worker that holds a request, unless it was reported before."""
-        key = bytes.fromhex(request)
+        key = self._keys.key(request)
         try:
             row = self._lease.ask(lambda c: c.execute(HOLDER, [key], binary=True).fetchone())
         except RunError:
@@ -120,16 +130,24 @@ class SharedLocks:
             )
 
     def _claim(self, connection: Connection, requests: Sequence[str]) -> set[str]:
-        """Insert locks and, in a later statement, look up which are ours and have a reply."""
-        keys = sorted(map(bytes.fromhex, requests))
+        """Insert locks and, in a later statement, look up which are ours and have a reply.
+
+        Rows of ours that hold no reply are removed, so that what is received now can be stored.
+        """
+        keys = sorted(map(self._keys.key, requests))
         connection.execute(CLAIM, (keys, self._lease.id))
         values = (MAX_REPLY_BYTES, keys, self._lease.id)
-        return self._note_claimed(connection.execute(LOOK_UP, values, binary=True).fetchall())
-
-    def _note_claimed(self, rows: Sequence[tuple[Any, ...]]) -> set[str]:
-        replies = {
-            key.hex(): None if data is None else decode_reply(key.hex(), data) for key, data in rows
-        }
+        rows = connection.execute(LOOK_UP, values, binary=True).fetchall()
+        replies: dict[str, Reply | None] = {}
+        unreadable: list[tuple[bytes, bytes]] = []
+        for key, data in rows:
+            request = self._keys.request(key)
+            replies[request] = None if data is None else decode_reply(request, data)
+            if data is not None and replies[request] is None:
+                unreadable.append((key, data))
+        if unreadable:
+            names, contents = map(list, zip(*unreadable, strict=True))
+            connection.execute(REMOVE_UNREADABLE, (names, contents, MAX_REPLY_BYTES))
         with self._mutex:
             self._held.update(replies)
             self._replies.update(replies)
@@ -144,7 +162,7 @@ class SharedLocks:
             unclaimed = [r for r, s in self._granted.items() if now - s > FORGET_S]
             waited_for = list(self._waited_for)
         if released:
-            connection.execute(RELEASE, (list(map(bytes.fromhex, released)), self._lease.id))
+            connection.execute(RELEASE, (list(map(self._keys.key, released)), self._lease.id))
             with self._mutex:
                 self._released.difference_update(released)
         for request in unclaimed:

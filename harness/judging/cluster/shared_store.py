@@ -17,7 +17,12 @@ from harness.errors import RunError
 from harness.judging.cluster.database import StoreAway
 from harness.judging.cluster.driver_lease import DriverLease
 from harness.judging.cluster.shared_locks import SharedLocks
-from harness.judging.cluster.stored_replies import MAX_REPLY_BYTES, decode_reply, encode_reply
+from harness.judging.cluster.stored_replies import (
+    MAX_REPLY_BYTES,
+    RequestKeys,
+    decode_reply,
+    encode_reply,
+)
 from harness.judging.cluster.worker_lease import WorkerLease
 from harness.judging.running.services import NoCache
 from harness.judging.storage.run_notes import RunNotes, note_name
@@ -85,6 +90,8 @@ class SharedStore:
         Receives one line for each worker that holds what has been waited for.
     driver : str, optional
         Id of the lease of the process that started the run, where that is another one.
+    is_private : bool
+        Whether no run of another name finds its replies.
 
     Raises
     ------
@@ -102,12 +109,14 @@ class SharedStore:
         say: Callable[[str], None] = lambda _: None,
         *,
         driver: str | None = None,
+        is_private: bool = False,
     ) -> None:
+        self._keys = RequestKeys(run if is_private else "")
         self.lease = WorkerLease(address, run, longest_call_s)
         self._driver = DriverLease(driver, self.lease.lease_s) if driver else None
         if self._driver:
             self.lease.background.append(self._driver.look)
-        self.locks = SharedLocks(self.lease, say)
+        self.locks = SharedLocks(self.lease, self._keys, say)
         self.batches: PendingRequests = NoCache()
         self._notes = RunNotes(cache_folder() / "store-logs")
         self._log: Path | None = None
@@ -128,11 +137,16 @@ class SharedStore:
             If the database refuses to be read.
         """
         replies = self.locks.take_replies(request for _, request in requests)
-        unknown = [bytes.fromhex(request) for _, request in requests if request not in replies]
+        unknown = [self._keys.key(r) for _, r in requests if r not in replies]
         if unknown:
             with suppress(StoreAway):  # they are looked up again when they are claimed
-                replies |= self.lease.ask(lambda c: _find(c, unknown))
+                replies |= self.lease.ask(lambda c: self._find(c, unknown))
         return {request: reply for request, reply in replies.items() if reply is not None}
+
+    def _find(self, connection: Connection, keys: list[bytes]) -> dict[str, Reply | None]:
+        rows = connection.execute(FIND, (keys, MAX_REPLY_BYTES), binary=True)
+        requests = ((self._keys.request(key), data) for key, data in rows)
+        return {request: decode_reply(request, data) for request, data in requests}
 
     def add_many(self, replies: Sequence[Reply]) -> None:
         """Store replies under the hash of their request and release these; none is ever replaced.
@@ -142,7 +156,7 @@ class SharedStore:
         StoreAway
             If they could not be stored now; a later call may succeed.
         """
-        rows = sorted((bytes.fromhex(r.request), encode_reply(r)) for r in replies)
+        rows = sorted((self._keys.key(r.request), encode_reply(r)) for r in replies)
         keys, values = [key for key, _ in rows], [value for _, value in rows]
         self._behind = True
         self.lease.store(lambda c: self._store(c, keys, values))
@@ -175,7 +189,8 @@ class SharedStore:
         """Yield all stored replies."""
         last = b""
         while rows := self.lease.ask(partial(_page, last=last)):
-            yield from (reply for key, data in rows if (reply := decode_reply(key.hex(), data)))
+            decoded = (decode_reply(self._keys.request(key), data) for key, data in rows)
+            yield from filter(None, decoded)
             last = rows[-1][0]
 
     def describe(self) -> tuple[str, int, int]:
@@ -222,11 +237,6 @@ class SharedStore:
 
     def __repr__(self) -> str:
         return f"SharedStore({self.lease.name})"
-
-
-def _find(connection: Connection, keys: list[bytes]) -> dict[str, Reply | None]:
-    rows = connection.execute(FIND, (keys, MAX_REPLY_BYTES), binary=True)
-    return {key.hex(): decode_reply(key.hex(), data) for key, data in rows}
 
 
 def _page(connection: Connection, last: bytes) -> list[tuple[bytes, bytes]]:

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import msgspec
 
 from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
 from harness.judging.parsing.verdict import Reply
 
-__all__ = ["MAX_REPLY_BYTES", "decode_reply", "encode_reply"]
+__all__ = ["MAX_REPLY_BYTES", "RequestKeys", "decode_reply", "encode_reply"]
 
 encode_reply = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(Reply).decode
+
+
+class RequestKeys:
+    """Keys of requests in the tables.
+
+    Parameters
+    ----------
+    owner : str
+        The only run that uses these keys; empty for those that all runs share.
+    """
+
+    def __init__(self, owner: str = "") -> None:
+        self._mask = int.from_bytes(sha256(owner.encode()).digest()) if owner else 0
+
+    def key(self, request: str) -> bytes:
+        """Return the key of a request hash."""
+        return (int(request, 16) ^ self._mask).to_bytes(32)
+
+    def request(self, key: bytes) -> str:
+        """Return the request hash of a key."""
+        return f"{int.from_bytes(key) ^ self._mask:064x}"
+
+    def __repr__(self) -> str:
+        return f"RequestKeys({'shared' if not self._mask else 'of one run'})"
 
 
 def decode_reply(request: str, data: bytes) -> Reply | None:

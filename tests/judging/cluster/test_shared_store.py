@@ -11,7 +11,7 @@ from threading import Event
 import psycopg
 import pytest
 from msgspec.structs import replace
-from support.machines import linked
+from support.machines import linked, wait_until
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
@@ -20,7 +20,6 @@ from harness.errors import BudgetSpent, RunError
 from harness.judging.cluster import open_store
 from harness.judging.cluster.database import EXCHANGE_S, SCHEMA, StoreAway
 from harness.judging.cluster.shared_limits import SharedBudget, SharedRate
-from harness.judging.cluster.worker_lease import ASK_S, LEASE_MARGIN_S
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply
@@ -30,9 +29,9 @@ from harness.judging.storage.response_cache import ResponseCache
 from harness.tasks import load_task
 
 pytestmark = pytest.mark.cluster
-OPEN_TRANSACTIONS = (
+OPEN_TRANSACTIONS = (  # that wait for their client
     "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'judge-harness' "
-    "AND xact_start < clock_timestamp() - interval '30 ms'"
+    "AND xact_start < clock_timestamp() - interval '30 ms' AND wait_event = 'ClientRead'"
 )
 
 
@@ -56,13 +55,6 @@ def opened(address, n=1, longest_call_s=1.0):
 
 def stored(store, *numbers):
     return store.get_many([(request_hash(i), request_hash(i)) for i in numbers])
-
-
-def wait_until(condition, timeout_s=30.0):
-    give_up_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.02)
 
 
 def claim_and_store_until(stop, store):
@@ -111,7 +103,10 @@ def test_a_stored_reply_is_never_replaced(database):
     [b"", b"[]", b"{", b'{"request": 7}', b"\xff" * 100, b'{"text":"B","request":"other"}'],
 )
 def test_rows_that_hold_no_reply_are_not_believed(database, data):
-    """What another client wrote is no reply unless it is a reply to that request."""
+    """What another client wrote is no reply unless it is a reply to that request.
+
+    The reply that is asked for in its place takes its place.
+    """
     with opened(database) as [store]:
         with psycopg.connect(database, autocommit=True) as connection:
             key = bytes.fromhex(request_hash(1))
@@ -120,6 +115,8 @@ def test_rows_that_hold_no_reply_are_not_believed(database, data):
         assert store.locks.claim(request_hash(1))
         assert stored(store, 1) == {}
         assert list(store.replies()) == []
+        store.add_many([reply_to(1)])
+        assert stored(store, 1) == {request_hash(1): reply_to(1)}
 
 
 def test_rows_that_are_too_large_are_not_fetched(database):
@@ -134,6 +131,8 @@ def test_rows_that_are_too_large_are_not_fetched(database):
         assert stored(store, 1) == {}
         assert store.locks.claim(request_hash(1))
         assert stored(store, 1) == {}
+        store.add_many([reply_to(1)])
+        assert stored(store, 1) == {request_hash(1): reply_to(1)}
 
 
 def test_a_lock_is_held_by_one_worker(database):
@@ -170,10 +169,10 @@ def test_the_lock_of_a_dead_worker_is_free_after_its_lease_and_not_before(databa
     """The clock of the database decides; the lease is longer than the longest call."""
     with opened(database, 2, longest_call_s=1.0) as (store, other):
         assert store.locks.claim(request_hash(1))
-        died_s = time.monotonic()
         store.lease._ended.set()  # renews no more, as if killed
-        wait_until(lambda: other.locks.claim(request_hash(1)))
-        assert 1.0 < time.monotonic() - died_s < 1.0 + LEASE_MARGIN_S + 3
+        store.lease._renewal.join()
+        wait_until(lambda: other.locks.claim(request_hash(1)), 60)
+        assert time.monotonic() - store.lease._renewed_s > store.lease.lease_s
 
 
 def test_a_worker_whose_lease_was_removed_sends_nothing_more(database):
@@ -186,19 +185,18 @@ def test_a_worker_whose_lease_was_removed_sends_nothing_more(database):
 
 
 def test_requests_per_minute_hold_for_all_workers(database):
-    """Three workers that share 600 requests per minute begin at most one each tenth of a second."""
+    """Of three workers that share 600 requests per minute, one begins each tenth of a second."""
 
     async def take(store, n):
-        loop = asyncio.get_running_loop()
         rate = SharedRate(store, "r", 600)
-        begins = await asyncio.gather(*(rate.take(1) for _ in range(n)))
-        return [time.monotonic() + begin - loop.time() for begin in begins]
+        return await asyncio.gather(*(rate.take(1) for _ in range(n)))  # as time.monotonic
 
     with opened(database, 3) as stores, ThreadPoolExecutor(3) as pool:
+        start_s = time.monotonic()
         taken = pool.map(lambda store: asyncio.run(take(store, 10)), stores)
         begins = sorted(begin for worker in taken for begin in worker)
     assert len(begins) == 30
-    assert begins[-1] - begins[0] >= 29 * 0.1
+    assert all(begin - start_s >= 0.1 * i for i, begin in enumerate(begins))
 
 
 def test_a_budget_is_never_exceeded_by_all_workers_together(database):
@@ -302,7 +300,7 @@ def test_silent_database_does_not_hold_up_the_event_loop(postgres, database):
             link.cut()
             start_s = time.monotonic()
             assert not store.locks.claim(request_hash(2))
-            assert time.monotonic() - start_s < 2 * ASK_S
+            assert time.monotonic() - start_s < EXCHANGE_S / 2
             link.mend()
             wait_until(lambda: store.locks.claim(request_hash(2)))
 
