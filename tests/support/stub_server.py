@@ -10,7 +10,9 @@ POST [...]/api/chat or /api/generate                                            
 GET  [...]/v1/models                  one model, "stub" unless /say/NAME
 GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "by_path": {...}}
 GET  /requests the last requests: [{"path", "headers", "body"}, ...]
-POST /reset    clears both
+POST /reset    clears both, and lets all requests through
+POST /hold/N   lets N more requests through; the others wait for /release
+POST /release  lets all requests through
 POST /tables/NAME  {"replies": {line of a prompt: [reply, ...]}, "model": ..., "fingerprint": ...,
                    "fault": PLAN}
 
@@ -60,6 +62,7 @@ TABLES = {}  # by name
 TIMES_ASKED = Counter()  # by table and line
 DRAWS = Counter()  # from tokens, by prompt
 ATTEMPTS = Counter()  # requests so far, by path and prompt
+HELD = {"after": math.inf, "released": asyncio.Event()}  # requests that are let through
 PNG_URL = "data:image/png;base64,"
 BIG = 60 << 20
 OPTION = re.compile(r"^[\s>*-]*\(?([A-Za-z0-9_]{1,12})\s*[:.)=]\s+\S", re.MULTILINE)
@@ -411,6 +414,8 @@ async def complete(request: web.Request) -> web.StreamResponse:
     prompt = (request.path, hashlib.sha256(raw).digest())
     ATTEMPTS[prompt] += 1
     fault, values = fault_for(plan, ATTEMPTS[prompt]) if plan else ("", {})
+    if COUNTS["requests"] > HELD["after"]:
+        await HELD["released"].wait()
     await asyncio.sleep(float(settings.get("ms", 0)) / 1000)
     if fault == "n400":  # a server that refuses to be asked for several samples
         fault = "400" if int(body.get("n") or 1) > 1 else ""
@@ -460,9 +465,21 @@ async def last_requests(_request: web.Request) -> web.Response:
     return web.json_response(list(LAST_REQUESTS))
 
 
-async def reset(_request: web.Request) -> web.Response:
+async def reset(request: web.Request) -> web.Response:
     for store in (LAST_REQUESTS, BY_PATH, ATTEMPTS, COUNTS, DRAWS):
         store.clear()
+    return await release(request)
+
+
+async def hold(request: web.Request) -> web.Response:
+    HELD["after"] = COUNTS["requests"] + int(request.match_info["n"])
+    HELD["released"].clear()
+    return web.json_response({})
+
+
+async def release(_request: web.Request) -> web.Response:
+    HELD["after"] = math.inf
+    HELD["released"].set()
     return web.json_response({})
 
 
@@ -479,6 +496,8 @@ async def serve(port: int, max_seconds: float) -> None:
     app.router.add_get("/stats", stats)
     app.router.add_get("/requests", last_requests)
     app.router.add_post("/reset", reset)
+    app.router.add_post("/hold/{n}", hold)
+    app.router.add_post("/release", release)
     app.router.add_post("/tables/{name}", set_table)
     app.router.add_route("*", "/{tail:.*}", count_in_flight)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True)

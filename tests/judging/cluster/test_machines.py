@@ -9,12 +9,13 @@ import signal
 import time
 
 import pytest
-from support.machines import Machine, ended, linked
+from support.machines import Machine, ended, linked, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
-N, CONCURRENCY = 300, 8
+N, CONCURRENCY, N_BEFORE = 300, 8, 60
 IN_FLIGHT = CONCURRENCY + CONCURRENCY // 4  # sent and not stored, at most
+SHORT_LEASE = {"deadline_s": 10}  # it is 10 s longer
 
 
 @pytest.fixture
@@ -57,13 +58,13 @@ def test_a_third_run_later_pays_for_nothing(machine, stub, database):
 
 def test_killed_worker_repeats_at_most_its_calls_in_flight(machine, stub, database):
     """One of two is killed; the other takes over when its lease is over, and it can be resumed."""
-    killed, other = (machine(name, stub.url(ms=100), n=N) for name in "ab")
+    killed, other = (machine(name, stub.url(), n=N, **SHORT_LEASE) for name in "ab")
+    stub.hold_after(N_BEFORE)
     first = killed.run(database)
     killed.wait_for_verdicts(40)
     first.kill()
     first.wait()
-    n_logged = len(killed.verdicts())
-    assert n_logged < N
+    stub.release()
     ended(other.run(database))
     assert answered(other) == N
     assert N <= stub.stats()["requests"] <= N + IN_FLIGHT
@@ -77,23 +78,26 @@ def test_killed_worker_repeats_at_most_its_calls_in_flight(machine, stub, databa
 def test_restart_of_the_database_costs_no_reply(machine, stub, postgres, database, how):
     """Two runs go on after the database was restarted, or crashed; nothing is paid for twice."""
     machines = [machine(name, stub.url(ms=50), n=N) for name in "ab"]
+    stub.hold_after(2 * N_BEFORE)
     runs = [m.run(database) for m in machines]
-    machines[0].wait_for_verdicts(50)
+    wait_until(lambda: stub.stats()["requests"] > 2 * N_BEFORE, 120)
     postgres.stop(how)
+    stub.release()
     postgres.start()
     for run in runs:
         ended(run)
     assert [answered(m) for m in machines] == [N, N]
-    extra = stub.stats()["requests"] - N
-    assert extra == 0 if how == signal.SIGINT else extra <= 2 * IN_FLIGHT
+    assert stub.stats()["requests"] == N
 
 
 def test_nothing_is_sent_while_the_database_is_gone(machine, stub, postgres, database):
     """Without a lease that was just renewed no call begins; when it is back the run goes on."""
     alone = machine("a", stub.url(ms=50), n=N)
+    stub.hold_after(N_BEFORE)
     run = alone.run(database)
     alone.wait_for_verdicts(50)
     postgres.stop()
+    stub.release()
     try:
         time.sleep(6)
         n_requests = stub.stats()["requests"]
@@ -114,11 +118,13 @@ def test_partitioned_worker_stops_and_another_takes_over(machine, stub, postgres
     """
     n_taken_over = 2 * N // 3
     with linked(postgres.port) as link:
-        cut_off, other = (machine(name, stub.url(ms=50), n=N) for name in "ab")
+        cut_off, other = (machine(name, stub.url(), n=N, **SHORT_LEASE) for name in "ab")
         name = database.rpartition("/")[2]
+        stub.hold_after(N_BEFORE)
         run = cut_off.run(postgres.address(name, link.port))
         cut_off.wait_for_verdicts(50)
         link.cut()
+        stub.release()
         ended(other.run(database, "--limit", n_taken_over))
         assert answered(other) == n_taken_over
         link.mend()
@@ -132,16 +138,15 @@ def test_partitioned_worker_stops_and_another_takes_over(machine, stub, postgres
 
 
 def test_short_partition_costs_nothing(machine, stub, postgres, database):
-    """Cut off for less than its lease, a worker goes on, and no other asks what it holds.
-
-    Nor does a call reach its deadline while the event loop waits for the database.
-    """
+    """Cut off for less than its lease, a worker goes on, and no other asks what it holds."""
     with linked(postgres.port) as link:
-        cut_off, other = (machine(name, stub.url(ms=50), n=N) for name in "ab")
+        cut_off, other = (machine(name, stub.url(), n=N) for name in "ab")
         name = database.rpartition("/")[2]
+        stub.hold_after(N_BEFORE)
         run = cut_off.run(postgres.address(name, link.port))
         cut_off.wait_for_verdicts(50)
         link.cut()
+        stub.release()
         second = other.run(database)
         time.sleep(6)
         link.mend()

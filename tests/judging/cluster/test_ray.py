@@ -9,13 +9,14 @@ import time
 from ipaddress import ip_address
 
 import pytest
-from support.machines import Machine, ended
+from support.machines import Machine, ended, wait_until
 from support.processes import run_harness
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
-N, CONCURRENCY = 500, 8
-IN_FLIGHT = CONCURRENCY + 2 * CONCURRENCY  # sent and not stored, at most
+N, CONCURRENCY, N_BEFORE = 500, 8, 60
+IN_FLIGHT = CONCURRENCY + CONCURRENCY // 4  # sent and not stored, at most
+SHORT_LEASE = {"deadline_s": 10}  # it is 10 s longer
 ON_RAY = ("--executor", "ray")
 FAULTS = "429*1,409*1"  # 500 might have the server given up
 PROVENANCE = {"verdicts_hash"}  # the order of its lines
@@ -55,7 +56,7 @@ def test_cluster_on_this_machine_listens_on_loopback_alone(cluster):
 def test_same_verdicts_and_metrics_as_in_one_process(machine, stub, postgres, database):
     """500 units on a server with faults: verdicts and all that is computed from them are equal."""
     other = postgres.create_database(f"{database.rpartition('/')[2]}_other")
-    local, on_ray = (machine(name, stub.url(fault=FAULTS), n=N, deadline_s=30) for name in "ab")
+    local, on_ray = (machine(name, stub.url(fault=FAULTS), n=N) for name in "ab")
     ended(local.run(other))
     stub.reset()
     ended(on_ray.run(database, *ON_RAY))
@@ -81,10 +82,12 @@ def test_pairs_and_samples_are_asked_as_in_one_process(machine, stub, postgres, 
 
 def test_killed_worker_loses_nothing(machine, stub, cluster, database):
     """What it held is asked by others, or by its successor, when its lease is over."""
-    on_ray = machine("a", stub.url(ms=50), n=N)
+    on_ray = machine("a", stub.url(), n=N, **SHORT_LEASE)
+    stub.hold_after(N_BEFORE)
     run = on_ray.run(database, *ON_RAY)
-    on_ray.wait_for_verdicts(60)
+    wait_until(lambda: stub.stats()["requests"] > N_BEFORE, 120)
     os.kill(cluster.workers()[0], signal.SIGKILL)
+    stub.release()
     ended(run)
     assert len(contents(on_ray)) == N
     assert all(v.outcome == "answered" for v in on_ray.verdicts().values())
@@ -93,11 +96,13 @@ def test_killed_worker_loses_nothing(machine, stub, cluster, database):
 
 def test_killed_driver_stops_its_workers(machine, stub, database):
     """Five seconds later nothing is sent; resumed on one machine, nothing stored is paid again."""
-    on_ray = machine("a", stub.url(ms=200), n=N)
+    on_ray = machine("a", stub.url(ms=300), n=N, **SHORT_LEASE)
+    stub.hold_after(N_BEFORE)
     run = on_ray.run(database, *ON_RAY)
     on_ray.wait_for_verdicts(40)
     run.kill()
     run.wait()
+    stub.release()
     time.sleep(5)
     n_requests = stub.stats()["requests"]
     assert n_requests < N
@@ -110,12 +115,14 @@ def test_killed_driver_stops_its_workers(machine, stub, database):
 
 def test_stopped_run_goes_on_there_and_back(machine, stub, database):
     """Begun on one machine and stopped, resumed on Ray and stopped, resumed on one machine."""
-    alone = machine("a", stub.url(ms=50), n=N, deadline_s=30)
+    alone = machine("a", stub.url(ms=50), n=N)
     for executor in ((), ON_RAY):
         n_before = len(alone.verdicts()) if executor else 0
+        stub.hold_after(N_BEFORE)
         run = alone.run(database, *executor, resume=bool(executor))
         alone.wait_for_verdicts(n_before + 40)
         run.send_signal(signal.SIGINT)
+        stub.release()
         ended(run, code=130)
         assert n_before + 40 <= len(alone.verdicts()) < N
     ended(alone.run(database, resume=True))
@@ -126,7 +133,7 @@ def test_stopped_run_goes_on_there_and_back(machine, stub, database):
 def test_budget_holds_for_all_workers(machine, stub, database):
     """Both workers stop when it is spent; their replies cost no more than it allows."""
     more = "price: {input: 0, output: 100000}, "
-    on_ray = machine("a", stub.url(ms=5), n=100, deadline_s=30, more=more)
+    on_ray = machine("a", stub.url(ms=5), n=100, more=more)
     ended(on_ray.run(database, *ON_RAY, "--max-cost", "8"), code=4)
     costs = [v.cost_usd for v in on_ray.verdicts().values()]
     assert 0 < len(costs) < 100
