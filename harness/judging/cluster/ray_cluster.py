@@ -7,12 +7,14 @@ import logging
 import os
 import platform
 import secrets
+import shutil
 import socket
 from collections import Counter
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
 from ipaddress import ip_address
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -35,6 +37,8 @@ LOOPBACK = {  # Ray's setting that keeps all servers on loopback; by default for
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
 }
+FOLDER = "harness-ray"
+FOLDERS = Path("/tmp")  # noqa: S108 -- sockets need short paths; a fresh folder is made there
 OBJECT_STORE_BYTES = 200 << 20
 QUIET: dict[str, Any] = {
     "logging_level": "ERROR",
@@ -103,14 +107,31 @@ async def connected(address: str | None) -> AsyncIterator[Any]:
     """
     for name, value in (SETTINGS | ({} if address else LOOPBACK)).items():
         os.environ.setdefault(name, value)
-    with TemporaryDirectory(
-        prefix="harness-ray-", dir="/tmp"
-    ) as folder:  # sockets need short paths
+    remove_abandoned(FOLDERS)
+    with TemporaryDirectory(prefix=f"{FOLDER}-{os.getpid()}-", dir=FOLDERS) as folder:
         ray = await asyncio.to_thread(_connect, address, folder)
         try:
             yield ray
         finally:
             await asyncio.to_thread(ray.shutdown)
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove folders of clusters whose process was killed before it could."""
+    for folder in parent.glob(f"{FOLDER}-*-*"):
+        process = folder.name.removeprefix(f"{FOLDER}-").partition("-")[0]
+        if process.isdecimal() and not _is_running(int(process)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        return True
+    return True
 
 
 def _connect(address: str | None, folder: str) -> Any:  # noqa: ANN401 -- Ray is untyped here

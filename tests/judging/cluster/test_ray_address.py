@@ -1,11 +1,15 @@
-"""Addresses of Ray clusters: which are refused."""
+"""Addresses of Ray clusters, which are refused; folders of clusters, which are removed."""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import pytest
 
 from harness.errors import RunError
-from harness.judging.cluster.ray_cluster import cluster_address
+from harness.judging.cluster.ray_cluster import cluster_address, remove_abandoned
 
 
 def test_public_address_is_refused_unless_forced(monkeypatch):
@@ -36,3 +40,14 @@ def test_other_executors_are_refused(executor, monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with pytest.raises(RunError, match=r"write .*ray://HOST:PORT"):
         cluster_address(executor)
+
+
+def test_folder_of_a_killed_process_is_removed(tmp_path):
+    """Those of processes that run, and of others' making, stay."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    names = [f"harness-ray-{process.pid}-x", f"harness-ray-{os.getpid()}-x", "harness-ray-x-y"]
+    for name in names:
+        (tmp_path / name / "session").mkdir(parents=True)
+    remove_abandoned(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names[1:])
