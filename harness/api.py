@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 import msgspec
 from pydantic import ValidationError
@@ -20,13 +20,13 @@ from pydantic import ValidationError
 from harness.analysis import Choices, Validation
 from harness.app import (
     finish,
-    logged_cost_usd,
     plan_resumed_run,
     plan_run,
     run_plan,
     validate_verdicts,
 )
 from harness.curation import AnswerSettings, make_plans, make_task, read_source
+from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError, TaskError
 from harness.judging.judges.response_errors import explain
 from harness.report.rebuild import stored_validation
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.interval_methods import IntervalMethod
     from harness.stats.selection.footing import Abstention
 
+Result = TypeVar("Result")
 Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | Rows
 NO_MAPPING = "a mapping describes a table of ratings; leave it out for a task folder"
@@ -208,7 +209,7 @@ class Run:
     @cached_property
     def cost_usd(self) -> float:
         """Cost of all replies that were not cached; replies of unknown price count 0."""
-        return logged_cost_usd(self._folder.read_verdicts())
+        return run_cost_usd(self._folder)
 
     @property
     def verdicts(self) -> Any:  # noqa: ANN401 -- neither pandas nor pyarrow has types
@@ -457,10 +458,16 @@ def validate(
     with TemporaryDirectory() as scratch:
         loaded, own_verdicts = _read_task(task, mapping, Path(scratch))
         file = own_verdicts if verdicts is None else _verdict_file(verdicts, Path(scratch))
+        call = partial(
+            validate_verdicts,
+            *(loaded, file),
+            criterion=criterion,
+            limit=limit,
+            choices=choices,
+            seed=seed,
+        )
         try:
-            return validate_verdicts(
-                loaded, file, criterion=criterion, limit=limit, choices=choices, seed=seed
-            )
+            return _in_thread(call, StopRequests()) if _loop_is_running() else call()
         except HarnessError as error:
             raise _without_folder(error, Path(scratch)) from None
 
@@ -541,7 +548,7 @@ def _loop_is_running() -> bool:
     return True
 
 
-def _in_thread(function: partial[Run], stop: StopRequests) -> Run:
+def _in_thread(function: partial[Result], stop: StopRequests) -> Result:
     """Call a function in a thread; turn interrupts of this thread into requests to stop."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(function)

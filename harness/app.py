@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from harness.analysis import Choices, check_choices, validate
 from harness.cache_folder import cache_folder, resume_command
 from harness.elicitation_items import elicitations_of, items_by_elicitation, orders_of
+from harness.embeddings import embed, embedded, embedder_of
 from harness.errors import (
     ExitCode,
     HarnessError,
@@ -40,7 +41,7 @@ from harness.judging.prompts.requests import Prompts, Unit, answer_kind
 from harness.judging.prompts.strategies import CALIBRATED, VERBALISED, n_demonstrations
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
-from harness.judging.running.budget import CostBudget, paid_replies
+from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.cost_estimate import quote_of, quote_of_ensemble
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job, NoCache
@@ -87,6 +88,8 @@ class Plan:
         The run to resume; None for a new one.
     ensembles : tuple of JudgeSpec
         Judges whose verdicts are computed from those of others.
+    embedder : JudgeSpec or None
+        Model whose vectors are compared, where the task asks for that.
     """
 
     task: Task
@@ -96,6 +99,7 @@ class Plan:
     skipped: dict[str, str] = field(default_factory=dict)
     folder: RunFolder | None = None
     ensembles: tuple[JudgeSpec, ...] = ()
+    embedder: JudgeSpec | None = None
 
     @property
     def specs(self) -> tuple[JudgeSpec, ...]:
@@ -170,10 +174,11 @@ def plan_run(
         choices=choices or Choices(),
         **settings,
     )
+    registry = load_judges(judges_file)
     resolved = resolve(
         judges,
         loaded,
-        load_judges(judges_file),
+        registry,
         base_url=base_url,
         key_env=key_env,
     )
@@ -189,7 +194,8 @@ def plan_run(
         demonstrations=drawn,
         orders=orders_of(loaded, config),
     )
-    return _plan(loaded, config, specs, dict(resolved.skipped), prompts)
+    plan = _plan(loaded, config, specs, dict(resolved.skipped), prompts)
+    return replace(plan, embedder=embedder_of(loaded, registry))
 
 
 def plan_resumed_run(
@@ -224,7 +230,9 @@ def plan_resumed_run(
     manifest = folder.manifest
     if not folder.sealed:
         registry = load_judges(judges_file)
-        check_destinations(manifest.judges, registry, base_url=base_url, key_env=key_env)
+        embedders = [manifest.embedder] if manifest.embedder else []
+        judges = [*manifest.judges, *embedders]
+        check_destinations(judges, registry, base_url=base_url, key_env=key_env)
     elif task or judges_file or base_url or key_env:
         raise RunError(
             f"{folder.path}: a resumed run keeps its options; leave --task, --judges-file, "
@@ -250,7 +258,7 @@ def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
     if max_cost is not None:
         config = config.model_copy(update={"max_cost": max_cost})
     plan = _plan(task, config, manifest.judges, manifest.skipped, prompts)
-    return replace(plan, folder=folder)
+    return replace(plan, folder=folder, embedder=manifest.embedder)
 
 
 def estimate_costs(plan: Plan) -> list[JudgeQuote]:
@@ -288,7 +296,8 @@ def check_judges(plan: Plan) -> None:
     JudgeUnavailable
         If a key is missing, or a price is unknown that ``max_cost`` needs. Nothing was spent.
     """
-    for spec in plan.specs:
+    embedders = [plan.embedder] if plan.embedder else []
+    for spec in (*plan.specs, *embedders):
         check(spec, plan.task)
         if plan.config.max_cost is not None and price_of(spec) is None:
             raise JudgeUnavailable(
@@ -312,6 +321,7 @@ def start(plan: Plan, out: Path) -> RunFolder:
         (*plan.specs, *plan.ensembles),
         skipped=plan.skipped,
         prompts=plan.prompts,
+        embedder=plan.embedder,
     )
 
 
@@ -358,7 +368,7 @@ def run_plan(
     HarnessError
         If a judge is not available, or the run folder or the cache cannot be used.
     """
-    if plan.folder is not None and plan.folder.manifest.state == "asked":
+    if plan.folder is not None and plan.folder.manifest.state == "asked" and not plan.embedder:
         return _complete(plan, plan.folder)
     check_judges(plan)
     for judge, reason in plan.skipped.items():
@@ -409,14 +419,18 @@ def execute(
     if executor != "local" and store is None:
         raise RunError("workers on a cluster need a shared store; name one, postgresql://...")
     if store is not None:
-        replies = shared_store(store, plan, folder.path.name, observer)
+        open_cache: Callable[[], Cache] = partial(
+            shared_store, store, plan, folder.path.name, observer
+        )
+    elif use_cache:
+        open_cache = partial(ResponseCache, cache or cache_folder(), observer.say)
     else:
-        replies = ResponseCache(cache or cache_folder(), observer.say) if use_cache else NoCache()
+        open_cache = NoCache
     on_ray = partial(_ray_executor, plan, folder, store or "", executor, retry)
     asked = ask_open_units(
         plan,
         folder,
-        replies,
+        open_cache(),
         observer=observer,
         retry=retry,
         stop=stop,
@@ -425,6 +439,19 @@ def execute(
     if asked.exit_code != ExitCode.DONE:
         command = resume_command(folder.path, cache, verb, store)
         observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
+    cost_usd = asked.cost_usd
+    if plan.embedder:
+        cost_usd += embed(
+            source_of(folder, plan.task),
+            plan.embedder,
+            folder.embeddings,
+            open_cache(),
+            observer=observer,
+            max_cost=plan.config.max_cost,
+            spent_usd=asked.cost_usd,
+            retry=retry,
+            stop=stop,
+        )
     try:
         validation = finish(folder, task=plan.task if plan.config.item_text else None)
     except KeyboardInterrupt:
@@ -435,7 +462,7 @@ def execute(
         raise
     if line := model_change(folder, validation):
         observer.say(line)
-    return RunResult(folder, validation, asked.cost_usd, asked.exit_code)
+    return RunResult(folder, validation, cost_usd, asked.exit_code)
 
 
 def ask_open_units(
@@ -606,17 +633,7 @@ def validate_verdicts(
     source = source_of_verdicts(
         task, verdicts, criterion=criterion, limit=limit, choices=choices, seed=seed
     )
-    return validate(source)
-
-
-def logged_cost_usd(log: LogReading) -> float:
-    """Return the cost of the replies in a log in USD, each counted once; cached ones are free."""
-    return sum(
-        reply.cost_usd or 0.0
-        for verdict, replies in paid_replies(log.final.values())
-        if not verdict.cached
-        for reply in replies
-    )
+    return validate(embedded(source))
 
 
 def _configured(

@@ -4,6 +4,7 @@ manifest.json     configuration, judges, versions and how the run ended
 task/             task.yaml, items and ratings as read; without item texts on request
 prompts/          templates of all requests
 verdicts.jsonl    every reply, append-only
+embeddings.jsonl  every vector of a text, where texts are compared by them, append-only
 verdicts.damaged  lines of the log whose checksum is wrong, if any
 rate.jsonl        changes of the request rate of remote judges
 batches.json      batches whose results are not in the log yet (--batch)
@@ -136,6 +137,8 @@ class Manifest(BaseModel):
     state : str
         ``planned`` before the first request, ``running``, ``asked`` once everything is asked and
         until the results are written, ``done``, or ``stopped`` before everything was asked.
+    embedder : JudgeSpec or None
+        Model whose vectors are compared, where the task asks for that.
     skipped : dict of str to str
         Judges that do not apply to the task, with the reason.
     ended : dict of str to str
@@ -158,6 +161,7 @@ class Manifest(BaseModel):
     state: State = "planned"
     config: RunConfig
     judges: tuple[JudgeSpec, ...] = Field(max_length=MAX_JUDGES)
+    embedder: JudgeSpec | None = None
     skipped: dict[str, str] = {}
     ended: dict[str, str] = {}
     exit_code: int | None = None
@@ -196,6 +200,7 @@ class RunFolder:
         *,
         skipped: dict[str, str],
         prompts: Prompts,
+        embedder: JudgeSpec | None = None,
     ) -> RunFolder:
         """Create a run folder below ``out``, with its manifest and a copy of the task.
 
@@ -210,6 +215,7 @@ class RunFolder:
             created=now.isoformat(timespec="seconds"),
             config=config,
             judges=judges,
+            embedder=embedder,
             skipped=skipped,
             hashes={"task": task.content_hash, "prompts": prompts.hash},
             versions=versions(),
@@ -337,6 +343,11 @@ class RunFolder:
     def verdicts(self) -> Path:
         """The verdict log."""
         return self.path / "verdicts.jsonl"
+
+    @property
+    def embeddings(self) -> Path:
+        """The log of embeddings."""
+        return self.path / "embeddings.jsonl"
 
     @property
     def batches(self) -> Path:

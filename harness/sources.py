@@ -14,17 +14,19 @@ from harness.analysis.inputs import shared_items
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import RunError
 from harness.judging.calibration import PREFIX as CONTENT_FREE_ID
+from harness.judging.judges.embedding import decode_vector, text_id
 from harness.judging.judges.judge_registry import notice_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import VERDICT_AFTER_PROSE
 from harness.judging.prompts.reply_schema import is_structured
 from harness.judging.prompts.strategies import SOFT, STRUCTURED, VERBALISED
+from harness.judging.storage.verdict_log import read_log
 from harness.judging.vote_weights import WEIGHTED, vote_weights
 from harness.judging.voting import with_votes
 from harness.ratings import select_items
 from harness.runs import RunFolder
-from harness.tasks import Task, load_task
+from harness.tasks import CANNOT_ASSESS, Task, load_task
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.requests import Elicitation
     from harness.judging.storage.verdict_log import LogReading
     from harness.runs import Manifest
+    from harness.stats.data.arrays import FloatArray
 
 
 def source_of(folder: RunFolder, task: Task | None = None) -> Source:
@@ -60,7 +63,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     reading = folder.read_verdicts()
     replies = _by_judge(folder, reading)
     samples = samples_of(manifest)
-    return Source(
+    source = Source(
         task=task,
         items=select_items(task, criterion=config.criterion, limit=config.limit),
         judges=tuple(
@@ -80,6 +83,31 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         verdicts_hash=verdicts_hash,
         **config.choices.explicit(),
     )
+    if task.embedding is None or not folder.embeddings.exists():
+        return source
+    return replace(source, vectors=read_vectors(folder.embeddings, texts_of(source)))
+
+
+def texts_of(source: Source) -> list[str]:
+    """Return the different texts of raters and judges on the items of a source."""
+    selected = {item.id for item in source.items}
+    ratings = (rating.value for rating in source.task.ratings if rating.item in selected)
+    verdicts = (verdict.value for row in source.verdicts.values() for verdict in row)
+    texts = dict.fromkeys(v for v in chain(ratings, verdicts) if isinstance(v, str))
+    return [text for text in texts if text != CANNOT_ASSESS]
+
+
+def read_vectors(log: Path, texts: Iterable[str]) -> dict[str, FloatArray]:
+    """Return the vectors of texts that a log of embeddings holds.
+
+    Raises
+    ------
+    VerdictError
+        If the log cannot be read.
+    """
+    logged = {verdict.item: verdict.reply for verdict in read_log(log).final.values()}
+    replies = {text: logged.get(text_id(text)) for text in texts}
+    return {text: decode_vector(reply) for text, reply in replies.items() if reply}
 
 
 def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:

@@ -33,6 +33,7 @@ LAYERS = (
     ("report",),
     (
         "app",
+        "embeddings",
         "stopping",
         "annotation",
         "curation",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
+    from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item, Task
 
 N_RESAMPLES = 2000
@@ -127,6 +128,8 @@ class Source:
         As in `Choices`.
     verdicts_hash : str
         SHA-256 of the verdict log of a run.
+    vectors : mapping of str to array, or None
+        Of texts, where the task compares them by embeddings; of length 1.
     """
 
     task: Task
@@ -153,6 +156,7 @@ class Source:
     notes: tuple[str, ...] = ()
     replies_voted_on: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
     verdicts_hash: str = ""
+    vectors: Mapping[str, FloatArray] | None = None
 
     def own_replies(self, judge: str) -> Sequence[Verdict]:
         """Return a judge's verdicts on single replies; those of an ensemble are its members'."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,7 +66,7 @@ class TextScale:
             ]
             items = np.array([place[verdict.item] for verdict in verdicts], dtype=np.int64)
             answers[judge.name] = items, [str(verdict.value) for verdict in verdicts]
-        within, across = similarities_of(source.task)
+        within, across = similarities_of(source.task, source.vectors)
         return cls(source, TextRatings(panel, within, across), answers)
 
     def __repr__(self) -> str:
@@ -135,17 +136,24 @@ class TextScale:
     @property
     def notes(self) -> tuple[str, ...]:
         """Which similarity was used."""
-        if self.source.task.similarity:
-            return (f"similarity: {self.source.task.similarity}",)
-        return (LEXICAL,)
+        task = self.source.task
+        if task.embedding:
+            return (f"similarity is the cosine of embeddings by {task.embedding}, at least 0",)
+        return (f"similarity: {task.similarity_file}" if task.similarity_file else LEXICAL,)
 
 
-def similarities_of(task: Task) -> tuple[Similarity, Similarity]:
+def similarities_of(
+    task: Task, vectors: Mapping[str, FloatArray] | None = None
+) -> tuple[Similarity, Similarity]:
     """Return the similarity of answers to one item, and of answers to any items.
 
-    That of the task's table, else the overlap of words. An answer and a rating of one item must be
-    in the table; texts of different items that are not, in baselines and controls, count 0.
+    That of the task's table or embeddings, else the overlap of words. An answer and a rating of one
+    item must be in the table; texts of different items that are not, in baselines and controls,
+    count 0.
     """
+    if task.embedding:
+        cosine = partial(_cosine, vectors or {}, task)
+        return cosine, cosine
     if not task.similarity:
         return word_overlap, word_overlap
     table = task.similarities
@@ -156,9 +164,23 @@ def similarities_of(task: Task) -> tuple[Similarity, Similarity]:
     def within_item(text: Hashable, other: Hashable) -> float:
         if text != other and (str(text), str(other)) not in table:
             raise TaskError(
-                f"task {task.name}: {task.similarity} has no similarity of {str(text)[:60]!r} and "
-                f"{str(other)[:60]!r}; add a row for every answer and rating of an item."
+                f"task {task.name}: {task.similarity_file} has no similarity of "
+                f"{str(text)[:60]!r} and {str(other)[:60]!r}; add a row for every answer and "
+                "rating of an item."
             )
         return across_items(text, other)
 
     return within_item, across_items
+
+
+def _cosine(
+    vectors: Mapping[str, FloatArray], task: Task, text: Hashable, other: Hashable
+) -> float:
+    """Return the cosine of two texts, by vectors of length 1; negative ones count 0."""
+    try:
+        return max(0.0, float(vectors[str(text)] @ vectors[str(other)]))
+    except KeyError as absent:
+        raise TaskError(
+            f"task {task.name}: {absent.args[0][:60]!r} has no embedding by {task.embedding}; "
+            "resume the run, which asks for it."
+        ) from None

@@ -97,7 +97,8 @@ def _scale_lines(answers: Answers) -> list[str]:
     """Return the options or, of a continuous scale, the bounds."""
     if answers.scale == "text":
         return [
-            "# How similar texts are: a table with the columns text, other and similarity; without",
+            "# How similar texts are: a table with the columns text, other and similarity, or",
+            "# {embedding: NAME} for the cosine of vectors by a model of judges.yaml; without",
             "# it, the share of their words that two texts have in common.",
             "# similarity: similarity.csv",
         ]

@@ -94,8 +94,8 @@ class DatasetFields(Split):
     file : str or None
         Instead of it, a csv, jsonl or parquet file in the task's folder.
     derive : dict of str to str
-        New columns: ``a.b`` for field b of the objects in column a, ``a`` for column a under another
-        name, ``1 - c`` for the complement of the share in column c.
+        New columns: ``a.b`` for field b of the objects in column a, ``a`` for column a under
+        another name, ``1 - c`` for the complement of the share in column c.
     columns : dict of str to tuple of str
         Columns by role: ``id`` (several are joined; without, rows are numbered), ``text`` (the
         fields of the items), ``group``, ``criterion``, and where the ratings are: ``raters`` (a

@@ -154,7 +154,7 @@ class Task(TaskFields):
         }
         if self.image:
             content["images"] = {item: image.digest for item, image in self.images.items()}
-        if self.similarity:
+        if self.similarity_file:
             content["similarities"] = sorted(self.similarities.items())
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -179,7 +179,8 @@ class Task(TaskFields):
         TaskError
             See `harness.tasks.similarities.read_similarities`.
         """
-        return read_similarities(self.folder, self.similarity) if self.similarity else {}
+        name = self.similarity_file
+        return read_similarities(self.folder, name) if name else {}
 
     def criterion_text(self, criterion: str | None) -> str:
         """Return a criterion as judges are shown it: with its description, if it has one."""

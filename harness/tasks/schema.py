@@ -174,6 +174,18 @@ class RubricFields(Frozen):
         return {name: {} if fields in (None, "") else fields for name, fields in value.items()}
 
 
+class EmbeddingSimilarity(Frozen):
+    """Similarity of texts as the cosine of their vectors.
+
+    Attributes
+    ----------
+    embedding : str
+        Alias of a model of kind ``embedding`` in judges.yaml.
+    """
+
+    embedding: str = Field(min_length=1)
+
+
 def _admit_contiguous(schema: dict[str, Any]) -> None:
     schema["anyOf"].append({"const": CONTIGUOUS, "type": "string"})
 
@@ -209,10 +221,11 @@ class TaskFields(Frozen):
         K of them, K >= 2; exactly 2 on a binary scale. None on a continuous or text scale.
     bounds : (float, float) or None
         On a continuous scale, the least and the greatest number; None without bounds.
-    similarity : str or None
-        On a text scale, a table in the task's folder with the columns ``text``, ``other`` and
-        ``similarity``: what a text is worth beside another. None for the share of their words that
-        two texts have in common.
+    similarity : str or EmbeddingSimilarity or None
+        On a text scale, what a text is worth beside another: a table in the task's folder with the
+        columns ``text``, ``other`` and ``similarity``, or ``{embedding: NAME}`` for the cosine of
+        vectors by a model of judges.yaml. None for the share of their words that two texts have in
+        common.
     positive : tuple of str
         Keys of the options that count as positive downstream.
     response_sets : "all" or tuple of tuple of str
@@ -267,7 +280,7 @@ class TaskFields(Frozen):
     scale: Scale
     options: tuple[OptionField, ...] = Field((), max_length=MAX_OPTIONS)
     bounds: tuple[FiniteFloat, FiniteFloat] | None = None
-    similarity: str | None = Field(None, min_length=1)
+    similarity: Annotated[str, Field(min_length=1)] | EmbeddingSimilarity | None = None
     positive: tuple[Key, ...] = ()
     response_sets: Literal["all"] | tuple[tuple[Key, ...], ...] = Field(
         "all", json_schema_extra=_admit_contiguous
@@ -304,6 +317,17 @@ class TaskFields(Frozen):
     def _check(self) -> Self:
         _check_fields(self)
         return self
+
+    @cached_property
+    def similarity_file(self) -> str | None:
+        """Name of the table of similarities, if there is one."""
+        return self.similarity if isinstance(self.similarity, str) else None
+
+    @cached_property
+    def embedding(self) -> str | None:
+        """Alias of the model whose vectors are compared, if texts are compared so."""
+        by = self.similarity
+        return by.embedding if isinstance(by, EmbeddingSimilarity) else None
 
     @cached_property
     def is_open(self) -> bool:

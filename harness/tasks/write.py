@@ -63,8 +63,8 @@ def write_task(
     if item_text and task.image:
         _write_images(task, task.image, folder)
     write_file(folder / "ratings.jsonl", lines(ratings))
-    if task.similarity:
-        write_file(folder / task.similarity, read_file(task.folder / task.similarity))
+    if name := task.similarity_file:
+        write_file(folder / name, read_file(task.folder / name))
 
 
 def _write_images(task: Task, field: str, folder: Path) -> None:

@@ -11,10 +11,10 @@ from support.task_folders import make_task_folder
 
 from harness.analysis import Validation
 from harness.analysis.judge_costs import cost_of
-from harness.app import logged_cost_usd
 from harness.cli.progress import Lines
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.parsing.verdict import Verdict
+from harness.judging.running.budget import logged_cost_usd
 from harness.judging.running.services import NoCache
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import replies_of

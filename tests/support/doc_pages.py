@@ -135,7 +135,7 @@ class Page:
             if block.title:
                 target = self.cwd / block.title
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(block.text, encoding="utf-8")
+                target.write_text(self._with_stub(block, block.text), encoding="utf-8")
             elif block.kind == "sh" and block.note != "setup":
                 self._shell(block)
             elif block.kind == "python":
@@ -148,14 +148,17 @@ class Page:
         expected = int(exit_note[1]) if exit_note else 0
         printed = ""
         for command in commands(block.text):
-            actual = command
-            if "stub" in block.note:
-                actual = command.replace("http://127.0.0.1:8000/v1", self.stub_url)
-            code, out, err = run_command(actual, self.cwd)
+            code, out, err = run_command(self._with_stub(block, command), self.cwd)
             if code != expected:
                 self.faults.append(f"{command}\nended with {code}, not {expected}:\n{out}{err}")
             printed += out + (err if expected else "")
         self._printed = printed
+
+    def _with_stub(self, block: Block, text: str) -> str:
+        """Return a text with the address of the stub server, where the page says so."""
+        if "stub" not in block.note:
+            return text
+        return text.replace("http://127.0.0.1:8000/v1", self.stub_url)
 
     def _python(self, block: Block) -> None:
         out = StringIO()

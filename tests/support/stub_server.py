@@ -51,6 +51,7 @@ import threading
 from collections import Counter, deque
 from functools import cache
 from itertools import pairwise
+from string import ascii_lowercase
 from urllib.parse import unquote
 
 from aiohttp import web
@@ -251,7 +252,23 @@ def tokens(body: dict, text: str | None) -> tuple[int, int]:
     return max(1, size // 4), max(1, len(str(text or "")) // 4)
 
 
+def letter_counts(text: str) -> list[float]:
+    """Return the vector of a text: how often each letter from a to z is in it."""
+    return [float(text.lower().count(letter)) for letter in ascii_lowercase]
+
+
+def embedding_reply(body: dict, *_: object, **_fields: object) -> dict:
+    [text] = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    return {
+        "object": "list",
+        "model": str(body.get("model", "stub")) + "-2026-01-01",
+        "data": [{"object": "embedding", "index": 0, "embedding": letter_counts(text)}],
+        "usage": {"prompt_tokens": len(text.split()), "total_tokens": len(text.split())},
+    }
+
+
 STYLES = {
+    "/embeddings": embedding_reply,
     "/chat/completions": openai_reply,
     "/completions": completion_reply,
     "/messages": anthropic_reply,
@@ -426,6 +443,8 @@ async def complete(request: web.Request) -> web.StreamResponse:
             values,
             lambda text, finish="stop", **fields: make(body, text, finish, **fields),
         )
+    if make is embedding_reply:
+        return web.json_response(make(body))
     if table := settings.get("table"):
         answer = answer_from(table, body)
         tokens = answer if isinstance(answer, dict) else {answer: 1.0}

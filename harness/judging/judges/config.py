@@ -40,9 +40,19 @@ from harness.tasks import TemplateName
 from harness.tasks.strict_yaml import read_yaml
 
 ENSEMBLE = "ensemble"
-BuiltInKind = Literal["litellm", "endpoint", "smollm2", "lexicon", "random", "scripted", "ensemble"]
+EMBEDDING = "embedding"
+BuiltInKind = Literal[
+    "litellm",
+    "endpoint",
+    "embedding",
+    "smollm2",
+    "lexicon",
+    "random",
+    "scripted",
+    "ensemble",
+]
 BUILT_IN_KINDS: tuple[str, ...] = get_args(BuiltInKind)
-LOCAL_KINDS = frozenset(BUILT_IN_KINDS) - {"litellm", "endpoint"}
+LOCAL_KINDS = frozenset(BUILT_IN_KINDS) - {"litellm", "endpoint", EMBEDDING}
 MAX_VOTES = 100
 MIN_MEMBERS = 2
 VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -62,6 +72,7 @@ SAMPLES_PER_REQUEST = 10  # where the provider is known to allow several
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "litellm": {"samples": 10, "concurrency": 16, "deadline_s": 60.0, "params": _SAMPLING},
     "endpoint": {"samples": 10, "concurrency": 64, "deadline_s": 60.0, "params": _SAMPLING},
+    EMBEDDING: {"concurrency": 16, "deadline_s": 60.0},
     "smollm2": {
         "model": "SmolLM2-135M-Instruct.Q4_1",
         "concurrency": 1,
@@ -106,7 +117,8 @@ class JudgeSpec(BaseModel):
         Alias or model string; unique in a run.
     kind : str
         How it is called: a built-in kind or one from a plug-in. By default ``endpoint`` when
-        ``base_url`` is set, else ``litellm``.
+        ``base_url`` is set, else ``litellm``. An ``embedding`` gives vectors, for ``similarity`` in
+        task.yaml, by litellm or at its ``base_url``.
     model : str
         Name of the model at its provider.
     base_url : str or None
@@ -253,7 +265,9 @@ class JudgeSpec(BaseModel):
         if kind == ENSEMBLE and isinstance(members := fields.get("members"), list | tuple):
             filled.setdefault("model", "+".join(map(str, members)))
         provider = (
-            PROVIDERS.get(provider_of(str(fields.get("model")))) if kind == "litellm" else None
+            PROVIDERS.get(provider_of(str(fields.get("model"))))
+            if kind in {"litellm", EMBEDDING}
+            else None
         )
         if provider is not None and not fields.get("base_url"):
             filled.setdefault("key_env", provider.key_env)  # never sent to another address

@@ -40,6 +40,7 @@ class EndpointJudge(HttpJudge):
     """
 
     completes_text = True
+    path = "chat/completions"
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class EndpointJudge(HttpJudge):
         params: Mapping[str, JsonValue] | None = None,
     ) -> None:
         super().__init__(spec, task, prompts, seed=seed, params=params)
-        self._path = "completions" if spec.strategy == VERBALISED else "chat/completions"
+        self._path = "completions" if spec.strategy == VERBALISED else self.path
         self._url = f"{spec.base_url}/{self._path}"
         urls = [self._url, *(f"{url}/{self._path}" for url in spec.other_urls)]
         self._servers = ServerChoice(urls) if spec.other_urls else None
@@ -69,7 +70,10 @@ class EndpointJudge(HttpJudge):
         body = f"{{{self._content(requests[0])},{n}{self._body_end(requests[0])}".encode()
         start = perf_counter()
         answer = await self._post(headers, body)
-        return read_answer(answer, requests, self._price, perf_counter() - start)
+        return self._read(answer, requests, perf_counter() - start)
+
+    def _read(self, answer: Answer, requests: Sequence[Request], latency_s: float) -> list[Reply]:
+        return read_answer(answer, requests, self._price, latency_s)
 
     async def _post(self, headers: Mapping[str, str], body: bytes) -> Answer:
         if self._servers is None:
@@ -125,17 +129,10 @@ def read_answer(
     CallFailed
         If the response is an error or is not a chat completion.
     """
-    status, headers, body = answer
-    if status != OK:
-        if is_filtered(status, body):
-            return [filtered_reply(request, latency_s) for request in requests]
-        raise failure_of(status, headers, body)
-    document = _document(body)
-    if not isinstance(document, dict):
-        raise CallFailed("bad_body", retry=True, paid=True, hint="not a JSON object")
+    if answer.status != OK and is_filtered(answer.status, answer.body):
+        return [filtered_reply(request, latency_s) for request in requests]
+    document = document_of(answer)
     choices = document.get("choices")
-    if document.get("error") and not choices:
-        raise failure_of(code_in(document), headers, body)
     if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
         raise CallFailed("no_choices", retry=True, paid=True)
     completions = [choice for choice in choices if isinstance(choice, dict)][: len(requests)]
@@ -153,6 +150,25 @@ def read_answer(
         )
         for choice, request, share in zip(completions, requests, shares, strict=False)
     ]
+
+
+def document_of(answer: Answer) -> dict[str, Any]:
+    """Return the JSON object in the response of a server.
+
+    Raises
+    ------
+    CallFailed
+        If the response is an error, or no JSON object.
+    """
+    status, headers, body = answer
+    if status != OK:
+        raise failure_of(status, headers, body)
+    document = _document(body)
+    if not isinstance(document, dict):
+        raise CallFailed("bad_body", retry=True, paid=True, hint="not a JSON object")
+    if document.get("error") and not document.get("choices"):
+        raise failure_of(code_in(document), headers, body)
+    return document
 
 
 def filtered_reply(request: Request, latency_s: float | None = None) -> Reply:

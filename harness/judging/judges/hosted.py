@@ -63,7 +63,7 @@ BY_CLASS: dict[str, tuple[str, dict[str, Any]]] = {  # errors of litellm before 
 
 
 @dataclass(slots=True)
-class _Exchange:
+class Exchange:
     """State of a call: what was sent, and how it failed."""
 
     key: str | None
@@ -72,7 +72,7 @@ class _Exchange:
     failure: CallFailed | None = None
 
 
-_EXCHANGE: ContextVar[_Exchange] = ContextVar("exchange")
+_EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
 
 
 class HostedJudge(HttpJudge):
@@ -121,7 +121,7 @@ class HostedJudge(HttpJudge):
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
         """Send requests that differ in the sample alone as one; the replies may be fewer."""
-        exchange = _Exchange(current_key(self.spec))
+        exchange = Exchange(current_key(self.spec))
         _EXCHANGE.set(exchange)
         start = perf_counter()
         try:
@@ -144,7 +144,7 @@ class HostedJudge(HttpJudge):
         await super().aclose()
         self._client = None
 
-    async def _complete(self, request: Request, n: int, exchange: _Exchange) -> Any:  # noqa: ANN401 -- litellm's
+    async def _complete(self, request: Request, n: int, exchange: Exchange) -> Any:  # noqa: ANN401 -- litellm's
         litellm = load_litellm()
         return await litellm.acompletion(
             **request.params,
@@ -157,7 +157,7 @@ class HostedJudge(HttpJudge):
             caching=False,
         )
 
-    def _connection(self, exchange: _Exchange) -> dict[str, Any]:
+    def _connection(self, exchange: Exchange) -> dict[str, Any]:
         """Return litellm's arguments for address, key and HTTP client."""
         if self._provider is None:
             if not self.spec.allow_redirects:  # `check` raises before a run
@@ -300,7 +300,7 @@ def _transport(wire: Wire, address: str) -> httpx.AsyncBaseTransport:
     return WireTransport()
 
 
-async def _send(wire: Wire, address: str, request: httpx.Request, exchange: _Exchange) -> bytes:
+async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exchange) -> bytes:
     """Send a request of litellm and return the body of a successful response."""
     url = str(request.url)
     if request.method != "POST" or urlsplit(url)[:2] != urlsplit(address)[:2]:
@@ -332,7 +332,7 @@ def _check_answer(answer: Answer) -> None:
         raise CallFailed("no_choices", retry=True, paid=True)
 
 
-def _classify(error: Exception, exchange: _Exchange) -> CallFailed:
+def _classify(error: Exception, exchange: Exchange) -> CallFailed:
     """Classify an exception of litellm when the exchange itself succeeded or never happened."""
     if isinstance(error, CallFailed):
         return error

@@ -13,6 +13,7 @@ from harness import plugins
 from harness.errors import JudgeError, JudgeUnavailable, PluginError
 from harness.judging.judges.config import (
     BUILT_IN_KINDS,
+    EMBEDDING,
     ENSEMBLE,
     JudgeSpec,
     first_problem,
@@ -118,6 +119,11 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
         if task.is_open and spec.rule == "weighted":
             raise JudgeError(f"{spec.name}: numbers have no weighted majority; use another rule")
         return
+    if spec.kind == EMBEDDING:
+        raise JudgeError(
+            f"{spec.name}: it gives vectors and no verdicts; name it in task.yaml, as "
+            f"`similarity: {{embedding: {spec.name}}}`"
+        )
     judge_type = _judge_type(spec.kind)
     _check_strategy(spec, judge_type, task)
     _check_prompts(spec, judge_type)
@@ -325,6 +331,11 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
         If the judge is of a kind from a plug-in that cannot be loaded.
     """
     if spec.kind == ENSEMBLE:
+        return
+    if spec.kind == EMBEDDING:
+        from harness.judging.judges.embedding import embedding_type  # noqa: PLC0415 -- as below
+
+        embedding_type(spec).check(spec)
         return
     judge_type = _judge_type(spec.kind)
     _check_strategy(spec, judge_type, task)

@@ -104,7 +104,8 @@ def price_of(spec: JudgeSpec) -> Price | None:
         return spec.price
     if not spec.remote:
         return FREE
-    return _listed_price(spec.model) if spec.kind == "litellm" else None
+    hosted = spec.kind in {"litellm", "embedding"} and not spec.base_url
+    return _listed_price(spec.model) if hosted or spec.kind == "litellm" else None
 
 
 def _listed_price(model: str) -> Price | None:

@@ -67,6 +67,7 @@ MEANINGS = {
     "forbidden": "the key may not use this model",
     "in_a_batch": "the remaining requests are in a batch of another run",
     "no_choices": "the responses hold no choices",
+    "no_embedding": "the responses hold no vector; check model and base_url",
     "no_key": "its key is no longer set",
     "not_found": "no such model or address (or, for --batch, no batches); check model and base_url",
     "quota_spent": "the quota or credit of the account is used up",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.requests import Request
+    from harness.judging.storage.verdict_log import LogReading
 
 
 NOTHING_USD = 1e-12
@@ -171,6 +172,16 @@ def paid_replies(
     new = PaidReplies().new if pairs else _own  # only pairs share replies with others
     yield from ((verdict, new(verdict)) for verdict in verdicts if verdict.elicitation != "paired")
     yield from ((verdict, new(verdict)) for verdict in pairs)
+
+
+def logged_cost_usd(log: LogReading) -> float:
+    """Return the cost of the replies in a log in USD, each counted once; cached ones are free."""
+    return sum(
+        reply.cost_usd or 0.0
+        for verdict, replies in paid_replies(log.final.values())
+        if not verdict.cached
+        for reply in replies
+    )
 
 
 def _own(verdict: Verdict) -> Sequence[Verdict | Reply]:

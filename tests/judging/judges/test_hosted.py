@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import os
 import socket
 import subprocess
@@ -22,12 +24,16 @@ from support.judge_calls import (
     assert_no_secrets,
     judge_at,
 )
+from support.stub_server import letter_counts
 
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.embedding import HostedEmbedding, decode_vector
 from harness.judging.judges.judge_registry import check
-from harness.judging.judges.pricing import Price
+from harness.judging.judges.pricing import Price, price_of
 from harness.judging.judges.providers import PROVIDERS
+from harness.judging.prompts.requests import Prompts, Unit
+from harness.tasks import Item, Task
 
 STYLES = ("openai", "anthropic")
 TAILS = {"ollama": "", "ollama_chat": "", "gemini": "/v1beta"}
@@ -242,3 +248,27 @@ def test_a_server_without_an_address_is_asked_for_one():
     """vLLM runs where the user runs it."""
     with pytest.raises(JudgeUnavailable, match="base_url"):
         check(JudgeSpec(name="v", model="hosted_vllm/qwen"))
+
+
+def test_an_embedding_model_is_asked_through_our_connection(stub):
+    """litellm makes the request; the key is put in on the wire, and the list has the price."""
+    stub.reset()
+    name = "openai/text-embedding-3-small"
+    spec = JudgeSpec(
+        name="hosted", kind="embedding", model=name, base_url=stub.url(), key_env="STUB_KEY"
+    )
+    item = Item("i1", {"text": "one"})
+    task = Task(name="x", property="what it is", scale="text", items=(item,), ratings=())
+    judge = HostedEmbedding(spec, task, Prompts(task, {}))
+
+    async def vector():
+        await judge.prepare()
+        reply = await judge.ask(judge.request(Unit("i1", "forced_choice")))
+        await judge.aclose()
+        return decode_vector(reply.text)
+
+    counts = letter_counts("one")
+    expected = [n / math.hypot(*counts) for n in counts]
+    assert asyncio.run(vector()).tolist() == pytest.approx(expected)
+    assert stub.requests()[0]["headers"]["Authorization"] == f"Bearer {KEY}"
+    assert price_of(JudgeSpec(name="x", kind="embedding", model=name)).input == 0.02

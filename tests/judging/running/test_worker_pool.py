@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 from support.task_folders import make_task_folder
 
-from harness.app import logged_cost_usd
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.embedded import scripted
@@ -19,7 +18,7 @@ from harness.judging.judges.pricing import Price
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts, Unit
-from harness.judging.running.budget import CostBudget
+from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session

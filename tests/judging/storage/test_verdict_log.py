@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.app import logged_cost_usd
 from harness.errors import RunError, VerdictError
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict
+from harness.judging.running.budget import logged_cost_usd
 from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of, unit_key
 
 

@@ -1,0 +1,189 @@
+"""Embed the texts of raters and judges, where a task compares them by their vectors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from harness.cache_folder import cache_folder
+from harness.errors import JudgeError, RunError
+from harness.judging.judges.config import EMBEDDING, load_judges
+from harness.judging.judges.embedding import embedding_type, text_id
+from harness.judging.judges.judge_registry import check
+from harness.judging.judges.response_errors import explain
+from harness.judging.prompts.requests import Prompts
+from harness.judging.running.budget import CostBudget, logged_cost_usd
+from harness.judging.running.services import Job
+from harness.judging.running.session import Session
+from harness.judging.storage.response_cache import ResponseCache
+from harness.judging.storage.verdict_log import VerdictLog, read_log
+from harness.sources import read_vectors, texts_of
+from harness.stopping import StopRequests, run_until_stopped
+from harness.tasks import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.analysis import Source
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.running.retry import RetryPolicy
+    from harness.judging.running.services import Cache, Observer
+    from harness.runs import RunFolder
+    from harness.tasks import Task
+
+
+def embedder_of(task: Task, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None:
+    """Return the model that embeds the texts of a task, if its similarity needs one.
+
+    Raises
+    ------
+    JudgeError
+        If the task names no model of that kind.
+    """
+    if task.embedding is None:
+        return None
+    spec = registry.get(task.embedding)
+    if spec is None or spec.kind != EMBEDDING:
+        raise JudgeError(
+            f"task {task.name}: similarity: {task.embedding!r} is no model of kind {EMBEDDING} in "
+            "judges.yaml; add it there."
+        )
+    return spec
+
+
+def embed(
+    source: Source,
+    spec: JudgeSpec,
+    log: Path,
+    cache: Cache,
+    *,
+    observer: Observer,
+    max_cost: float | None = None,
+    spent_usd: float = 0.0,
+    retry: RetryPolicy | None = None,
+    stop: StopRequests | None = None,
+) -> float:
+    """Ask for the vectors of all texts of a source that a log does not hold; each once.
+
+    Parameters
+    ----------
+    source : Source
+        Verdicts, and the task with its ratings.
+    spec : JudgeSpec
+        The model.
+    log : Path
+        Where replies are written as they come, as in a verdict log.
+    cache : Cache
+        Where replies are looked up and stored; it is closed at the end.
+    observer : Observer
+        Is told what the user should know.
+    max_cost, spent_usd : float
+        Cost limit of the run and what it has cost so far without these calls, in USD.
+    retry : RetryPolicy, optional
+        How calls are retried.
+    stop : StopRequests, optional
+        Stops asking from another thread.
+
+    Returns
+    -------
+    float
+        Cost of the logged replies in USD; cached ones are free.
+
+    Raises
+    ------
+    RunError
+        If not all texts were embedded, or the log cannot be written.
+    """
+    import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands ask nothing
+
+    items = tuple(Item(text_id(text), {"text": text}) for text in texts_of(source))
+    task = source.task.model_copy(
+        update={"items": items, "ratings": (), "ignored": (), "text": ("text",), "image": None}
+    )
+    judge = embedding_type(spec)(spec, task, Prompts(task, {}))
+    job = Job(judge, items, ("forced_choice",), samples=1)
+    try:
+        with VerdictLog.open(log) as opened:
+            done = read_log(log)
+            budget = CostBudget(max_cost, spent_usd + logged_cost_usd(done))
+            session = Session(
+                task,
+                [job],
+                log=opened,
+                cache=cache,
+                done=done.final,
+                observer=_Messages(observer),
+                budget=budget,
+                retry=retry,
+            )
+            ends = uvloop.run(run_until_stopped(session, observer, stop or StopRequests()))
+    finally:
+        cache.close()
+    logged = read_log(log)
+    verdicts = logged.final.values()
+    n_embedded = sum(verdict.outcome != "failed" for verdict in verdicts)
+    if n_embedded < len(items):
+        reasons = Counter(verdict.reason for verdict in verdicts if verdict.outcome == "failed")
+        reason = "--max-cost is reached" if budget.exhausted else "stopped"
+        reason = ends.get(spec.name) or next(iter(reasons), reason)
+        raise RunError(
+            f"{spec.name}: {len(items) - n_embedded} of {len(items)} texts have no embedding "
+            f"({explain(reason)}); the replies are kept, so resume the run."
+        )
+    return logged_cost_usd(logged)
+
+
+def run_cost_usd(folder: RunFolder) -> float:
+    """Return the cost of all replies of a run in USD, embeddings among them."""
+    cost_usd = logged_cost_usd(folder.read_verdicts())
+    if folder.embeddings.exists():
+        cost_usd += logged_cost_usd(read_log(folder.embeddings))
+    return cost_usd
+
+
+def embedded(source: Source) -> Source:
+    """Return a source of verdicts from another tool with the vectors of its texts.
+
+    Raises
+    ------
+    HarnessError
+        If the model is not available, or a text could not be embedded.
+    """
+    spec = embedder_of(source.task, load_judges())
+    if spec is None:
+        return source
+    check(spec)
+    with TemporaryDirectory() as scratch:
+        log = Path(scratch) / "embeddings.jsonl"
+        cache = ResponseCache(cache_folder(), _ignore)
+        embed(source, spec, log, cache, observer=_Messages(None))
+        return replace(source, vectors=read_vectors(log, texts_of(source)))
+
+
+def _ignore(line: str) -> None:
+    del line
+
+
+class _Messages:
+    """Passes messages on, and no progress."""
+
+    def __init__(self, observer: Observer | None) -> None:
+        self._observer = observer
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Pass nothing on."""
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Pass nothing on."""
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Pass nothing on: what is missing is raised."""
+
+    def say(self, line: str) -> None:
+        """Pass a line on."""
+        if self._observer:
+            self._observer.say(line)

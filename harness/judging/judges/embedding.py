@@ -1,0 +1,147 @@
+"""Embedding models: a vector for a text, asked for like the reply of a judge."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import CallFailed
+from harness.judging.judges.endpoint import EndpointJudge, clean, document_of
+from harness.judging.judges.hosted import HostedJudge, load_litellm
+from harness.judging.judges.pricing import cost_of, token_counts
+from harness.judging.parsing.verdict import Reply
+from harness.judging.prompts.requests import Message, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.judges.hosted import Exchange
+    from harness.judging.judges.http_exchange import Answer
+    from harness.judging.judges.pricing import Price
+    from harness.judging.prompts.requests import Unit
+    from harness.stats.data.arrays import FloatArray
+    from harness.tasks import Item
+
+ID_DIGITS = 32
+
+
+def text_id(text: str) -> str:
+    """Return the id under which a text is embedded."""
+    return sha256(text.encode()).hexdigest()[:ID_DIGITS]
+
+
+def embedding_type(spec: JudgeSpec) -> type[EmbeddingEndpoint | HostedEmbedding]:
+    """Return how a model is asked: a server at its address, or a hosted model through litellm."""
+    return EmbeddingEndpoint if spec.base_url else HostedEmbedding
+
+
+class EmbeddingEndpoint(EndpointJudge):
+    """Sends texts to ``/embeddings`` of an OpenAI-compatible server."""
+
+    path = "embeddings"
+    reads_images = False
+
+    def request(self, unit: Unit) -> Request:
+        """Return the request for the text of an item."""
+        return _request(self.spec, self._items[unit.item])
+
+    def _content(self, request: Request) -> str:
+        return f'"input":{json.dumps(request.messages[0].content)}'
+
+    def _read(self, answer: Answer, requests: Sequence[Request], latency_s: float) -> list[Reply]:
+        document = document_of(answer)
+        return [_reply(document, requests[0], self._price, latency_s)]
+
+
+class HostedEmbedding(HostedJudge):
+    """Asks an embedding model through litellm."""
+
+    reads_images = False
+
+    def request(self, unit: Unit) -> Request:
+        """Return the request for the text of an item."""
+        return _request(self.spec, self._items[unit.item])
+
+    async def _complete(self, request: Request, n: int, exchange: Exchange) -> Any:  # noqa: ANN401 -- litellm's
+        del n
+        return await load_litellm().aembedding(
+            **request.params,
+            **self._connection(exchange),
+            model=request.model,
+            input=[request.messages[0].content],
+            max_retries=0,
+            num_retries=0,
+            caching=False,
+        )
+
+    def _replies_of(
+        self,
+        answer: Any,  # noqa: ANN401 -- litellm's
+        requests: Sequence[Request],
+        latency_s: float,
+    ) -> list[Reply]:
+        return [_reply(answer.model_dump(), requests[0], self._price, latency_s)]
+
+
+def _request(spec: JudgeSpec, item: Item) -> Request:
+    return Request(
+        provider=spec.kind,
+        base_url=spec.base_url,
+        model=spec.model,
+        params=spec.sent_params,
+        messages=(Message("user", item.fields["text"]),),
+    )
+
+
+def _reply(
+    document: Mapping[str, Any], request: Request, price: Price | None, latency_s: float
+) -> Reply:
+    """Return the reply whose text is the vector in a response.
+
+    Raises
+    ------
+    CallFailed
+        If there is none.
+    """
+    try:
+        text = encode_vector(document["data"][0]["embedding"])
+    except (LookupError, TypeError, ValueError, OverflowError):
+        raise CallFailed("no_embedding", retry=True, paid=True) from None
+    usage, model = document.get("usage"), document.get("model")
+    counts = token_counts({"completion_tokens": 0, **usage} if isinstance(usage, dict) else {})
+    return Reply(
+        request=request.hash,
+        text=text,
+        model=clean(model) if isinstance(model, str) else None,
+        prompt_tokens=counts.prompt,
+        cost_usd=cost_of(counts, price),
+        latency_s=latency_s,
+    )
+
+
+def encode_vector(vector: Sequence[float]) -> str:
+    """Write a vector as text: single precision, base64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it holds anything but finite numbers, or only zeros.
+    """
+    import numpy as np  # noqa: PLC0415 -- with vectors alone
+
+    array = np.asarray(vector, dtype="<f4")
+    if array.ndim != 1 or not np.isfinite(array).all() or not array.any():
+        raise ValueError("no vector")
+    return b64encode(array.tobytes()).decode()
+
+
+def decode_vector(text: str) -> FloatArray:
+    """Return the vector that `encode_vector` wrote, at length 1."""
+    import numpy as np  # noqa: PLC0415 -- with vectors alone
+
+    array = np.frombuffer(b64decode(text), dtype="<f4").astype(np.float64)
+    unit: FloatArray = array / np.linalg.norm(array)
+    return unit
