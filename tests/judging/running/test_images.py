@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import struct
-import zlib
 
 import pytest
 from support.judge_runs import RecordingObserver
+from support.pictures import png
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
@@ -22,19 +21,6 @@ from harness.judging.running.services import NoCache
 from harness.runs import RunFolder
 from harness.tasks import load_task
 from harness.tasks.images import MAX_IMAGE_BYTES
-
-
-def png(shade: int) -> bytes:
-    """A picture of one grey pixel."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        checksum = struct.pack(">I", zlib.crc32(kind + data))
-        return struct.pack(">I", len(data)) + kind + data + checksum
-
-    header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
-    pixel = zlib.compress(bytes([0, shade]))
-    chunks = chunk(b"IHDR", header) + chunk(b"IDAT", pixel) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + chunks
 
 
 @pytest.fixture
