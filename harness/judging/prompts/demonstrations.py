@@ -30,7 +30,6 @@ Answer = str | tuple[str, ...]
 AnswerKind = Literal["forced_choice", "response_set"]
 FILE = "demonstrations.json"
 MAX_BYTES = 1 << 28
-MAX_DEMONSTRATIONS = 99
 
 
 class Demonstration(Struct, frozen=True, kw_only=True):

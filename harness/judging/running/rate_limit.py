@@ -136,11 +136,6 @@ class Rate:
         self._note(now, "start")
 
     @property
-    def full(self) -> bool:
-        """Whether another call must wait for one in flight."""
-        return self.in_flight >= int(self.limit)
-
-    @property
     def needs_tokens(self) -> bool:
         """Whether `enter` needs the number of tokens."""
         return self._tokens.per_minute is not None or self._tokens.learned_s > 0

@@ -17,7 +17,7 @@ def play(rate: Rate, *, n: int, latency_s: float, capacity=None, tokens=0.0) -> 
     """Ask a server that answers 429 beyond ``capacity`` in flight; give the times of sending."""
     now, waiting, flying, sent = 0.0, n, [], []
     while waiting or flying:
-        while waiting and not rate.full:
+        while waiting and rate.in_flight < int(rate.limit):
             waiting -= 1
             ticket, wait_s = rate.enter(now, tokens)
             sent.append(now + wait_s)
@@ -117,7 +117,7 @@ def test_limit_stays_between_one_and_the_ceiling(steps, ceiling, start):
     """Whatever happens, at least one call may be sent and never more than the ceiling."""
     rate, flying = Rate(ceiling, start=start), []
     for now, step in enumerate(steps):
-        if step == "enter" and not rate.full:
+        if step == "enter" and rate.in_flight < int(rate.limit):
             flying.append(rate.enter(float(now))[0])
         elif step != "enter" and flying:
             ticket = flying.pop(0)
