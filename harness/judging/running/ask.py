@@ -6,6 +6,7 @@ runs it is used.
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -230,7 +231,7 @@ async def _attempt(requests: Sequence[Request], services: Services) -> list[Repl
         limiter.check()
         await judge.prepare()
         with services.budget.reserve(spec, requests[0], n) as bill:
-            with services.deadline:
+            async with asyncio.timeout(spec.deadline_s):
                 replies = (
                     [await judge.ask(requests[0])] if n == 1 else await judge.ask_many(requests)
                 )

@@ -273,7 +273,7 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What `ask_unit` needs to ask one judge; ``deadline`` limits the time of one attempt."""
+    """What `ask_unit` needs to ask one judge."""
 
     judge: Judge
     reader: Reader
@@ -284,7 +284,6 @@ class Services:
     budget: Budget
     retry: RetryPolicy
     clock: Clock
-    deadline: AbstractContextManager[None]
 
 
 class Executor(Protocol):
