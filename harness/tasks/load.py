@@ -192,6 +192,8 @@ def _check_content(
 def _check_text(folder: Path, file: TaskFile, items: Iterable[Item]) -> None:
     answer = file.alt_test and file.alt_test.gold
     names = {name for item in items for name in item.fields if name != answer}
+    if names and file.reasons and file.reasons not in names:
+        raise TaskError(f"{folder / TASK_FILE}: reasons: no item has a field {file.reasons!r}.")
     missing = [name for name in file.text if name not in names]
     if names and missing and "text" in file.model_fields_set:
         raise TaskError(

@@ -265,6 +265,9 @@ class TaskFields(Frozen):
     image : str or None
         Field of the items that names an image: a file in the task's folder, which judges are sent
         after the text.
+    reasons : str or None
+        Field of the items that holds reasons for the answer of most raters. Items that have it are
+        the demonstrations of few-shot judges; those that give reasons themselves are shown it.
     prompts : dict of str to str
         By elicitation, the name of a template of the task's own: a file in its folder. Those for
         chain of thought end in ``_cot``.
@@ -299,6 +302,7 @@ class TaskFields(Frozen):
     verbalised: Wording | None = None
     text: tuple[str, ...] = Field(("text",), min_length=1)
     image: str | None = Field(None, min_length=1)
+    reasons: str | None = Field(None, min_length=1)
     prompts: dict[TemplateName, str] = Field(default_factory=dict)
     notice: str = Field("", max_length=MAX_PHRASE_CHARS)
     source: str = Field("", max_length=MAX_PHRASE_CHARS)
@@ -436,6 +440,8 @@ def _one_line(problem: ErrorDetails) -> str:
 
 def _check_fields(task: TaskFields) -> None:
     """Check fields against each other; a message begins with the field it is about."""
+    if task.reasons in task.text:
+        raise ValueError(f"reasons: judges would be shown {task.reasons!r}; remove it from 'text'")
     _check_bounds(task)
     if task.is_open:
         _check_open(task)

@@ -43,6 +43,8 @@ class Demonstration(Struct, frozen=True, kw_only=True):
         An option, or a response set.
     parts : tuple of str
         What judges are shown of it; empty where texts are not kept.
+    reasons : str
+        Reasons for the answer; "" where the task has none, or texts are not kept.
     """
 
     item: str
@@ -50,6 +52,7 @@ class Demonstration(Struct, frozen=True, kw_only=True):
     criterion: str
     answer: Answer
     parts: tuple[str, ...] = ()
+    reasons: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,10 @@ class Demonstrations:
         """Encode them, with or without the texts of their items."""
         kept = self.drawn
         if not item_text:
-            kept = {kind: [replace(d, parts=()) for d in drawn] for kind, drawn in kept.items()}
+            kept = {
+                kind: [replace(d, parts=(), reasons="") for d in drawn]
+                for kind, drawn in kept.items()
+            }
         return msgspec.json.encode(kept)
 
     def save(self, folder: Path, *, item_text: bool) -> None:
@@ -114,7 +120,8 @@ def draw_demonstrations(
     Parameters
     ----------
     task : Task
-        Its items are drawn from; its ratings label them. Items whose raters are tied are left out.
+        Its items are drawn from; its ratings label them. Items whose raters are tied are left out,
+        and where the task names a field of reasons, items that have none.
     items : mapping
         The judged items, by the kind of answer that they are asked for.
     n : int
@@ -129,7 +136,7 @@ def draw_demonstrations(
     """
     judged = {group_of(item) for of_kind in items.values() for item in of_kind}
     order = np.random.default_rng(seed).permutation(len(task.items))
-    shuffled = [task.items[i] for i in order if task.has_text(task.items[i])]
+    shuffled = [task.items[i] for i in order if _is_usable(task, task.items[i])]
     shuffled.sort(key=lambda item: group_of(item) in judged)  # stable
     drawn = {
         kind: _draw(task, _candidates(task, shuffled, kind), of_kind, kind, n)
@@ -157,10 +164,12 @@ def _draw(
         pool = pools.get(item.criterion or "", Demonstrations({}))
         for_item = pool.shown_with(item, task.text_of(item), kind, n)
         if len(for_item) < n:
+            needed = "an answer that most raters gave"
+            needed += f" and with the field {task.reasons!r}" if task.reasons else ""
             raise TaskError(
                 f"task {task.name}: item {item.id!r} has {len(for_item)} of {n} demonstrations for "
-                f"{kind}: other items, outside its group, with an answer that most raters gave; "
-                "ask for fewer, or choose another --elicitation."
+                f"{kind}: other items, outside its group, with {needed}; ask for fewer, or "
+                "choose another --elicitation."
             )
         shown.update(demonstration.item for demonstration in for_item)
     return [candidate for candidate in candidates if candidate.item in shown]
@@ -175,10 +184,19 @@ def _candidates(task: Task, items: Iterable[Item], kind: AnswerKind) -> Sequence
             criterion=item.criterion or "",
             answer=answers[item.id],
             parts=task.parts_of(item),
+            reasons=_reasons(task, item),
         )
         for item in items
         if item.id in answers
     ]
+
+
+def _is_usable(task: Task, item: Item) -> bool:
+    return task.has_text(item) and (task.reasons is None or _reasons(task, item) != "")
+
+
+def _reasons(task: Task, item: Item) -> str:
+    return item.fields.get(task.reasons or "", "").strip()
 
 
 def answers_of(task: Task, kind: AnswerKind) -> dict[str, Answer]:
@@ -250,7 +268,7 @@ def _checked(demonstration: Demonstration, task: Task, path: Path) -> Demonstrat
             f"{path}: task {task.name} has no text of item {demonstration.item!r}; name the task "
             "that has it."
         )
-    return replace(demonstration, parts=task.parts_of(item))
+    return replace(demonstration, parts=task.parts_of(item), reasons=_reasons(task, item))
 
 
 _Drawn = dict[AnswerKind, Annotated[list[Demonstration], Meta(max_length=1_000_000)]]

@@ -363,7 +363,8 @@ class Prompts:
         image = self._task.images.get(item.id) if self._task.image else None
         if not demonstrations:
             return (*shared.opening, Message("user", shared.head + text, image))
-        turns = self._demonstrations(name, order, demonstrations)
+        reasoned = gives_reasons(strategy)
+        turns = [t for d in demonstrations for t in self._demonstration(name, order, d, reasoned)]
         turns[0] = Message("user", shared.head + turns[0].content)
         return (*shared.opening, *turns, Message("user", text, image))
 
@@ -393,18 +394,19 @@ class Prompts:
         values = {**shared.values, **_fenced(parts), "criterion": shown}
         return render(shared.tail, values)
 
-    def _demonstrations(
-        self, name: str, order: Order, shown: Sequence[Demonstration]
-    ) -> list[Message]:
-        return [turn for d in shown for turn in self._demonstration(name, order, d)]
-
     def _demonstration(
-        self, name: str, order: Order, demonstration: Demonstration
+        self,
+        name: str,
+        order: Order,
+        demonstration: Demonstration,
+        reasoned: bool,  # noqa: FBT001 -- a value, not an option
     ) -> tuple[Message, Message]:
-        """Return a demonstration as a turn of the user and a reply."""
+        """Return a demonstration as a turn of the user and a reply, with reasons or without."""
         shared = self._parts(name, order)
         shown = self._shown_text(shared, name, demonstration.parts, demonstration.criterion)
         answer = self._answer(demonstration.answer, order)
+        if reasoned and demonstration.reasons:
+            answer = f"{demonstration.reasons}\n{answer}"
         return Message("user", shown), Message("assistant", answer)
 
     def _answer(self, answer: Answer, order: Order) -> str:

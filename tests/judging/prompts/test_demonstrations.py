@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.processes import invoke
-from support.task_folders import make_task_folder
+from support.task_folders import make_task_folder, write_jsonl
 
 from harness.app import plan_resumed_run, plan_run, start
 from harness.errors import PromptError, TaskError
@@ -118,6 +119,35 @@ def test_the_answer_is_that_of_the_majority(task):
     assert (answers["i0"], answers["i1"], answers["i2"], answers["i3"]) == ("B", "B", "A", "A")
     tied = [Rating("i0", f"r{j}", "response_set", sets) for j, sets in enumerate([("A",), ("B",)])]
     assert answers_of(task.model_copy(update={"ratings": tuple(tied)}), "response_set") == {}
+
+
+def test_judges_that_give_reasons_are_shown_those_of_the_task(tmp_path):
+    """Items that have none are no demonstrations, and no judge is shown the reasons otherwise."""
+    folder = make_task_folder(tmp_path / "small", n=6, response_sets=False)
+    rows = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
+    for row in rows[:4]:
+        row["why"] = f"Because of {row['id']}."
+    write_jsonl(folder / "items.jsonl", rows)
+    task_file = folder / "task.yaml"
+    task_file.write_text(task_file.read_text() + "reasons: why\n")
+    asked = {"elicitations": ("forced_choice",)}
+    plan = plan_run(str(folder), ["gpt@few-shot:2", "gpt@few-shot:2@cot"], **asked)
+    plain, reasoned = (job.judge.request(Unit("i0", "forced_choice")).messages for job in plan.jobs)
+    assert "Because" not in "".join(message.content for message in plain)
+    replies = [message.content for message in reasoned if message.role == "assistant"]
+    for reply, shown in zip(replies, reasoned[1::2], strict=False):
+        reason, verdict = reply.splitlines()
+        number = re.search(r"comment number (\d)", shown.content)[1]
+        assert (reason, verdict) == (f"Because of i{number}.", {"1": "B"}.get(number, "A"))
+    with pytest.raises(TaskError, match=r"3 of 4 demonstrations .* with the field 'why'"):
+        plan_run(str(folder), ["gpt@few-shot:4"], **asked)
+    shown = task_file.read_text()
+    task_file.write_text(shown + "text: [text, why]\n")
+    with pytest.raises(TaskError, match="reasons: judges would be shown 'why'"):
+        load_task(folder)
+    task_file.write_text(shown.replace("reasons: why", "reasons: because"))
+    with pytest.raises(TaskError, match="reasons: no item has a field 'because'"):
+        load_task(folder)
 
 
 def test_too_few_are_an_error_before_anything_is_asked(tmp_path):
