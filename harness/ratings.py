@@ -14,19 +14,22 @@ import numpy as np
 
 from harness.errors import TaskError, VerdictError
 from harness.judging.endorsement import set_distribution
+from harness.judging.parsing.grammar import OUTCOMES
 from harness.judging.parsing.option_probabilities import distribution
-from harness.judging.parsing.verdict import CANNOT_ASSESS, OUTCOMES, PairValue
+from harness.judging.parsing.verdict import PairValue
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.stats import RatingTable
 from harness.stats.inference.crossed_raters import CrossedRatings
 from harness.stats.selection.rater_panel import RaterPanel
+from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from harness.judging.parsing.verdict import Outcome, Value, Verdict
+    from harness.judging.parsing.grammar import Outcome
+    from harness.judging.parsing.verdict import Value, Verdict
     from harness.stats import OptionSpace
     from harness.tasks import Item, Task
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.analysis.option_scale import Scale, drawn_modes
-from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import adjust_jointly, combined_annotator_test
 from harness.stats.data.labels import medians
+from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence

@@ -10,11 +10,11 @@ import numpy as np
 
 from harness.analysis.estimates import groups_of, resampling_of
 from harness.analysis.open_choices import metrics_of
-from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats import Panel
 from harness.stats.inference.estimate import Estimate, ItemSums, estimate_sums
 from harness.stats.metrics.alpha import INTERVAL_ALPHA, interval_sums
 from harness.stats.open_scales.numeric_answers import NumericRatings
+from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping

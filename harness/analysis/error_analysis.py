@@ -15,7 +15,6 @@ from harness.analysis.rater_agreement import (
     agreement_sums,
     disputed_items,
 )
-from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
 from harness.stats.data.aggregation import Levels, levels
 from harness.stats.data.labels import modes
@@ -36,6 +35,7 @@ from harness.stats.subsets.abstention import (
     with_outcomes,
 )
 from harness.stats.subsets.selective_prediction import AbstentionTest, abstention_test
+from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,6 @@ from harness.analysis.item_sampling import sampling_weights
 from harness.analysis.open_choices import check_open_choices, metrics_of
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.errors import TaskError
-from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.ratings import human_table, judge_table, rater_panel
 from harness.stats import (
     Metric,
@@ -44,6 +43,7 @@ from harness.stats.selection.evaluation import (
     RANKS_WITHOUT_SETS,
 )
 from harness.stats.selection.footing import check_is_mean
+from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

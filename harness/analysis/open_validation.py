@@ -32,12 +32,12 @@ from harness.analysis.rater_replacement import (
 )
 from harness.analysis.result import HumanResult, JudgeResult, Settings, Validation
 from harness.analysis.text_scale import TextScale
-from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.ratings import count_outcomes
 from harness.stats import AltTestDesign, Estimate, annotator_controls, annotator_tests
 from harness.stats.inference.estimate import Exclusion
 from harness.stats.inference.metric import find_metric
 from harness.stats.open_scales.open_footing import Draws, estimate_on, open_footing
+from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from harness.analysis.evidence import Evidence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.result import MetricFacts, RankedJudge, Ranking, TaskFacts
-from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.selection.ranking import loss
+from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from harness.analysis.evidence import Evidence

@@ -35,12 +35,12 @@ from harness.analysis.result import (
 )
 from harness.analysis.serialize import rows_of
 from harness.analysis.translations import translated
-from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.judging.prompts.requests import ELICITATIONS
 from harness.ratings import count_outcomes, rater_panel
 from harness.stats import primary_metric, reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.inference.crossed_raters import MIN_RATERS
+from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,7 +29,8 @@ from msgspec.structs import replace
 
 from harness.judging.calibration import calibrated
 from harness.judging.endorsement import endorsed
-from harness.judging.parsing.verdict import OUTCOMES, PairValue, Verdict
+from harness.judging.parsing.grammar import OUTCOMES
+from harness.judging.parsing.verdict import PairValue, Verdict
 from harness.judging.prompts.strategies import CALIBRATED
 from harness.judging.vote_weights import WEIGHTED, half_of, vote_weights
 from harness.tasks.schema import number_text
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.parsing.verdict import Outcome, Value
+    from harness.judging.parsing.grammar import Outcome
+    from harness.judging.parsing.verdict import Value
     from harness.judging.prompts.requests import Elicitation
     from harness.judging.vote_weights import Weights
     from harness.stats import OptionSpace

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from harness.judging.parsing.verdict import (
-    OUTCOMES,
-    Outcome,
-    PairValue,
-    Value,
-    Verdict,
-)
+from harness.judging.parsing.grammar import OUTCOMES, Outcome
+from harness.judging.parsing.verdict import PairValue, Value, Verdict
 from harness.judging.prompts.requests import Elicitation
 from harness.stats.drift.reply_counts import ReplyCounts
 

@@ -12,12 +12,11 @@ from harness.analysis.estimates import prepare
 from harness.analysis.result import Validation
 from harness.analysis.serialize import to_json
 from harness.errors import TaskError
-from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.report.text import render
 from harness.stats.metrics.alpha import krippendorff_alpha
 from harness.stats.metrics.confusion import n_var_kappa, n_var_phi
 from harness.stats.metrics.ordinal import weighted_kappa, weights
-from harness.tasks import load_task, write_task
+from harness.tasks import CANNOT_ASSESS, load_task, write_task
 
 NONE = CANNOT_ASSESS
 

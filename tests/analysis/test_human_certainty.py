@@ -6,11 +6,11 @@ from support.analysis_inputs import INVALID, source_of, task_of, truth_source, v
 
 from harness.analysis import human_certainty
 from harness.analysis.estimates import prepare
-from harness.judging.parsing.verdict import CANNOT_ASSESS
 from harness.stats import Resampling
 from harness.stats.metrics import association
 from harness.stats.metrics.association import correlations
 from harness.stats.metrics.binned_divergence import binned_divergence
+from harness.tasks import CANNOT_ASSESS
 
 RATERS = ("r0", "r1", "r2")
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.judging.cluster.database import StoreAway
-from harness.judging.cluster.stored_replies import MAX_REPLY_BYTES, decode_reply
+from harness.judging.cluster.stored_replies import decode_reply
+from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -17,13 +17,9 @@ from harness.errors import RunError
 from harness.judging.cluster.database import StoreAway
 from harness.judging.cluster.driver_lease import DriverLease
 from harness.judging.cluster.shared_locks import SharedLocks
-from harness.judging.cluster.stored_replies import (
-    MAX_REPLY_BYTES,
-    RequestKeys,
-    decode_reply,
-    encode_reply,
-)
+from harness.judging.cluster.stored_replies import RequestKeys, decode_reply, encode_reply
 from harness.judging.cluster.worker_lease import WorkerLease
+from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
 from harness.judging.running.services import NoCache
 from harness.judging.storage.run_notes import RunNotes, note_name
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.base import Judge
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.parsing.verdict import Reply, parse, render
+from harness.judging.parsing.grammar import parse, render
+from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Message, Request
 from harness.tasks.schema import number_text
 

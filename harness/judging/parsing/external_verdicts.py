@@ -13,11 +13,10 @@ from msgspec.structs import asdict, replace
 
 from harness.errors import VerdictError
 from harness.files import bounded_lines
-from harness.judging.parsing.grammar import Parsed
+from harness.judging.parsing.grammar import OUTCOMES, Parsed
 from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.verdict import (
     MAX_NAME_CHARS,
-    OUTCOMES,
     PairValue,
     Value,
     Verdict,

@@ -27,9 +27,7 @@ from harness.judging.parsing.grammar import (
     Parsed,
     Turn,
     last_line,
-    parse,
     parse_without_item,
-    render,
 )
 from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.option_probabilities import (
@@ -55,31 +53,6 @@ if TYPE_CHECKING:
     from harness.judging.prompts.option_orders import OptionOrders, Order
     from harness.judging.prompts.requests import Elicitation, Unit
     from harness.tasks import Task, Wording
-
-__all__ = [
-    "AWAITS_SECOND_TURN",
-    "CANNOT_ASSESS",
-    "HEADER",
-    "OUTCOMES",
-    "SCHEMA_VERSION",
-    "Outcome",
-    "PairValue",
-    "Parsed",
-    "Reader",
-    "Reply",
-    "Value",
-    "Verdict",
-    "check_header",
-    "decode",
-    "encode",
-    "failed",
-    "mirrored",
-    "parse",
-    "read_reply",
-    "render",
-    "verdict_schema",
-    "with_swapped_answers",
-]
 
 SCHEMA_VERSION = 1
 MAX_JUDGES = 50  # of a run or a file: judges are compared in pairs, in every resample
@@ -545,19 +518,6 @@ def _mirrored_set(members: Sequence[str], task: Task) -> tuple[str, ...]:
     return tuple(option.key for option in task.options if option.key in chosen)
 
 
-def read_reply(
-    reply: Reply,
-    unit: Unit,
-    judge: str,
-    task: Task,
-    *,
-    first: Reply | None = None,
-    cached: bool = False,
-) -> Verdict:
-    """Return the verdict in the reply to a unit; see `Reader.verdict`."""
-    return Reader(task).verdict(reply, unit, judge, first=first, cached=cached)
-
-
 def failed(
     unit: Unit,
     judge: str,
@@ -565,7 +525,6 @@ def failed(
     *,
     reason: str,
     first: Reply | None = None,
-    attempt: int = 1,
 ) -> Verdict:
     """Return the verdict of a unit without a reply."""
     return Verdict(
@@ -575,7 +534,6 @@ def failed(
         outcome="failed",
         sample=unit.sample,
         request=request,
-        attempt=attempt,
         first=first,
         reason=reason,
     )

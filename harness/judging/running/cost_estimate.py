@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.judging.judges.pricing import estimate, price_of
-from harness.judging.parsing.verdict import Reply, render
+from harness.judging.parsing.grammar import render
+from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
 from harness.judging.prompts.strategies import gives_reasons
 

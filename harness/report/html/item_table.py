@@ -11,12 +11,13 @@ import numpy as np
 
 from harness.analysis.option_scale import Scale
 from harness.analysis.rater_agreement import Dispute
-from harness.judging.parsing.verdict import CANNOT_ASSESS, PairValue
+from harness.judging.parsing.verdict import PairValue
 from harness.ratings import human_table, judge_table
 from harness.report.formatting import cut
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS
 from harness.stats.subsets.abstention import NO_VERDICT, with_abstention, with_outcomes
+from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -12,19 +12,18 @@ from hypothesis import strategies as st
 from support.option_sets import OPTIONS
 
 from harness.errors import VerdictError
+from harness.judging.parsing.grammar import OUTCOMES, parse
 from harness.judging.parsing.verdict import (
     ALWAYS_WRITTEN,
     HEADER,
-    OUTCOMES,
     PairValue,
+    Reader,
     Reply,
     Verdict,
     check_header,
     decode,
     encode,
     failed,
-    parse,
-    read_reply,
     verdict_schema,
 )
 from harness.judging.prompts.requests import ELICITATIONS, Unit
@@ -54,7 +53,7 @@ def reply(text: str, **fields) -> Reply:
 def read(task, text, elicitation="forced_choice", *, first=None, item="i1", **fields):
     unit = Unit(item=item, elicitation=elicitation, sample=3)
     first = None if first is None else reply(first)
-    return read_reply(reply(text, **fields), unit, "j", task, first=first)
+    return Reader(task).verdict(reply(text, **fields), unit, "j", first=first)
 
 
 # -- replies to verdicts ------------------------------------------------------------------------
@@ -73,9 +72,8 @@ def test_verdict_keeps_all_of_the_reply(task):
         "logprobs": [{"token": "B", "logprob": -0.5}],
         "derived": True,
     }
-    verdict = read_reply(
-        reply("B", **facts), Unit(item="i1", elicitation="forced_choice"), "j", task
-    )
+    unit = Unit(item="i1", elicitation="forced_choice")
+    verdict = Reader(task).verdict(reply("B", **facts), unit, "j")
     assert verdict.outcome == "answered"
     assert (verdict.value, verdict.reply, verdict.request) == ("B", "B", "r" * 64)
     assert {name: getattr(verdict, name) for name in facts} == facts
