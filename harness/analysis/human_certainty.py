@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.inference.bootstrap import Resamples
     from harness.stats.metrics.binned_divergence import BinBy
 
 MAX_POINTS = 101  # of a curve
@@ -215,7 +216,8 @@ def section(p: Prepared, candidates: Sequence[str] = ()) -> Certainty:
     tables = on_shared_items(p.judges, candidates)
     judges = {table.name: scale.counts(table) for table in tables}
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
-    strata = _strata(human, scale)
+    strata, units = _strata(human, scale), Units.of(len(human), p.groups)
+    resamples = p.resampling().draw(units).kept()
     by_judge = stratify(
         human,
         judges or {"": np.zeros_like(human)},
@@ -243,7 +245,7 @@ def section(p: Prepared, candidates: Sequence[str] = ()) -> Certainty:
                 strata=tuple(map(_judge_part, by_judge[table.name])),
                 held_out=held_out[table.name],
                 bins=_judge_bins(human, judges[table.name], by, scale),
-                **_on_all_items(p, scale, human, judges[table.name]),
+                **_on_all_items(p, scale, (human, judges[table.name]), units, resamples),
                 **_risk(p, table),
             )
             for table in p.judges
@@ -266,18 +268,22 @@ def _judge_part(result: StratumResult) -> StratumResult:
 
 
 def _on_all_items(
-    p: Prepared, scale: Scale, human: FloatArray, judge: FloatArray
+    p: Prepared,
+    scale: Scale,
+    counts: tuple[FloatArray, FloatArray],
+    units: Units,
+    resamples: Resamples,
 ) -> dict[str, Any]:
     """Estimate what is not stratified; judges are compared on the same resamples."""
-    units, resampling = Units.of(len(human), p.groups), p.resampling()
-    first, of_kinds, resamples = merged(units, resampling.draw(units), human, judge)
+    human, judge = counts
+    first, of_kinds, drawn = merged(units, resamples, human, judge)
     h, j = human[first], judge[first]
     everywhere = np.ones(len(h), dtype=np.bool_)
     sums = {
         key: batch.within(everywhere, of_kinds.times)
         for key, batch in _sums(p, scale, h, j).items()
     }
-    results = estimate_all([[batch] for batch in sums.values()], of_kinds, resampling, resamples)
+    results = estimate_all([[batch] for batch in sums.values()], of_kinds, p.resampling(), drawn)
     estimates = {
         key: {name: result.estimate for name, result in by_metric.items()}
         for key, by_metric in zip(sums, results, strict=True)

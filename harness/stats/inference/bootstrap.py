@@ -146,7 +146,12 @@ class Resamples:
 
     def of_rows(self, times: IntArray | None) -> Self:
         """Draw from the same seed for rows that stand for so many units each, (R,)."""
-        return replace(self, times=times)
+        return replace(self, times=times, drawn=None)
+
+    def kept(self) -> Self:
+        """Draw the weights once for all passes, where they are few enough to be kept."""
+        is_few = 0 < self.n_units * self.n_replicates <= CHUNK_CELLS
+        return replace(self, drawn=next(self.blocks())) if is_few else self
 
     def of_kinds(self, kinds: Kinds) -> Self:
         """Draw rows that each stand for the units of a kind; weights are kept if they are few."""
@@ -215,18 +220,18 @@ class Resamples:
         """Yield weights times contributions, (b, D), without those that add nothing."""
         if not self.n_replicates or not parts:
             return
-        by_unit, filled = _filled_columns(parts)
-        rows = np.flatnonzero(by_unit.any(axis=1))
-        few = len(rows) < len(by_unit) / 2
-        by_unit = by_unit[rows] if few else by_unit
+        by_column, filled = _filled_columns(parts)
+        units = np.flatnonzero(by_column.any(axis=0))
+        few = len(units) < by_column.shape[1] / 2
+        by_column = by_column[:, units] if few else by_column
         step = max(1, CACHED_CELLS // max(len(filled), 1))
-        sums = np.zeros((step, len(filled)))
+        sums = np.zeros((len(filled), step))
         for weights in self.blocks():
-            of_rows = weights[:, rows] if few else weights
+            of_units = weights[:, units] if few else weights
             for start in range(0, len(weights), step):
-                drawn = of_rows[start : start + step]
-                sums[: len(drawn), filled] = drawn @ by_unit
-                yield sums[: len(drawn)]
+                drawn = of_units[start : start + step]
+                sums[filled, : len(drawn)] = by_column @ drawn.T
+                yield sums[:, : len(drawn)].T
 
     def _block_sums(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
         """As `sums`: first how many units each block gives to a replicate, then which of them."""
@@ -317,20 +322,11 @@ def _repeats(rows: Summands, one_of: IntArray, place: IntArray) -> bool:
 
 
 def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
-    """Put (U, d) side by side, (U, D), without columns of zeros; say which columns are left.
-
-    Column by column in memory, so that each is copied in one go.
-    """
-    filled = np.ones(sum(part.shape[1] for part in parts), dtype=np.bool_)
-    if len(parts) == 1:
-        return np.asarray(parts[0]), filled
-    columns = np.empty((len(filled), len(parts[0])))
-    n_filled = 0
-    for k, column in enumerate(column for part in parts for column in np.asarray(part).T):
-        columns[n_filled] = column
-        filled[k] = columns[n_filled].any()
-        n_filled += int(filled[k])
-    return columns[:n_filled].T, filled
+    """Return the columns of all (U, d) that are not zero, (D', U), and which of (D,) these are."""
+    columns = [np.asarray(part).T for part in parts]
+    filled = [of_part.any(axis=1) for of_part in columns]
+    kept = [of_part[rows] for of_part, rows in zip(columns, filled, strict=True)]
+    return np.concatenate(kept), np.concatenate(filled)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -383,7 +379,7 @@ class Units:
     def n_entering(self, used: BoolArray) -> int:
         """Count the units that some of the (n,) items belong to."""
         if self.kind == "group":
-            return len(np.unique(self.of_item[used]))
+            return int(np.count_nonzero(np.bincount(self.of_item[used])))
         return how_many(used, self.times)
 
     def sums(self, contributions: Summands) -> Summands:
@@ -497,7 +493,7 @@ def replicate(
 
 def _evaluate(metrics: Sequence[Metric], sums: FloatArray, values: FloatArray) -> None:
     """Fill (M, b) with the values of metrics of (b, d) sums."""
-    sums = np.ascontiguousarray(sums) if sums.any() else np.zeros((1, sums.shape[1]))
+    sums = sums if sums.any() else np.zeros((1, sums.shape[1]))
     for metric, of_metric in zip(metrics, values, strict=True):
         of_metric[:] = metric.value(sums)
 

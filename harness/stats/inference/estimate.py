@@ -248,10 +248,41 @@ class ItemSums:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Estimated:
-    """An estimate and the (B,) replicates its interval came from."""
+    """An estimate and the values its interval came from."""
 
     estimate: Estimate
-    replicates: FloatArray
+    sampled: Sampled
+
+    @property
+    def replicates(self) -> FloatArray:
+        """The (B,) values in the resamples."""
+        return self.sampled.replicates
+
+    def minus(self, other: Estimated, unit: Unit, resampling: Resampling) -> Estimate:
+        """Subtract an estimate of the same resamples; NA with the reason of either."""
+        first, second = self.sampled, other.sampled
+        value, replicates = first.value - second.value, first.replicates - second.replicates
+        undefined = bool(np.isnan(value))
+        difference = replace(
+            second,
+            value=value,
+            replicates=replicates,
+            bounds=(first.bounds[0] - second.bounds[1], first.bounds[1] - second.bounds[0]),
+            is_share=False,
+            left_out=np.empty(0) if undefined else first.left_out - second.left_out,
+        )
+        interval, why_none = make_interval(
+            difference, level=resampling.level, unit=unit, method=resampling.method
+        )
+        return replace(
+            other.estimate,
+            value=None if undefined else value,
+            reason=self.estimate.reason or other.estimate.reason,
+            interval=interval,
+            interval_reason=why_none,
+            undefined_share=_undefined_share(replicates),
+            counts={},
+        )
 
 
 def estimate_all(
@@ -283,9 +314,7 @@ def estimate_all(
     results = iter(replicate([sums for group in groups for sums in group], units, drawn))
     return [
         {
-            metric.name: Estimated(
-                _describe(metric, sums, result, units, resampling), result.replicates
-            )
+            metric.name: _estimated(metric, sums, result, units, resampling)
             for sums in group
             for metric, result in zip(sums.metrics, next(results), strict=True)
         }
@@ -293,17 +322,35 @@ def estimate_all(
     ]
 
 
-def _describe(
+def _estimated(
     metric: Metric, sums: ItemSums, result: Replicated, units: Units, resampling: Resampling
-) -> Estimate:
-    times, used, replicates = units.times, sums.entered, result.replicates
-    n_used = how_many(used, times)
-    undefined = bool(np.isnan(result.value))
+) -> Estimated:
+    times, used = units.times, sums.entered
+    n_used, undefined = how_many(used, times), bool(np.isnan(result.value))
     per_item = sums.n_ratings[used] if sums.n_ratings is not None else np.empty(0)
     if times is not None and per_item.size:
         per_item = np.repeat(per_item, times[used])
-    interval, why_none = _interval(metric, sums, result, units, resampling)
-    return Estimate(
+    left_out = np.empty(0)
+    if resampling.method in NEED_LEFT_OUT and not undefined:
+        left_out = jackknife(sums.contributions, metric.value, units)
+    sampled = Sampled(
+        value=result.value,
+        replicates=result.replicates,
+        n_units=units.n_entering(used),
+        n_items=n_used,
+        bounds=metric.bounds,
+        is_share=metric.is_share and units.kind != "criterion",
+        left_out=left_out,
+        raters=sums.raters.get(metric.name),
+    )
+    interval, why_none = make_interval(
+        sampled,
+        level=resampling.level,
+        unit=units.kind,
+        method=resampling.method,
+        estimand=metric.estimand,
+    )
+    estimate = Estimate(
         value=None if undefined else result.value,
         reason=(metric.reason(result.totals) if n_used else sums.nothing) if undefined else "",
         interval=interval,
@@ -312,36 +359,16 @@ def _describe(
         n_excluded=how_many(~used if sums.inside is None else sums.inside & ~used, times),
         excluded=sums.excluded,
         n_tied=sums.n_tied,
-        n_resamples=len(replicates),
-        undefined_share=float(np.isnan(replicates).mean()) if replicates.size else None,
+        n_resamples=len(result.replicates),
+        undefined_share=_undefined_share(result.replicates),
         ratings_per_item=float(np.median(per_item)) if per_item.size else None,
         counts=metric.counts(result.totals, sums.options),
     )
+    return Estimated(estimate, sampled)
 
 
-def _interval(
-    metric: Metric, sums: ItemSums, result: Replicated, units: Units, resampling: Resampling
-) -> tuple[Interval | None, str]:
-    used, left_out = sums.entered, np.empty(0)
-    if resampling.method in NEED_LEFT_OUT and not np.isnan(result.value):
-        left_out = jackknife(sums.contributions, metric.value, units)
-    sampled = Sampled(
-        value=result.value,
-        replicates=result.replicates,
-        n_units=units.n_entering(used),
-        n_items=how_many(used, units.times),
-        bounds=metric.bounds,
-        is_share=metric.is_share and units.kind != "criterion",
-        left_out=left_out,
-        raters=sums.raters.get(metric.name),
-    )
-    return make_interval(
-        sampled,
-        level=resampling.level,
-        unit=units.kind,
-        method=resampling.method,
-        estimand=metric.estimand,
-    )
+def _undefined_share(replicates: FloatArray) -> float | None:
+    return float(np.isnan(replicates).mean()) if replicates.size else None
 
 
 def point_estimates(

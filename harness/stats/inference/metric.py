@@ -11,7 +11,7 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, ratio, row_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -277,6 +277,15 @@ def _reason_not_finite(totals: FloatArray) -> str:
 
 def _empty_cells(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
     return {"empty_cells": float(totals[2])}
+
+
+def by_contributions(metrics: Iterable[Metric]) -> list[tuple[Metric, ...]]:
+    """Group metrics that read the same sums: of the same contributions in the same forms."""
+    groups: dict[tuple[object, Form, Form], tuple[Metric, ...]] = {}
+    for metric in metrics:
+        key = (metric.contributions, metric.human_form, metric.judge_form)
+        groups[key] = (*groups.get(key, ()), metric)
+    return list(groups.values())
 
 
 def find_metric(name: str, metrics: Sequence[Metric]) -> Metric:

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, remembered
 from harness.stats.inference.estimate import ItemSums
-from harness.stats.inference.metric import SHARE, Metric, find_metric
+from harness.stats.inference.metric import SHARE, Metric, by_contributions, find_metric
 from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.association import kendall_of, spearman_of
 from harness.stats.metrics.chance import above_uniform, both_directions, square
@@ -31,7 +31,7 @@ _ELANGOVAN = "Elangovan et al. 2025"
 _SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # of two raters
 
 
-def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> ItemSums:
+def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> list[ItemSums]:
     """Make the coefficients among the raters of items with two ratings or more.
 
     Parameters
@@ -43,66 +43,24 @@ def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> ItemS
 
     Returns
     -------
-    ItemSums
+    list of ItemSums
         Every row of `HUMAN_AGREEMENT`, and alpha at the level if it is not nominal.
     """
     c = np.asarray(counts, dtype=np.float64)
-    several = (c.sum(axis=1) >= MIN_RATERS)[:, None]
-    alpha: tuple[Metric, ...] = ()
+    several = np.asarray(c.sum(axis=1) >= MIN_RATERS, dtype=np.bool_)
+    rows = HUMAN_AGREEMENT
     if level != "nominal":
-        alpha = (_alpha_row(level, None if scale is None else np.asarray(scale).tolist()),)
-    rows = (*HUMAN_AGREEMENT, *alpha)
-    parts = {row.contributions: row.contributions(c) for row in rows}  # some rows share theirs
-    ends = np.cumsum([0, *(part.shape[1] for part in parts.values())])
-    place = {contributions: slice(*ends[i : i + 2]) for i, contributions in enumerate(parts)}
-    return ItemSums(
-        contributions=np.where(several, np.hstack(list(parts.values())), 0.0),
-        metrics=tuple(sliced(_of_row(row), place[row.contributions]) for row in rows),
-        nothing="too_few_raters",
-    )
-
-
-def _alpha_row(level: Level, scale: list[float] | None) -> Metric:
-    alpha = alpha_metric(level, scale=scale)
-    return Metric(
-        name=alpha.name,
-        contributions=coincidences,
-        value=alpha.value,
-        reason=alpha.reason,
-        min_ratings=MIN_RATERS,
-        paper=alpha.paper,
-        bounds=alpha.bounds,
-    )
-
-
-def _of_row(row: Metric) -> Metric:
-    return Metric(
-        name=row.name, value=row.value, reason=row.reason, paper=row.paper, bounds=row.bounds
-    )
-
-
-def sliced(metric: Metric, part: slice) -> Metric:
-    """Let a metric read its own columns out of wider sums."""
-    return replace(
-        metric,
-        value=lambda totals: metric.value(totals[..., part]),
-        reason=lambda totals: metric.reason(totals[..., part]),
-    )
-
-
-def difference(first: Metric, second: Metric) -> Metric:
-    """Subtract one metric of the same sums from another; NA with the reason of either."""
-
-    def reason(totals: FloatArray) -> str:
-        return (first if np.isnan(first.value(totals)) else second).reason(totals)
-
-    return Metric(
-        name=first.name,
-        value=lambda totals: first.value(totals) - second.value(totals),
-        reason=reason,
-        paper=first.paper,
-        bounds=(first.bounds[0] - second.bounds[1], first.bounds[1] - second.bounds[0]),
-    )
+        alpha = alpha_metric(level, scale=None if scale is None else np.asarray(scale).tolist())
+        rows = (*rows, replace(alpha, contributions=coincidences))
+    return [
+        ItemSums(
+            contributions=np.where(several[:, None], metrics[0].contributions(c), 0.0),
+            metrics=metrics,
+            used=several,
+            nothing="too_few_raters",
+        )
+        for metrics in by_contributions(rows)
+    ]
 
 
 def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...]:

@@ -169,4 +169,4 @@ def _with_items(
             estimate = replace(
                 of_blocks.estimate, n_used=n_used, n_excluded=counts.n_items - n_used
             )
-            yield metric.name, Estimated(estimate, of_blocks.replicates)
+            yield metric.name, replace(of_blocks, estimate=estimate)

@@ -20,7 +20,7 @@ from harness.stats.data.rating_table import (
 )
 from harness.stats.indeterminacy.translation import beta_contributions, cross_call_contributions
 from harness.stats.inference.estimate import Exclusion, ItemSums
-from harness.stats.inference.metric import Metric, mean, no_items
+from harness.stats.inference.metric import Metric, by_contributions, mean, no_items
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.selection.replies import (
     Replies,
@@ -150,13 +150,9 @@ def judge_sums(
     ``n_replies`` are the replies per item of each elicitation at which metrics are evaluated, all
     of them by default; ``raters`` is what raters add to the variance of each metric.
     """
-    shared: dict[tuple[object, Form, Form], list[Metric]] = {}
-    for metric in metrics:
-        key = (metric.contributions, metric.human_form, metric.judge_form)
-        shared.setdefault(key, []).append(metric)
     overlaps: dict[tuple[Form, Form], Overlap] = {}
     sums = []
-    for members in shared.values():
+    for members in by_contributions(metrics):
         human_form, judge_form = members[0].human_form, members[0].judge_form
         if (human_form, judge_form) not in overlaps:
             overlap = Overlap.of((human, human_form), (judge, judge_form))
@@ -165,7 +161,7 @@ def judge_sums(
         sums.append(
             ItemSums(
                 contributions=_contributions(human, judge, members[0], n_replies),
-                metrics=tuple(members),
+                metrics=members,
                 used=both.used,
                 nothing=both.nothing,
                 excluded=both.excluded,

@@ -11,6 +11,7 @@ import numpy as np
 from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.inference.crossed_raters import CrossedRatings, RaterCovariance, leave_out
+from harness.stats.inference.metric import by_contributions
 from harness.stats.selection.replies import counts_of, vectors_of
 
 if TYPE_CHECKING:
@@ -77,11 +78,7 @@ def rater_covariances(
         By metric; nothing for those whose ratings are not of a crossed panel.
     """
     covariances: dict[str, RaterCovariance] = {}
-    shared: dict[tuple[object, Form, Form], list[Metric]] = {}
-    for metric in metrics:
-        key = (metric.contributions, metric.human_form, metric.judge_form)
-        shared.setdefault(key, []).append(metric)
-    for members in shared.values():
+    for members in by_contributions(metrics):
         first = members[0]
         ratings = panel.of(human, first.human_form)
         if ratings is None:

@@ -25,20 +25,18 @@ from harness.stats.data.labels import (
     numbers_of,
 )
 from harness.stats.inference.bootstrap import merged
-from harness.stats.inference.estimate import Estimate, ItemSums, estimate_all
+from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
 from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
 from harness.stats.metrics.human_agreement import MIN_RATERS
 from harness.stats.metrics.rater_pairs import (
     against_random,
     among,
     counterparts,
-    difference,
     pair_metrics,
-    sliced,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -48,7 +46,8 @@ if TYPE_CHECKING:
     from harness.stats.metrics.alpha import Level
     from harness.stats.metrics.binned_divergence import BinBy
 
-    _Parts = Callable[..., dict[str, ItemSums]]
+    _Parts = Callable[..., dict[str, list[ItemSums]]]
+    _Estimates = dict[str, dict[str, Estimated]]
 
 By: TypeAlias = Literal["majority_share", "median_share", "median_share_floor", "n_labels"]
 BYS: tuple[By, ...] = get_args(By)
@@ -202,39 +201,51 @@ def stratify(
     if not strata:
         raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
     units = resampling.units(len(h))
-    resamples = resampling.draw(units)
-
-    def estimates(parts: _Parts, *tables: FloatArray) -> Iterator[dict[str, dict[str, Estimate]]]:
-        """Yield the estimates of each stratum by part."""
-        first, of_kinds, drawn = merged(units, resamples, *tables)
-        rows = [table[first] for table in tables]
-        sums = parts(*rows, level, scale)
-        for stratum in strata:
-            inside = stratum.members(rows[0], scale)
-            groups = [[of_part.within(inside, of_kinds.times)] for of_part in sums.values()]
-            results = estimate_all(groups, of_kinds, resampling, drawn)
-            yield {
-                part: {name: result.estimate for name, result in by_metric.items()}
-                for part, by_metric in zip(sums, results, strict=True)
-            }
-
-    of_humans = list(estimates(_human_parts, h))
+    resamples = resampling.draw(units).kept()
     members = [stratum.members(h, scale) for stratum in strata]
+    different = {inside.tobytes(): inside for inside in members}  # "PA = 1" is "unique = 1"
+
+    def estimates(parts: _Parts, *tables: FloatArray) -> dict[bytes, _Estimates]:
+        """Return the results of each part in each of the different strata."""
+        first, of_kinds, drawn = merged(units, resamples, *tables)
+        sums = parts(*(table[first] for table in tables), level, scale)
+        by_members = {}
+        for key, inside in different.items():
+            groups = [
+                [of_part.within(inside[first], of_kinds.times) for of_part in group]
+                for group in sums.values()
+            ]
+            results = estimate_all(groups, of_kinds, resampling, drawn)
+            by_members[key] = dict(zip(sums, results, strict=True))
+        return by_members
+
+    def result_of(
+        stratum: Stratum, inside: BoolArray, humans: _Estimates, judge: _Estimates
+    ) -> StratumResult:
+        hh, hw_mw = judge["hh"], judge["hw_mw"]  # of the same draws
+        return StratumResult(
+            stratum=stratum,
+            n_items=int(inside.sum()),
+            share_of_items=float(inside.mean()) if len(h) else None,
+            n_labels_seen=int(h[inside].any(axis=0).sum()),
+            delta={
+                name: hh[name].minus(hw_mw[other], units.kind, resampling)
+                for name, other in counterparts(hh, hw_mw).items()
+            },
+            **{
+                part: {name: result.estimate for name, result in by_metric.items()}
+                for part, by_metric in (judge | humans).items()
+            },
+        )
+
+    of_humans = estimates(_human_parts, h)
+    of_judges = {name: estimates(_judge_parts, h, judge) for name, judge in counts.items()}
     return {
         name: tuple(
-            StratumResult(
-                stratum=stratum,
-                n_items=int(inside.sum()),
-                share_of_items=float(inside.mean()) if len(h) else None,
-                n_labels_seen=int(h[inside].any(axis=0).sum()),
-                **human_parts,
-                **judge_parts,
-            )
-            for stratum, inside, human_parts, judge_parts in zip(
-                strata, members, of_humans, estimates(_judge_parts, h, judge), strict=True
-            )
+            result_of(stratum, inside, of_humans[inside.tobytes()], of_judge[inside.tobytes()])
+            for stratum, inside in zip(strata, members, strict=True)
         )
-        for name, judge in counts.items()
+        for name, of_judge in of_judges.items()
     }
 
 
@@ -247,7 +258,7 @@ def _of_shape(human: FloatArray, judge: Counts) -> FloatArray:
     return j
 
 
-def _human_parts(h: FloatArray, level: Level, scale: ArrayLike | None) -> dict[str, ItemSums]:
+def _human_parts(h: FloatArray, level: Level, scale: ArrayLike | None) -> dict[str, list[ItemSums]]:
     """Make the comparisons of the humans among themselves and with random raters."""
     options, of_h, _, numbers = _labels(h, h, level, scale)
     metrics = against_random(pair_metrics(level, numbers, h.shape[1]), options.mean(axis=0))
@@ -260,47 +271,30 @@ def _human_parts(h: FloatArray, level: Level, scale: ArrayLike | None) -> dict[s
 
 def _judge_parts(
     h: FloatArray, j: FloatArray, level: Level, scale: ArrayLike | None
-) -> dict[str, ItemSums]:
+) -> dict[str, list[ItemSums]]:
     """Make the comparisons of a judge with itself and with the humans."""
     K = h.shape[1]
     options, of_h, of_j, numbers = _labels(h, j, level, scale)
     metrics = pair_metrics(level, numbers, K)
-    hw_mw = _sums(_cells(of_h, of_j), metrics)
     by: BinBy = "majority" if level == "nominal" else "median"
     bins, _ = bins_of(h, by, options=[str(k) for k in range(K)], scale=scale)
     return {
+        "hh": among(h, level, scale),
         "mm": among(j, level, scale),
-        "hw_mw": hw_mw,
+        "hw_mw": _sums(_cells(of_h, of_j), metrics),
         "h_mw": _sums(_cells(_single_rating(h) @ options, of_j), metrics),
-        "delta": _delta(among(h, level, scale), hw_mw),
         "js_b": _sums(binned_sums(bins, h, j), binned_metrics(K)),
     }
 
 
-def _sums(contributions: FloatArray, metrics: tuple[Metric, ...]) -> ItemSums:
-    return ItemSums(
-        contributions=np.nan_to_num(contributions), metrics=metrics, nothing=_NO_OVERLAP
-    )
+def _sums(contributions: FloatArray, metrics: tuple[Metric, ...]) -> list[ItemSums]:
+    sums = np.nan_to_num(contributions)
+    return [ItemSums(contributions=sums, metrics=metrics, nothing=_NO_OVERLAP)]
 
 
 def _single_rating(h: FloatArray) -> FloatArray:
     """Return (n, K): the chance that a rating of an item, drawn at random, is each option."""
     return ratio(h, h.sum(axis=1, keepdims=True))
-
-
-def _delta(hh: ItemSums, hw_mw: ItemSums) -> ItemSums:
-    """Subtract what both modes give from what many raters give."""
-    width = hh.contributions.shape[1]
-    many = {row.name: sliced(row, slice(width)) for row in hh.metrics}
-    two = {row.name: sliced(row, slice(width, None)) for row in hw_mw.metrics}
-    return ItemSums(
-        contributions=np.hstack([hh.contributions, hw_mw.contributions]),
-        metrics=tuple(
-            difference(many[name], two[other]) for name, other in counterparts(many, two).items()
-        ),
-        used=hw_mw.entered,
-        nothing=_NO_OVERLAP,
-    )
 
 
 def _labels(

@@ -120,7 +120,7 @@ def test_strata_of_items_alike_are_those_of_items_apart(monkeypatch):
         ).values()
         return rows
 
-    monkeypatch.setattr("harness.stats.inference.bootstrap.ALIKE", 1)
+    monkeypatch.setattr("harness.stats.inference.bootstrap.ALIKE", N)  # draw items, not kinds
     together = found()
     monkeypatch.setattr(Kinds, "few", classmethod(lambda cls, most, *tables: None))
     for one, wanted in zip(together, found(), strict=True):

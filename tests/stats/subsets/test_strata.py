@@ -267,13 +267,11 @@ def test_judges_together_are_judges_alone():
                 assert getattr(row, part) == getattr(other, part)
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_units_that_are_alike_are_drawn_together(monkeypatch, grouped):
+def test_items_that_are_alike_are_drawn_together(monkeypatch):
     """Where many items are of few kinds, intervals are those of items drawn one by one."""
     human = np.tile([[3, 0], [2, 1], [2, 1], [0, 3]], (100, 1))
     judge = np.tile([[2, 0], [1, 1], [0, 2], [0, 2]], (100, 1))
-    groups = [f"g{i // 2}" for i in range(400)] if grouped else None
-    chosen = {"strata": [Stratum("split", "n_labels", 2)], "n_resamples": 4000, "groups": groups}
+    chosen = {"strata": [Stratum("split", "n_labels", 2)], "n_resamples": 4000}
 
     def ends():
         strata = results(human, judge, **chosen)["split"]
