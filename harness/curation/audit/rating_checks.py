@@ -204,8 +204,8 @@ def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
     if low:
         yield Finding(
             kind="deviating_raters",
-            what=f"{len(low)} of {counted([len(facts)], 'rater')} in less agreement with the others "
-            f"than interchangeable raters are (any false flag: at most {LEVEL:.0%})",
+            what=f"{len(low)} of {counted([len(facts)], 'rater')} in less agreement with the "
+            f"others than interchangeable raters are (any false flag: at most {LEVEL:.0%})",
             why="They may have misread the instructions; or they see what the others do not.",
             action="Read some of their items with them before anything is left out.",
             n=len(low),
