@@ -13,19 +13,31 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import blake2b
+from math import inf, isfinite, nan
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from harness.errors import TaskError, VerdictError
-from harness.stats.data.rating_table import ELICITATION_OF, OUTCOMES
+from harness.stats.data.arrays import TOLERANCE
+from harness.stats.data.rating_table import OUTCOMES
 from harness.stats.inference.bootstrap import Resampling
 from harness.stats.metrics.registry import metrics_for
-from harness.stats.selection.block_sums import N_BLOCKS, BlockCounts, evaluate_blocks
+from harness.stats.selection.block_sums import (
+    N_BLOCKS,
+    BlockCounts,
+    BlockDraws,
+    baselines_of_blocks,
+    evaluate_blocks,
+)
 from harness.stats.selection.evaluation import RANKS_ON_ORDERED_SCALES, RANKS_WITHOUT_SETS
-from harness.stats.selection.ranking import Ranking, largest_difference, rank
+from harness.stats.selection.footing import beaten_baselines
+from harness.stats.selection.ranking import Ranking, largest_difference, loss, rank
+from harness.stats.selection.replies import samples_per_item
+from harness.stats.selection.shared_items import MIN_ANSWERED
 from harness.tasks import CANNOT_ASSESS, Task, find_task
 from harness.tasks.folders import path_inside
 from harness.tasks.schema import TASK_FILE, TaskFields, read_task_file
@@ -34,12 +46,43 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.stats.data.arrays import BoolArray, IntArray
+    from harness.stats.data.arrays import IntArray
     from harness.stats.inference.estimate import Estimate
+    from harness.stats.inference.metric import Metric
     from harness.stats.metrics.registry import Scale
 
 MEMORY_BYTES = 2 << 30  # of a worker, beside what it has when it starts
 ENDINGS = (".parquet", ".arrow")
+NOTHING_RANKED: dict[str, Any] = {
+    "ranking": None,
+    "baselines": {},
+    "better_than": {},
+    "verdict": "none",
+}
+NOT_COMPUTED = {
+    "decision": "needs_annotator_test",
+    "annotator_test": "needs_ratings_by_rater",
+    "beta": "needs_response_sets",
+    "strata": "needs_all_items",
+    "sensitivity": "needs_all_items",
+    "errors": "needs_all_items",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Which judges are ranked, on the items that each of them answered so often.
+
+    Attributes
+    ----------
+    judges : frozenset of str
+        Those that answered enough items.
+    n_replies : int
+        Replies per item, at which they are compared.
+    """
+
+    judges: frozenset[str]
+    n_replies: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +98,19 @@ class ShardCounts:
     outcomes : dict of str to (5,) int array
         Verdicts of each judge by `OUTCOMES`.
     judges : dict of str to BlockCounts
-        Over the items that were rated and that all judges answered.
+        Over the items with ratings.
+    comparison : Comparison
+        What ``shared`` was counted for.
+    shared : dict of str to BlockCounts
+        Of ranked judges, over the items on which they are compared.
     """
 
     n_items: int
     n_foreign: int
     outcomes: dict[str, IntArray]
     judges: dict[str, BlockCounts]
+    comparison: Comparison
+    shared: dict[str, BlockCounts]
 
     @classmethod
     def merged(cls, parts: Sequence[ShardCounts]) -> ShardCounts:
@@ -81,10 +130,30 @@ class ShardCounts:
             outcomes={
                 name: np.sum([part.outcomes[name] for part in parts], axis=0) for name in names
             },
-            judges={
-                name: BlockCounts.merged([part.judges[name] for part in parts]) for name in names
-            },
+            judges=_merged([part.judges for part in parts]),
+            comparison=parts[0].comparison,
+            shared=_merged([part.shared for part in parts]),
         )
+
+    @property
+    def answered_fraction(self) -> dict[str, float]:
+        """Share of the rated items that each judge answered; nan where none was rated."""
+        return {
+            name: float((counts.n_replies > 0).mean()) if counts.n_rated else nan
+            for name, counts in self.judges.items()
+        }
+
+    @property
+    def wanted(self) -> Comparison:
+        """The judges that answered enough, and the replies that all of them gave."""
+        fractions = self.answered_fraction
+        ranked = [name for name in self.judges if fractions[name] >= MIN_ANSWERED - TOLERANCE]
+        replies = [samples_per_item(self.judges[name].n_replies.astype(float)) for name in ranked]
+        return Comparison(frozenset(ranked), int(min(replies, default=1)))
+
+
+def _merged(parts: Sequence[dict[str, BlockCounts]]) -> dict[str, BlockCounts]:
+    return {name: BlockCounts.merged([part[name] for part in parts]) for name in parts[0]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +163,29 @@ class ShardedValidation:
     Attributes
     ----------
     n_items, n_compared, n_blocks, n_foreign : int
-        Rated items; those that all judges answered; blocks of these, which are resampled; verdicts
-        on items without ratings.
+        Items with ratings; those on which judges are ranked; blocks of items, which are resampled;
+        verdicts on items without ratings.
     outcomes : dict of str to dict of str to int
         By judge and outcome.
+    answered_fraction : dict of str to float
+        Share of the rated items that each judge answered.
+    n_replies : int
+        Replies per item at which judges are ranked.
     estimates : dict of str to dict of str to Estimate
-        By judge and metric.
-    ranking : Ranking
-        Of the judges.
+        By judge and metric, on the items that the judge answered.
+    human_agreement : dict of str to Estimate
+        By coefficient.
+    ranking : Ranking or None
+        Of the judges that answered enough items, on those that all of them answered; None without.
+    baselines : dict of str to float or None
+        The metric that ranks, of each computed baseline.
+    better_than : dict of str to dict of str to bool
+        By ranked judge and baseline, whether it is better by a simultaneous one-sided bound.
+    verdict : "none" or None
+        "none" where no judge is ranked, or the first is not better than every baseline. Otherwise
+        the decision also needs what is not computed here.
+    not_computed : dict of str to str
+        Parts of a validation that need all items at once, with the reason.
     """
 
     n_items: int
@@ -110,8 +194,15 @@ class ShardedValidation:
     n_foreign: int
     seed: int
     outcomes: dict[str, dict[str, int]]
+    answered_fraction: dict[str, float]
+    n_replies: int
     estimates: dict[str, dict[str, Estimate]]
-    ranking: Ranking
+    human_agreement: dict[str, Estimate]
+    ranking: Ranking | None
+    baselines: dict[str, float | None]
+    better_than: dict[str, dict[str, bool]]
+    verdict: Literal["none"] | None
+    not_computed: dict[str, str]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -148,6 +239,8 @@ def validate_shards(
     if not shards:
         raise VerdictError(f"{folder}: found no shards; write a folder for each.")
     counts = ShardCounts.merged(_count_all(shards, described, n_workers))
+    if counts.wanted != counts.comparison:  # rare: the shards are read again
+        counts = ShardCounts.merged(_count_all(shards, described, n_workers, counts.wanted))
     return validate_counts(described, counts, seed=seed, level=level)
 
 
@@ -157,62 +250,117 @@ def validate_counts(
     """Validate from what was counted in all shards; see `validate_shards`."""
     if not task.options:
         raise TaskError(f"task {task.name}: shards are for tasks with options; use --verdicts.")
+    scale = cast("Scale", task.scale)
+    metrics = metrics_for(task.space, scale=scale, positive=task.positive)
+    settings: dict[str, Any] = {"space": task.space, "tau": task.tau, "positive": task.positive}
     resampling = Resampling(rng=np.random.default_rng(seed), level=level)
-    metrics = [
-        metric
-        for metric in metrics_for(
-            task.space, scale=cast("Scale", task.scale), positive=task.positive
-        )
-        if {ELICITATION_OF[metric.human_form], ELICITATION_OF[metric.judge_form]}
-        == {"forced_choice"}
-    ]
-    results, n_blocks = evaluate_blocks(
-        counts.judges,
-        space=task.space,
-        metrics=metrics,
-        tau=task.tau,
-        positive=task.positive,
-        resampling=resampling,
+    draws = BlockDraws.of(next(iter(counts.judges.values())), resampling)
+    evaluated = evaluate_blocks(
+        counts.judges, draws, metrics=metrics, resampling=resampling, **settings
     )
     name = RANKS_ON_ORDERED_SCALES if task.scale == "ordinal" else RANKS_WITHOUT_SETS
     [ranked] = [metric for metric in metrics if metric.name == name]
-    ranking = rank(
-        name,
-        ranked.better,
-        list(results),
-        [of_judge[name].estimate for of_judge in results.values()],
-        np.array([of_judge[name].replicates for of_judge in results.values()]),
-        level=level,
-        unit="group",
-        n_units=n_blocks,
-        largest=largest_difference(ranked),
-    )
+    shared = counts.shared
+    compared = _compared(ranked, counts, draws, resampling, settings) if shared else NOTHING_RANKED
     return ShardedValidation(
         n_items=counts.n_items,
-        n_compared=next(iter(counts.judges.values())).n_items,
-        n_blocks=n_blocks,
+        n_compared=next(iter(shared.values())).n_items if shared else 0,
+        n_blocks=draws.resamples.n_units,
         n_foreign=counts.n_foreign,
         seed=seed,
         outcomes={
             judge: dict(zip(OUTCOMES, map(int, numbers), strict=True))
             for judge, numbers in counts.outcomes.items()
         },
+        answered_fraction=counts.answered_fraction,
+        n_replies=counts.comparison.n_replies,
         estimates={
             judge: {metric: row.estimate for metric, row in of_judge.items()}
-            for judge, of_judge in results.items()
+            for judge, of_judge in evaluated.judges.items()
         },
-        ranking=ranking,
+        human_agreement=evaluated.human_agreement,
+        not_computed=NOT_COMPUTED,
+        **compared,
     )
 
 
-def _count_all(shards: Sequence[Path], task: Task, n_workers: int) -> list[ShardCounts]:
+def _compared(
+    metric: Metric,
+    counts: ShardCounts,
+    draws: BlockDraws,
+    resampling: Resampling,
+    settings: dict[str, Any],
+) -> dict[str, Any]:
+    """Rank the judges and compare them with baselines, on the same items, at the same replies."""
+    shared, n_replies = counts.shared, counts.comparison.n_replies
+    evaluated = evaluate_blocks(
+        shared,
+        draws,
+        metrics=[metric],
+        resampling=resampling,
+        n_replies={"forced_choice": n_replies, "response_set": inf},
+        **settings,
+    )
+    names = list(shared)
+    estimates = [evaluated.judges[name][metric.name].estimate for name in names]
+    replicates = np.array([evaluated.judges[name][metric.name].replicates for name in names])
+    any_judge = names[0]
+    n_units = int(shared[any_judge].counts.any(axis=0).sum())
+    ranking = rank(
+        metric.name,
+        metric.better,
+        names,
+        estimates,
+        replicates,
+        level=resampling.level,
+        unit="group",
+        n_units=n_units,
+        largest=largest_difference(metric),
+    )
+    baselines = baselines_of_blocks(
+        counts.judges[any_judge],
+        shared[any_judge],
+        draws,
+        metric=metric,
+        n_replies=n_replies,
+        **settings,
+    )
+    of_baselines = loss(np.array(list(baselines.values())), metric.better)
+    values = np.array([np.nan if e.value is None else e.value for e in estimates])
+    beaten = beaten_baselines(
+        loss(values, metric.better),
+        loss(replicates, metric.better),
+        of_baselines[:, 0],
+        of_baselines[:, 1:],
+        level=resampling.level,
+        n_units=n_units,
+        freedom=None,
+    )
+    first = names.index(ranking.rows[0].judge)
+    return {
+        "ranking": ranking,
+        "baselines": {
+            name: float(row[0]) if isfinite(row[0]) else None for name, row in baselines.items()
+        },
+        "better_than": {
+            name: dict(zip(baselines, map(bool, row), strict=True))
+            for name, row in zip(names, beaten, strict=True)
+        },
+        "verdict": None if beaten[first].all() else "none",
+    }
+
+
+def _count_all(
+    shards: Sequence[Path], task: Task, n_workers: int, comparison: Comparison | None = None
+) -> list[ShardCounts]:
     """Count shards, each in a process that ends with it."""
     options = tuple(option.key for option in task.options)
+    count = partial(count_shard, options=options, comparison=comparison)
     with ProcessPoolExecutor(
         n_workers, get_context("spawn"), initializer=_bound_memory, max_tasks_per_child=1
     ) as pool:
         try:
-            return list(pool.map(count_shard, shards, [options] * len(shards)))
+            return list(pool.map(count, shards))
         except BrokenProcessPool:
             raise VerdictError(
                 "--shards: a process that read a shard ended; its file is damaged, or too large."
@@ -225,8 +373,19 @@ def _bound_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def count_shard(folder: Path, options: tuple[str, ...]) -> ShardCounts:
+def count_shard(
+    folder: Path, options: tuple[str, ...], comparison: Comparison | None = None
+) -> ShardCounts:
     """Count how the items of a shard were rated.
+
+    Parameters
+    ----------
+    folder : Path
+        The shard.
+    options : tuple of str
+        Keys of the task's options, in order.
+    comparison : Comparison, optional
+        Of which judges, at how many replies. Default: of all, at one.
 
     Raises
     ------
@@ -237,14 +396,18 @@ def count_shard(folder: Path, options: tuple[str, ...]) -> ShardCounts:
     try:
         ratings = _Columns.read(folder, "ratings", ("item", "rater", "value"))
         verdicts = _Columns.read(folder, "verdicts", ("item", "judge", "value"))
-        return _count(folder, options, ratings, verdicts)
+        return _count(folder, options, ratings, verdicts, comparison)
     except MemoryError:
         problem = f"takes more than {MEMORY_BYTES >> 20} MiB of memory"
         raise VerdictError(f"{folder}: {problem}; split the shard.") from None
 
 
 def _count(
-    folder: Path, options: tuple[str, ...], ratings: _Columns, verdicts: _Columns
+    folder: Path,
+    options: tuple[str, ...],
+    ratings: _Columns,
+    verdicts: _Columns,
+    comparison: Comparison | None,
 ) -> ShardCounts:
     items, of_rating = ratings.codes("item")
     ratings.check_once(folder / "ratings", ("item", "rater"))
@@ -261,9 +424,10 @@ def _count(
     for code in np.argsort(names):
         selected = (of_judge == code) & (rows >= 0)
         counted[names[code]] = _answers(rows[selected], answers[selected], len(items), len(options))
-    compared = _answered(human, len(options))
-    for of_items in counted.values():
-        compared &= _answered(of_items, len(options))
+    comparison = comparison or Comparison(frozenset(counted))
+    compared = human[:, len(options)] > 0
+    for name in comparison.judges:
+        compared &= counted[name][:, len(options)] >= comparison.n_replies
     blocks = _blocks(ratings.groups(items, of_rating))
     return ShardCounts(
         n_items=len(items),
@@ -272,8 +436,13 @@ def _count(
             name: of_items[:, len(options) :].sum(axis=0) for name, of_items in counted.items()
         },
         judges={
+            name: BlockCounts.of(human, of_items, blocks) for name, of_items in counted.items()
+        },
+        comparison=comparison,
+        shared={
             name: BlockCounts.of(human[compared], of_items[compared], blocks[compared])
             for name, of_items in counted.items()
+            if name in comparison.judges
         },
     )
 
@@ -285,10 +454,6 @@ def _answers(items: IntArray, answers: IntArray, n_items: int, n_options: int) -
     table = cells.reshape(n_items, width).astype(np.int32)
     table[:, n_options] = table[:, :n_options].sum(axis=1)  # answered
     return table
-
-
-def _answered(table: IntArray, n_options: int) -> BoolArray:
-    return np.asarray(table[:, n_options] > 0)
 
 
 def _blocks(keys: Sequence[str]) -> IntArray:

@@ -13,6 +13,8 @@ from harness.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
+    from harness.shards import ShardedValidation
+    from harness.stats.selection.ranking import Ranking
 
 
 def validate(
@@ -34,6 +36,9 @@ def validate(
             help="Folder of shards, each a folder with ratings.parquet and verdicts.parquet, for "
             "more items than fit into memory."
         ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Shards that are read at a time; 1 by default.")
     ] = None,
     limit: options.Limit = None,
     criterion: options.Criterion = None,
@@ -70,11 +75,18 @@ def validate(
     from harness.app import finish, validate_verdicts
     from harness.report.text import render
     from harness.runs import RunFolder
+    from harness.shards import validate_shards
 
     if shards is not None:
         options.check_shards(ctx)
-        _print_shards(task or "", shards, seed=seed, level=confidence or 0.95, as_json=as_json)
+        level_of_shards = confidence or 0.95
+        counted = validate_shards(
+            task or "", shards, seed=seed, level=level_of_shards, n_workers=workers or 1
+        )
+        _print_shards(counted, level_of_shards, as_json=as_json)
         return
+    if workers is not None:
+        raise typer.BadParameter("--workers is for --shards; leave it out")
     options.check_fail_unless(fail_unless)
     choices = options.choices(
         tau=tau,
@@ -110,33 +122,54 @@ def validate(
     raise typer.Exit(options.exit_code_of(validation, fail_unless))
 
 
-def _print_shards(task: str, folder: Path, *, seed: int, level: float, as_json: bool) -> None:
+def _print_shards(validation: ShardedValidation, level: float, *, as_json: bool) -> None:
     from harness.cli.lists import show
-    from harness.shards import validate_shards
 
-    validation = validate_shards(task, folder, seed=seed, level=level)
     if as_json:
         echo_json(json.dumps(validation.to_json(), indent=2))
         return
-    metric = validation.ranking.metric
-    rows = []
-    for ranked in validation.ranking.rows:
+    rows = _rows_of_ranking(validation, validation.ranking) if validation.ranking else []
+    show(rows, as_json=False)
+    echo(
+        f"{validation.n_items} items with ratings, {validation.n_compared} of which all ranked "
+        f"judges answered; {100 * level:g} % intervals over {validation.n_blocks} blocks of items"
+    )
+    for judge, fraction in validation.answered_fraction.items():
+        if judge not in {row["judge"] for row in rows}:
+            echo(f"{judge} answered {fraction:.1%} of the rated items and is not ranked")
+    if validation.ranking:
+        echo(_on_baselines(validation, validation.ranking.rows[0].judge))
+    reasons = (f"{part} ({reason})" for part, reason in validation.not_computed.items())
+    echo(f"NA: {', '.join(reasons)}")
+    if validation.n_foreign:
+        echo(f"{validation.n_foreign} verdicts on items without ratings were left out")
+
+
+def _on_baselines(validation: ShardedValidation, judge: str) -> str:
+    unbeaten = [name for name, better in validation.better_than[judge].items() if not better]
+    values = ", ".join(
+        f"{name} {'NA' if value is None else f'{value:.4f}'}"
+        for name, value in validation.baselines.items()
+    )
+    better = (
+        f"not significantly better than {', '.join(unbeaten)}" if unbeaten else "better than all"
+    )
+    return f"{judge} is {better} of the computed baselines: {values}"
+
+
+def _rows_of_ranking(validation: ShardedValidation, ranking: Ranking) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for ranked in ranking.rows:
         estimate, counts = ranked.estimate, validation.outcomes[ranked.judge]
         interval = estimate.interval
         rows.append(
             {
                 "judge": ranked.judge,
-                metric: "NA" if estimate.value is None else f"{estimate.value:.4f}",
+                ranking.metric: "NA" if estimate.value is None else f"{estimate.value:.4f}",
                 "interval": f"[{interval.low:.4f}, {interval.high:.4f}]" if interval else "none",
                 "items": estimate.n_used,
                 "answered": counts["answered"],
                 "not": sum(counts.values()) - counts["answered"],
             }
         )
-    show(rows, as_json=False)
-    echo(
-        f"{validation.n_items} rated items, {validation.n_compared} of which all judges answered; "
-        f"{100 * level:g} % intervals over {validation.n_blocks} blocks of items"
-    )
-    if validation.n_foreign:
-        echo(f"{validation.n_foreign} verdicts on items without ratings were left out")
+    return rows

@@ -16,6 +16,7 @@ import numpy as np
 from harness.stats.data.arrays import (
     BLOCK,
     MANY,
+    STEPS,
     BoolArray,
     Counts,
     FloatArray,
@@ -24,6 +25,9 @@ from harness.stats.data.arrays import (
     blocks,
     frozen,
     how_many,
+    joined_steps,
+    sums_by_step,
+    total,
 )
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.inference.interval_methods import IntervalMethod, check_level, check_method
@@ -238,19 +242,19 @@ class Resamples:
         rng, slices = np.random.default_rng(self.seed), list(blocks(self.n_units))
         share = np.array([at.stop - at.start for at in slices]) / self.n_units
         n_drawn = rng.multinomial(self.n_units, share, self.n_replicates)
-        rows, totals = np.empty((BLOCK, _width(parts))), np.zeros(_width(parts))
-        resampled, step = np.zeros((self.n_replicates, len(totals))), CHUNK_CELLS // BLOCK
+        rows, by_step = np.empty((BLOCK, _width(parts))), np.zeros((len(STEPS), _width(parts)))
+        resampled, step = np.zeros((self.n_replicates, _width(parts))), CHUNK_CELLS // BLOCK
         weights = np.empty((min(step, self.n_replicates), BLOCK))
         for at, n_of_block in zip(slices, n_drawn.T, strict=True):
             size = at.stop - at.start
             added = np.concatenate([part[at] for part in parts], axis=1, out=rows[:size])
-            totals += added.sum(axis=0)
+            by_step += sums_by_step(added)
             for start in range(0, self.n_replicates, step):
                 replicates = slice(start, start + step)
                 drawn = weights[: len(n_of_block[replicates]), :size]
                 _draw_into(drawn, rng, n_of_block[replicates])
                 resampled[replicates] += drawn @ added
-        return totals, resampled
+        return joined_steps(by_step), resampled
 
 
 def _draw_into(weights: FloatArray, rng: np.random.Generator, n_drawn: IntArray) -> None:
@@ -394,8 +398,7 @@ class Units:
 
     def total(self, by_unit: Summands) -> FloatArray:
         """Return (d,): the sum over all units of what `sums` returns."""
-        times = np.ones(len(by_unit)) if self.times is None else self.times.astype(np.float64)
-        return np.asarray(times @ np.asarray(by_unit), dtype=np.float64)
+        return total(by_unit, self.times)
 
     def totals(self, parts: Sequence[Summands]) -> FloatArray:
         """Return (D,): the totals of all parts in a row."""
@@ -465,6 +468,7 @@ def replicate(
     """
     columns: dict[int, slice] = {}
     parts: list[Summands] = []
+    different: list[Summands] = []
     width = 0
     for item_sums in sums:
         contributions = item_sums.contributions
@@ -472,8 +476,11 @@ def replicate(
             d = contributions.shape[1]
             columns[id(contributions)] = slice(width, width + d)
             parts.append(units.sums(contributions))
+            different.append(contributions)
             width += d
     totals, blocks = resamples.sums(parts, units)
+    if units.kind == "group" and different:
+        totals = np.concatenate([total(contributions) for contributions in different])
     places = [columns[id(item_sums.contributions)] for item_sums in sums]
     values = [np.empty((len(item_sums.metrics), resamples.n_replicates)) for item_sums in sums]
     start = 0

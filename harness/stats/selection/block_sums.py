@@ -2,8 +2,9 @@
 
 What an item adds to a metric is a function of how it was rated. Items that were rated alike are
 counted, per block; counts of shards are whole numbers, so their sums do not depend on how the items
-were divided into shards. Blocks are resampled: an item's block is a hash of its id, so that the
-weight of an item follows from its id and the seed.
+were divided into shards. Values are those of `evaluate` to the last bit. Blocks are resampled for
+their intervals: an item's block is a hash of its id, so that the weight of an item follows from its
+id and the seed.
 """
 
 from __future__ import annotations
@@ -15,16 +16,27 @@ import numpy as np
 
 from harness.stats.data.arrays import IntArray, frozen
 from harness.stats.data.item_kinds import Kinds
-from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES, RatingTable
+from harness.stats.data.rating_table import (
+    ELICITATIONS,
+    OUTCOMES,
+    Distributions,
+    RatingTable,
+    aggregate,
+)
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.estimate import Estimated, ItemSums, estimate_all
-from harness.stats.selection.comparisons import Cut, Side, judge_sums
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+from harness.stats.selection.comparisons import Cut, Side, human_sums, judge_sums
+from harness.stats.selection.computed_baselines import baseline_values
+from harness.stats.selection.replies import counts_of, vectors_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.data.option_space import OptionSpace
-    from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.bootstrap import Resamples, Resampling
+    from harness.stats.inference.estimate import Estimate
     from harness.stats.inference.metric import Metric
 
 N_BLOCKS = 1024
@@ -65,72 +77,207 @@ class BlockCounts:
         return cls(frozen(rows.reshape(len(rows), *kinds.shape[1:])), frozen(counts))
 
     @property
+    def times(self) -> IntArray:
+        """How many items are of each kind: (R,)."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
     def n_items(self) -> int:
         """Number of items."""
         return int(self.counts.sum())
+
+    @property
+    def n_rated(self) -> int:
+        """Number of items that the humans rated."""
+        return int(self.times[self._n_answers[:, 0] > 0].sum())
+
+    @property
+    def n_replies(self) -> IntArray:
+        """Replies of the judge to each item that the humans rated: (n,), in no order."""
+        of_judge, rated = self._n_answers[:, 1], self._n_answers[:, 0] > 0
+        return np.repeat(of_judge[rated], self.times[rated])
+
+    @property
+    def _n_answers(self) -> IntArray:
+        """Return (R, 2): how often the humans and the judge chose an option."""
+        n_options = self.kinds.shape[2] - len(OUTCOMES)
+        return np.asarray(self.kinds[:, :, :n_options].sum(axis=2))
 
     def __repr__(self) -> str:
         return f"BlockCounts({self.n_items} items, {len(self.kinds)} kinds)"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class BlockDraws:
+    """Resamples of blocks.
+
+    Attributes
+    ----------
+    filled : (N_BLOCKS,) bool array
+        Blocks that hold items; these alone are resampled.
+    resamples : Resamples
+        Of them.
+    """
+
+    filled: BoolArray
+    resamples: Resamples
+
+    @classmethod
+    def of(cls, counts: BlockCounts, resampling: Resampling) -> Self:
+        """Draw blocks in which some items were counted."""
+        filled = np.asarray(counts.counts.any(axis=0))
+        n = int(filled.sum())
+        return cls(filled, resampling.draw(Units(np.arange(n), n, "group")))
+
+    @property
+    def units(self) -> Units:
+        """What is resampled."""
+        n = self.resamples.n_units
+        return Units(np.arange(n), n, "group")
+
+    @property
+    def weights(self) -> FloatArray:
+        """How often each block counts: once, then in each resample; (1 + B, n_units)."""
+        drawn = self.resamples.weights() if self.resamples.n_replicates else ()
+        return np.concatenate([np.ones((1, self.resamples.n_units)), *drawn])
+
+    def __repr__(self) -> str:
+        return f"BlockDraws({self.resamples!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BlockEvaluation:
+    """Metrics of some judges, with intervals over blocks of items.
+
+    Attributes
+    ----------
+    judges : dict of str to dict of str to Estimated
+        By judge and name of the metric.
+    human_agreement : dict of str to Estimate
+        By name of a row of `HUMAN_AGREEMENT`.
+    """
+
+    judges: dict[str, dict[str, Estimated]]
+    human_agreement: dict[str, Estimate]
+
+    def __repr__(self) -> str:
+        return f"BlockEvaluation({len(self.judges)} judges)"
+
+
 def evaluate_blocks(
     judges: Mapping[str, BlockCounts],
+    draws: BlockDraws,
     *,
     space: OptionSpace,
     metrics: Sequence[Metric],
     tau: float,
     positive: Sequence[str],
     resampling: Resampling,
-) -> tuple[dict[str, dict[str, Estimated]], int]:
-    """Evaluate metrics of forced choices from counts over the same items.
+    n_replies: Mapping[str, float] | None = None,
+) -> BlockEvaluation:
+    """Evaluate metrics from counts over the same items.
 
     Parameters
     ----------
     judges : mapping of str to BlockCounts
         By judge.
+    draws : BlockDraws
+        Of blocks that hold all these items.
     space : OptionSpace
         The options, in the order of the counts.
     metrics : sequence of Metric
-        Of forced choices alone.
-    tau, positive
+        Those that need response sets are NA, unless these follow from the choices.
+    tau, positive, n_replies
         As in `evaluate`.
     resampling : Resampling
-        How intervals are made; blocks are resampled.
+        How intervals are made.
+    """
+    cut = Cut(tau, tuple(positive))
+    groups = [_item_sums(counts, space, metrics, cut, n_replies) for counts in judges.values()]
+    blocks = [
+        [
+            _block_sums(item_sums, counts.counts[:, draws.filled])
+            for item_sums in (*of_judge, *of_humans)
+        ]
+        for (of_judge, of_humans), counts in zip(groups, judges.values(), strict=True)
+    ]
+    resampled = estimate_all(blocks, draws.units, resampling, draws.resamples)
+    results = [
+        _with_values(of_blocks, (*of_judge, *of_humans), counts, resampling)
+        for of_blocks, (of_judge, of_humans), counts in zip(
+            resampled, groups, judges.values(), strict=True
+        )
+    ]
+    agreement = [row.name for row in HUMAN_AGREEMENT]
+    return BlockEvaluation(
+        judges={
+            name: {metric.name: of_judge[metric.name] for metric in metrics}
+            for name, of_judge in zip(judges, results, strict=True)
+        },
+        human_agreement={
+            name: of_judge[name].estimate for of_judge in results[:1] for name in agreement
+        },
+    )
+
+
+def baselines_of_blocks(
+    every: BlockCounts,
+    shared: BlockCounts,
+    draws: BlockDraws,
+    *,
+    space: OptionSpace,
+    metric: Metric,
+    tau: float,
+    positive: Sequence[str],
+    n_replies: float,
+) -> dict[str, FloatArray]:
+    """Evaluate computed baselines, fitted on all items, on those that all judges answered.
+
+    Parameters
+    ----------
+    every, shared : BlockCounts
+        Of any judge, over all items and over those on which judges are compared.
+    draws, space, metric, tau, positive
+        As in `evaluate_blocks`.
+    n_replies : float
+        Replies per item.
 
     Returns
     -------
-    estimates : dict of str to dict of str to Estimated
-        By judge and name of the metric.
-    n_blocks : int
-        Blocks that hold items.
+    dict of str to (1 + B,) array
+        By name of the baseline: its value, then those in the resamples, in each of which it is
+        fitted anew; nan where undefined.
     """
-    filled = np.any([counts.counts.any(axis=0) for counts in judges.values()], axis=0)
-    n_blocks = int(filled.sum())
-    units = Units(np.arange(n_blocks), n_blocks, "group")
-    cut = Cut(tau, tuple(positive))
-    items = [list(_item_sums(name, counts, space, metrics, cut)) for name, counts in judges.items()]
-    blocks = [
-        [_block_sums(sums, counts.counts[:, filled]) for sums in of_judge]
-        for of_judge, counts in zip(items, judges.values(), strict=True)
-    ]
-    results = estimate_all(blocks, units, resampling)
-    evaluated = {
-        name: dict(_with_items(result, of_judge, counts))
-        for (name, counts), result, of_judge in zip(judges.items(), results, items, strict=True)
-    }
-    return evaluated, n_blocks
+    humans = _table("humans", np.concatenate([every.kinds[:, 0], shared.kinds[:, 0]]), space)
+    evaluated = np.arange(len(humans.items)) >= len(every.kinds)
+    counts = np.asarray(counts_of(humans, metric.judge_form), dtype=np.float64)
+    weights = draws.weights @ np.concatenate([every.counts, shared.counts])[:, draws.filled].T
+    return baseline_values(
+        metric.contributions,
+        metric.value,
+        aggregate(Distributions.of(humans), metric.human_form, tau=tau, positive=positive),
+        np.where(evaluated[:, None], 0.0, counts),
+        n_replies,
+        vectors=vectors_of(humans, metric.judge_form, tau=tau, positive=positive),
+        evaluated=evaluated,
+        weights=weights,
+        squared=metric.squared,
+    )
 
 
 def _item_sums(
-    name: str, counts: BlockCounts, space: OptionSpace, metrics: Sequence[Metric], cut: Cut
-) -> Iterable[ItemSums]:
-    """Return what an item of each kind adds."""
-    times = counts.counts.sum(axis=1)
+    counts: BlockCounts,
+    space: OptionSpace,
+    metrics: Sequence[Metric],
+    cut: Cut,
+    n_replies: Mapping[str, float] | None,
+) -> tuple[list[ItemSums], list[ItemSums]]:
+    """Return what an item of each kind adds to the metrics of a judge, and to human agreement."""
     human, judge = (
-        Side.of(_table(label, counts.kinds[:, side], space), cut, metrics, times=times)
-        for side, label in enumerate(("humans", name))
+        Side.of(_table(name, counts.kinds[:, side], space), cut, metrics, times=counts.times)
+        for side, name in enumerate(("humans", "judge"))
     )
-    return judge_sums(human, judge, metrics)
+    return judge_sums(human, judge, metrics, n_replies), human_sums(human.table, counts.times)
 
 
 def _table(name: str, answers: IntArray, space: OptionSpace) -> RatingTable:
@@ -157,16 +304,25 @@ def _block_sums(sums: ItemSums, counts: IntArray) -> ItemSums:
     return replace(sums, contributions=added, used=used, n_ratings=None)
 
 
-def _with_items(
-    result: Mapping[str, Estimated], of_judge: Sequence[ItemSums], counts: BlockCounts
-) -> Iterable[tuple[str, Estimated]]:
-    """Yield estimates with the number of items in place of that of blocks."""
-    times = counts.counts.sum(axis=1)
-    for sums in of_judge:
-        n_used = int(times[sums.entered].sum())
-        for metric in sums.metrics:
-            of_blocks = result[metric.name]
-            estimate = replace(
-                of_blocks.estimate, n_used=n_used, n_excluded=counts.n_items - n_used
-            )
-            yield metric.name, replace(of_blocks, estimate=estimate)
+def _with_values(
+    of_blocks: Mapping[str, Estimated],
+    sums: Sequence[ItemSums],
+    counts: BlockCounts,
+    resampling: Resampling,
+) -> dict[str, Estimated]:
+    """Return what is estimated from all items, with the intervals of the blocks."""
+    alone = replace(resampling, n_resamples=0, rng=np.random.default_rng(0))  # draws nothing
+    [of_items] = estimate_all([sums], Units.alike(counts.times), alone)
+    return {
+        name: replace(
+            resampled,
+            estimate=replace(
+                of_items[name].estimate,
+                interval=resampled.estimate.interval,
+                interval_reason=resampled.estimate.interval_reason,
+                n_resamples=resampled.estimate.n_resamples,
+                undefined_share=resampled.estimate.undefined_share,
+            ),
+        )
+        for name, resampled in of_blocks.items()
+    }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, frozen, ratio
+from harness.stats.data.arrays import TOLERANCE, frozen, ratio, total
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
 from harness.stats.inference.bootstrap import ALIKE, Resamples
@@ -557,9 +557,11 @@ class Scoring:
             )
         elif resamples.n_replicates:
             every = np.hstack(list(self.in_resamples(replies, shared, n_replies, units, resamples)))
-        J = len(replies)
+        J, weights = len(replies), self.weights[:, None]
+        sums = (self.sums(of_judge, shared, n_replies) for of_judge in replies)
+        values = [float(self.metric.value(total(weights * of_judge))) for of_judge in sums]
         return (
-            {"values": point[:J, 0], "replicates": every[:J]},
+            {"values": np.array(values), "replicates": every[:J]},
             {"values": point[J:, 0], "replicates": every[J:]},
         )
 
@@ -621,7 +623,7 @@ class Scoring:
 
         def values(weights: FloatArray) -> FloatArray:
             totals = np.split(weights @ together, len(sums), axis=1) if sums else []
-            of_judges = [self.metric.value(total) for total in totals]
+            of_judges = [self.metric.value(of_judge) for of_judge in totals]
             of_baselines = baseline_values(
                 self.metric.contributions,
                 self.metric.value,

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.data.arrays import SHORT, distinct, ratio, remembered
+from harness.stats.data.arrays import SHORT, distinct, ratio, remembered, total
 
 steps = st.lists(st.integers(-5, 5), max_size=12)
 
@@ -49,3 +51,16 @@ def test_a_first_step_is_remembered_for_the_same_array_alone():
     doubled(one.copy())
     doubled(one)
     assert len(seen) == 3
+
+
+def test_total_is_the_same_in_any_order_and_for_items_merged():
+    """It is the exact sum, rounded once, whatever the order and however often rows stand for."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20_000, 3)) ** 7
+    wanted = [math.fsum(column) for column in rows.T]
+    np.testing.assert_allclose(total(rows), wanted, rtol=1e-15)
+    np.testing.assert_array_equal(total(rng.permutation(rows)), total(rows))
+    times = rng.integers(1, 1000, size=50)
+    np.testing.assert_array_equal(
+        total(rows[:50], times), total(np.repeat(rows[:50], times, axis=0))
+    )
