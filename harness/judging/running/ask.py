@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from harness.judging.parsing.verdict import Reader, Reply, Verdict
     from harness.judging.prompts.requests import Request, Unit
-    from harness.judging.running.services import Services, WorkUnit
+    from harness.judging.running.services import Cache, Services, WorkUnit
 
 LOCK_POLL_S = 0.1  # between looks for the reply that somebody else is waiting for
 NOTICE_AFTER_S = 5.0  # of waiting for that reply
@@ -100,35 +100,59 @@ async def _obtain(
 
     While somebody else is asking for it, in this run or in another, their reply is waited for.
     """
-    name, locks = services.judge.spec.name, services.locks
+    locks, key = services.cache.locks, (request.cache_key, request.hash)
     n_polls = 0
-    while not (claimed or locks.claim(request.hash)):
-        _check_pending(request, services, name)
-        if n_polls * LOCK_POLL_S >= NOTICE_AFTER_S:
-            locks.report_holder(request.hash)
-        await services.clock.sleep(LOCK_POLL_S)
-        n_polls += 1
-    try:
-        stored: Mapping[str, Reply] = {}
+    while not claimed:
+        claimed = locks.claim(request.hash)
+        granted = {request.hash} if claimed else set()
+        stored, pending = look_up_granted([key], granted, services.cache, services.judge.spec.name)
+        if stored:
+            return stored[request.hash]
+        if pending:
+            raise NotAsked(pending[request.hash])
         if not claimed:
-            stored = services.store.get_many([(request.cache_key, request.hash)])
-        if not stored:
-            if not claimed:
-                _check_pending(request, services, name)
-            [reply] = await _call([request], services)
-            received.append(reply)
-            return reply
+            if n_polls * LOCK_POLL_S >= NOTICE_AFTER_S:
+                locks.report_holder(request.hash)
+            await services.clock.sleep(LOCK_POLL_S)
+            n_polls += 1
+    try:
+        [reply] = await _call([request], services)
     except BaseException:
         locks.release(request.hash)
         raise
-    locks.release(request.hash)
-    return stored[request.hash]
+    received.append(reply)
+    return reply
 
 
-def _check_pending(request: Request, services: Services, name: str) -> None:
-    """Raise `NotAsked` if a request is in a batch of another run or judge."""
-    if commands := services.pending.find([request.hash], name):
-        raise NotAsked(commands[request.hash])
+def look_up_granted(
+    keys: Sequence[tuple[str, str]], granted: set[str], cache: Cache, judge: str
+) -> tuple[Mapping[str, Reply], Mapping[str, str]]:
+    """Look up requests after their locks were tried; release those that need not be asked.
+
+    Parameters
+    ----------
+    keys : sequence of (str, str)
+        Cache key and hash of each request.
+    granted : set of str
+        Hashes of those whose lock was granted; what others are asking for is not stored yet.
+    cache : Cache
+        Holds replies, locks and pending requests.
+    judge : str
+        Name of the judge.
+
+    Returns
+    -------
+    stored : mapping of str to Reply
+        By request hash.
+    pending : mapping of str to str
+        Those in batches of other runs, with the commands that collect them.
+    """
+    wanted = [key for key in keys if key[1] in granted]
+    stored = cache.get_many(wanted) if wanted else {}
+    pending = cache.batches.find([key[1] for key in keys if key[1] not in stored], judge)
+    for request in granted.intersection((*stored, *pending)):
+        cache.locks.release(request)
+    return stored, pending
 
 
 class Claims(NamedTuple):
@@ -154,31 +178,26 @@ def claim_many(units: Sequence[WorkUnit], services: Services) -> Claims:
 
     Of units with the same request the first is claimed, and those that are not claimed come last.
     """
-    locks = services.locks
-    owner = {unit.hashes[0]: unit for unit in reversed(units)}
-    granted = locks.claim_many(list(owner))
-    owned = (unit.hashes[0] in granted and owner[unit.hashes[0]] is unit for unit in units)
-    units = [unit.with_claim(is_owned) for unit, is_owned in zip(units, owned, strict=True)]
-    units.sort(key=lambda unit: not unit.claimed)
-    claimed = [unit for unit in units if unit.claimed]
-    if not claimed:
-        return Claims(units, (), ())
-    replies = services.store.get_many([unit.key for unit in claimed])
-    hashes = [unit.hashes[0] for unit in claimed if unit.hashes[0] not in replies]
-    commands = services.pending.find(hashes, services.judge.spec.name)
-    if not (replies or commands):
-        return Claims(units, (), ())
-    for request in (*replies, *commands):
-        locks.release(request)
-    left = [unit for unit in units if not (unit.hashes[0] in replies or unit.hashes[0] in commands)]
-    stored = [(unit, replies[unit.hashes[0]]) for unit in units if unit.hashes[0] in replies]
-    pending = [(unit, commands[unit.hashes[0]]) for unit in units if unit.hashes[0] in commands]
+    owners = {unit.hashes[0]: unit for unit in reversed(units)}
+    granted = services.cache.locks.claim_many(list(owners))
+    keys = [unit.key for unit in owners.values()]
+    replies, commands = look_up_granted(keys, granted, services.cache, services.judge.spec.name)
+    left, stored, pending = [], [], []
+    for unit in units:
+        request = unit.hashes[0]
+        if request in replies:
+            stored.append((unit, replies[request]))
+        elif request in commands:
+            pending.append((unit, commands[request]))
+        else:
+            left.append(unit.with_claim(request in granted and owners[request] is unit))
+    left.sort(key=lambda unit: not unit.claimed)
     return Claims(left, stored, pending)
 
 
 async def _ask_samples(unit: WorkUnit, services: Services) -> Outcome:
     """Ask for several samples in one request; it may bring fewer."""
-    name, locks = services.judge.spec.name, services.locks
+    name, locks = services.judge.spec.name, services.cache.locks
     verdict = partial(services.reader.verdict, judge=name)
     claims = Claims(unit.split(), (), ()) if unit.claimed else claim_many(unit.split(), services)
     claimed = [part for part in claims.units if part.claimed]

@@ -21,7 +21,7 @@ from tenacity.wait import wait_exponential
 from harness.errors import CallFailed
 from harness.judging.judges.base import without_key
 from harness.judging.parsing.verdict import failed
-from harness.judging.running.ask import first_turn, read_without_choice
+from harness.judging.running.ask import first_turn, look_up_granted, read_without_choice
 from harness.judging.running.batch_api import KEPT, BatchWire, Http, PreparedRequest, batch_api_of
 from harness.judging.running.budget import worst_cost
 from harness.judging.running.local_executor import LOOKUP_BATCH, LocalExecutor
@@ -208,23 +208,14 @@ class JudgeBatches:
         """
         claims = (request for request in self._pending if self._claim(request))
         claimed = list(islice(claims, MAX_REQUESTS))
-        stored = self._stored(claimed)
-        self._release(stored)
+        keys = [(self._pending[request][0].request.cache_key, request) for request in claimed]
+        stored, elsewhere = look_up_granted(keys, set(claimed), self.session.cache, self.judge.name)
+        self._claimed.difference_update(stored, elsewhere)
         for request, reply in stored.items():
             self.judge.record(self._read_all(self._pending.pop(request), reply))
-        claimed = [request for request in claimed if request not in stored]
-        elsewhere = self.session.cache.batches.find(claimed, self.judge.name)
-        self._release(elsewhere)
         for request, command in elsewhere.items():
             self.judge.count_pending(command for _ in self._pending.pop(request))
-        return [request for request in claimed if request not in elsewhere]
-
-    def _stored(self, requests: Sequence[str]) -> dict[str, Reply]:
-        keys = [(self._pending[request][0].request.cache_key, request) for request in requests]
-        stored: dict[str, Reply] = {}
-        for start in range(0, len(keys), LOOKUP_BATCH):
-            stored |= self.session.cache.get_many(keys[start : start + LOOKUP_BATCH])
-        return stored
+        return [request for request in claimed if request in self._claimed]
 
     async def _hand_in(self) -> list[PendingBatch] | None:
         """Hand in as many pending requests as a batch and the budget allow.

@@ -62,9 +62,7 @@ class WorkerPool:
         self._services = Services(
             judge=judge.judge,
             reader=judge.reader,
-            store=session.cache,
-            locks=session.cache.locks,
-            pending=session.cache.batches,
+            cache=session.cache,
             limiter=judge.gate,
             budget=session.budget,
             retry=session.retry,
@@ -165,7 +163,7 @@ class WorkerPool:
     def _release(self, unit: WorkUnit | None) -> None:
         if unit is not None and unit.claimed:
             for request in unit.hashes:
-                self._services.locks.release(request)
+                self._services.cache.locks.release(request)
 
 
 def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:

@@ -277,9 +277,7 @@ class Services:
 
     judge: Judge
     reader: Reader
-    store: ResponseStore
-    locks: RequestLocks
-    pending: PendingRequests
+    cache: Cache
     limiter: RateLimiter
     budget: Budget
     retry: RetryPolicy
