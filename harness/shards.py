@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import partial, reduce
 from hashlib import blake2b
 from math import inf, isfinite, nan
 from multiprocessing import get_context
@@ -238,9 +238,9 @@ def validate_shards(
     shards = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     if not shards:
         raise VerdictError(f"{folder}: found no shards; write a folder for each.")
-    counts = ShardCounts.merged(_count_all(shards, described, n_workers))
+    counts = _count_all(shards, described, n_workers)
     if counts.wanted != counts.comparison:  # rare: the shards are read again
-        counts = ShardCounts.merged(_count_all(shards, described, n_workers, counts.wanted))
+        counts = _count_all(shards, described, n_workers, counts.wanted)
     return validate_counts(described, counts, seed=seed, level=level)
 
 
@@ -352,15 +352,15 @@ def _compared(
 
 def _count_all(
     shards: Sequence[Path], task: Task, n_workers: int, comparison: Comparison | None = None
-) -> list[ShardCounts]:
-    """Count shards, each in a process that ends with it."""
+) -> ShardCounts:
+    """Count shards, each in a process that ends with it, and add them up one after the other."""
     options = tuple(option.key for option in task.options)
     count = partial(count_shard, options=options, comparison=comparison)
     with ProcessPoolExecutor(
         n_workers, get_context("spawn"), initializer=_bound_memory, max_tasks_per_child=1
     ) as pool:
         try:
-            return list(pool.map(count, shards))
+            return reduce(lambda *parts: ShardCounts.merged(parts), pool.map(count, shards))
         except BrokenProcessPool:
             raise VerdictError(
                 "--shards: a process that read a shard ended; its file is damaged, or too large."
