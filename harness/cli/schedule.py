@@ -30,6 +30,7 @@ def schedule(
         str | None,
         typer.Option("--task", "-t", help="Name or path of the task there; found by default."),
     ] = None,
+    store: options.Store = None,
     package: Annotated[
         str | None, typer.Option(help="What pip installs; this version by default.")
     ] = None,
@@ -40,7 +41,9 @@ def schedule(
 ) -> None:
     """Emit a workflow, a pipeline, a crontab line or a timer that re-validates a run.
 
-    Keys are named, never written. harness revalidate --if-due makes extra calls harmless.
+    Keys are named, never written, and so is the password of a store: it comes from $PGPASSWORD, or
+    with the whole address from $HARNESS_STORE. harness revalidate --if-due makes extra calls
+    harmless.
 
     \b
     Examples:
@@ -49,7 +52,13 @@ def schedule(
     """
     from harness.files import write_file
     from harness.revalidation.fail_on import read_conditions
-    from harness.revalidation.schedule import Schedule, files_of, keys_of, options_of
+    from harness.revalidation.schedule import (
+        Schedule,
+        files_of,
+        keys_of,
+        options_of,
+        options_of_store,
+    )
     from harness.runs import default_out, find_run
 
     folder = find_run(out or default_out(), run)
@@ -58,11 +67,13 @@ def schedule(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--fail-on") from None
     words = options_of(folder, emit, task=task, judges_file=judges_file)
+    of_store = options_of_store(store)
+    package = package or of_store.package
     described = Schedule(
         run=run if Path(run).exists() else str(folder.path),
         every=every,
-        options=("--fail-on", fail_on, *words),
-        keys=keys_of(folder),
+        options=("--fail-on", fail_on, *words, *of_store.options),
+        keys=(*keys_of(folder), *of_store.keys),
         **({"package": package} if package else {}),
     )
     for name, text in files_of(described, emit).items():

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from harness import __version__
 from harness.errors import JudgeError, RunError, TaskError
+from harness.judging.cluster import check_address
 from harness.judging.judges.config import bundled_judges, load_judges
 from harness.judging.judges.judge_registry import check_destinations
 from harness.tasks.folders import bundled, find_task
@@ -124,6 +126,32 @@ def options_of(
         _check_judges(run, judges_file)
     words = ["--task", task] if task else []
     return (*words, *(["--judges-file", str(judges_file)] if judges_file else []))
+
+
+class StoreOptions(NamedTuple):
+    """What a shared store adds to a schedule."""
+
+    options: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    package: str = ""
+
+
+def options_of_store(address: str | None) -> StoreOptions:
+    """Return what a shared store adds to a schedule; its password is named, not written.
+
+    Raises
+    ------
+    RunError
+        If the address cannot be used, or holds a password.
+    """
+    if address is None:
+        return StoreOptions()
+    check_address(address)
+    variable = (
+        "PGPASSWORD" if urlsplit(address).netloc or urlsplit(address).path else "HARNESS_STORE"
+    )
+    package = f"judge-harness[postgres]=={__version__}"
+    return StoreOptions(("--store", address), (variable,), package)
 
 
 def _task_inside(run: RunFolder) -> str | None:

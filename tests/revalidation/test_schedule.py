@@ -17,7 +17,13 @@ import harness
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.revalidation.history import HistoryReading, Look
-from harness.revalidation.schedule import Schedule, files_of, options_of, time_until_due
+from harness.revalidation.schedule import (
+    Schedule,
+    files_of,
+    options_of,
+    options_of_store,
+    time_until_due,
+)
 from harness.runs import Manifest, RunConfig, RunFolder
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -254,6 +260,25 @@ def test_keys_are_named_and_never_written(monkeypatch):
     ]
     assert not any("sk-not" in text for text in texts)
     assert "OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}" in texts[0]
+
+
+def test_a_store_is_named_and_its_password_never_written(place):
+    """The workflow gets it from a secret; an address that holds it is refused."""
+    address = "postgresql://me@127.0.0.1/judges"
+    options, keys, package = options_of_store(address)
+    described = Schedule(
+        run="baselines/a", every="week", options=options, keys=keys, package=package
+    )
+    text = only_file(described, "github")
+    assert f"--store {address}" in text
+    assert "PGPASSWORD: ${{ secrets.PGPASSWORD }}" in text
+    assert "judge-harness[postgres]==" in text
+    assert options_of_store("postgresql://").keys == ("HARNESS_STORE",)
+    command = ("schedule", place / AWKWARD, "--emit", "cron", "--store")
+    assert f"--store {address}" in invoke(*command, address).output
+    refused = invoke(*command, address.replace("me@", "me:hunter2@"))
+    assert isinstance(refused.exception, RunError)
+    assert "hunter2" not in refused.output + str(refused.exception)
 
 
 @pytest.mark.parametrize("run", ["/home/me/runs/x", "../x", "a\nb", "${{ secrets.X }}"])

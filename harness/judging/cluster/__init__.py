@@ -32,8 +32,7 @@ def open_store(
     RunError
         If the address is none, psycopg is not installed, or the database cannot be used.
     """
-    if find_spec("psycopg") is None:
-        raise RunError(f"--store needs psycopg; install it: {INSTALL}")
+    check_address(address)
     # psycopg is an extra, without which this module says what to install
     from harness.judging.cluster.shared_store import SharedStore  # noqa: PLC0415
     from harness.judging.cluster.store_address import store_address  # noqa: PLC0415
@@ -41,6 +40,21 @@ def open_store(
     return SharedStore(
         store_address(address), run, longest_call_s, say, driver=driver, is_private=is_private
     )
+
+
+def check_address(address: str) -> None:
+    """Refuse an address of a store that cannot be used, without connecting; see `store_address`.
+
+    Raises
+    ------
+    RunError
+        Also if psycopg is not installed.
+    """
+    if find_spec("psycopg") is None:
+        raise RunError(f"--store needs psycopg; install it: {INSTALL}")
+    from harness.judging.cluster.store_address import store_address  # noqa: PLC0415 -- needs it
+
+    store_address(address)
 
 
 def session_limits(
