@@ -75,9 +75,10 @@ def validate(
     from harness.app import finish, validate_verdicts
     from harness.report.text import render
     from harness.runs import RunFolder
-    from harness.shards import validate_shards
 
     if shards is not None:
+        from harness.shards import validate_shards
+
         options.check_shards(ctx)
         level_of_shards = confidence or 0.95
         counted = validate_shards(
