@@ -18,7 +18,7 @@ from harness.judging.judges.judge_registry import build, check, shuffles
 from harness.judging.parsing.verdict import Reader
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.ask import ask_unit, claim_many
-from harness.judging.running.local_executor import STORING_PARTS, grouped
+from harness.judging.running.local_executor import STORING_PARTS, Deadline, grouped
 from harness.judging.running.services import Outcome, Services
 from harness.judging.running.session import Recorder
 from harness.tasks import Task
@@ -178,6 +178,7 @@ class UnitWorker:
             budget=self._budget,
             retry=d.retry,
             clock=gate,
+            deadline=Deadline(spec.deadline_s),
         )
 
 

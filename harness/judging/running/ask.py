@@ -6,7 +6,6 @@ runs it is used.
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -250,7 +249,7 @@ async def _attempt(requests: Sequence[Request], services: Services) -> list[Repl
         limiter.check()
         await judge.prepare()
         with services.budget.reserve(spec, requests[0], n) as bill:
-            async with asyncio.timeout(spec.deadline_s):
+            with services.deadline:
                 replies = (
                     [await judge.ask(requests[0])] if n == 1 else await judge.ask_many(requests)
                 )

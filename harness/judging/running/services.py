@@ -273,7 +273,7 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What `ask_unit` needs to ask one judge."""
+    """What `ask_unit` needs to ask one judge; ``deadline`` limits the time of one attempt."""
 
     judge: Judge
     reader: Reader
@@ -282,6 +282,7 @@ class Services:
     budget: Budget
     retry: RetryPolicy
     clock: Clock
+    deadline: AbstractContextManager[None]
 
 
 class Executor(Protocol):
