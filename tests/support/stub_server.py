@@ -7,6 +7,7 @@ POST [...]/v1/completions                                                       
 POST [...]/v1/messages                                                          Anthropic
 POST [...]/models/MODEL:generateContent                                         Gemini
 POST [...]/api/chat or /api/generate                                            Ollama
+POST [...]/v1/embeddings                        how often each letter is in the text
 GET  [...]/v1/models                  one model, "stub" unless /say/NAME
 GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "by_path": {...}}
 GET  /requests the last requests: [{"path", "headers", "body"}, ...]
