@@ -117,6 +117,14 @@ def test_a_task_names_a_model_of_the_right_kind(folder, stub, tmp_path):
     assert "letters" in listed.output
 
 
+def test_an_unknown_price_is_named(folder, stub, tmp_path):
+    """The cost that a run prints does not count its embeddings then."""
+    write_judges(tmp_path, stub.url(), price=None)
+    ended = invoke("run", "--task", folder, "--judges", "judge")
+    assert ended.exit_code == 0, ended.output
+    assert "not counting letters (unknown price)" in ended.output
+
+
 def test_vectors_survive_writing():
     """In single precision, at length 1; what is no vector is refused."""
     assert decode_vector(encode_vector([3.0, 4.0])).tolist() == pytest.approx([0.6, 0.8])

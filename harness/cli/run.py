@@ -264,8 +264,13 @@ def _print(result: RunResult, *, quiet: bool, as_json: bool, details: bool) -> N
 
 def print_folder(result: RunResult) -> None:
     """Print where the page is, and the cost; judges of unknown price are named."""
+    from harness.judging.judges.pricing import price_of
+
     cost = dollars(result.cost_usd)
     unknown = [judge.name for judge in result.validation.judges if judge.cost.usd is None]
+    embedder = result.folder.manifest.embedder
+    if embedder and price_of(embedder) is None:
+        unknown.append(embedder.name)
     if unknown:
         cost += f", not counting {', '.join(unknown)} (unknown price)"
     echo(f"\nReport: {result.folder.path / 'report.html'}   cost: {cost}")
