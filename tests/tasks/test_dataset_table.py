@@ -242,6 +242,7 @@ def test_another_commit_in_the_cache_does_not_stand_in(tmp_path):
     assert "this commit is not in the cache; connect once" in refused
 
 
+@pytest.mark.slow
 def test_a_split_that_is_not_cached_needs_the_hub(tmp_path, monkeypatch):
     """One line says so where the hub is switched off."""
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
