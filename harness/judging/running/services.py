@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Reader, Reply, Verdict
     from harness.judging.prompts.option_orders import OptionOrders
     from harness.judging.prompts.requests import Elicitation, Request
+    from harness.judging.running.budget import CallBill
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.session import JudgeRun
     from harness.tasks import Item
@@ -245,22 +246,13 @@ class RateLimiter(Protocol):
         """Report a call that was not answered; return the failure, which may stop the judge."""
 
 
-class Bill(Protocol):
-    """The price of one call."""
-
-    def settle(self, replies: Sequence[Reply]) -> None:
-        """Replace what was reserved by what the replies cost."""
-
-
 class Budget(Protocol):
     """What a run may cost."""
 
     async def wait_for_room(self, spec: JudgeSpec, request: Request, n: int = 1) -> None:
         """Wait while calls in flight might use up what this call may cost."""
 
-    def reserve(
-        self, spec: JudgeSpec, request: Request, n: int = 1
-    ) -> AbstractContextManager[Bill]:
+    def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:
         """Reserve the most that a call may cost; raise `BudgetSpent` if that is too much."""
 
 
