@@ -42,6 +42,16 @@ def test_clearing_asks_first(tmp_path):
     assert "holds no replies" in invoke("cache", "clear", "--cache", folder, "--yes").output
 
 
+def test_replies_are_copied_from_cache_to_cache(tmp_path):
+    """All of them, and again without a copy of what is there."""
+    source, target = tmp_path / "from", tmp_path / "to"
+    fill(source)
+    for _ in range(2):
+        assert "Copied 3 replies" in invoke("cache", "copy", source, target).output
+        [row] = json.loads(invoke("cache", "--cache", target, "--json").output)
+        assert (row["n_requests"], row["n_replies"]) == (2, 3)
+
+
 def test_what_is_no_cache_is_one_line(tmp_path):
     """Another program's database is neither shown nor cleared."""
     (tmp_path / "cache.db").write_bytes(b"no database" * 100)

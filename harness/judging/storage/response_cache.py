@@ -59,8 +59,8 @@ _DECODE = msgspec.json.Decoder(list[Reply]).decode
 
 ADVICE = "choose another with --cache DIR, or use --no-cache"
 WHEN_DAMAGED = (
-    "nothing: the next run moves it aside and starts a new one; replies of finished runs are in "
-    "their run folders"
+    "the next run moves it aside and starts a new one; replies of finished runs are in their run "
+    "folders"
 )
 
 
