@@ -61,7 +61,8 @@ BETA_NOTE = (
 )
 REGRET_NOTE = (
     "Regret: what is lost by choosing the judge by a metric instead of by its use; 0 where the "
-    "metric picks the best judge. Point estimates; the report of each run gives intervals."
+    "metric picks the best judge, NA where decisions are undefined, as without response sets. "
+    "Point estimates; the report of each run gives intervals."
 )
 
 
