@@ -33,7 +33,12 @@ from harness.stats.data.item_kinds import Kinds
 from harness.stats.inference.bootstrap import ALIKE, Resamples, Unit, Units
 from harness.stats.inference.estimate import Estimate, Exclusion
 from harness.stats.inference.interval_methods import NEED_LEFT_OUT
-from harness.stats.inference.multiple_testing import benjamini_yekutieli, check_rate, rejections
+from harness.stats.inference.multiple_testing import (
+    FalseDiscoveries,
+    benjamini_yekutieli,
+    check_rate,
+    rejections,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -211,9 +216,13 @@ def annotator_tests(
     comparisons = [scored.against(scored.coded(verdicts)) for verdicts in judges.values()]
     rater_sums = [_rater_sums(scored, judge) for judge in comparisons]
     replicates = _replicates(design, comparisons, rater_sums, units, resamples)
+    p = _p_of_judges(rater_sums, design.eps)
+    decisions = benjamini_yekutieli(p, design.q)
     results = {}
     for j, name in enumerate(judges):
-        test = _undecided(scored, comparisons[j], rater_sums[j], resampling.level, units.kind)
+        test = _undecided(
+            scored, comparisons[j], rater_sums[j], resampling.level, units.kind, p=p[j]
+        )
         left_out = np.empty(0)
         if resampling.method in NEED_LEFT_OUT:
             left_out = _advantages_left_out(comparisons[j], rater_sums[j], units)
@@ -233,9 +242,20 @@ def annotator_tests(
             advantage_replicates=frozen(replicates.advantages[j]),
             p_replicates=frozen(replicates.p[j]),
         )
-        decisions = benjamini_yekutieli(test.p, design.q)
-        results[name] = decide(test, decisions, replicates.winning_rates[j])
+        of_judge = FalseDiscoveries(
+            decisions.rejected[j], decisions.thresholds[j], decisions.adjusted[j]
+        )
+        results[name] = decide(test, of_judge, replicates.winning_rates[j])
     return results
+
+
+def _p_of_judges(rater_sums: Sequence[RaterSums], eps: float) -> FloatArray:
+    """Test each rater of all judges at once: p-values (J, m)."""
+    if not rater_sums:
+        return np.empty((0, 0))
+    sums = np.concatenate([raters.sums for raters in rater_sums], axis=1)
+    tests = [test for raters in rater_sums for test in raters.tests]
+    return p_values(sums, tests, eps).reshape(len(rater_sums), -1)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -325,6 +345,8 @@ def _undecided(
     raters: RaterSums,
     level: float,
     unit: Unit,
+    *,
+    p: FloatArray,
 ) -> AltTest:
     """Return a test with all that depends neither on the decisions nor on the resamples."""
     n_tested = int(_tested(raters.tests).sum())
@@ -338,7 +360,7 @@ def _undecided(
         wins=0,
         n_tested=n_tested,
         passes=None,
-        p=frozen(raters.p(scored.design.eps)),
+        p=frozen(p),
         p_adjusted=np.full(len(raters.tests), np.nan),
         rejected=np.zeros(len(raters.tests), dtype=np.bool_),
         answered_fraction=_answered_fraction(comparisons),
